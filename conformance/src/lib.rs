@@ -1,0 +1,1 @@
+//! The real kernel as oracle.

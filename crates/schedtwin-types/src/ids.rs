@@ -1,0 +1,316 @@
+//! Identifiers and CPU masks.
+
+use std::fmt;
+
+/// The largest number of CPUs of a machine.
+pub const MAX_CPUS: usize = 256;
+
+/// A logical CPU, `0..nr_cpus`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CpuId(pub u16);
+
+/// A task of the simulated kernel: an index into its task arena. 0 is every CPU's idle task.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TaskId(pub u32);
+
+/// A thread of a workload: what the workload calls the task that runs its program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ThreadId(pub u32);
+
+/// A futex: a word of user memory that threads wait on. Numbered densely by the workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct FutexId(pub u32);
+
+/// A pipe. Numbered densely by the workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct PipeId(pub u32);
+
+impl CpuId {
+    /// The CPU as an index into per-CPU arrays.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for CpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cpu{}", self.0)
+    }
+}
+
+impl fmt::Display for CpuId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl TaskId {
+    /// The idle task (`swapper/N`) of whichever CPU.
+    pub const IDLE: TaskId = TaskId(0);
+
+    /// The task as an index into the task arena.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Whether this is the idle task.
+    #[inline(always)]
+    pub fn is_idle(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task{}", self.0)
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl ThreadId {
+    /// The thread as an index.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of CPUs: a bitmap that is copied, not borrowed (`struct cpumask`).
+///
+/// ```
+/// use schedtwin_types::{CpuId, CpuMask};
+/// let mask = CpuMask::from_cpus([CpuId(0), CpuId(5), CpuId(6)]);
+/// assert!(mask.contains(CpuId(5)));
+/// // Linux scans a mask "wrapping from" a CPU: 5, 6, then 0.
+/// let order: Vec<u16> = mask.iter_wrapping_from(CpuId(5)).map(|c| c.0).collect();
+/// assert_eq!(order, [5, 6, 0]);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct CpuMask([u64; MAX_CPUS / 64]);
+
+impl CpuMask {
+    /// The empty set.
+    pub const EMPTY: CpuMask = CpuMask([0; MAX_CPUS / 64]);
+
+    /// CPUs `0..count`.
+    pub fn first(count: usize) -> CpuMask {
+        (0..count).map(|c| CpuId(c as u16)).collect()
+    }
+
+    /// One CPU.
+    #[inline]
+    pub fn of(cpu: CpuId) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        mask.insert(cpu);
+        mask
+    }
+
+    /// The set of the given CPUs.
+    pub fn from_cpus(cpus: impl IntoIterator<Item = CpuId>) -> CpuMask {
+        cpus.into_iter().collect()
+    }
+
+    /// Whether `cpu` is in the set.
+    #[inline(always)]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.0[(cpu.0 >> 6) as usize] >> (cpu.0 & 63) & 1 != 0
+    }
+
+    /// Adds `cpu`.
+    #[inline(always)]
+    pub fn insert(&mut self, cpu: CpuId) {
+        self.0[(cpu.0 >> 6) as usize] |= 1 << (cpu.0 & 63);
+    }
+
+    /// Removes `cpu`.
+    #[inline(always)]
+    pub fn remove(&mut self, cpu: CpuId) {
+        self.0[(cpu.0 >> 6) as usize] &= !(1 << (cpu.0 & 63));
+    }
+
+    /// Whether the set is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|w| *w == 0)
+    }
+
+    /// The number of CPUs in the set.
+    #[inline]
+    pub fn weight(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
+    }
+
+    /// The intersection.
+    #[inline]
+    #[must_use]
+    pub fn and(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// The union.
+    #[inline]
+    #[must_use]
+    pub fn or(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    /// This set without the CPUs of `other`.
+    #[inline]
+    #[must_use]
+    pub fn and_not(&self, other: &CpuMask) -> CpuMask {
+        CpuMask(std::array::from_fn(|i| self.0[i] & !other.0[i]))
+    }
+
+    /// Whether the sets have a CPU in common.
+    #[inline]
+    pub fn intersects(&self, other: &CpuMask) -> bool {
+        (0..self.0.len()).any(|i| self.0[i] & other.0[i] != 0)
+    }
+
+    /// Whether every CPU of this set is in `other`.
+    #[inline]
+    pub fn is_subset(&self, other: &CpuMask) -> bool {
+        (0..self.0.len()).all(|i| self.0[i] & !other.0[i] == 0)
+    }
+
+    /// The lowest CPU of the set.
+    #[inline]
+    pub fn lowest(&self) -> Option<CpuId> {
+        self.next_from(0)
+    }
+
+    /// The lowest CPU of the set that is `>= start`.
+    #[inline]
+    pub fn next_from(&self, start: usize) -> Option<CpuId> {
+        let mut word = start >> 6;
+        if word >= self.0.len() {
+            return None;
+        }
+        let mut bits = self.0[word] & (!0u64 << (start & 63));
+        loop {
+            if bits != 0 {
+                return Some(CpuId((word * 64) as u16 + bits.trailing_zeros() as u16));
+            }
+            word += 1;
+            if word == self.0.len() {
+                return None;
+            }
+            bits = self.0[word];
+        }
+    }
+
+    /// The CPUs of the set, ascending (`for_each_cpu`).
+    #[inline]
+    pub fn iter(&self) -> Iter {
+        Iter { mask: *self, word: 0 }
+    }
+
+    /// The CPUs of the set from `start` upwards, then from 0 (`for_each_cpu_wrap`).
+    #[inline]
+    pub fn iter_wrapping_from(&self, start: CpuId) -> impl Iterator<Item = CpuId> + use<> {
+        let mut low = *self;
+        let mut high = *self;
+        for word in 0..self.0.len() {
+            let keep = match (start.0 as usize).checked_sub(word * 64) {
+                None => !0,
+                Some(bit) if bit < 64 => !0u64 << bit,
+                Some(_) => 0,
+            };
+            high.0[word] &= keep;
+            low.0[word] &= !keep;
+        }
+        high.iter().chain(low.iter())
+    }
+}
+
+impl FromIterator<CpuId> for CpuMask {
+    fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        for cpu in cpus {
+            mask.insert(cpu);
+        }
+        mask
+    }
+}
+
+/// Iterator over the CPUs of a mask, ascending.
+#[derive(Clone)]
+pub struct Iter {
+    mask: CpuMask,
+    word: usize,
+}
+
+impl Iterator for Iter {
+    type Item = CpuId;
+
+    #[inline]
+    fn next(&mut self) -> Option<CpuId> {
+        while self.word < self.mask.0.len() {
+            let bits = self.mask.0[self.word];
+            if bits != 0 {
+                self.mask.0[self.word] = bits & (bits - 1);
+                return Some(CpuId((self.word * 64) as u16 + bits.trailing_zeros() as u16));
+            }
+            self.word += 1;
+        }
+        None
+    }
+}
+
+impl fmt::Display for CpuMask {
+    /// As sysfs prints a CPU list: `0-3,6`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cpus: Vec<u16> = self.iter().map(|c| c.0).collect();
+        let mut at = 0;
+        while at < cpus.len() {
+            let mut end = at;
+            while end + 1 < cpus.len() && cpus[end + 1] == cpus[end] + 1 {
+                end += 1;
+            }
+            let comma = if at == 0 { "" } else { "," };
+            if end == at {
+                write!(f, "{comma}{}", cpus[at])?;
+            } else {
+                write!(f, "{comma}{}-{}", cpus[at], cpus[end])?;
+            }
+            at = end + 1;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_print_as_sysfs_lists() {
+        let mask = CpuMask::from_cpus([0, 1, 2, 6, 64, 65, 255].map(CpuId));
+        assert_eq!(mask.to_string(), "0-2,6,64-65,255");
+        assert_eq!(mask.weight(), 7);
+        assert_eq!(mask.next_from(7), Some(CpuId(64)));
+        assert_eq!(mask.next_from(256), None);
+    }
+
+    #[test]
+    fn wrapping_scan_beyond_the_last_cpu_starts_at_zero() {
+        let mask = CpuMask::first(4);
+        let order: Vec<u16> = mask.iter_wrapping_from(CpuId(70)).map(|c| c.0).collect();
+        assert_eq!(order, [0, 1, 2, 3]);
+        let order: Vec<u16> = mask.iter_wrapping_from(CpuId(3)).map(|c| c.0).collect();
+        assert_eq!(order, [3, 0, 1, 2]);
+    }
+}

@@ -1,0 +1,29 @@
+//! The words that kernel, machine, workload and twin share.
+//!
+//! Nothing here decides anything: identifiers, masks, units, the operations that a task asks for
+//! ([`Op`]) and the facts that a run leaves behind ([`Fact`]).
+//!
+//! Time, frequency and work are aliases of the kernel's own integer widths rather than newtypes:
+//! the arithmetic of PELT, EEVDF and the governors mixes signed and unsigned readings of the same
+//! nanosecond counters, and must wrap, truncate and shift exactly as C does. What is easily
+//! mistaken for something else (a CPU, a task, a thread of a workload) is a newtype.
+
+mod fact;
+mod ids;
+mod op;
+
+pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
+pub use ids::{CpuId, CpuMask, FutexId, PipeId, TaskId, ThreadId, MAX_CPUS};
+pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};
+
+/// A point in simulated time or a span of it, nanoseconds. Time starts at 0.
+pub type Ns = u64;
+/// A frequency in kHz, as cpufreq counts it.
+pub type Khz = u32;
+/// A CPU capacity, 1..=1024 (`SCHED_CAPACITY_SCALE`).
+pub type Capacity = u32;
+/// An amount of work: nanoseconds on a CPU of capacity 1024 at its highest frequency.
+pub type Work = u64;
+
+/// The time of something that never happens.
+pub const NEVER: Ns = u64::MAX;

@@ -1,0 +1,157 @@
+//! What a thread of a workload asks for, one operation at a time.
+
+use crate::{CpuMask, FutexId, Ns, PipeId, ThreadId, Work};
+
+/// The next thing that a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Run on the CPU until `work` is done. `work` may be 0.
+    Compute {
+        /// How much, in nanoseconds at capacity 1024 and the highest frequency.
+        work: Work,
+        /// User or kernel mode: decides where `preempt=none` and `voluntary` may preempt.
+        mode: Mode,
+    },
+    /// Enter the kernel.
+    Call(Syscall),
+    /// Tell the meter something; takes no time, and the thread is asked again at once.
+    Mark(Mark),
+    /// The thread ends.
+    Exit,
+}
+
+/// Processor mode of a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// User mode: always preemptible.
+    #[default]
+    User,
+    /// Kernel mode: preemptible only with `preempt=full`.
+    Kernel,
+}
+
+/// What a workload tells the meter about its own progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A job (one iteration of a task's loop) that was released at `released` is complete now.
+    JobDone {
+        /// When it should have started: the timer's expiry, or when it was woken or began.
+        released: Ns,
+    },
+    /// A timer event was reached with this much time left (negative: that late), as rt-app's
+    /// `slack` column.
+    Slack {
+        /// Nanoseconds left until the timer's expiry.
+        slack_ns: i64,
+    },
+    /// A periodic thread woke up this long after its timer's expiry (rt-app's `wu_lat`).
+    WakeupLatency {
+        /// Nanoseconds after the expiry.
+        latency_ns: Ns,
+    },
+}
+
+/// A system call, with what the simulated kernel needs of its arguments.
+///
+/// User memory lives in the workload: the test of a futex word and the call that follows it happen
+/// at one instant, so `FutexWait` has no expected value and never fails with `EAGAIN`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syscall {
+    /// `clock_nanosleep(CLOCK_MONOTONIC, 0, duration)`.
+    Nanosleep {
+        /// How long.
+        duration: Ns,
+    },
+    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, until)`; returns at once if it has passed.
+    NanosleepUntil {
+        /// Until when.
+        until: Ns,
+    },
+    /// `futex(FUTEX_WAIT)`: block until woken.
+    FutexWait {
+        /// On which word.
+        futex: FutexId,
+    },
+    /// `futex(FUTEX_WAKE)`: wake up to `count` waiters, first come first woken.
+    FutexWake {
+        /// Of which word.
+        futex: FutexId,
+        /// How many at most.
+        count: u32,
+    },
+    /// `sched_yield()`.
+    SchedYield,
+    /// `sched_setattr()` on the caller.
+    SchedSetattr(SchedAttr),
+    /// `sched_setaffinity()` on the caller; the mask is intersected with the machine's CPUs.
+    SchedSetaffinity {
+        /// The allowed CPUs.
+        mask: CpuMask,
+    },
+    /// `clone()`: starts `thread`, whose program begins with [`Outcome::Started`]. It inherits
+    /// policy, nice value, slice and affinity.
+    Clone {
+        /// The workload's number of the new thread.
+        thread: ThreadId,
+    },
+    /// `write()` to a pipe; blocks while it is full.
+    PipeWrite {
+        /// Which pipe.
+        pipe: PipeId,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// `read()` from a pipe; blocks while it is empty, returns what is there up to `bytes`.
+    PipeRead {
+        /// Which pipe.
+        pipe: PipeId,
+        /// How many bytes at most.
+        bytes: u32,
+    },
+}
+
+/// Scheduling policy of a task (`SCHED_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// `SCHED_OTHER` (`SCHED_NORMAL`).
+    #[default]
+    Normal,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    Rr,
+}
+
+/// `struct sched_attr`, as far as it is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedAttr {
+    /// The policy.
+    pub policy: Policy,
+    /// Nice value −20..=19, for Normal, Batch (and kept for Idle).
+    pub nice: i8,
+    /// Real-time priority 1..=99, for Fifo and Rr.
+    pub rt_priority: u8,
+    /// Custom slice of a fair task (`sched_runtime`), 0 = the default slice.
+    pub slice: Ns,
+}
+
+impl Default for SchedAttr {
+    fn default() -> SchedAttr {
+        SchedAttr { policy: Policy::Normal, nice: 0, rt_priority: 0, slice: 0 }
+    }
+}
+
+/// How the previous operation of a thread ended; handed to its program with the next question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The thread has just been started.
+    Started,
+    /// The work is done, the mark is taken, the sleep is over, the futex was woken, ...
+    Done,
+    /// The call returned this value: bytes read or written, waiters woken.
+    Value(u64),
+}
