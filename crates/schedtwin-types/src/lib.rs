@@ -8,10 +8,12 @@
 //! nanosecond counters, and must wrap, truncate and shift exactly as C does. What is easily
 //! mistaken for something else (a CPU, a task, a thread of a workload) is a newtype.
 
+mod decision;
 mod fact;
 mod ids;
 mod op;
 
+pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{CpuId, CpuMask, FutexId, PipeId, TaskId, ThreadId, MAX_CPUS};
 pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};

@@ -1,1 +1,3 @@
-//! Being built.
+//! The twin: joins kernel, machine and workload.
+
+pub mod result;

@@ -1,0 +1,134 @@
+//! Decision records: why the kernel did what it did.
+//!
+//! Unlike a [`crate::Fact`], a decision is built only while a recorder is on, so it may own lists.
+//! Rules are short fixed texts, named after the kernel's function or feature that decided.
+
+use crate::{CpuId, Khz, Ns, TaskId};
+
+/// A decision taken at `at` by code that ran on `cpu`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionRecord {
+    /// When.
+    pub at: Ns,
+    /// On which CPU the deciding code ran.
+    pub cpu: CpuId,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// What was decided, from which inputs, by which rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// CPU selection for a waking, forked or executing task.
+    Placement {
+        /// Who was placed.
+        task: TaskId,
+        /// The CPU it last ran on.
+        prev: CpuId,
+        /// The CPU chosen.
+        chosen: CpuId,
+        /// Which rule decided, e.g. `feec: prev is cheapest`, `select_idle_sibling: target idle`.
+        rule: &'static str,
+        /// CPUs looked at, in order, with the energy that EAS estimated where it did.
+        candidates: Vec<Candidate>,
+    },
+    /// schedutil evaluated a request for a frequency domain.
+    Frequency {
+        /// The domain (cpufreq policy), an index.
+        policy: u16,
+        /// Per CPU of the domain: the inputs.
+        inputs: Vec<FrequencyInput>,
+        /// Utilisation of the domain with headroom and limits applied.
+        util: u64,
+        /// `get_next_freq` before the table.
+        raw_khz: Khz,
+        /// The table frequency that follows.
+        khz: Khz,
+        /// The frequency before.
+        previous_khz: Khz,
+        /// What became of it: `changed`, `unchanged`, `rate limit`, `held: CPU was not idle`.
+        rule: &'static str,
+    },
+    /// The idle governor chose a state.
+    Idle {
+        /// Index of the state.
+        state: u8,
+        /// Whether the tick may stop.
+        stop_tick: bool,
+        /// The expected time to the next timer, nanoseconds; `None` if it was not asked for.
+        sleep_length_ns: Option<i64>,
+        /// Which rule decided.
+        rule: &'static str,
+    },
+    /// Load balancing moved (or failed to move) tasks.
+    Balance {
+        /// Who pulls.
+        dst: CpuId,
+        /// From whom; `None` if no busiest group or queue was found.
+        src: Option<CpuId>,
+        /// Domain level, 0 = lowest.
+        level: u8,
+        /// `busy`, `idle` or `newidle`.
+        idle: &'static str,
+        /// `migrate_load`, `migrate_util`, `migrate_task` or `migrate_misfit`.
+        migration: &'static str,
+        /// `env.imbalance` before the move.
+        imbalance: i64,
+        /// Tasks moved.
+        moved: Vec<TaskId>,
+        /// Why it ended so.
+        rule: &'static str,
+    },
+    /// A waking task was tested against the running one.
+    Preemption {
+        /// The waking task.
+        task: TaskId,
+        /// The running one.
+        curr: TaskId,
+        /// Whether `curr` has to go.
+        preempt: bool,
+        /// Which rule decided.
+        rule: &'static str,
+    },
+}
+
+/// One CPU that a placement looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The CPU; for EAS the best one of its performance domain, or `prev`.
+    pub cpu: CpuId,
+    /// What was looked at: `prev`, `max_spare`, `idle scan`, ...
+    pub role: &'static str,
+    /// Utilisation that the CPU would have with the task.
+    pub util: u64,
+    /// Its capacity (`capacity_of`).
+    pub capacity: u64,
+    /// EAS: energy of the performance domain with the task here minus without it, in the unit of
+    /// the energy model (cost × utilisation).
+    pub energy_delta: Option<u64>,
+    /// EAS: highest utilisation in the domain with the task here: it decides the operating point.
+    pub max_util: Option<u64>,
+}
+
+/// What schedutil read of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrequencyInput {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// `cfs_rq->avg.util_avg`.
+    pub util_avg: u64,
+    /// `cfs_rq->avg.runnable_avg`: counts when boosting.
+    pub runnable_avg: u64,
+    /// `cfs_rq->avg.util_est`.
+    pub util_est: u64,
+    /// `avg_rt.util_avg`.
+    pub rt: u64,
+    /// `avg_dl.util_avg`.
+    pub dl: u64,
+    /// `avg_irq.util_avg`.
+    pub irq: u64,
+    /// The floor: irq plus deadline bandwidth (the fair server's 51 included).
+    pub min: u64,
+    /// Resulting performance demand of this CPU.
+    pub perf: u64,
+}

@@ -1,0 +1,95 @@
+//! What a run measured.
+
+use schedtwin_types::Ns;
+
+/// Whether more or less of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes.
+    Neutral,
+}
+
+impl Better {
+    /// The word that the JSON carries; `None` for neutral metrics.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Better::Higher => Some("higher"),
+            Better::Lower => Some("lower"),
+            Better::Neutral => None,
+        }
+    }
+}
+
+/// One measured value: a name, a unit, a stat and labels. Names are stable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What, e.g. `wakeup_latency`.
+    pub name: &'static str,
+    /// Unit, e.g. `us`.
+    pub unit: &'static str,
+    /// `sum`, `mean`, `gmean`, `min`, `max`, `p50`, `p90`, `p99`, ...
+    pub stat: &'static str,
+    /// Labels in a fixed order, e.g. `("task", "ui")`.
+    pub labels: Vec<(&'static str, String)>,
+    /// The value; `None` where it is undefined (no samples).
+    pub value: Option<f64>,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// A task of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskResult {
+    /// Name as `comm` shows it.
+    pub name: String,
+    /// Task id.
+    pub id: u32,
+    /// Time on a CPU.
+    pub cpu_time_ns: Ns,
+    /// Per CPU: time on it.
+    pub cpu_time_by_cpu_ns: Vec<Ns>,
+    /// Jobs completed.
+    pub jobs: u64,
+    /// Times it was switched in.
+    pub switches: u64,
+    /// Times it changed the CPU.
+    pub migrations: u64,
+}
+
+/// A CPU of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuResult {
+    /// CPU number.
+    pub cpu: u16,
+    /// Time running tasks (interrupts included).
+    pub busy_ns: Ns,
+    /// Per idle state: time in it (entry and exit included).
+    pub idle_ns: Vec<Ns>,
+    /// Per idle state: entries.
+    pub idle_entries: Vec<u64>,
+    /// Per operating point of its domain: (kHz, time at it).
+    pub frequency_ns: Vec<(u32, Ns)>,
+}
+
+/// All that one run measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// The metrics, in a fixed order.
+    pub metrics: Vec<Metric>,
+    /// The tasks, by id.
+    pub tasks: Vec<TaskResult>,
+    /// The CPUs.
+    pub cpus: Vec<CpuResult>,
+    /// Digest over every fact and every energy segment: equal digests, equal executions.
+    pub digest: u64,
+    /// Simulated time.
+    pub simulated_ns: Ns,
+    /// Events taken from the board.
+    pub events: u64,
+    /// Outcomes worth knowing: what was ignored, which limit ended the run.
+    pub notices: Vec<String>,
+}
