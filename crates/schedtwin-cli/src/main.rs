@@ -1,1 +1,50 @@
-fn main() {}
+//! The command `schedtwin`: reads arguments, calls the library and the laboratory, prints.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 it ran, whatever the verdicts; 1 a
+//! `--fail-if` or a validation that was asked for failed; 2 bad input; 101 a bug; 130 interrupted.
+
+mod arguments;
+mod bar;
+mod compare;
+mod duration;
+mod explain;
+mod failure;
+mod interrupt;
+mod list;
+mod output;
+mod run;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command, Later};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    interrupt::install();
+    let outcome = match arguments.command {
+        Command::Run(run) => run::run(run),
+        Command::Compare(compare) => compare::compare(compare),
+        Command::Aa(aa) => compare::aa(aa),
+        Command::List(list) => list::list(list.what),
+        Command::Show(show) => show::show(show.what),
+        Command::Check(check) => show::check(&check.files),
+        Command::Explain(explain) => explain::explain(explain),
+        Command::Study(later) => waits("study", &later, "the studies and their calibrations"),
+        Command::Calibrate(later) => waits("calibrate", &later, "the studies and their calibrations"),
+        Command::Replay(later) => waits("replay", &later, "workloads from recorded traces"),
+        Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// A command that is designed and not built yet says so, so that scripts do not mistake it for a typing error.
+fn waits(command: &str, _arguments: &Later, what: &str) -> Result<(), Failure> {
+    Err(Failure::bad(format!("{command} waits for: {what}")))
+}

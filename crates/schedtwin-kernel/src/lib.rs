@@ -1,1 +1,119 @@
-//! Being built.
+//! What Linux decides: the scheduler, cpufreq and cpuidle governors, timers and wait queues of one
+//! simulated kernel.
+//!
+//! [`Kernel`] is a value. Entries ([`Kernel::interrupt`], [`Kernel::syscall`], [`Kernel::idle_enter`],
+//! ...) take the time and arguments, change it, and return; nothing inside calls out. All that
+//! hardware can see of a CPU is its [`Wires`], which the kernel writes and the twin reads after each
+//! entry. A snapshot is a `clone()`.
+//!
+//! **Time inside an entry.** An entry is atomic at its time T. Each path adds its cost to the CPU's
+//! *debt*, which the CPU pays before its activity proceeds; interrupts that arrive meanwhile wait.
+//! Run-queue clocks read T; only what Linux stamps in the middle of a path (`local_clock()`: trace
+//! events, costs of newidle balancing) reads T plus the debt so far ([`Kernel::local_clock`]).
+//!
+//! The rooms are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
+
+pub mod arena;
+pub mod config;
+pub mod cpufreq;
+pub mod cpuidle;
+pub mod device_tree;
+mod entry;
+pub mod sched;
+pub mod see;
+pub mod sync;
+pub mod time;
+
+use arena::Arena;
+use config::Config;
+use cpufreq::policy::CpufreqPolicy;
+pub use entry::IrqLines;
+use cpuidle::CpuIdle;
+use device_tree::DeviceTree;
+use sched::nohz::Nohz;
+use sched::root_domain::RootDomain;
+use sched::topology::Topology;
+use sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, IpiKind, Ns, TaskId};
+
+/// What the hardware sees of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wires {
+    /// The one-shot clock event (`clockevents_program_event`); [`schedtwin_types::NEVER`] = off.
+    pub clock_event_at: Ns,
+    /// Per kind: when the interrupt in flight to this CPU was sent; [`schedtwin_types::NEVER`] = none.
+    pub ipi_at: [Ns; IpiKind::COUNT],
+    /// What the CPU does once its debt is paid.
+    pub activity: Activity,
+    /// Kernel time that the CPU still owes, nanoseconds from the entry's time.
+    pub debt: Ns,
+}
+
+/// What a CPU does between entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Runs a task.
+    Task(TaskId),
+    /// The idle task is about to ask the governor: [`Kernel::idle_enter`] is due.
+    IdleLoop,
+    /// Sleeps in idle state `state` until an interrupt.
+    Idle {
+        /// Index of the state.
+        state: u8,
+    },
+}
+
+/// The simulated kernel.
+#[derive(Clone)]
+pub struct Kernel {
+    /// The variation points and tunables.
+    pub config: Config,
+    /// What firmware told it about the machine.
+    pub device_tree: DeviceTree,
+    /// Time of the current entry.
+    pub now: Ns,
+    /// The CPU that executes the current entry (`smp_processor_id()`).
+    pub this_cpu: CpuId,
+    /// All tasks; 0 is the idle task of every CPU.
+    pub tasks: Arena<TaskId, Task>,
+    /// Entities of tasks and groups.
+    pub se: Arena<EntityId, SchedEntity>,
+    /// Fair run queues: the root one of CPU c is number c; group ones follow.
+    pub cfs: Arena<CfsRqId, CfsRq>,
+    /// Run queues.
+    pub rq: Arena<CpuId, Rq>,
+    /// Scheduling domains.
+    pub topology: Topology,
+    /// The root domain that spans all CPUs.
+    pub rd: RootDomain,
+    /// NOHZ idle balancing.
+    pub nohz: Nohz,
+    /// Frequency domains.
+    pub policies: Vec<CpufreqPolicy>,
+    sugov_cpus: Vec<cpufreq::schedutil::SugovCpu>,
+    /// Idle governor and idle loop, per CPU.
+    pub cpuidle: Arena<CpuId, CpuIdle>,
+    /// hrtimer queues and tick state, per CPU.
+    pub timers: Arena<CpuId, time::hrtimer::HrtimerBase>,
+    /// Futex wait queues.
+    pub futexes: sync::futex::Futexes,
+    /// Pipes.
+    pub pipes: sync::pipe::Pipes,
+    /// What hardware sees.
+    pub wires: Arena<CpuId, Wires>,
+    /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
+    pub idle_mask: CpuMask,
+    dirty: CpuMask,
+    tick_nsec: Ns,
+    base_slice: Ns,
+    /// The executing CPU is in interrupt context: its costs are interrupt time.
+    in_irq: bool,
+    ns_per_work_shift_10: Vec<u64>,
+    dirty_policies: u64,
+    facts: Vec<Fact>,
+    /// Whether `CpuSignals` and `TaskSignals` facts are wanted.
+    pub want_signals: bool,
+    decisions: Vec<DecisionRecord>,
+    /// Whether decisions are recorded.
+    pub want_decisions: bool,
+}

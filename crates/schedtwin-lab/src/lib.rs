@@ -1,1 +1,22 @@
-//! Being built.
+//! The laboratory: many runs of the twin, what they show, and how sure that is.
+//!
+//! [`compare`] runs kernels × seeds in parallel, [`stats`] judges the differences, [`report`] prints
+//! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest.
+
+pub mod aa;
+pub mod compare;
+pub mod fail_if;
+mod measured;
+mod progress;
+mod provenance;
+pub mod report;
+pub mod schema;
+pub mod select;
+pub mod stats;
+#[cfg(test)]
+mod synthetic;
+pub mod twin;
+
+pub use measured::{Labels, Row};
+pub use progress::Progress;
+pub use provenance::Provenance;

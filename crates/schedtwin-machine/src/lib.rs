@@ -1,1 +1,49 @@
-//! Being built.
+//! The machine: what silicon does, as opposed to what the kernel believes about it.
+//!
+//! A [`Machine`] is plain data read from TOML: CPUs and their topology, frequency domains with two
+//! power curves (the kernel decides by its energy model, the meter reads the measured curve), idle
+//! states with true latencies beside those the kernel is told, couplings between clocks, latencies
+//! of interrupts, and the work that the kernel's own paths cost. It decides nothing and knows
+//! nothing of kernel or workload; the twin joins them.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | `model` | the types |
+//! | `costs` | what the kernel's paths cost, and how interrupts are delayed |
+//! | `file` | from TOML to a machine, all faults at once; its parts `domain`, `core_type`, `topology` |
+//! | `coupling` | which frequency one domain forces upon another |
+//! | `speed` | work per nanosecond |
+//! | `power` | µW of every situation, energy as exact integers |
+//! | `describe` | the text of `show machine` |
+//! | `builtin` | the machines compiled in |
+//!
+//! ```
+//! use schedtwin_machine::Machine;
+//! let machine = Machine::load("pixel6:coupling=false").unwrap();
+//! assert_eq!(machine.cpus.len(), 8);
+//! assert_eq!(machine.domains[1].opps.last().unwrap().khz, 2_253_000);
+//! assert!(machine.couplings.is_empty());
+//! ```
+
+mod builtin;
+mod core_type;
+mod costs;
+mod coupling;
+mod cpu_list;
+mod describe;
+mod domain;
+mod file;
+mod model;
+mod power;
+mod speed;
+mod topology;
+
+pub use builtin::{builtin_names, builtin_source};
+pub use costs::{CostScale, Interrupts, PathCosts};
+pub use coupling::{Coupling, FloorStep};
+pub use describe::EnergyModelRow;
+pub use model::{
+    CoreType, Cpu, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine, OperatingPoint,
+};
+pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
+pub use speed::{RATE_FULL, RATE_SHIFT, rate, time_for, work_done};

@@ -1,1 +1,162 @@
-//! Being built.
+//! Traces out of a run, and records of it in and out again.
+//!
+//! A run produces facts (what happened) and, while a recorder is on, decisions (why). This crate
+//! turns that stream into files that other people's tools open:
+//!
+//! | [`Format`] | file | opened by |
+//! |---|---|---|
+//! | [`Format::Perfetto`] | binary protobuf, `compact_sched` | ui.perfetto.dev, `trace_processor` |
+//! | [`Format::FtraceText`] | text, as `trace-cmd report -N` prints it | LISA, TRAPpy, grep |
+//! | [`Format::Record`] | JSON Lines, lossless, with decisions | `schedtwin explain`, jq |
+//!
+//! All three are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
+//! its name only when it is complete ([`AtomicFile`]).
+//!
+//! It knows only the words of `schedtwin-types`: nothing of kernels, machines or workloads.
+//!
+//! ```
+//! use schedtwin_trace::{Format, Meta, Sink, TaskInfo};
+//! use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
+//!
+//! let path = std::env::temp_dir().join(format!("schedtwin-doc-{}.jsonl", std::process::id()));
+//! let format = Format::from_path(&path).unwrap();
+//! let meta = Meta { title: "one task".into(), nr_cpus: 1, ..Meta::default() };
+//! let mut sink = schedtwin_trace::create(&path, format, meta)?;
+//! sink.task(&TaskInfo { id: TaskId(1), name: "ui".into(), prio: 120 });
+//! sink.fact(&Fact {
+//!     at: 1_000,
+//!     cpu: CpuId(0),
+//!     kind: FactKind::Switch { prev: TaskId::IDLE, next: TaskId(1), prev_state: TaskState::Running },
+//! });
+//! assert!(!path.exists(), "nothing half-written is visible");
+//! sink.finish()?;
+//! assert_eq!(std::fs::read_to_string(&path)?.lines().count(), 3);
+//! # std::fs::remove_file(&path)?;
+//! # std::io::Result::Ok(())
+//! ```
+
+mod atomic_file;
+pub mod explain;
+mod ftrace_text;
+pub mod perfetto;
+pub mod perfetto_messages;
+pub mod perfetto_read;
+pub mod record;
+mod record_lines;
+mod tasks;
+mod wire;
+
+pub use atomic_file::{AtomicFile, Destination};
+pub use ftrace_text::FtraceText;
+pub use perfetto::Perfetto;
+pub use record::Record;
+
+use schedtwin_types::{CpuMask, DecisionRecord, Fact, Ns, TaskId};
+use std::io;
+use std::path::Path;
+
+/// A task, as a trace names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Who: also its pid in the trace.
+    pub id: TaskId,
+    /// Its `comm`. Not cut to the kernel's 15 characters.
+    pub name: String,
+    /// The kernel's priority: 120 is nice 0, 0..=98 real time (99 − `sched_priority`), −1 deadline.
+    pub prio: i32,
+}
+
+/// What a trace says about the run it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// The name of the run: of its process in Perfetto, e.g. the workload.
+    pub title: String,
+    /// The number of CPUs, `1..=MAX_CPUS`.
+    pub nr_cpus: usize,
+    /// Names of the power domains, indexed as in [`Sink::power_mw`].
+    pub domain_names: Vec<String>,
+    /// CPUs of each cpufreq policy, indexed as in `FactKind::Frequency`: the kernel emits
+    /// `cpu_frequency` for each CPU of the policy. A policy that is not listed is taken to be the
+    /// CPU that executed the change alone.
+    pub policy_cpus: Vec<CpuMask>,
+    /// What the run was made of: version, machine, kernel, workload, seed, ... in this order.
+    pub provenance: Vec<(String, String)>,
+}
+
+/// Something that takes a run's facts, in time order.
+///
+/// Failures of writing (a full disk) stop the writing and surface at [`Sink::finish`]; a run never
+/// fails for its trace.
+pub trait Sink {
+    /// A task exists from now on. Comes before any fact about it.
+    fn task(&mut self, info: &TaskInfo);
+    /// A task's kernel priority changes.
+    fn task_prio(&mut self, id: TaskId, prio: i32);
+    /// Something happened.
+    fn fact(&mut self, fact: &Fact);
+    /// The kernel decided something. Only the record keeps decisions.
+    fn decision(&mut self, _decision: &DecisionRecord) {}
+    /// The power that domain number `domain` draws from `at` on, milliwatts.
+    fn power_mw(&mut self, _at: Ns, _domain: u16, _milliwatts: u32) {}
+    /// Writes what is left and puts the file in its place, or says what failed.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// A trace format that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Perfetto's binary format: `.pftrace`, `.perfetto-trace`, `.pb`.
+    Perfetto,
+    /// Text as `trace-cmd report -N` prints it: `.txt`, `.ftrace`.
+    FtraceText,
+    /// schedtwin's own record, JSON Lines: `.jsonl`, `.rec`.
+    Record,
+}
+
+impl Format {
+    /// The endings that [`Format::from_path`] knows, for messages.
+    pub const ENDINGS: &'static str =
+        ".pftrace, .perfetto-trace, .pb (Perfetto); .txt, .ftrace (text); .jsonl, .rec (record)";
+
+    /// The format that the ending of a file's name asks for.
+    pub fn from_path(path: &Path) -> Option<Format> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "pftrace" | "perfetto-trace" | "pb" => Some(Format::Perfetto),
+            "txt" | "ftrace" => Some(Format::FtraceText),
+            "jsonl" | "rec" => Some(Format::Record),
+            _ => None,
+        }
+    }
+}
+
+/// Starts a trace at `path`, which appears (or is replaced) when the sink is finished.
+pub fn create(path: &Path, format: Format, meta: Meta) -> io::Result<Box<dyn Sink>> {
+    let file = AtomicFile::create(path)?;
+    Ok(match format {
+        Format::Perfetto => Box::new(Perfetto::new(file, meta)),
+        Format::FtraceText => Box::new(FtraceText::new(file, meta)),
+        Format::Record => Box::new(Record::new(file, meta)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_name_formats() {
+        for (name, format) in [
+            ("a.pftrace", Some(Format::Perfetto)),
+            ("a.b.perfetto-trace", Some(Format::Perfetto)),
+            ("A.PB", Some(Format::Perfetto)),
+            ("a.txt", Some(Format::FtraceText)),
+            ("a.ftrace", Some(Format::FtraceText)),
+            ("a.jsonl", Some(Format::Record)),
+            ("a.rec", Some(Format::Record)),
+            ("a.json", None),
+            ("pftrace", None),
+        ] {
+            assert_eq!(Format::from_path(Path::new(name)), format, "{name}");
+        }
+    }
+}

@@ -1,1 +1,45 @@
-//! Being built.
+//! What tasks ask for: workloads, read from rt-app files or built in, and their threads' programs.
+//!
+//! A [`Workload`] is checked and knows no machine. [`Workload::instantiate`] fits it to a [`Host`]
+//! and makes its [`Programs`]: the program counters of all threads and the user memory they share.
+//! The twin then asks each thread for its next operation whenever the last one is over.
+//!
+//! ```
+//! use schedtwin_types::{Op, Outcome, Syscall};
+//! use schedtwin_workload::{Host, Workload};
+//!
+//! let workload = Workload::from_path_or_name("w1").unwrap();
+//! assert_eq!(workload.duration(), Some(60_000_000_000));
+//! let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1000 };
+//! let mut programs = workload.instantiate(&host, 1).unwrap();
+//! // rt-app's main thread starts the other 40.
+//! let first = programs.next(programs.main(), Outcome::Started, 0);
+//! assert!(matches!(first, Op::Call(Syscall::Clone { .. })));
+//! assert_eq!(programs.nr_threads(), 41);
+//! assert_eq!(programs.thread_name(schedtwin_types::ThreadId(1)), "job-0");
+//! ```
+//!
+//! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
+//! conditions and semaphores in `program::memory`.
+
+mod builtin;
+mod program;
+mod rtapp;
+mod suggestion;
+mod workload;
+
+pub use builtin::builtin_names;
+pub use program::Programs;
+pub use workload::{Host, Workload};
+
+use schedtwin_types::Work;
+
+/// The most threads of a workload besides rt-app's own, at the start and by forking: enough for any
+/// published file (the largest has some 60), and small enough that a slip of the pen in `instance`
+/// is told rather than simulated.
+pub const MAX_THREADS: usize = 4096;
+
+/// The user work of an event that neither computes nor calls the kernel (an uncontended `lock`, a
+/// `resume` of nobody): nanoseconds at capacity 1024. An estimate: some hundred instructions of
+/// rt-app's event loop and glibc. It also keeps a loop of such events from standing still in time.
+pub const EVENT_WORK: Work = 100;

@@ -1,0 +1,76 @@
+//! Cuts single functions and macros out of a kernel source file, by name.
+//!
+//! `fair.c` cannot be compiled without the rest of the scheduler, but the functions that L0 wants
+//! are self-contained. Their text goes from the user's tree into the build directory of the oracle
+//! and nowhere else.
+
+/// The definition of `name`, which must start in the first column as kernel style has it. Of several
+/// (one for each configuration), the first with a body of more than one line.
+pub fn function(source: &str, name: &str) -> Option<String> {
+    let lines: Vec<&str> = source.lines().collect();
+    (0..lines.len()).find_map(|at| {
+        let line = lines[at];
+        let column = line.find(name)?;
+        let before = line[..column].chars().next_back();
+        let is_name = !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            && line[column + name.len()..].starts_with('(');
+        if !is_name || line.starts_with(['\t', ' ', '*', '#', '/']) {
+            return None;
+        }
+        // The head goes on until a line that is only "{"; a ";" before it makes it a declaration.
+        let body = (at..lines.len()).find(|&i| lines[i] == "{" || lines[i].contains([';', '}']))?;
+        if lines[body] != "{" {
+            return None;
+        }
+        let end = (body..lines.len()).find(|&i| lines[i] == "}")?;
+        // "static inline void" may stand on a line of its own.
+        let starts_with_name = column == 0;
+        let begin = if starts_with_name { at.checked_sub(1)? } else { at };
+        Some(lines[begin..=end].join("\n") + "\n")
+    })
+}
+
+/// The definition of a macro, continuation lines included.
+pub fn macro_definition(source: &str, name: &str) -> Option<String> {
+    let lines: Vec<&str> = source.lines().collect();
+    let begin = lines.iter().position(|line| {
+        line.strip_prefix("#define ")
+            .and_then(|rest| rest.trim_start().strip_prefix(name))
+            .is_some_and(|rest| rest.starts_with(['(', ' ', '\t']))
+    })?;
+    let end = (begin..lines.len()).find(|&i| !lines[i].ends_with('\\'))?;
+    Some(lines[begin..=end].join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "\
+int wanted(int);
+#define add(a, \\
+            b) ((a) + (b))
+static int unwanted(int a)
+{
+\treturn wanted(a);
+}
+static inline int wanted(int a) { return 0; }
+static int
+wanted(int a,
+       int b)
+{
+\tif (a) {
+\t}
+}
+int last;
+";
+
+    #[test]
+    fn finds_the_definition_with_a_body() {
+        let text = function(SOURCE, "wanted").unwrap();
+        assert!(text.starts_with("static int\nwanted(int a,\n"), "{text}");
+        assert!(text.ends_with("\t}\n}\n"), "{text}");
+        assert_eq!(function(SOURCE, "last"), None);
+        assert_eq!(macro_definition(SOURCE, "add").unwrap().lines().count(), 2);
+    }
+}

@@ -1,0 +1,207 @@
+//! Whether the comparison notices a wrong token: mutations of our own code.
+//!
+//! Each mutation replaces one piece of text in a copy of our source. The copy and these very tests
+//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle.
+
+use super::Subject;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A replacement in a file of `crates/schedtwin-kernel/src`.
+pub struct Mutation {
+    /// The file, from `src/` on.
+    pub file: &'static str,
+    /// What is there, exactly once.
+    pub from: &'static str,
+    /// What is put there.
+    pub to: &'static str,
+}
+
+const fn m(file: &'static str, from: &'static str, to: &'static str) -> Mutation {
+    Mutation { file, from, to }
+}
+
+const AVERAGES: &str = "sched/pelt.rs";
+const CLOCK: &str = "sched/pelt/clock.rs";
+const ATTACH: &str = "sched/pelt/attach.rs";
+const EST: &str = "sched/pelt/util_est.rs";
+const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
+
+/// Mutations of PELT.
+pub const PELT: &[Mutation] = &[
+    m(AVERAGES, "periods > LOAD_AVG_PERIOD * 63", "periods >= LOAD_AVG_PERIOD * 63"),
+    m(AVERAGES, "shift: n / 32,", "shift: n / 31,"),
+    m(AVERAGES, "position / SEGMENT", "delta / SEGMENT"),
+    m(AVERAGES, "full_segments -= decay", "full_segments += decay"),
+    m(AVERAGES, ".wrapping_sub(sa.period_contrib));", ".wrapping_sub(rest));"),
+    m(AVERAGES, "periods as u32 != 0", "periods != 0"),
+    m(AVERAGES, "if load == 0 { (0, 0) }", "if load == 1 { (0, 0) }"),
+    m(AVERAGES, "(elapsed_ns as i64) < 0", "(elapsed_ns as i64) < -1"),
+    m(AVERAGES, ".wrapping_add(delta << 10);", ".wrapping_add(elapsed_ns);"),
+    m(AVERAGES, "sa.runnable_sum / divider", "sa.load_sum / divider"),
+    m(AVERAGES, "sa.util_est &= !UTIL", "sa.util_est |= UTIL"),
+    m(AVERAGES, "capacity as u32)", "(capacity != 0) as u32)"),
+    m(AVERAGES, "let crossed = before | during;", "let crossed = during;"),
+    m(AVERAGES, "power_of_two_roots[bit]) >> 64", "power_of_two_roots[bit]) >> 63"),
+    m(CLOCK, "util_sum >= SATURATED", "util_sum > SATURATED"),
+    m(CLOCK, "delta.wrapping_mul(cpu_scale)", "delta.wrapping_mul(freq_scale)"),
+    m(CLOCK, "clock_task.wrapping_sub(self.clock_pelt)", "clock.wrapping_sub(self.clock_pelt)"),
+    m(ATTACH, "se_weight < weighted", "se_weight <= weighted"),
+    m(ATTACH, "delta < 0 && sum > value", "delta < 0 && sum < value"),
+    m(ATTACH, "now < cfs_last_update_time", "now > cfs_last_update_time"),
+    m(ATTACH, ".wrapping_neg() >> SCHED", " >> SCHED"),
+    m(ATTACH, "cfs_util_avg) as i64) / 2", "cfs_util_avg) as i64) >> 1"),
+    m(ATTACH, ".min(divider)", ".min(divider - 1)"),
+    m(EST, "ewma <= dequeued", "ewma < dequeued"),
+    m(EST, "fall >= UTIL_EST_MARGIN", "fall > UTIL_EST_MARGIN"),
+    m(EST, "dequeued as u64 > arch", "dequeued as u64 >= arch"),
+    m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
+];
+
+/// Mutations of teo.
+pub const TEO: &[Mutation] = &[
+    m(TEO_FILE, "PULSE: u32 = 1024", "PULSE: u32 = 1023"),
+    m(TEO_FILE, "DECAY_SHIFT: u32 = 3", "DECAY_SHIFT: u32 = 4"),
+    m(TEO_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
+    m(TEO_FILE, "self.sleep_length_ns > tick_nsec", "self.sleep_length_ns >= tick_nsec"),
+    m(TEO_FILE, "self.time_span_ns >= self.sleep", "self.time_span_ns > self.sleep"),
+    m(TEO_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
+    m(TEO_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
+    m(TEO_FILE, "<= self.sleep_length_ns {\n                idx_timer", "< self.sleep_length_ns {\n                idx_timer"),
+    m(TEO_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
+    m(TEO_FILE, "input.tick_nsec as u64 <= measured_ns", "input.tick_nsec as u64 >= measured_ns"),
+    m(TEO_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 < input"),
+    m(TEO_FILE, "2 * idx_intercept_sum > self", "2 * idx_intercept_sum >= self"),
+    m(TEO_FILE, "wrapping_sub(idx_hit_sum)", "wrapping_sub(hit_sum)"),
+    m(TEO_FILE, "2 * intercepts > candidate", "2 * intercepts >= candidate"),
+    m(TEO_FILE, "deep_enough(i) && !states", "!states"),
+    m(TEO_FILE, "first_suitable == candidate", "first_suitable != candidate"),
+    m(TEO_FILE, "< RESIDENCY_THRESHOLD_NS", "<= RESIDENCY_THRESHOLD_NS"),
+    m(TEO_FILE, "self.total / 2 + self.total / 8", "self.total / 2"),
+    m(TEO_FILE, "> timers.sleep_length_ns {", ">= timers.sleep_length_ns {"),
+    m(TEO_FILE, "idx > first_enabled &&", "idx > 0 &&"),
+    m(TEO_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
+    m(TEO_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
+    m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+];
+
+/// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
+pub fn report<S: Subject>(
+    oracle: &Path,
+    build_dir: &Path,
+    seed: u64,
+    cases: u64,
+) -> Result<(String, usize), String> {
+    let mut table = format!("{} mutations of our {}:\n", S::MUTATIONS.len(), S::NAME);
+    let mut missed = 0;
+    // Unchanged code must pass, or a failure would mean nothing.
+    let unchanged = run::<S>(None, oracle, build_dir, seed, cases)?;
+    if unchanged != (false, false) {
+        return Err("the unchanged code does not pass".to_string());
+    }
+    for mutation in S::MUTATIONS {
+        let (golden, tree) = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
+        let word = |caught| if caught { "caught" } else { "MISSED" };
+        missed += (!golden || !tree) as usize;
+        table += &format!(
+            "  golden {}  oracle {}  {}: {} -> {}\n",
+            word(golden),
+            word(tree),
+            mutation.file,
+            mutation.from.replace('\n', " "),
+            mutation.to.replace('\n', " ")
+        );
+    }
+    table += &format!("{} of {} caught by both", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
+    Ok((table, missed))
+}
+
+/// Whether (golden vectors, oracle) notice the mutation.
+fn run<S: Subject>(
+    mutation: Option<&Mutation>,
+    oracle: &Path,
+    build_dir: &Path,
+    seed: u64,
+    cases: u64,
+) -> Result<(bool, bool), String> {
+    let binary = build(mutation, S::NAME, build_dir)?;
+    let mut command = Command::new(&binary);
+    command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
+    let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
+    // A panic (101) is a noticed difference too; it prevents the second answer.
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok((!text.contains("golden equal"), !text.contains("oracle equal")))
+}
+
+/// Compiles the mutated files, and these modules against them.
+fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathBuf, String> {
+    let source = super::home().join("../crates/schedtwin-kernel/src");
+    let copy = dir.join("src");
+    let say = |what: &Path| {
+        let what = what.display().to_string();
+        move |error: std::io::Error| format!("{what}: {error}")
+    };
+    for file in [
+        "sched/pelt.rs",
+        "sched/pelt/attach.rs",
+        "sched/pelt/clock.rs",
+        "sched/pelt/util_est.rs",
+        "cpuidle/teo/mod.rs",
+        "cpuidle/teo/v6_12.rs",
+    ] {
+        let from = source.join(file);
+        let mut text = std::fs::read_to_string(&from).map_err(say(&from))?;
+        if let Some(mutation) = mutation.filter(|mutation| mutation.file == file) {
+            let places = text.matches(mutation.from).count();
+            if places != 1 {
+                return Err(format!("{file}: '{}' is there {places} times", mutation.from));
+            }
+            text = text.replace(mutation.from, mutation.to);
+        }
+        // Their unit tests are not part of this.
+        text = text.replace("#[cfg(test)]\nmod tests;", "");
+        let to = copy.join(file);
+        std::fs::create_dir_all(to.parent().expect("has a directory")).map_err(say(&to))?;
+        std::fs::write(&to, text).map_err(say(&to))?;
+    }
+    let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
+    let library = copy.join("lib.rs");
+    write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
+    let driver = dir.join("driver.rs");
+    let modules = super::home().join("src/l0/mod.rs");
+    let world = if subject == "pelt" { "l0::pelt::Pelt" } else { "l0::teo::Teo" };
+    write(
+        &driver,
+        &format!(
+            "#![allow(dead_code)]\n#[path = {modules:?}]\nmod l0;\nfn main() {{\n\
+             let args: Vec<String> = std::env::args().collect();\n\
+             let (seed, cases) = (args[2].parse().unwrap(), args[3].parse().unwrap());\n\
+             let golden = std::panic::catch_unwind(l0::golden::check::<{world}>);\n\
+             if matches!(golden, Ok(Ok(_))) {{ println!(\"golden equal\"); }}\n\
+             let oracle = std::path::Path::new(&args[1]);\n\
+             let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
+             if found.differing == 0 {{ println!(\"oracle equal\"); }}\n}}\n"
+        ),
+    )?;
+    let rustc = |arguments: &[&str]| -> Result<(), String> {
+        let compiler = std::env::var("RUSTC").unwrap_or("rustc".to_string());
+        let output = Command::new(&compiler)
+            .args(["--edition", "2024", "-Copt-level=2", "-Coverflow-checks=on", "--cap-lints"])
+            .arg("allow")
+            .args(arguments)
+            .env("CARGO_MANIFEST_DIR", super::home())
+            .current_dir(dir)
+            .output()
+            .map_err(|error| format!("run {compiler}: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("{arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let library = library.to_string_lossy();
+    let kernel = "libschedtwin_kernel.rlib";
+    rustc(&["--crate-type=rlib", "--crate-name=schedtwin_kernel", "-o", kernel, &library])?;
+    let dependency = format!("schedtwin_kernel={kernel}");
+    rustc(&["--extern", &dependency, "-o", "driver", &driver.to_string_lossy()])?;
+    Ok(dir.join("driver"))
+}

@@ -1,0 +1,117 @@
+//! The compiled C program: how it is built and talked to (`conformance/l0/protocol.h`).
+
+use super::{OP_BEGIN, OP_END, OP_FIRST, Record};
+use std::io::{BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Compiles `conformance/l0/<shim>` with the system's C compiler. `quote_dirs` are where the
+/// kernel's files lie.
+pub fn compile(
+    shim: &str,
+    quote_dirs: &[&Path],
+    build_dir: &Path,
+    flags: &[&str],
+) -> Result<PathBuf, String> {
+    let source = super::home().join("l0").join(shim);
+    let binary = build_dir.join(shim.trim_end_matches(".c"));
+    let compiler = std::env::var("CC").unwrap_or("cc".to_string());
+    let mut command = Command::new(&compiler);
+    // As the kernel is built: pointers of different types may alias, signed arithmetic wraps.
+    command.args(["-std=gnu11", "-fno-strict-aliasing", "-fwrapv", "-w"]);
+    command.args(flags);
+    for dir in quote_dirs {
+        command.arg("-iquote").arg(dir);
+    }
+    command.arg("-I").arg(super::home().join("l0/include"));
+    command.arg("-o").arg(&binary).arg(&source).current_dir(build_dir);
+    let output = command.output().map_err(|error| format!("run {compiler}: {error}"))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(format!("compile {shim} against this kernel tree:\n{text}"));
+    }
+    Ok(binary)
+}
+
+/// Appends one sequence in the oracle's format.
+pub fn encode(records: &[Record], verbose: bool, bytes: &mut Vec<u8>) {
+    let mut put = |op: u64, args: &[u64]| {
+        bytes.extend_from_slice(&op.to_ne_bytes());
+        for arg in args {
+            bytes.extend_from_slice(&arg.to_ne_bytes());
+        }
+    };
+    put(OP_BEGIN, &[verbose as u64, 0, 0, 0, 0, 0]);
+    for record in records {
+        put(OP_FIRST + record.op as u64, &record.args);
+    }
+    put(OP_END, &[0; super::ARGS]);
+}
+
+/// A running oracle. Killed when dropped.
+pub struct Oracle {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Oracle {
+    /// Starts it.
+    pub fn start(binary: &Path) -> Result<Oracle, String> {
+        let mut child = Command::new(binary)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("run {}: {error}", binary.display()))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("stdout was piped");
+        Ok(Oracle { child, stdin, stdout: BufReader::with_capacity(1 << 16, stdout) })
+    }
+
+    /// The end to write sequences to; closing it ends the oracle.
+    pub fn take_stdin(&mut self) -> ChildStdin {
+        self.stdin.take().expect("stdin is taken once")
+    }
+
+    /// One word of its answer.
+    pub fn read_word(&mut self) -> Result<u64, String> {
+        let mut bytes = [0; 8];
+        self.stdout.read_exact(&mut bytes).map_err(|error| format!("read the oracle: {error}"))?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
+    /// Runs one sequence with every operation's words.
+    pub fn replay(&mut self, records: &[Record]) -> Result<Vec<Vec<u64>>, String> {
+        let mut bytes = Vec::new();
+        encode(records, true, &mut bytes);
+        // One sequence fits into the pipe's buffer and the oracle's, so nobody waits for us.
+        let mut stdin = self.take_stdin();
+        stdin.write_all(&bytes).map_err(|error| format!("write to the oracle: {error}"))?;
+        drop(stdin);
+        let mut answers = Vec::new();
+        for _ in records {
+            let count = self.read_word()?;
+            answers.push((0..count).map(|_| self.read_word()).collect::<Result<_, _>>()?);
+        }
+        Ok(answers)
+    }
+
+    /// Ends it now.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Lets it end by itself (a program built for coverage writes its counts then).
+    pub fn finish(mut self) -> Result<(), String> {
+        drop(self.stdin.take());
+        self.child.wait().map_err(|error| format!("wait for the oracle: {error}"))?;
+        Ok(())
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

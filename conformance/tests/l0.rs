@@ -1,0 +1,43 @@
+//! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
+//! given.
+
+use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
+
+fn golden<S: Subject>() {
+    match l0::golden::check::<S>() {
+        Ok(summary) => println!("{summary}"),
+        Err(difference) => panic!("{difference}"),
+    }
+}
+
+#[test]
+fn pelt_golden_vectors() {
+    golden::<Pelt>();
+}
+
+#[test]
+fn teo_golden_vectors() {
+    golden::<Teo>();
+}
+
+fn oracle<S: Subject>() {
+    let Some(tree) = l0::kernel_tree() else {
+        println!("skipped: SCHEDTWIN_KERNEL_TREE not set");
+        return;
+    };
+    let dir = l0::BuildDir::new(&format!("test-{}", S::NAME)).unwrap();
+    let oracle = S::build_oracle(&tree, dir.path(), &["-O1"]).unwrap();
+    let found = l0::compare::<S>(&oracle, 7, 20_000, false).unwrap();
+    assert_eq!(found.first_difference.as_deref(), None);
+    assert_eq!((found.cases, found.differing), (20_000, 0));
+}
+
+#[test]
+fn pelt_equals_the_kernels_c() {
+    oracle::<Pelt>();
+}
+
+#[test]
+fn teo_equals_the_kernels_c() {
+    oracle::<Teo>();
+}

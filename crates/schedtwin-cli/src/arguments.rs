@@ -1,0 +1,329 @@
+//! What can be asked: the command line, with help that teaches by example.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
+use schedtwin_lab::report::{Extent, Format};
+use schedtwin_types::Ns;
+
+use crate::duration;
+
+/// The kernel of a run that names none: the newest that is modelled.
+pub const DEFAULT_KERNEL: &str = "linux-6.12";
+
+/// Threads beyond this are a typing error.
+const MOST_THREADS: u64 = 1024;
+
+const OVERVIEW: &str = "\
+Examples:
+  schedtwin list                                       what there is to choose from
+  schedtwin run -m pixel6 -w jankbench                 one run on the newest kernel
+  schedtwin compare -m pixel6 -w jankbench -k linux-5.18 -k linux-5.18+runnable-boost
+  schedtwin run -m pixel6 -w app.json --record r.jsonl   and why: schedtwin explain r.jsonl --at 1.5s
+
+Names and their variants:
+  MACHINE    NAME[:KEY=VALUE,...]            pixel6:ambient_c=4, or a path to a .toml file
+  KERNEL     NAME[+PATCH...][:KEY=VALUE,...]  linux-5.18+runnable-boost:schedutil.rate_limit_us=500
+  WORKLOAD   NAME [OPTIONS]                  'messaging -t -g 1 -l 2000', or a path to an rt-app .json file
+
+Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug.";
+
+/// A deterministic twin of Linux's scheduler, frequency and idle code: name a machine, a workload and
+/// two kernels, and see what the change does.
+#[derive(Parser)]
+#[command(name = "schedtwin", version, after_help = OVERVIEW, subcommand_required = true, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run one workload on one kernel and print what was measured
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Run kernels with the same seeds and print what differs, with intervals
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
+    /// Ask a record what happened and why
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// List what is built in
+    #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels")]
+    List(List),
+    /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
+    #[command(after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-5.18+runnable-boost\n  schedtwin show machine pixel6:ambient_c=4\n  schedtwin show schema compare > compare.schema.json")]
+    Show(Show),
+    /// Check machine, kernel and workload files without running them
+    #[command(after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read.")]
+    Check(Check),
+    /// (later) Compare the twin with published experiments
+    Study(Later),
+    /// (later) Fit a study's parameters on its base numbers
+    Calibrate(Later),
+    /// (later) What recorded work would have done on another kernel
+    Replay(Later),
+    /// (later) Convert between trace formats
+    Convert(Later),
+    /// Compare a kernel with itself: how often is a difference called significant?
+    #[command(hide = true)]
+    Aa(Aa),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  schedtwin run -m pixel6 -w jankbench
+  schedtwin run -m uniform8 -w w1 -k linux-6.12 --duration 10s --format json
+  schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
+  schedtwin run -m pixel6 -w app.json --record out.jsonl         for schedtwin explain
+The same machine, kernel, workload and seed give the same bytes on every computer.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  schedtwin compare -m pixel6 -w jankbench -k linux-5.18 -k linux-5.18+runnable-boost
+  schedtwin compare -m pixel6 -w jankbench -k linux-6.12 -k linux-6.12:hz=1000 --precision 1%
+  schedtwin compare ... --format markdown           for a web page; json and csv carry everything
+  schedtwin compare ... --first-difference          where the executions part, and why
+  schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
+
+Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= and a limit.
+  power>+5%      the mean power of another kernel is more than 5% above the first's
+  power>+10mW    ... more than 10 mW above it
+  jank>4%        the value itself; jank is measured in %
+The mean decides, significant or not.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  schedtwin explain r.jsonl --at 1.5s               what happened around 1.5 s
+  schedtwin explain r.jsonl --task ui --at 1.5s --window 5ms
+  schedtwin explain r.jsonl --cpu 3 --limit 100
+RECORD is what run --record wrote (facts and decisions) or --trace as Perfetto (facts only).";
+
+/// What every run needs.
+#[derive(Args)]
+pub struct Subject {
+    /// The machine: NAME[:KEY=VALUE,...] or a path
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: String,
+    /// The workload: NAME [OPTIONS] or a path
+    #[arg(short, long, value_name = "WORKLOAD")]
+    pub workload: String,
+    /// How long to simulate: 10s, 500ms; else as long as the workload says
+    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Ns>,
+}
+
+/// How results are printed.
+#[derive(Args)]
+pub struct Printing {
+    /// The form of the result
+    #[arg(long, value_enum, default_value_t = FormatArgument::Text)]
+    format: FormatArgument,
+    /// Show every metric, task and CPU, not only the important ones
+    #[arg(long)]
+    all: bool,
+    /// No progress bar and no notes on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Printing {
+    pub fn format(&self) -> Format {
+        match self.format {
+            FormatArgument::Text => Format::Text,
+            FormatArgument::Markdown => Format::Markdown,
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Csv => Format::Csv,
+        }
+    }
+
+    pub fn extent(&self) -> Extent {
+        if self.all { Extent::All } else { Extent::Important }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArgument {
+    /// A table in ASCII
+    Text,
+    /// A table for web pages
+    Markdown,
+    /// Everything, see schedtwin show schema
+    Json,
+    /// Everything, a line per metric and kernel
+    Csv,
+}
+
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// The kernel: NAME[+PATCH...][:KEY=VALUE,...] or a path
+    #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
+    pub kernel: String,
+    /// Everything random follows from it
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write a trace for other tools; the ending of its name says which: .pftrace, .txt, .jsonl
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Write a record for `schedtwin explain`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Recompute every cached sum at every event; slow, finds bugs
+    #[arg(long, hide_short_help = true)]
+    pub verify: bool,
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
+#[derive(Args)]
+pub struct Compare {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// A kernel; the first is the baseline, give it again for each other
+    #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
+    pub kernels: Vec<String>,
+    /// Runs of each kernel, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
+    pub iterations: u64,
+    /// Run until the differences of the main metrics are known that well (95% half-width), e.g. 1%
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub precision: Option<f64>,
+    /// The most runs of each kernel that --precision may take
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = 320, requires = "precision", value_name = "RUNS")]
+    pub max_iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub fail_if: Vec<String>,
+    /// Print where the executions of the first seed part, and why, instead of a table
+    #[arg(long)]
+    pub first_difference: bool,
+    /// (later) Write a report with figures
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu"]))]
+pub struct Explain {
+    /// What --record or --trace wrote
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// Around this time: 1.5s, 20ms
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    /// About this task: a name, * and ? match, or its number
+    #[arg(long, value_name = "NAME")]
+    pub task: Option<String>,
+    /// On or about this CPU
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u16>,
+    /// How far around --at, to each side
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "500us", requires = "at")]
+    pub window: Ns,
+    /// At most so many entries
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub limit: u64,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// What to list; everything if left out
+    pub what: Option<Kind>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Modelled machines
+    Machines,
+    /// Kernel releases and their settings
+    Kernels,
+    /// Named changes to kernels
+    Patches,
+    /// Built-in benchmarks
+    Workloads,
+    /// (later) Published experiments
+    Studies,
+    /// JSON schemas of what schedtwin writes
+    Schemas,
+}
+
+#[derive(Args)]
+pub struct Show {
+    #[command(subcommand)]
+    pub what: Shown,
+}
+
+#[derive(Subcommand)]
+pub enum Shown {
+    /// Topology, operating points, idle states and the rest of a machine
+    Machine { name: String },
+    /// Every setting of a kernel, with the sysctl or config option that it is known by
+    Kernel { name: String },
+    /// What a built-in workload does
+    Workload { name: String },
+    /// What a patch changes
+    Patch { name: String },
+    /// The JSON schema of run, compare, study or record
+    Schema { name: String },
+}
+
+#[derive(Args)]
+pub struct Check {
+    /// Machine and kernel files (.toml), rt-app workloads (.json)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Aa {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// The kernel that is compared with itself
+    #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
+    pub kernel: String,
+    /// How many comparisons
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 400)]
+    pub comparisons: u64,
+    /// Seeds of each side of a comparison
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 10)]
+    pub iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Threads; changes no result
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Arguments of a command that is not built yet: anything.
+#[derive(Args)]
+pub struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _anything: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,63 @@
+//! A bar with an ETA on stderr, for work that takes more than a second and has somebody watching.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedtwin_lab::Progress;
+
+/// Work that is done sooner shows nothing.
+const APPEARS_AFTER: Duration = Duration::from_secs(1);
+
+/// How often it is redrawn.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Steps of the bar: finer than a wide terminal shows.
+const STEPS: u64 = 10_000;
+
+/// Watches a [`Progress`] until it is dropped.
+pub struct Bar {
+    /// Dropping it ends the thread. `None` when nothing is drawn.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Bar {
+    /// Starts to watch, unless `quiet` or stderr is no terminal.
+    pub fn watch(progress: &Arc<Progress>, quiet: bool) -> Bar {
+        if quiet || !io::stderr().is_terminal() {
+            return Bar { stop: None, thread: None };
+        }
+        let (stop, stopped) = mpsc::channel::<()>();
+        let progress = progress.clone();
+        let thread = std::thread::spawn(move || {
+            if stopped.recv_timeout(APPEARS_AFTER) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let style = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}  ETA {eta}")
+                .expect("the template is well formed");
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()).with_style(style);
+            // The estimate has to count the second before the bar appeared.
+            let bar = bar.with_elapsed(APPEARS_AFTER);
+            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                bar.set_position((progress.fraction() * STEPS as f64) as u64);
+                bar.set_message(format!("{}/{} runs", progress.done_runs(), progress.expected_runs()));
+            }
+            bar.finish_and_clear();
+        });
+        Bar { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A bar that failed to draw must not fail the work.
+            let _ = thread.join();
+        }
+    }
+}

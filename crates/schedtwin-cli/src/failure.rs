@@ -1,0 +1,63 @@
+//! Why a command did not succeed, and what that makes of the exit code.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use schedtwin_input::Diagnostics;
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input is refused; every fault has its place.
+    Refused(Diagnostics),
+    /// The input is bad in a way that has no place in a text.
+    Bad(String),
+    /// A condition or a validation that was asked for failed; what failed, a line each.
+    Failed(Vec<String>),
+    /// The reader of stdout has gone: there is nobody to tell.
+    NobodyReads,
+}
+
+impl Failure {
+    /// A fault without a place.
+    pub fn bad(message: impl Into<String>) -> Failure {
+        Failure::Bad(message.into())
+    }
+
+    /// A fault of a file.
+    pub fn of_file(what: &str, path: &std::path::Path, error: &io::Error) -> Failure {
+        Failure::Bad(format!("failed to {what} {}: {error}", path.display()))
+    }
+
+    /// Prints the failure to stderr and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Failure::Refused(faults) => {
+                eprint!("{}", faults.render(stderr_takes_colour()));
+                ExitCode::from(2)
+            }
+            Failure::Bad(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(2)
+            }
+            Failure::Failed(lines) => {
+                for line in lines {
+                    eprintln!("failed: {line}");
+                }
+                ExitCode::from(1)
+            }
+            Failure::NobodyReads => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(faults: Diagnostics) -> Failure {
+        Failure::Refused(faults)
+    }
+}
+
+/// Whether stderr shows terminal escapes; `NO_COLOR` (no-color.org) turns them off.
+pub fn stderr_takes_colour() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

@@ -1,0 +1,44 @@
+//! `schedtwin list`: names to choose from.
+
+use schedtwin_lab::schema;
+
+use crate::arguments::Kind;
+use crate::failure::Failure;
+use crate::output;
+
+pub fn list(what: Option<Kind>) -> Result<(), Failure> {
+    let text = match what {
+        Some(Kind::Studies) => return Err(Failure::bad("list studies waits for: the studies")),
+        Some(kind) => names(&entries(kind), ""),
+        None => [
+            ("Machines (-m)", Kind::Machines),
+            ("Kernels (-k)", Kind::Kernels),
+            ("Patches (-k KERNEL+PATCH)", Kind::Patches),
+            ("Workloads (-w)", Kind::Workloads),
+        ]
+        .map(|(title, kind)| format!("{title}\n{}", names(&entries(kind), "  ")))
+        .join("\n"),
+    };
+    output::print(&text)
+}
+
+/// Name and description of everything of a kind.
+pub fn entries(kind: Kind) -> Vec<(String, String)> {
+    match kind {
+        Kind::Machines => schedtwin::list_machines(),
+        Kind::Kernels => schedtwin::list_kernels(),
+        Kind::Patches => schedtwin::list_patches(),
+        Kind::Workloads => schedtwin::list_workloads(),
+        Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
+        Kind::Studies => Vec::new(),
+    }
+}
+
+fn names(entries: &[(String, String)], indent: &str) -> String {
+    let width = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let line = |(name, description): &(String, String)| {
+        let line = format!("{indent}{name:width$}  {description}");
+        format!("{}\n", line.trim_end())
+    };
+    entries.iter().map(line).collect()
+}

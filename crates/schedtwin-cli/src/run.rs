@@ -1,0 +1,62 @@
+//! `schedtwin run`: one run, printed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schedtwin::{RunOptions, Scenario};
+use schedtwin_lab::report::{self, RunReport};
+use schedtwin_lab::{Progress, twin};
+use schedtwin_trace::Format;
+
+use crate::arguments::Run;
+use crate::bar::Bar;
+use crate::failure::Failure;
+use crate::{interrupt, output};
+
+pub fn run(arguments: Run) -> Result<(), Failure> {
+    let Run { subject, kernel, seed, trace, record, verify, printing } = arguments;
+    if let Some(path) = &trace {
+        if Format::from_path(path).is_none() {
+            let message = format!("failed to write {}: the name of a trace ends in {}", path.display(), Format::ENDINGS);
+            return Err(Failure::bad(message));
+        }
+        if record.as_ref() == Some(path) {
+            return Err(Failure::bad("--trace and --record name the same file"));
+        }
+    }
+    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
+    for path in trace.iter().chain(&record) {
+        writable(path)?;
+        interrupt::guard(path);
+    }
+    let progress = Arc::new(Progress::new());
+    progress.expect_runs(1);
+    let bar = Bar::watch(&progress, printing.quiet);
+    let result = progress.one_run(scenario.duration(), |simulated| {
+        let options = RunOptions { trace, record, progress: Some(simulated), verify };
+        scenario.run(seed, options)
+    });
+    drop(bar);
+    let mut result = result.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
+    for notice in scenario.notices().into_iter().rev() {
+        if !result.notices.contains(&notice) {
+            result.notices.insert(0, notice);
+        }
+    }
+    let provenance = twin::provenance(&scenario);
+    let report = RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
+    output::print(&report::run(&report, printing.format(), printing.extent()))
+}
+
+/// Says before the run what would fail after it.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.is_dir() {
+        return Err(Failure::bad(format!("failed to write {}: it is a directory", path.display())));
+    }
+    if !directory.is_dir() {
+        let message = format!("failed to write {}: there is no directory {}", path.display(), directory.display());
+        return Err(Failure::bad(message));
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `schedtwin show` and `schedtwin check`: what things are, and whether files are right.
+
+use std::path::PathBuf;
+
+use schedtwin_input::{Diagnostics, Source, did_you_mean};
+use schedtwin_lab::schema;
+
+use crate::arguments::{Kind, Shown};
+use crate::failure::{Failure, stderr_takes_colour};
+use crate::list::entries;
+use crate::output;
+
+pub fn show(what: Shown) -> Result<(), Failure> {
+    let text = match what {
+        Shown::Machine { name } => schedtwin::describe_machine(&name)?,
+        Shown::Kernel { name } => schedtwin::describe_kernel(&name)?,
+        Shown::Workload { name } => described("workload", &name, Kind::Workloads)?,
+        Shown::Patch { name } => described("patch", &name, Kind::Patches)?,
+        Shown::Schema { name } => match schema::text(&name) {
+            Some(text) => text.to_string(),
+            None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),
+        },
+    };
+    output::print(&text)
+}
+
+/// The description of a built-in thing, by its name.
+fn described(what: &str, name: &str, kind: Kind) -> Result<String, Failure> {
+    let known = entries(kind);
+    match known.iter().find(|(known, _)| known == name) {
+        Some((name, description)) => Ok(format!("{name}\n  {description}\n")),
+        None => Err(unknown(what, name, &known)),
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[(String, String)]) -> Failure {
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let help = match did_you_mean(name, names.iter().copied()) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    let mut faults = Diagnostics::new();
+    faults.push(&Source::new("<command line>", name), 0..name.len(), format!("there is no {what} `{name}`"), Some(help));
+    Failure::Refused(faults)
+}
+
+/// Checks every file, even after one is bad, and fails at the end.
+pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut unreadable = Diagnostics::new();
+    let mut wrong = Vec::new();
+    let mut text = String::new();
+    for path in files {
+        if unreadable.absorb(schedtwin_input::read_source(path)).is_none() {
+            continue;
+        }
+        match schedtwin::check_file(path) {
+            Ok(notices) => {
+                text.push_str(&format!("{}: fine\n", path.display()));
+                text.extend(notices.iter().map(|notice| format!("  note: {notice}\n")));
+            }
+            Err(faults) => {
+                eprint!("{}", faults.render(stderr_takes_colour()));
+                let count = faults.0.len();
+                wrong.push(format!("{}: {count} fault{}", path.display(), if count == 1 { "" } else { "s" }));
+            }
+        }
+    }
+    let printed = output::print(&text);
+    unreadable.into_result(())?;
+    if wrong.is_empty() { printed } else { Err(Failure::Failed(wrong)) }
+}

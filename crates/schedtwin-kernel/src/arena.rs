@@ -1,0 +1,112 @@
+//! A vector indexed by an identifier of its own kind, so that a CPU is never used as a task.
+
+use schedtwin_types::{CpuId, TaskId};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// An identifier that is a dense index.
+pub trait Id: Copy {
+    /// As an index.
+    fn index(self) -> usize;
+    /// From an index.
+    fn from_index(index: usize) -> Self;
+}
+
+impl Id for CpuId {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+    fn from_index(index: usize) -> CpuId {
+        CpuId(index as u16)
+    }
+}
+
+impl Id for TaskId {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+    fn from_index(index: usize) -> TaskId {
+        TaskId(index as u32)
+    }
+}
+
+/// The arena.
+#[derive(Clone)]
+pub struct Arena<I, T> {
+    items: Vec<T>,
+    id: PhantomData<I>,
+}
+
+impl<I: Id, T> Arena<I, T> {
+    /// An empty arena.
+    pub fn new() -> Arena<I, T> {
+        Arena { items: Vec::new(), id: PhantomData }
+    }
+
+    /// Adds an item and returns its identifier.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::from_index(self.items.len() - 1)
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// All identifiers.
+    pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
+        (0..self.items.len()).map(I::from_index)
+    }
+
+    /// All items.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    /// All items, mutable.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+}
+
+impl<I: Id, T> Default for Arena<I, T> {
+    fn default() -> Self {
+        Arena::new()
+    }
+}
+
+impl<I: Id, T> FromIterator<T> for Arena<I, T> {
+    fn from_iter<X: IntoIterator<Item = T>>(items: X) -> Self {
+        Arena { items: items.into_iter().collect(), id: PhantomData }
+    }
+}
+
+impl<I: Id, T> Index<I> for Arena<I, T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Arena<I, T> {
+    #[inline(always)]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+impl<I, T: fmt::Debug> fmt::Debug for Arena<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.items).finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! Frequency domains: `struct cpufreq_policy`, the table, and the switch itself.
+//!
+//! Kernel: 6.12.95 drivers/cpufreq/cpufreq.c `cpufreq_driver_resolve_freq`, `cpufreq_driver_fast_switch`,
+//! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
+//! Differences: limits stay at the table's ends; the slow path (sugov kthread) is not modelled yet.
+
+use crate::config::{Config, FrequencyGovernor};
+use crate::cpufreq::schedutil::SugovPolicy;
+use crate::device_tree::DtPolicy;
+use crate::sched::root_domain::perf_states;
+use crate::Kernel;
+use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns};
+
+/// A frequency domain.
+#[derive(Clone, Debug)]
+pub struct CpufreqPolicy {
+    /// Its CPUs.
+    pub cpus: CpuMask,
+    /// Frequencies, ascending.
+    pub table: Vec<Khz>,
+    /// Per frequency: skipped when resolving, because a faster one costs no more.
+    pub inefficient: Vec<bool>,
+    /// `policy->cur`, as the kernel believes.
+    pub cur: Khz,
+    /// The driver can switch in scheduler context.
+    pub fast_switch: bool,
+    /// Any CPU may change it.
+    pub dvfs_possible_from_any_cpu: bool,
+    /// schedutil's state.
+    pub sugov: SugovPolicy,
+}
+
+impl CpufreqPolicy {
+    /// A domain as the governor starts on it.
+    pub fn new(dt: &DtPolicy, capacity: u64, config: &Config) -> CpufreqPolicy {
+        let table: Vec<Khz> = dt.opps.iter().map(|o| o.0).collect();
+        let inefficient = perf_states(capacity, &dt.opps).iter().map(|s| s.inefficient).collect();
+        let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or_else(|| {
+            // cpufreq_policy_transition_delay_us(), 6.10 and later.
+            match dt.transition_latency / 1000 {
+                0 => 1000,
+                latency_us => latency_us + (latency_us >> 1),
+            }
+        });
+        CpufreqPolicy {
+            cpus: dt.cpus,
+            // Before a governor runs, firmware has left the highest frequency.
+            cur: *table.last().expect("a policy has frequencies"),
+            table,
+            inefficient,
+            fast_switch: dt.fast_switch,
+            dvfs_possible_from_any_cpu: dt.dvfs_possible_from_any_cpu,
+            sugov: SugovPolicy::new(rate_limit_us * 1000),
+        }
+    }
+
+    /// The highest frequency: capacities refer to it (`arch_scale_freq_ref`).
+    #[inline(always)]
+    pub fn max(&self) -> Khz {
+        self.table[self.table.len() - 1]
+    }
+
+    /// `cpufreq_driver_resolve_freq()`: the lowest efficient table frequency that is not below `target`.
+    #[inline]
+    pub fn resolve(&self, target: Khz) -> Khz {
+        let target = target.clamp(self.table[0], self.max());
+        for (khz, inefficient) in self.table.iter().zip(&self.inefficient) {
+            if *khz >= target && !inefficient {
+                return *khz;
+            }
+        }
+        self.max()
+    }
+}
+
+impl Kernel {
+    /// Starts the governors, at boot.
+    pub(crate) fn cpufreq_start(&mut self) {
+        for index in 0..self.policies.len() {
+            let policy = &self.policies[index];
+            let khz = match self.config.cpufreq {
+                // The governor's first request decides; until then what firmware left.
+                FrequencyGovernor::Schedutil | FrequencyGovernor::Performance => policy.max(),
+                FrequencyGovernor::Powersave => policy.table[0],
+            };
+            self.set_policy_frequency(index, khz);
+        }
+    }
+
+    /// Sets a domain's frequency as the kernel believes it, and hands it to the hardware.
+    fn set_policy_frequency(&mut self, index: usize, khz: Khz) {
+        let policy = &mut self.policies[index];
+        policy.cur = khz;
+        let (cpus, max) = (policy.cpus, policy.max());
+        // topology_set_freq_scale()
+        let scale = ((khz as u64) << 10) / max as u64;
+        for cpu in cpus.iter() {
+            self.rq[cpu].freq_scale = scale;
+            self.refresh_path_speed(cpu);
+        }
+        self.dirty_policies |= 1 << index;
+    }
+
+    /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
+    pub(crate) fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+        let cost = self.device_tree.path_costs.frequency_switch;
+        self.charge(cost);
+        self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
+        self.set_policy_frequency(index, khz);
+    }
+
+    /// The domain of a CPU.
+    #[inline(always)]
+    pub(crate) fn policy_of(&self, cpu: CpuId) -> usize {
+        self.device_tree.cpus[cpu.index()].policy
+    }
+}

@@ -1,0 +1,342 @@
+//! schedutil: frequency follows utilisation.
+//!
+//! **Decides** the frequency of a domain each time the scheduler says that utilisation may have changed.
+//!
+//! **Idea.** The busiest CPU of the domain needs util of 1024; with a quarter of headroom it should run at
+//! `f = 1.25 · f_max · util / capacity`, the lowest table frequency not below that. The rate limit keeps
+//! changes apart; a request that changes nothing does not count.
+//!
+//! ```text
+//! cpu_util_cfs_boost ─ effective_cpu_util (+ rt + dl, irq, floors) ─ sugov_effective_cpu_perf (× 1.25)
+//!        └── highest CPU of the domain ── get_next_freq ── table ── rate limit ── fast switch
+//! ```
+//!
+//! **Example.** util 512 of 1024, f_max 2 GHz: 640 · 2 GHz / 1024 = 1.25 GHz.
+//!
+//! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c, kernel/sched/syscalls.c `effective_cpu_util`.
+//! Differences: no utilisation clamps (key off, so a runnable RT task asks for full speed); fast switch
+//! only; `adjust_perf` drivers are not modelled.
+//! References: kernel behaviour notes 06.
+
+use crate::config::FrequencyGovernor;
+use crate::see::{Notes, See};
+use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
+use crate::sched::pelt::scale_irq_capacity;
+use crate::sched::CfsRqId;
+use crate::Kernel;
+use schedtwin_types::{CpuId, Decision, FrequencyInput, Khz, Ns};
+
+/// `IOWAIT_BOOST_MIN`: an eighth of the scale.
+const IOWAIT_BOOST_MIN: u32 = 128;
+
+/// `struct sugov_policy`.
+#[derive(Clone, Debug, Default)]
+pub struct SugovPolicy {
+    /// Time of the last change.
+    pub last_freq_update_time: Ns,
+    /// The rate limit.
+    pub freq_update_delay_ns: i64,
+    /// What was requested last.
+    pub next_freq: Khz,
+    /// The frequency before the table that led to it.
+    pub cached_raw_freq: Khz,
+    /// The limits have changed: the rate limit does not count once.
+    pub limits_changed: bool,
+    /// And an equal frequency is looked up again.
+    pub need_freq_update: bool,
+}
+
+/// `struct sugov_cpu`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SugovCpu {
+    /// 0..=1024.
+    pub iowait_boost: u32,
+    /// The boost is to be applied.
+    pub iowait_boost_pending: bool,
+    /// Time of the previous call of the hook.
+    pub last_update: Ns,
+    /// The CPU's demand.
+    pub util: u64,
+    /// Its floor, irq and deadline bandwidth.
+    pub bw_min: u64,
+    /// `idle_calls` at the last look.
+    pub saved_idle_calls: u64,
+}
+
+/// `effective_cpu_util()`'s results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectiveUtil {
+    /// Utilisation of all classes and interrupts.
+    pub util: u64,
+    /// Floor: irq and deadline bandwidth.
+    pub min: u64,
+    /// Cap.
+    pub max: u64,
+}
+
+impl SugovPolicy {
+    /// As the governor starts: its limits count as changed.
+    pub fn new(freq_update_delay_ns: u64) -> SugovPolicy {
+        SugovPolicy {
+            freq_update_delay_ns: freq_update_delay_ns as i64,
+            limits_changed: true,
+            ..SugovPolicy::default()
+        }
+    }
+
+    /// `sugov_should_update_freq()`, for a CPU that may change the domain.
+    fn should_update(&mut self, time: Ns) -> bool {
+        if self.limits_changed {
+            self.limits_changed = false;
+            self.need_freq_update = true;
+            return true;
+        }
+        time as i64 - self.last_freq_update_time as i64 >= self.freq_update_delay_ns
+    }
+
+    /// `sugov_update_next_freq()`: whether there is something to change.
+    fn update_next_freq(&mut self, time: Ns, khz: Khz) -> bool {
+        self.need_freq_update = false;
+        if khz == self.next_freq {
+            return false;
+        }
+        self.next_freq = khz;
+        self.last_freq_update_time = time;
+        true
+    }
+}
+
+/// `sugov_effective_cpu_perf()`: a quarter of headroom, capped and floored.
+#[inline(always)]
+pub fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
+    let actual = effective.util + (effective.util >> 2);
+    effective.min.max(effective.max.min(actual))
+}
+
+/// `map_util_freq()`: the frequency that gives `util` of `capacity`.
+///
+/// ```
+/// use schedtwin_kernel::cpufreq::schedutil::map_util_freq;
+/// assert_eq!(map_util_freq(640, 2_000_000, 1024), 1_250_000);
+/// assert_eq!(map_util_freq(125, 950_000, 383), 310_052);
+/// ```
+#[inline(always)]
+pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
+    (freq * util / capacity) as Khz
+}
+
+impl Kernel {
+    /// `effective_cpu_util()`.
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
+        let rq = &self.rq[cpu];
+        let scale = rq.arch_capacity;
+        let irq = rq.avg_irq.util_avg;
+        if irq >= scale {
+            return EffectiveUtil { util: scale, min: scale, max: scale };
+        }
+        let mut min = irq + rq.fair_server.cpu_bw_dl();
+        if rq.rt.nr_running() != 0 {
+            // Utilisation clamps are not in use: RT wants all there is.
+            min = min.max(scale);
+        }
+        let max = scale;
+        let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        if util >= scale {
+            return EffectiveUtil { util: scale, min, max };
+        }
+        util = scale_irq_capacity(util, irq, scale) + irq;
+        EffectiveUtil { util: util.min(scale), min, max }
+    }
+
+    /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
+    #[inline]
+    pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
+        if self.config.cpufreq == FrequencyGovernor::Schedutil {
+            self.sugov_update(cpu, flags);
+        }
+    }
+
+    /// `sugov_update_shared()` and `sugov_update_single_freq()`: they differ in who is asked and in the
+    /// holding of the frequency.
+    fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
+        let time = self.rq[cpu].clock;
+        self.sugov_iowait_boost(cpu, time, flags);
+        self.sugov_cpus[cpu.index()].last_update = time;
+        let index = self.policy_of(cpu);
+        // ignore_dl_rate_limit()
+        if self.rq[cpu].fair_server.cpu_bw_dl() > self.sugov_cpus[cpu.index()].bw_min {
+            self.policies[index].sugov.limits_changed = true;
+        }
+        let policy = &mut self.policies[index];
+        let may = policy.dvfs_possible_from_any_cpu || policy.cpus.contains(self.this_cpu);
+        if !may {
+            return;
+        }
+        if !policy.sugov.should_update(time) {
+            if self.want_decisions {
+                self.record_frequency(index, Vec::new(), 0, 0, 0, "rate limit");
+            }
+            return;
+        }
+        if self.want_decisions {
+            let mut notes = Notes::default();
+            self.sugov_request(cpu, index, time, &mut notes);
+        } else {
+            self.sugov_request(cpu, index, time, &mut ());
+        }
+    }
+
+    fn sugov_request<S: See + NoteInputs>(&mut self, cpu: CpuId, index: usize, time: Ns, see: &mut S) {
+        let cpus = self.policies[index].cpus;
+        let capacity = self.rq[cpu].arch_capacity;
+        let mut util = 0;
+        for j in cpus.iter() {
+            let boost = self.sugov_iowait_apply(j, time, capacity);
+            self.sugov_get_util(j, boost, see);
+            util = util.max(self.sugov_cpus[j.index()].util);
+        }
+        let single = cpus.weight() == 1;
+        let saved_raw = self.policies[index].sugov.cached_raw_freq;
+        let previous = self.policies[index].sugov.next_freq;
+        let (raw, mut khz) = self.get_next_freq(index, util, capacity);
+        let mut rule = "unchanged";
+        if single && self.sugov_hold_freq(cpu) {
+            let sugov = &mut self.policies[index].sugov;
+            if khz < sugov.next_freq && !sugov.need_freq_update {
+                khz = sugov.next_freq;
+                sugov.cached_raw_freq = saved_raw;
+                rule = "held: the CPU has not been idle";
+            }
+        }
+        let changed = self.policies[index].sugov.update_next_freq(time, khz);
+        if changed {
+            rule = "changed";
+        }
+        if S::ON {
+            self.record_frequency(index, see.take_inputs(), util, raw, previous, rule);
+        }
+        if changed {
+            self.cpufreq_driver_fast_switch(index, khz, time);
+        }
+    }
+
+    fn record_frequency(&mut self, index: usize, inputs: Vec<FrequencyInput>, util: u64, raw_khz: Khz, previous_khz: Khz, rule: &'static str) {
+        let khz = self.policies[index].sugov.next_freq;
+        self.record(Decision::Frequency {
+            policy: index as u16,
+            inputs,
+            util,
+            raw_khz,
+            khz,
+            previous_khz: if previous_khz == 0 { khz } else { previous_khz },
+            rule,
+        });
+    }
+
+    /// `sugov_get_util()`.
+    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64, see: &mut impl See) {
+        let util_cfs = self.cpu_util_cfs_boost(cpu);
+        let mut effective = self.effective_cpu_util(cpu, util_cfs);
+        effective.util = effective.util.max(boost);
+        let sg = &mut self.sugov_cpus[cpu.index()];
+        sg.bw_min = effective.min;
+        sg.util = sugov_effective_cpu_perf(&effective);
+        let perf = sg.util;
+        see.frequency_input(|| {
+            let rq = &self.rq[cpu];
+            let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+            FrequencyInput {
+                cpu,
+                util_avg: avg.util_avg,
+                runnable_avg: avg.runnable_avg,
+                util_est: avg.util_est as u64,
+                rt: rq.avg_rt.util_avg,
+                dl: rq.avg_dl.util_avg,
+                irq: rq.avg_irq.util_avg,
+                min: effective.min,
+                perf,
+            }
+        });
+    }
+
+    /// `get_next_freq()`: before and after the table.
+    fn get_next_freq(&mut self, index: usize, util: u64, capacity: u64) -> (Khz, Khz) {
+        let policy = &mut self.policies[index];
+        let raw = map_util_freq(util, policy.max() as u64, capacity);
+        if raw == policy.sugov.cached_raw_freq && !policy.sugov.need_freq_update {
+            return (raw, policy.sugov.next_freq);
+        }
+        policy.sugov.cached_raw_freq = raw;
+        (raw, policy.resolve(raw))
+    }
+
+    /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
+    fn sugov_hold_freq(&mut self, cpu: CpuId) -> bool {
+        let calls = self.cpuidle[cpu].tick.idle_calls;
+        let sg = &mut self.sugov_cpus[cpu.index()];
+        let hold = calls == sg.saved_idle_calls;
+        sg.saved_idle_calls = calls;
+        hold
+    }
+
+    /// `sugov_iowait_reset()`: after a tick without a call the boost starts over.
+    fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool) -> bool {
+        let tick = self.tick_nsec as i64;
+        let sg = &mut self.sugov_cpus[cpu.index()];
+        if time as i64 - sg.last_update as i64 <= tick {
+            return false;
+        }
+        sg.iowait_boost = if set { IOWAIT_BOOST_MIN } else { 0 };
+        sg.iowait_boost_pending = set;
+        true
+    }
+
+    /// `sugov_iowait_boost()`.
+    fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
+        let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
+        if self.sugov_cpus[cpu.index()].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
+            return;
+        }
+        let sg = &mut self.sugov_cpus[cpu.index()];
+        if !set || sg.iowait_boost_pending {
+            return;
+        }
+        sg.iowait_boost_pending = true;
+        sg.iowait_boost =
+            if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
+    }
+
+    /// `sugov_iowait_apply()`.
+    fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
+        if self.sugov_cpus[cpu.index()].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
+            return 0;
+        }
+        let sg = &mut self.sugov_cpus[cpu.index()];
+        if !sg.iowait_boost_pending {
+            sg.iowait_boost >>= 1;
+            if sg.iowait_boost < IOWAIT_BOOST_MIN {
+                sg.iowait_boost = 0;
+                return 0;
+            }
+        }
+        sg.iowait_boost_pending = false;
+        sg.iowait_boost as u64 * capacity >> 10
+    }
+}
+
+/// Watchers that hand out the inputs they have noted.
+trait NoteInputs {
+    fn take_inputs(&mut self) -> Vec<FrequencyInput>;
+}
+
+impl NoteInputs for () {
+    fn take_inputs(&mut self) -> Vec<FrequencyInput> {
+        Vec::new()
+    }
+}
+
+impl NoteInputs for Notes {
+    fn take_inputs(&mut self) -> Vec<FrequencyInput> {
+        std::mem::take(&mut self.inputs)
+    }
+}

@@ -1,0 +1,199 @@
+//! `drivers/cpuidle/` and the idle loop of `kernel/sched/idle.c`.
+//!
+//! ```text
+//! schedule → idle ── idle_enter ── governor.select ── stop or keep the tick ── state
+//!                        ▲                                                      │ interrupt
+//!                        └── nothing to run ── governor.reflect ◄── idle_exit ──┘
+//!                                                    └── something to run ── schedule
+//! ```
+//!
+//! **Too deep, too shallow** (`above`, `below`; trace event `cpu_idle_miss`): a stay shorter than the
+//! state's target residency is too deep if a shallower state was enabled; a stay that, less the exit
+//! latency, reached the residency of the next deeper enabled state is too shallow.
+//!
+//! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`.
+//! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS).
+//! References: kernel behaviour notes 07 §1.
+
+pub mod teo;
+
+use crate::config::IdleGovernor;
+use crate::time::tick_sched::TickSched;
+use crate::Kernel;
+use schedtwin_types::{CpuId, Decision, FactKind, Ns};
+use teo::{IdleStateParams, SelectInput, SelectRule, SleepLength};
+
+/// Default global latency limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`): 2000 s, no limit.
+const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
+
+/// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).
+#[derive(Clone, Debug)]
+pub struct CpuIdle {
+    /// The tick.
+    pub tick: TickSched,
+    /// What cpuidle knows about the states.
+    pub states: Vec<IdleStateParams>,
+    /// teo's statistics.
+    pub teo: teo::v6_12::TeoCpu,
+    /// The state entered, while in it (`rq->idle_state`).
+    pub entered: Option<u8>,
+    /// When.
+    pub entered_at: Ns,
+    /// `dev->last_residency_ns`.
+    pub last_residency_ns: u64,
+    /// A stay that the governor has not been told about.
+    reflect_pending: Option<u8>,
+}
+
+impl CpuIdle {
+    /// A CPU that has never been idle.
+    pub fn new(states: Vec<IdleStateParams>) -> CpuIdle {
+        CpuIdle {
+            tick: TickSched::default(),
+            states,
+            teo: teo::v6_12::TeoCpu::default(),
+            entered: None,
+            entered_at: 0,
+            last_residency_ns: 0,
+            reflect_pending: None,
+        }
+    }
+
+    /// `cpu_idle_miss`: `Some(true)` too shallow, `Some(false)` too deep.
+    fn miss(&self, state: u8) -> Option<bool> {
+        let entered = &self.states[state as usize];
+        let residency = self.last_residency_ns;
+        if residency < entered.target_residency_ns {
+            let shallower = self.states[..state as usize].iter().any(|s| !s.disabled);
+            return shallower.then_some(false);
+        }
+        let delay = entered.exit_latency_ns;
+        if residency <= delay {
+            return None;
+        }
+        let deeper = self.states[state as usize + 1..].iter().find(|s| !s.disabled)?;
+        (residency - delay >= deeper.target_residency_ns).then_some(true)
+    }
+}
+
+/// A rule of teo in words, for records.
+fn rule_text(rule: SelectRule) -> &'static str {
+    match rule {
+        SelectRule::NoChoice => "teo: fewer than two states",
+        SelectRule::NoneEnabled => "teo: no state is enabled",
+        SelectRule::OneEnabled => "teo: only one state is enabled",
+        SelectRule::Deepest => "teo: deepest enabled state",
+        SelectRule::Intercepts => "teo: early wakeups prevail",
+        SelectRule::LatencyLimit => "teo: latency limit",
+        SelectRule::Timer => "teo: next timer comes before a deeper state's residency",
+        SelectRule::Tick => "teo: the tick goes on and comes before a deeper state's residency",
+    }
+}
+
+impl Kernel {
+    /// `do_idle()` until the CPU sleeps: the executing CPU runs its idle task and has paid its debt.
+    pub(crate) fn do_idle(&mut self) {
+        let cpu = self.this_cpu;
+        if !self.rq[cpu].need_resched && !self.cpuidle[cpu].tick.inidle {
+            self.nohz_run_idle_balance(cpu);
+            self.tick_nohz_idle_enter(cpu);
+        }
+        if self.rq[cpu].need_resched {
+            self.leave_idle(cpu);
+            return;
+        }
+        let (state, stop_tick) = self.cpuidle_select(cpu);
+        if stop_tick || self.cpuidle[cpu].tick.tick_stopped {
+            self.tick_nohz_idle_stop_tick(cpu);
+        }
+        let tick_stopped = self.cpuidle[cpu].tick.tick_stopped;
+        let at = self.local_clock();
+        let idle = &mut self.cpuidle[cpu];
+        idle.entered = Some(state);
+        idle.entered_at = at;
+        self.fact(FactKind::IdleEnter { state, tick_stopped });
+        self.wires[cpu].activity = crate::Activity::Idle { state };
+    }
+
+    /// Asks the governor.
+    fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
+        let (state, stop_tick, sleep_length_ns, rule) = match self.config.cpuidle {
+            IdleGovernor::Teo => self.teo_select(cpu),
+            IdleGovernor::Shallow => (0, true, None, "always the shallowest"),
+        };
+        if self.want_decisions {
+            self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
+        }
+        (state, stop_tick)
+    }
+
+    fn teo_select(&mut self, cpu: CpuId) -> (u8, bool, Option<i64>, &'static str) {
+        let now = self.local_clock();
+        let (sleep_length_ns, delta_tick_ns) = self.tick_nohz_get_sleep_length(cpu);
+        let CpuIdle { teo, states, last_residency_ns, tick, .. } = &mut self.cpuidle[cpu];
+        let input = SelectInput {
+            states,
+            latency_req_ns: LATENCY_REQ_NS,
+            tick_stopped: tick.tick_stopped,
+            tick_nsec: self.tick_nsec as i64,
+            now,
+            last_residency_ns: *last_residency_ns,
+        };
+        let mut ask = || SleepLength { sleep_length_ns, delta_tick_ns };
+        let selection = teo.select(&input, &mut ask);
+        let rule = rule_text(selection.rule);
+        (selection.idx as u8, selection.stop_tick, selection.sleep_length_ns, rule)
+    }
+
+    /// The CPU is awake again after `cpuidle_enter_state()`.
+    pub(crate) fn cpuidle_exit(&mut self) {
+        let cpu = self.this_cpu;
+        let now = self.now;
+        let idle = &mut self.cpuidle[cpu];
+        let state = idle.entered.take().expect("an idle CPU has entered a state");
+        idle.last_residency_ns = now - idle.entered_at;
+        idle.reflect_pending = Some(state);
+        let residency_ns = idle.last_residency_ns;
+        let miss = idle.miss(state);
+        self.fact(FactKind::IdleExit { state, residency_ns });
+        if let Some(below) = miss {
+            self.fact(FactKind::IdleMiss { state, below });
+        }
+    }
+
+    /// After an interrupt in idle: tell the governor, then leave or go round again.
+    pub(crate) fn idle_after_interrupt(&mut self) {
+        let cpu = self.this_cpu;
+        if let Some(state) = self.cpuidle[cpu].reflect_pending.take() {
+            let now = self.local_clock();
+            let tick_nsec = self.tick_nsec as i64;
+            let idle = &mut self.cpuidle[cpu];
+            let got_tick = std::mem::take(&mut idle.tick.got_idle_tick);
+            if self.config.cpuidle == IdleGovernor::Teo {
+                idle.teo.reflect(state as usize, got_tick, false, now, tick_nsec);
+            }
+        }
+        if self.rq[cpu].need_resched {
+            self.leave_idle(cpu);
+        } else {
+            self.tick_nohz_irq_exit(cpu);
+            let cost = self.device_tree.path_costs.idle_enter;
+            self.charge(cost);
+            self.wires[cpu].activity = crate::Activity::IdleLoop;
+        }
+    }
+
+    /// The idle loop ends.
+    fn leave_idle(&mut self, cpu: CpuId) {
+        let cost = self.device_tree.path_costs.idle_exit;
+        self.charge(cost);
+        if self.cpuidle[cpu].tick.inidle {
+            self.tick_nohz_idle_exit(cpu);
+        }
+        self.schedule(false);
+        if self.rq[cpu].curr.is_idle() {
+            // The task was taken away again before this CPU got to it.
+            self.wires[cpu].activity = crate::Activity::IdleLoop;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What firmware tells the kernel about the machine, as a device tree would.
+//!
+//! These are the kernel's *beliefs*: the capacities, operating points, energy model and idle-state
+//! parameters that it decides with. The machine itself may differ.
+
+use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns};
+
+/// The tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceTree {
+    /// Per CPU.
+    pub cpus: Vec<DtCpu>,
+    /// Frequency domains (cpufreq policies).
+    pub policies: Vec<DtPolicy>,
+    /// Idle-state tables; a CPU names its table.
+    pub idle_tables: Vec<Vec<DtIdleState>>,
+    /// What kernel paths cost.
+    pub path_costs: PathCosts,
+    /// Number of threads and futexes to make room for at the start.
+    pub nr_threads_hint: usize,
+}
+
+/// A CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DtCpu {
+    /// `arch_scale_cpu_capacity`, 1..=1024.
+    pub capacity: Capacity,
+    /// Index of its frequency domain.
+    pub policy: usize,
+    /// Index of its idle-state table.
+    pub idle_table: usize,
+    /// Package.
+    pub package: u16,
+    /// Cluster as the scheduler sees it (`SD_CLUSTER`), if any.
+    pub cluster: Option<u16>,
+    /// Last-level cache.
+    pub llc: u16,
+    /// NUMA node.
+    pub node: u16,
+}
+
+/// A frequency domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DtPolicy {
+    /// Its CPUs.
+    pub cpus: CpuMask,
+    /// Operating points, ascending: frequency and the energy model's power of one CPU, microwatts.
+    pub opps: Vec<(Khz, u64)>,
+    /// The driver's transition latency.
+    pub transition_latency: Ns,
+    /// Whether the driver can switch in scheduler context.
+    pub fast_switch: bool,
+    /// Whether any CPU may change this domain's frequency.
+    pub dvfs_possible_from_any_cpu: bool,
+}
+
+/// An idle state as cpuidle sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DtIdleState {
+    /// Worst-case exit latency.
+    pub exit_latency: Ns,
+    /// Target residency.
+    pub target_residency: Ns,
+}
+
+/// What kernel paths cost.
+///
+/// Costs are work: nanoseconds on a CPU of capacity 1024 at its highest frequency; a slower CPU takes
+/// longer. With [`PathCosts::constant_time`] they are nanoseconds everywhere, as on an emulated board.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PathCosts {
+    /// Costs are nanoseconds on every CPU at every frequency.
+    pub constant_time: bool,
+    /// Entry to and exit from a system call, with its usual small work.
+    pub syscall: u64,
+    /// `__schedule` that picks without switching, and the switch itself.
+    pub schedule: u64,
+    /// `context_switch`.
+    pub context_switch: u64,
+    /// `try_to_wake_up` without CPU selection.
+    pub wakeup: u64,
+    /// CPU selection: per CPU looked at.
+    pub select_per_cpu: u64,
+    /// EAS: per performance domain evaluated.
+    pub energy_per_domain: u64,
+    /// Interrupt entry and exit.
+    pub interrupt: u64,
+    /// Per expired hrtimer.
+    pub hrtimer: u64,
+    /// `sched_tick` and its surroundings.
+    pub tick: u64,
+    /// Sending an inter-processor interrupt.
+    pub ipi_send: u64,
+    /// SCHED softirq, without the passes.
+    pub softirq: u64,
+    /// A balance pass: per CPU whose statistics are read.
+    pub balance_per_cpu: u64,
+    /// Moving one task.
+    pub migrate_task: u64,
+    /// A round of the idle loop: governor, tick decision, entry.
+    pub idle_enter: u64,
+    /// The way out of the idle loop.
+    pub idle_exit: u64,
+    /// A frequency switch in scheduler context.
+    pub frequency_switch: u64,
+    /// `clone()`, on top of the system call.
+    pub fork: u64,
+    /// `exit()`.
+    pub exit: u64,
+}
+
+impl DeviceTree {
+    /// All CPUs.
+    pub fn all_cpus(&self) -> CpuMask {
+        CpuMask::first(self.cpus.len())
+    }
+
+    /// The idle states of a CPU.
+    pub fn idle_states(&self, cpu: CpuId) -> &[DtIdleState] {
+        &self.idle_tables[self.cpus[cpu.index()].idle_table]
+    }
+}

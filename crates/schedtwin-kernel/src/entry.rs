@@ -1,0 +1,426 @@
+//! The kernel's entries: boot, interrupts, system calls, idle.
+//!
+//! Each begins with the time and the CPU, and ends with that CPU's wires saying what it does next.
+
+use crate::arena::Arena;
+use crate::config::Config;
+use crate::cpufreq::policy::CpufreqPolicy;
+use crate::cpufreq::schedutil::SugovCpu;
+use crate::cpuidle::teo::IdleStateParams;
+use crate::cpuidle::CpuIdle;
+use crate::device_tree::DeviceTree;
+use crate::sched::deadline::FairServer;
+use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
+use crate::sched::root_domain::RootDomain;
+use crate::sched::rt::RtRq;
+use crate::sched::topology::Topology;
+use crate::sched::{CfsRq, CfsRqId, Class, Rq};
+use crate::time::hrtimer::{HrtimerBase, TimerKind};
+use crate::{Activity, Kernel, Wires};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, Ns, Outcome, SchedAttr, Syscall,
+    TaskId, TaskState, ThreadId, NEVER,
+};
+
+/// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct IrqLines(pub u8);
+
+impl IrqLines {
+    /// The clock event.
+    pub const CLOCK_EVENT: IrqLines = IrqLines(1);
+
+    /// An inter-processor interrupt.
+    pub fn ipi(kind: IpiKind) -> IrqLines {
+        IrqLines(2 << kind as u8)
+    }
+
+    /// Adds lines.
+    #[inline]
+    pub fn insert(&mut self, lines: IrqLines) {
+        self.0 |= lines.0;
+    }
+
+    /// Whether a line is in the set.
+    #[inline]
+    pub fn contains(self, lines: IrqLines) -> bool {
+        self.0 & lines.0 != 0
+    }
+
+    /// Whether nothing is pending.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Kernel {
+    /// Boots: all CPUs idle, ticks on the grid, governors started.
+    pub fn boot(device_tree: DeviceTree, config: Config) -> Kernel {
+        let nr_cpus = device_tree.cpus.len();
+        let topology = Topology::build(&device_tree);
+        let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
+        let rd = RootDomain::build(&device_tree, &config, asymmetric);
+        let policies = device_tree
+            .policies
+            .iter()
+            .map(|dt| {
+                let first = dt.cpus.lowest().expect("a policy has CPUs");
+                CpufreqPolicy::new(dt, device_tree.cpus[first.index()].capacity as u64, &config)
+            })
+            .collect();
+        let cpuidle = (0..nr_cpus)
+            .map(|c| {
+                let states = device_tree.idle_states(CpuId(c as u16));
+                CpuIdle::new(
+                    states
+                        .iter()
+                        .map(|s| IdleStateParams {
+                            exit_latency_ns: s.exit_latency,
+                            target_residency_ns: s.target_residency,
+                            polling: false,
+                            disabled: false,
+                        })
+                        .collect(),
+                )
+            })
+            .collect();
+        let tick_nsec = config.tick_nsec();
+        // Linux scales the slice by 1 + log2 of the CPUs, at most 8 (SCHED_TUNABLESCALING_LOG).
+        let factor = 1 + (nr_cpus.min(8) as u32).ilog2() as u64;
+        let base_slice = config.base_slice_unscaled * factor;
+        let hint = device_tree.nr_threads_hint;
+        let mut kernel = Kernel {
+            now: 0,
+            this_cpu: CpuId(0),
+            tasks: Arena::new(),
+            se: Arena::new(),
+            cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint)).collect(),
+            rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
+            topology,
+            rd,
+            nohz: Default::default(),
+            policies,
+            sugov_cpus: vec![SugovCpu::default(); nr_cpus],
+            cpuidle,
+            timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
+            futexes: Default::default(),
+            pipes: Default::default(),
+            wires: (0..nr_cpus)
+                .map(|_| Wires {
+                    clock_event_at: NEVER,
+                    ipi_at: [NEVER; IpiKind::COUNT],
+                    activity: Activity::IdleLoop,
+                    debt: 0,
+                })
+                .collect(),
+            idle_mask: device_tree.all_cpus(),
+            dirty: device_tree.all_cpus(),
+            dirty_policies: 0,
+            tick_nsec,
+            base_slice,
+            in_irq: false,
+            ns_per_work_shift_10: vec![1 << 10; nr_cpus],
+            facts: Vec::with_capacity(256),
+            want_signals: false,
+            decisions: Vec::new(),
+            want_decisions: false,
+            device_tree,
+            config,
+        };
+        kernel.boot_tasks();
+        kernel.cpufreq_start();
+        kernel.init_balance();
+        for c in 0..nr_cpus {
+            kernel.hrtimer_start(CpuId(c as u16), tick_nsec, tick_nsec, TimerKind::SchedTick);
+        }
+        kernel
+    }
+
+    /// The idle task and the stoppers.
+    fn boot_tasks(&mut self) {
+        let idle = self.new_task(None, false);
+        self.tasks[idle].class = Class::Idle;
+        for c in 0..self.rq.len() {
+            let cpu = CpuId(c as u16);
+            let stopper = self.new_task(None, false);
+            let t = &mut self.tasks[stopper];
+            t.class = Class::Stop;
+            t.prio = -1;
+            t.cpu = cpu;
+            t.cpus_mask = CpuMask::of(cpu);
+            t.nr_cpus_allowed = 1;
+            t.state = TaskState::Interruptible;
+            let se = t.se;
+            self.se[se].cfs_rq = CfsRqId::root(cpu);
+            self.rq[cpu].stopper = stopper;
+        }
+    }
+
+    /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
+    pub fn boot_thread(&mut self, wake_at: Ns) -> TaskId {
+        let task = self.new_task(None, true);
+        self.tasks[task].state = TaskState::Interruptible;
+        self.tasks[task].sleep_timer_on = Some(CpuId(0));
+        self.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task));
+        task
+    }
+
+    #[inline]
+    fn begin(&mut self, cpu: CpuId, now: Ns, in_irq: bool) {
+        debug_assert!(now >= self.now, "time goes forward");
+        self.now = now;
+        self.this_cpu = cpu;
+        self.in_irq = in_irq;
+        self.wires[cpu].debt = 0;
+        self.dirty.insert(cpu);
+    }
+
+    /// Interrupts arrive at a CPU that runs a task or the idle loop. `mode`: of the work they interrupt.
+    pub fn interrupt(&mut self, cpu: CpuId, now: Ns, lines: IrqLines, mode: Mode) {
+        self.begin(cpu, now, true);
+        self.handle_interrupts(lines, mode);
+    }
+
+    /// Interrupts have woken a CPU from its idle state.
+    pub fn idle_exit(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
+        self.begin(cpu, now, true);
+        self.cpuidle_exit();
+        self.handle_interrupts(lines, Mode::Kernel);
+    }
+
+    fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
+        let cpu = self.this_cpu;
+        self.fact(FactKind::IrqEntry { lines: lines.0 });
+        let cost = self.device_tree.path_costs.interrupt;
+        self.charge(cost);
+        for kind in IpiKind::ALL {
+            if lines.contains(IrqLines::ipi(kind)) {
+                self.wires[cpu].ipi_at[kind as usize] = NEVER;
+            }
+        }
+        if lines.contains(IrqLines::CLOCK_EVENT) {
+            self.hrtimer_interrupt();
+        }
+        if lines.contains(IrqLines::ipi(IpiKind::WakeList)) {
+            self.sched_ttwu_pending(cpu);
+        }
+        if lines.contains(IrqLines::ipi(IpiKind::NohzKick)) {
+            self.nohz_csd_func(cpu);
+        }
+        if lines.contains(IrqLines::ipi(IpiKind::IrqWork)) {
+            self.rto_push_irq_work(cpu);
+        }
+        if self.rq[cpu].sched_softirq {
+            self.rq[cpu].sched_softirq = false;
+            self.sched_balance_softirq(cpu);
+        }
+        let spent_ns = self.wires[cpu].debt.min(u32::MAX as u64) as u32;
+        self.fact(FactKind::IrqExit { spent_ns });
+        self.in_irq = false;
+        if self.rq[cpu].curr.is_idle() {
+            self.idle_after_interrupt();
+        } else if self.rq[cpu].need_resched && self.preemptible(mode) {
+            self.schedule(true);
+        }
+    }
+
+    /// Whether an interrupt's exit may preempt work of this mode.
+    fn preemptible(&self, mode: Mode) -> bool {
+        use crate::config::Preempt;
+        match self.config.preempt {
+            Preempt::Full => true,
+            Preempt::None | Preempt::Voluntary => mode == Mode::User,
+        }
+    }
+
+    /// The idle task runs its loop: due when `Activity::IdleLoop` has paid its debt.
+    pub fn idle_enter(&mut self, cpu: CpuId, now: Ns) {
+        self.begin(cpu, now, false);
+        self.do_idle();
+    }
+
+    /// The running task's kernel-mode work ends, or a reschedule has been left over: gives way if it must.
+    pub fn preempt_point(&mut self, cpu: CpuId, now: Ns) {
+        self.begin(cpu, now, false);
+        if self.rq[cpu].need_resched {
+            self.schedule(true);
+        }
+    }
+
+    /// A kernel thread runs: the stopper.
+    pub fn kthread(&mut self, cpu: CpuId, now: Ns) {
+        self.begin(cpu, now, false);
+        self.cpu_stopper_thread();
+    }
+
+    /// The running task enters the kernel. Returns the new task if the call makes one. How the call ended
+    /// is in the task's `outcome` once it runs again.
+    pub fn syscall(&mut self, cpu: CpuId, now: Ns, call: Syscall) -> Option<(TaskId, ThreadId)> {
+        self.begin(cpu, now, false);
+        let task = self.rq[cpu].curr;
+        // A call takes time whatever the machine says.
+        let cost = self.device_tree.path_costs.syscall;
+        self.charge(cost);
+        self.wires[cpu].debt = self.wires[cpu].debt.max(1);
+        self.tasks[task].outcome = Outcome::Done;
+        self.tasks[task].resume = None;
+        let mut child = None;
+        match call {
+            Syscall::Nanosleep { duration } => {
+                let until = self.local_clock().saturating_add(duration);
+                self.nanosleep_until(task, until);
+            }
+            Syscall::NanosleepUntil { until } => self.nanosleep_until(task, until),
+            Syscall::FutexWait { futex } => self.futex_wait(task, futex),
+            Syscall::FutexWake { futex, count } => {
+                let woken = self.futex_wake(futex, count);
+                self.tasks[task].outcome = Outcome::Value(woken as u64);
+            }
+            Syscall::SchedYield => {
+                match self.tasks[task].class {
+                    Class::Fair => self.yield_task_fair(cpu),
+                    Class::Rt => self.yield_task_rt(cpu),
+                    _ => {}
+                }
+                self.schedule(false);
+            }
+            Syscall::SchedSetattr(attr) => self.sched_setattr(task, attr),
+            Syscall::SchedSetaffinity { mask } => self.sched_setaffinity(task, mask),
+            Syscall::Clone { thread } => {
+                let cost = self.device_tree.path_costs.fork;
+                self.charge(cost);
+                let new = self.new_task(Some(task), true);
+                self.wake_up_new_task(new);
+                self.tasks[task].outcome = Outcome::Value(new.0 as u64);
+                child = Some((new, thread));
+            }
+            Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes),
+            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes),
+        }
+        if self.rq[cpu].need_resched && self.rq[cpu].curr == task {
+            self.schedule(true);
+        }
+        child
+    }
+
+    /// The running task ends.
+    pub fn exit(&mut self, cpu: CpuId, now: Ns) {
+        self.begin(cpu, now, false);
+        let cost = self.device_tree.path_costs.exit;
+        self.charge(cost);
+        let task = self.rq[cpu].curr;
+        self.do_exit(task);
+    }
+
+    /// Sets a task's attributes from outside, before it has run.
+    pub fn set_attributes(&mut self, task: TaskId, attr: SchedAttr) {
+        self.sched_setattr(task, attr);
+    }
+
+    // ---- what the twin reads ------------------------------------------------------------------
+
+    /// CPUs whose wires may have changed since the last call.
+    #[inline]
+    pub fn take_dirty(&mut self) -> CpuMask {
+        std::mem::replace(&mut self.dirty, CpuMask::EMPTY)
+    }
+
+    /// Frequency domains whose frequency was set since the last call, as a bit set.
+    #[inline]
+    pub fn take_dirty_policies(&mut self) -> u64 {
+        std::mem::take(&mut self.dirty_policies)
+    }
+
+    /// The facts since they were cleared.
+    #[inline]
+    pub fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// Clears the facts.
+    #[inline]
+    pub fn clear_facts(&mut self) {
+        self.facts.clear();
+    }
+
+    /// The decisions since the last call.
+    pub fn take_decisions(&mut self) -> Vec<DecisionRecord> {
+        std::mem::take(&mut self.decisions)
+    }
+
+    /// Whether a reschedule is pending on a CPU.
+    #[inline]
+    pub fn need_resched(&self, cpu: CpuId) -> bool {
+        self.rq[cpu].need_resched
+    }
+}
+
+fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
+    CfsRq {
+        avg: SchedAvg::default(),
+        load_weight: 0,
+        nr_queued: 0,
+        h_nr_queued: 0,
+        h_nr_runnable: 0,
+        h_nr_delayed: 0,
+        h_nr_idle: 0,
+        avg_vruntime: 0,
+        avg_load: 0,
+        // init_cfs_rq(): a little before the wrap, so that wrapping code is exercised.
+        zero_vruntime: (-(1i64 << 20)) as u64,
+        curr: None,
+        next: None,
+        timeline: Vec::with_capacity(hint.min(1024) + 8),
+        removed: Removed::default(),
+        cpu,
+    }
+}
+
+fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
+    Rq {
+        cpu,
+        nr_running: 0,
+        curr: TaskId::IDLE,
+        need_resched: false,
+        skip_clock_update: false,
+        clock: 0,
+        clock_task: 0,
+        clock_pelt: RqClockPelt::default(),
+        irq_time: 0,
+        prev_irq_time: 0,
+        arch_capacity: dt.cpus[cpu.index()].capacity as u64,
+        freq_scale: 1024,
+        cpu_capacity: dt.cpus[cpu.index()].capacity as u64,
+        avg_rt: SchedAvg::default(),
+        avg_dl: SchedAvg::default(),
+        avg_irq: SchedAvg::default(),
+        avg_hw: SchedAvg::default(),
+        rt: RtRq::default(),
+        fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),
+        cfs_tasks_head: None,
+        cfs_tasks_tail: None,
+        misfit_task_load: 0,
+        idle_stamp: 0,
+        avg_idle: 2 * config.migration_cost,
+        max_idle_balance_cost: config.migration_cost,
+        next_balance: 0,
+        idle_balance: false,
+        sched_softirq: false,
+        nohz_flags: 0,
+        nohz_tick_stopped: false,
+        has_blocked_load: false,
+        last_blocked_load_update_tick: 0,
+        wake_list: Vec::with_capacity(16),
+        ttwu_pending: false,
+        active_balance: false,
+        push_cpu: CpuId(0),
+        stopper: TaskId::IDLE,
+        stop_work: None,
+        stop_queued: false,
+        idle_exec_start: 0,
+        stop_exec_start: 0,
+        newidle_rnd: 0x9e37_79b9_7f4a_7c15 ^ (cpu.0 as u64) << 32,
+        nr_switches: 0,
+    }
+}

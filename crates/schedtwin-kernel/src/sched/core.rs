@@ -1,0 +1,690 @@
+//! The core of the scheduler: waking, switching, starting and ending tasks.
+//!
+//! ```text
+//! try_to_wake_up ─ select_task_rq ─ ttwu_queue ─┬─ wake list + IPI ─ sched_ttwu_pending ─┐
+//!                                               └────────────── ttwu_do_activate ◄───────┘
+//! schedule ─ block_task ─ pick_next_task ─ context_switch
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/core.c `try_to_wake_up`, `ttwu_queue`, `__schedule`,
+//! `wake_up_new_task`, `resched_curr`.
+//! Differences: entries are atomic, so a task that blocks has left its CPU before anybody can wake it,
+//! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
+//! several others is preempted after the last of them, not between them (within one system call).
+//!
+//! References: kernel behaviour notes 02 §10, 03 §0.
+
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task};
+use crate::{Activity, Kernel};
+use schedtwin_types::{
+    CpuId, CpuMask, FactKind, IpiKind, Outcome, Policy, SchedAttr, TaskId, TaskState, WakeSource,
+    NEVER,
+};
+
+/// `ENQUEUE_WAKEUP`.
+pub const ENQUEUE_WAKEUP: u32 = 0x01;
+/// `ENQUEUE_RESTORE`.
+pub const ENQUEUE_RESTORE: u32 = 0x02;
+/// `ENQUEUE_NOCLOCK`.
+pub const ENQUEUE_NOCLOCK: u32 = 0x08;
+/// `ENQUEUE_HEAD`.
+pub const ENQUEUE_HEAD: u32 = 0x10;
+/// `ENQUEUE_MIGRATED`.
+pub const ENQUEUE_MIGRATED: u32 = 0x40;
+/// `ENQUEUE_INITIAL`.
+pub const ENQUEUE_INITIAL: u32 = 0x80;
+/// `ENQUEUE_DELAYED`.
+pub const ENQUEUE_DELAYED: u32 = 0x200;
+/// `DEQUEUE_SLEEP`.
+pub const DEQUEUE_SLEEP: u32 = 0x01;
+/// `DEQUEUE_SAVE`.
+pub const DEQUEUE_SAVE: u32 = 0x02;
+/// `DEQUEUE_NOCLOCK`.
+pub const DEQUEUE_NOCLOCK: u32 = 0x08;
+/// `DEQUEUE_SPECIAL`.
+pub const DEQUEUE_SPECIAL: u32 = 0x10;
+/// `DEQUEUE_DELAYED`.
+pub const DEQUEUE_DELAYED: u32 = 0x200;
+
+/// `WF_EXEC`.
+pub const WF_EXEC: u32 = 0x02;
+/// `WF_FORK`.
+pub const WF_FORK: u32 = 0x04;
+/// `WF_TTWU`.
+pub const WF_TTWU: u32 = 0x08;
+/// `WF_SYNC`.
+pub const WF_SYNC: u32 = 0x10;
+/// `WF_MIGRATED`.
+pub const WF_MIGRATED: u32 = 0x20;
+
+impl Kernel {
+    /// `idle_cpu()`.
+    #[inline(always)]
+    pub fn idle_cpu(&self, cpu: CpuId) -> bool {
+        let rq = &self.rq[cpu];
+        rq.curr.is_idle() && rq.nr_running == 0 && !rq.ttwu_pending
+    }
+
+    /// `sched_idle_cpu()`: only `SCHED_IDLE` tasks are queued.
+    #[inline]
+    pub fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
+        let nr = self.rq[cpu].nr_running;
+        nr != 0 && nr == self.cfs[CfsRqId::root(cpu)].h_nr_idle
+    }
+
+    /// Keeps `idle_mask` in step after a change of what `idle_cpu()` reads.
+    #[inline(always)]
+    pub(crate) fn refresh_idle(&mut self, cpu: CpuId) {
+        if self.idle_cpu(cpu) {
+            self.idle_mask.insert(cpu);
+        } else {
+            self.idle_mask.remove(cpu);
+        }
+    }
+
+    /// `add_nr_running()`.
+    #[inline]
+    pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
+        let before = self.rq[cpu].nr_running;
+        self.rq[cpu].nr_running = before + count;
+        self.refresh_idle(cpu);
+        if before < 2 && before + count >= 2 {
+            self.rd.overloaded = true;
+        }
+    }
+
+    /// `sub_nr_running()`.
+    #[inline]
+    pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
+        self.rq[cpu].nr_running -= count;
+        self.refresh_idle(cpu);
+    }
+
+    /// `resched_curr()`: the running task of `cpu` has to give way at the next opportunity.
+    #[inline]
+    pub(crate) fn resched_curr(&mut self, cpu: CpuId) {
+        if self.rq[cpu].need_resched {
+            return;
+        }
+        self.rq[cpu].need_resched = true;
+        if cpu != self.this_cpu {
+            self.send_ipi(cpu, IpiKind::Reschedule);
+        }
+    }
+
+    /// Sends an inter-processor interrupt; at most one of a kind is in flight.
+    pub(crate) fn send_ipi(&mut self, target: CpuId, kind: IpiKind) {
+        let cost = self.device_tree.path_costs.ipi_send;
+        self.charge(cost);
+        let at = self.local_clock();
+        let wire = &mut self.wires[target].ipi_at[kind as usize];
+        if *wire == NEVER {
+            *wire = at;
+            self.dirty.insert(target);
+            self.fact(FactKind::Ipi { target, kind });
+        }
+    }
+
+    // ---- queueing -----------------------------------------------------------------------------
+
+    /// `enqueue_task()`.
+    pub(crate) fn enqueue_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if flags & ENQUEUE_NOCLOCK == 0 {
+            self.update_rq_clock(cpu);
+        }
+        match self.tasks[task].class {
+            Class::Fair => self.enqueue_task_fair(cpu, task, flags),
+            Class::Rt => self.enqueue_task_rt(cpu, task, flags),
+            Class::Stop => self.enqueue_task_stop(cpu),
+            Class::Deadline | Class::Idle => unreachable!("no task of this class is queued"),
+        }
+    }
+
+    /// `dequeue_task()`; `false`: the task is still queued, its dequeue is delayed.
+    pub(crate) fn dequeue_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
+        if flags & DEQUEUE_NOCLOCK == 0 {
+            self.update_rq_clock(cpu);
+        }
+        match self.tasks[task].class {
+            Class::Fair => self.dequeue_task_fair(cpu, task, flags),
+            Class::Rt => self.dequeue_task_rt(cpu, task),
+            Class::Stop => self.dequeue_task_stop(cpu),
+            Class::Deadline | Class::Idle => unreachable!("no task of this class is queued"),
+        }
+    }
+
+    /// `activate_task()`.
+    pub fn activate_task(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
+        if self.tasks[task].on_rq == OnRq::Migrating {
+            flags |= ENQUEUE_MIGRATED;
+        }
+        self.enqueue_task(cpu, task, flags);
+        self.tasks[task].on_rq = OnRq::Queued;
+    }
+
+    /// `deactivate_task()`: off the queue in order to move.
+    pub fn deactivate_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        debug_assert!(flags & DEQUEUE_SLEEP == 0);
+        self.tasks[task].on_rq = OnRq::Migrating;
+        self.dequeue_task(cpu, task, flags);
+    }
+
+    /// `block_task()`.
+    fn block_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if self.dequeue_task(cpu, task, DEQUEUE_SLEEP | flags) {
+            self.finish_block_task(task);
+        }
+    }
+
+    /// `__block_task()`: the task is off the queue for good.
+    pub(crate) fn finish_block_task(&mut self, task: TaskId) {
+        self.tasks[task].on_rq = OnRq::No;
+    }
+
+    /// `set_task_cpu()`.
+    pub fn set_task_cpu(&mut self, task: TaskId, new_cpu: CpuId) {
+        let from = self.tasks[task].cpu;
+        if from == new_cpu {
+            return;
+        }
+        self.fact(FactKind::Migrate { task, from, to: new_cpu });
+        match self.tasks[task].class {
+            Class::Fair => self.migrate_task_rq_fair(task),
+            _ => self.set_task_rq_fair(task, new_cpu),
+        }
+        let se = self.tasks[task].se;
+        self.se[se].cfs_rq = CfsRqId::root(new_cpu);
+        self.tasks[task].cpu = new_cpu;
+    }
+
+    // ---- waking -------------------------------------------------------------------------------
+
+    /// `try_to_wake_up()`; whether the task was asleep.
+    pub(crate) fn try_to_wake_up(&mut self, task: TaskId, wake_flags: u32, source: WakeSource) -> bool {
+        if self.tasks[task].state == TaskState::Running || self.tasks[task].state == TaskState::Dead {
+            return false;
+        }
+        let cost = self.device_tree.path_costs.wakeup;
+        self.charge(cost);
+        let prev_cpu = self.tasks[task].cpu;
+        self.fact(FactKind::Waking { task, source, prev_cpu });
+        if self.tasks[task].on_rq == OnRq::Queued {
+            self.ttwu_runnable(task, wake_flags);
+            return true;
+        }
+        let mut flags = wake_flags | WF_TTWU;
+        let cpu = self.select_task_rq(task, prev_cpu, flags);
+        if cpu != prev_cpu {
+            flags |= WF_MIGRATED;
+            self.set_task_cpu(task, cpu);
+        }
+        if self.ttwu_queue_wakelist(task, cpu) {
+            self.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
+            self.rq[cpu].wake_list.push(task);
+            self.rq[cpu].ttwu_pending = true;
+            self.refresh_idle(cpu);
+            self.send_ipi(cpu, IpiKind::WakeList);
+        } else {
+            self.update_rq_clock(cpu);
+            self.ttwu_do_activate(cpu, task, flags);
+        }
+        true
+    }
+
+    /// `ttwu_runnable()`: the task never left its queue.
+    fn ttwu_runnable(&mut self, task: TaskId, wake_flags: u32) {
+        let cpu = self.tasks[task].cpu;
+        let se = self.tasks[task].se;
+        let running = self.rq[cpu].curr == task;
+        self.update_rq_clock(cpu);
+        if self.se[se].sched_delayed {
+            self.enqueue_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
+        }
+        if !running {
+            self.wakeup_preempt(cpu, task, wake_flags);
+        }
+        self.ttwu_do_wakeup(task);
+    }
+
+    fn ttwu_do_wakeup(&mut self, task: TaskId) {
+        self.tasks[task].state = TaskState::Running;
+        let target = self.tasks[task].cpu;
+        self.fact(FactKind::Wakeup { task, target, new: false });
+    }
+
+    /// `select_task_rq()`.
+    fn select_task_rq(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u32) -> CpuId {
+        let t = &self.tasks[task];
+        let cpu = if t.nr_cpus_allowed > 1 {
+            match t.class {
+                Class::Fair => self.select_task_rq_fair(task, prev_cpu, wake_flags),
+                Class::Rt => self.select_task_rq_rt(task, prev_cpu, wake_flags),
+                _ => prev_cpu,
+            }
+        } else {
+            t.cpus_mask.lowest().expect("a task is allowed somewhere")
+        };
+        let allowed = &self.tasks[task].cpus_mask;
+        if allowed.contains(cpu) { cpu } else { allowed.lowest().expect("a task is allowed somewhere") }
+    }
+
+    /// `ttwu_queue_cond()`: whether the target activates the task itself.
+    fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId) -> bool {
+        if !self.config.features.ttwu_queue || self.tasks[task].class == Class::Stop {
+            return false;
+        }
+        if !self.topology.cpus_share_cache(self.this_cpu, cpu) {
+            return true;
+        }
+        cpu != self.this_cpu && self.rq[cpu].nr_running == 0
+    }
+
+    /// `sched_ttwu_pending()`: the wake list's interrupt has arrived.
+    pub(crate) fn sched_ttwu_pending(&mut self, cpu: CpuId) {
+        if self.rq[cpu].wake_list.is_empty() {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        let list = std::mem::take(&mut self.rq[cpu].wake_list);
+        for &task in &list {
+            let flags = if self.tasks[task].sched_remote_wakeup { WF_MIGRATED } else { 0 };
+            self.ttwu_do_activate(cpu, task, flags);
+        }
+        let mut list = list;
+        list.clear();
+        self.rq[cpu].wake_list = list;
+        self.rq[cpu].ttwu_pending = false;
+        self.refresh_idle(cpu);
+    }
+
+    /// `ttwu_do_activate()`; the clock is up to date.
+    fn ttwu_do_activate(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
+        let mut en_flags = ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK;
+        if wake_flags & WF_MIGRATED != 0 {
+            en_flags |= ENQUEUE_MIGRATED;
+        }
+        self.activate_task(cpu, task, en_flags);
+        self.wakeup_preempt(cpu, task, wake_flags);
+        self.ttwu_do_wakeup(task);
+        if self.tasks[task].class == Class::Rt {
+            self.task_woken_rt(cpu, task);
+        }
+        let rq = &mut self.rq[cpu];
+        if rq.idle_stamp != 0 {
+            let delta = rq.clock - rq.idle_stamp;
+            // update_avg(): one eighth of the difference.
+            let diff = delta as i64 - rq.avg_idle as i64;
+            rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
+            rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
+            rq.idle_stamp = 0;
+        }
+    }
+
+    /// `wakeup_preempt()`.
+    pub fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
+        let curr = self.rq[cpu].curr;
+        let class = self.tasks[task].class;
+        let curr_class = self.tasks[curr].class;
+        if class == curr_class {
+            match class {
+                Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
+                Class::Rt => self.wakeup_preempt_rt(cpu, task),
+                _ => {}
+            }
+        } else if class > curr_class {
+            self.resched_curr(cpu);
+        }
+        // The switch that follows is dated to this clock reading.
+        if self.tasks[curr].on_rq == OnRq::Queued && self.rq[cpu].need_resched {
+            self.rq[cpu].skip_clock_update = true;
+        }
+    }
+
+    // ---- switching ----------------------------------------------------------------------------
+
+    /// `__schedule()` on the executing CPU. `preempt`: the running task stays runnable whatever its
+    /// state says.
+    pub(crate) fn schedule(&mut self, preempt: bool) {
+        let cpu = self.this_cpu;
+        let prev = self.rq[cpu].curr;
+        let cost = self.device_tree.path_costs.schedule;
+        self.charge(cost);
+        if self.rq[cpu].skip_clock_update {
+            self.rq[cpu].skip_clock_update = false;
+        } else {
+            self.update_rq_clock(cpu);
+        }
+        let prev_state = self.tasks[prev].state;
+        let blocks = !preempt && prev_state != TaskState::Running && !prev.is_idle();
+        if blocks {
+            let special = if prev_state == TaskState::Dead { DEQUEUE_SPECIAL } else { 0 };
+            self.block_task(cpu, prev, DEQUEUE_NOCLOCK | special);
+        }
+        let next = self.pick_next_task(cpu, prev);
+        self.rq[cpu].need_resched = false;
+        self.rq[cpu].skip_clock_update = false;
+        self.dirty.insert(cpu);
+        if next == prev {
+            return;
+        }
+        self.rq[cpu].nr_switches += 1;
+        self.rq[cpu].curr = next;
+        self.refresh_idle(cpu);
+        let state = match (blocks, preempt && prev_state == TaskState::Running) {
+            (true, _) => prev_state,
+            (false, true) if !prev.is_idle() => TaskState::Preempted,
+            _ => TaskState::Running,
+        };
+        if state == TaskState::Preempted {
+            self.fact(FactKind::Preempted { task: prev });
+        }
+        let cost = self.device_tree.path_costs.context_switch;
+        self.charge(cost);
+        self.fact(FactKind::Switch { prev, next, prev_state: state });
+        if self.want_signals {
+            self.signal_facts(cpu, prev);
+            self.signal_facts(cpu, next);
+        }
+        self.wires[cpu].activity =
+            if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
+        self.balance_callbacks_rt(cpu);
+    }
+
+    /// `__pick_next_task()`, with `put_prev_set_next_task()`.
+    fn pick_next_task(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
+        let fair_only = self.tasks[prev].class <= Class::Fair
+            && self.rq[cpu].nr_running == self.cfs[CfsRqId::root(cpu)].h_nr_queued;
+        if fair_only {
+            match self.pick_next_task_fair(cpu, prev) {
+                fair::Pick::Task(next) => return next,
+                fair::Pick::Nothing => {
+                    self.put_prev_set_next_task(cpu, prev, TaskId::IDLE);
+                    return TaskId::IDLE;
+                }
+                fair::Pick::Retry => {}
+            }
+        }
+        // prev_balance(): from prev's class down, until one says that something is runnable.
+        let prev_class = self.tasks[prev].class;
+        'balance: {
+            if prev_class == Class::Stop && self.rq[cpu].stop_queued {
+                break 'balance;
+            }
+            if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
+                break 'balance;
+            }
+            if self.rq[cpu].nr_running == 0 {
+                self.sched_balance_newidle(cpu);
+            }
+        }
+        // The balance pass may have brought or taken tasks, so ask again from the top.
+        loop {
+            if self.rq[cpu].stop_queued {
+                let stopper = self.rq[cpu].stopper;
+                self.put_prev_set_next_task(cpu, prev, stopper);
+                return stopper;
+            }
+            if self.rq[cpu].fair_server.is_queued() {
+                match self.pick_task_fair(cpu) {
+                    Some(next) => {
+                        self.put_prev_set_next_task(cpu, prev, next);
+                        return next;
+                    }
+                    None => {
+                        self.fair_server_stop(cpu);
+                        continue;
+                    }
+                }
+            }
+            if let Some(next) = self.pick_task_rt(cpu) {
+                self.put_prev_set_next_task(cpu, prev, next);
+                return next;
+            }
+            let next = self.pick_task_fair(cpu).unwrap_or(TaskId::IDLE);
+            self.put_prev_set_next_task(cpu, prev, next);
+            return next;
+        }
+    }
+
+    /// `put_prev_set_next_task()`.
+    pub(crate) fn put_prev_set_next_task(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if prev == next {
+            return;
+        }
+        match self.tasks[prev].class {
+            Class::Fair => self.put_prev_task_fair(cpu, prev),
+            Class::Rt => self.put_prev_task_rt(cpu, prev, next),
+            Class::Stop => {}
+            Class::Idle => self.put_prev_task_idle(cpu),
+            Class::Deadline => unreachable!("no task is of the deadline class"),
+        }
+        match self.tasks[next].class {
+            Class::Fair => self.set_next_task_fair(cpu, next),
+            Class::Rt => self.set_next_task_rt(cpu, prev, next),
+            Class::Stop => self.set_next_task_stop(cpu),
+            Class::Idle => self.set_next_task_idle(cpu),
+            Class::Deadline => unreachable!("no task is of the deadline class"),
+        }
+    }
+
+    /// `task_tick` of the running task's class.
+    pub(crate) fn task_tick(&mut self, cpu: CpuId, curr: TaskId) {
+        match self.tasks[curr].class {
+            Class::Fair => self.task_tick_fair(cpu, curr),
+            Class::Rt => self.task_tick_rt(cpu, curr),
+            _ => {}
+        }
+    }
+
+    // ---- tasks --------------------------------------------------------------------------------
+
+    /// Makes a task that has never run. `parent`'s policy, nice value, slice and affinity are
+    /// inherited; without a parent the defaults.
+    pub fn new_task(&mut self, parent: Option<TaskId>, is_user: bool) -> TaskId {
+        let id = TaskId(self.tasks.len() as u32);
+        let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
+            Some(p) => {
+                let t = &self.tasks[p];
+                let se = &self.se[t.se];
+                (t.policy, t.nice, t.prio, t.class, t.cpus_mask, t.cpu, se.slice, se.custom_slice)
+            }
+            None => {
+                let all = self.device_tree.all_cpus();
+                (Policy::Normal, 0, 120, Class::Fair, all, CpuId(0), self.base_slice, false)
+            }
+        };
+        let load = fair::weight_of(policy, nice);
+        let se = self.se.push(SchedEntity {
+            avg: crate::sched::pelt::init_entity(Some(fair::scale_load_down(load.weight))),
+            vruntime: 0,
+            deadline: 0,
+            vlag: 0,
+            slice,
+            exec_start: 0,
+            sum_exec_runtime: 0,
+            prev_sum_exec_runtime: 0,
+            load,
+            on_rq: false,
+            sched_delayed: false,
+            custom_slice,
+            rel_deadline: false,
+            parent: None,
+            cfs_rq: CfsRqId::root(cpu),
+            my_q: None,
+            task: id,
+        });
+        let max_allowed_capacity = self.max_allowed_capacity(&cpus_mask);
+        self.tasks.push(Task {
+            se,
+            class,
+            policy,
+            nice,
+            prio,
+            cpu,
+            recent_used_cpu: cpu,
+            nr_cpus_allowed: cpus_mask.weight(),
+            cpus_mask,
+            max_allowed_capacity,
+            state: TaskState::Running,
+            on_rq: OnRq::No,
+            in_iowait: false,
+            last_wakee: TaskId::IDLE,
+            wakee_flips: 0,
+            wakee_flip_decay_ts: 0,
+            sched_remote_wakeup: false,
+            cfs_tasks_prev: None,
+            cfs_tasks_next: None,
+            rr_time_slice: self.rr_time_slice(),
+            pushable: false,
+            resume: None,
+            outcome: Outcome::Started,
+            futex: None,
+            sleep_timer_on: None,
+            is_user,
+            exiting: false,
+        });
+        self.futexes.make_room(self.tasks.len());
+        id
+    }
+
+    /// `wake_up_new_task()`: a forked task starts, by the executing CPU.
+    pub(crate) fn wake_up_new_task(&mut self, task: TaskId) {
+        let prev = self.tasks[task].cpu;
+        self.tasks[task].recent_used_cpu = prev;
+        let cpu = self.select_task_rq(task, prev, WF_FORK);
+        let se = self.tasks[task].se;
+        // __set_task_cpu(): no migration of anything, the task has never been anywhere.
+        self.tasks[task].cpu = cpu;
+        self.se[se].cfs_rq = CfsRqId::root(cpu);
+        self.update_rq_clock(cpu);
+        self.post_init_entity_util_avg(task);
+        self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
+        self.fact(FactKind::Wakeup { task, target: cpu, new: true });
+        self.wakeup_preempt(cpu, task, WF_FORK);
+        if self.tasks[task].class == Class::Rt {
+            self.task_woken_rt(cpu, task);
+        }
+    }
+
+    /// `sched_setattr()` of a task by itself or at boot.
+    pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
+        let cpu = self.tasks[task].cpu;
+        let queued = self.tasks[task].on_rq == OnRq::Queued;
+        let running = self.rq[cpu].curr == task;
+        self.update_rq_clock(cpu);
+        if queued {
+            self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
+        }
+        if running {
+            match self.tasks[task].class {
+                Class::Fair => self.put_prev_task_fair(cpu, task),
+                Class::Rt => self.put_prev_task_rt(cpu, task, task),
+                _ => {}
+            }
+        }
+        let old_class = self.tasks[task].class;
+        let old_prio = self.tasks[task].prio;
+        let se = self.tasks[task].se;
+        let t = &mut self.tasks[task];
+        t.policy = attr.policy;
+        t.nice = attr.nice;
+        match attr.policy {
+            Policy::Fifo | Policy::Rr => {
+                t.class = Class::Rt;
+                t.prio = 99 - attr.rt_priority as i32;
+            }
+            Policy::Normal | Policy::Batch | Policy::Idle => {
+                t.class = Class::Fair;
+                t.prio = 120 + attr.nice as i32;
+                let new = fair::weight_of(attr.policy, attr.nice);
+                self.reweight_task(se, new, old_class == Class::Fair);
+                let entity = &mut self.se[se];
+                if attr.slice != 0 {
+                    entity.custom_slice = true;
+                    entity.slice = attr.slice.clamp(100_000, 100_000_000);
+                } else {
+                    entity.custom_slice = false;
+                    entity.slice = self.base_slice;
+                }
+            }
+        }
+        if queued {
+            let head = if old_prio < self.tasks[task].prio { ENQUEUE_HEAD } else { 0 };
+            self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | head);
+        }
+        if running {
+            match self.tasks[task].class {
+                Class::Fair => self.set_next_task_fair(cpu, task),
+                Class::Rt => self.set_next_task_rt(cpu, task, task),
+                _ => {}
+            }
+        }
+        if self.tasks[task].class != old_class {
+            match old_class {
+                Class::Fair => self.switched_from_fair(task),
+                _ => self.switched_to_fair(task),
+            }
+        }
+        // check_class_changed(): a lowered priority or class may have to give way.
+        let class = self.tasks[task].class;
+        if running && (class < old_class || (class == old_class && self.tasks[task].prio > old_prio)) {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// `sched_setaffinity()` of the running task by itself.
+    pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) {
+        let mask = mask.and(&self.device_tree.all_cpus());
+        if mask.is_empty() {
+            return;
+        }
+        let cpu = self.tasks[task].cpu;
+        let capacity = self.max_allowed_capacity(&mask);
+        let t = &mut self.tasks[task];
+        t.cpus_mask = mask;
+        t.nr_cpus_allowed = mask.weight();
+        t.max_allowed_capacity = capacity;
+        if !mask.contains(cpu) {
+            self.stop_one_cpu(cpu, crate::sched::stop::StopWork::Migrate { task });
+        }
+    }
+
+    /// `do_exit()` of the running task.
+    pub(crate) fn do_exit(&mut self, task: TaskId) {
+        self.tasks[task].exiting = true;
+        self.tasks[task].state = TaskState::Dead;
+        self.fact(FactKind::Exit { task });
+        self.schedule(false);
+    }
+
+    fn max_allowed_capacity(&self, mask: &CpuMask) -> u64 {
+        mask.iter().map(|c| self.device_tree.cpus[c.index()].capacity as u64).max().unwrap_or(1024)
+    }
+
+    /// Adds the signals of a CPU and of a task to the facts.
+    pub(crate) fn signal_facts(&mut self, cpu: CpuId, task: TaskId) {
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        self.fact(FactKind::CpuSignals {
+            util_avg: avg.util_avg as u32,
+            runnable_avg: avg.runnable_avg as u32,
+            util_est: avg.util_est,
+        });
+        if !task.is_idle() && self.tasks[task].class == Class::Fair {
+            let avg = &self.se[self.tasks[task].se].avg;
+            self.fact(FactKind::TaskSignals {
+                task,
+                util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
+                util_est: (avg.util_est & !crate::sched::pelt::UTIL_AVG_UNCHANGED).min(0xffff) as u16,
+                runnable_avg: avg.runnable_avg as u32,
+            });
+        }
+    }
+
+    /// The entity of a task.
+    #[inline(always)]
+    pub fn se_of(&self, task: TaskId) -> EntityId {
+        self.tasks[task].se
+    }
+}
+
+use crate::sched::fair;

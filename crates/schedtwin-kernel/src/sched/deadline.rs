@@ -1,0 +1,365 @@
+//! The fair server: the deadline entity that keeps fair tasks from starving.
+//!
+//! Each CPU has one: 50 ms of fair time per second, *deferred*: while fair tasks run anyway it only watches
+//! and pushes its timer on; only when a second is nearly over and RT tasks have left them less than 50 ms
+//! does it become runnable itself.
+//!
+//! What everybody notices is its bandwidth: while it is active, `running_bw` holds 52428 (5 % of 2^20), a floor
+//! of 51 for schedutil's request and for EAS's highest utilisation, also on an idle CPU until the timer finds
+//! out, up to about a second after the last fair task.
+//!
+//! ```text
+//!  A inactive ──start──► B waiting ──timer, starved──► D enqueued ──used up──► E throttled
+//!      ▲                  │  ▲ └── timer, not starved: timer again                 │ timer
+//!      │                  │  └── fair time consumed the runtime: new period        ▼
+//!      └──── no fair task at pick ◄────────────────────────────────────────────── D
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
+//! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
+//! Differences: SCHED_DEADLINE tasks do not exist yet, so the server is the only entity of its class.
+//! References: kernel behaviour notes 11 §5.
+
+use crate::time::hrtimer::TimerKind;
+use crate::Kernel;
+use schedtwin_types::{CpuId, Ns};
+
+/// `dl_server_min_res`: 1 ms.
+const DL_SERVER_MIN_RES: i64 = 1_000_000;
+/// Microseconds of the bandwidth comparison (`DL_SCALE`): factors are shifted by this first.
+const DL_SCALE: u32 = 10;
+
+/// The server's entity (`struct sched_dl_entity`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FairServer {
+    /// Runtime per period; 0 = the server is off.
+    dl_runtime: Ns,
+    /// Period and relative deadline.
+    dl_period: Ns,
+    /// Remaining runtime.
+    runtime: i64,
+    /// Absolute deadline, on `rq.clock`.
+    deadline: u64,
+    active: bool,
+    throttled: bool,
+    defer_armed: bool,
+    defer_running: bool,
+    queued: bool,
+    /// Counted in `running_bw` beyond its stop, until its zero-lag time.
+    non_contending: bool,
+    /// `dl_rq.running_bw`: 2^20 = a whole CPU.
+    running_bw: u64,
+}
+
+/// `to_ratio()`.
+///
+/// ```
+/// assert_eq!(schedtwin_kernel::sched::deadline::to_ratio(1_000_000_000, 50_000_000), 52_428);
+/// ```
+pub fn to_ratio(period: Ns, runtime: Ns) -> u64 {
+    if period == 0 { 0 } else { (runtime << 20) / period }
+}
+
+impl FairServer {
+    /// A server that has never run.
+    pub fn new(runtime: Ns, period: Ns) -> FairServer {
+        FairServer { dl_runtime: runtime, dl_period: period, ..FairServer::default() }
+    }
+
+    /// `dl_server_active()`.
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// State D: runnable as a deadline entity.
+    #[inline(always)]
+    pub fn is_queued(&self) -> bool {
+        self.queued
+    }
+
+    /// `cpu_bw_dl()`: the CPU's deadline bandwidth as a capacity.
+    #[inline(always)]
+    pub fn cpu_bw_dl(&self) -> u64 {
+        (self.running_bw * 1024) >> 20
+    }
+
+    /// `dl_rq.running_bw`.
+    pub fn running_bw(&self) -> u64 {
+        self.running_bw
+    }
+
+    fn bandwidth(&self) -> u64 {
+        to_ratio(self.dl_period, self.dl_runtime)
+    }
+
+    /// `dl_entity_overflow()`: would what is left exceed its rate until the deadline?
+    fn overflows(&self, clock: u64) -> bool {
+        let left = (self.dl_period as i64 >> DL_SCALE) * (self.runtime >> DL_SCALE);
+        let right = (self.deadline.wrapping_sub(clock) as i64 >> DL_SCALE)
+            * (self.dl_runtime as i64 >> DL_SCALE);
+        right < left
+    }
+
+    /// `replenish_dl_new_period()`.
+    fn new_period(&mut self, clock: u64) {
+        self.deadline = clock + self.dl_period;
+        self.runtime = self.dl_runtime as i64;
+        if !self.defer_running {
+            self.throttled = true;
+            self.defer_armed = true;
+        }
+    }
+
+    /// `update_dl_entity()`: at a start.
+    fn update(&mut self, clock: u64) {
+        let passed = self.deadline < clock;
+        if passed || self.overflows(clock) {
+            if self.defer_running && !passed {
+                // update_dl_revised_wakeup(): as much as its density allows until the deadline.
+                let density = self.bandwidth();
+                let laxity = self.deadline - clock;
+                self.runtime = ((density as u128 * laxity as u128) >> 20) as i64;
+                return;
+            }
+            self.defer_running = false;
+            self.new_period(clock);
+        } else if !self.defer_running {
+            self.defer_armed = true;
+            self.throttled = true;
+        }
+    }
+
+    /// When the timer is due (`start_dl_timer`).
+    fn timer_at(&self) -> Ns {
+        if self.defer_armed {
+            (self.deadline as i64 - self.runtime).max(0) as Ns
+        } else {
+            // dl_next_period(): deadline − relative deadline + period.
+            self.deadline
+        }
+    }
+}
+
+impl Kernel {
+    fn fair_server_add_bw(&mut self, cpu: CpuId) {
+        let server = &mut self.rq[cpu].fair_server;
+        if server.running_bw == 0 {
+            server.running_bw = server.bandwidth();
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    fn fair_server_sub_bw(&mut self, cpu: CpuId) {
+        let server = &mut self.rq[cpu].fair_server;
+        server.non_contending = false;
+        if server.running_bw != 0 {
+            server.running_bw = 0;
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    /// `start_dl_timer()`; `false`: its time has passed.
+    fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
+        let at = self.rq[cpu].fair_server.timer_at();
+        // The clock of the run queue and the timers' are the same here. ktime_us_delta() < 0.
+        if at + 1000 <= self.now {
+            return false;
+        }
+        if !self.timers[cpu].is_queued(TimerKind::FairServer) {
+            self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
+        }
+        true
+    }
+
+    /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
+    fn fair_server_enqueue(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.throttled {
+            if self.fair_server_start_timer(cpu) {
+                return;
+            }
+            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+            let server = &mut self.rq[cpu].fair_server;
+            server.defer_armed = false;
+            server.throttled = false;
+        }
+        if !self.rq[cpu].fair_server.queued {
+            self.rq[cpu].fair_server.queued = true;
+            self.add_nr_running(cpu, 1);
+        }
+    }
+
+    fn fair_server_dequeue(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.queued {
+            self.rq[cpu].fair_server.queued = false;
+            self.sub_nr_running(cpu, 1);
+        }
+    }
+
+    /// `dl_server_start()`: the first fair task has been queued.
+    pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
+        let server = &self.rq[cpu].fair_server;
+        if server.dl_runtime == 0 || server.active {
+            return;
+        }
+        let was_waiting = server.non_contending;
+        let first = server.deadline == 0;
+        self.rq[cpu].fair_server.active = true;
+        // task_contending(): its bandwidth counts (again).
+        if was_waiting {
+            self.rq[cpu].fair_server.non_contending = false;
+            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+        }
+        self.fair_server_add_bw(cpu);
+        let clock = self.rq[cpu].clock;
+        if first {
+            // setup_new_dl_entity()
+            self.rq[cpu].fair_server.new_period(clock);
+        }
+        self.rq[cpu].fair_server.update(clock);
+        self.fair_server_enqueue(cpu);
+        self.resched_curr(cpu);
+    }
+
+    /// `dl_server_stop()`: no fair task is left when the server is picked.
+    pub(crate) fn fair_server_stop(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.dl_runtime == 0 {
+            return;
+        }
+        self.fair_server_dequeue(cpu);
+        self.hrtimer_cancel(cpu, TimerKind::FairServer);
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        server.defer_armed = false;
+        server.throttled = false;
+        server.active = false;
+        // task_non_contending(): its bandwidth counts until the zero-lag time.
+        let consumed = server.runtime * server.dl_period as i64 / server.dl_runtime as i64;
+        let zero_lag = server.deadline as i64 - consumed - clock as i64;
+        if zero_lag < 0 {
+            self.fair_server_sub_bw(cpu);
+        } else {
+            server.non_contending = true;
+            let at = self.now + zero_lag as u64;
+            self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
+        }
+    }
+
+    /// `dl_server_update()`: fair time was used.
+    pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.dl_runtime == 0 {
+            return;
+        }
+        server.runtime -= delta;
+        if server.runtime > 0 {
+            return;
+        }
+        if server.throttled {
+            // Fair tasks got their time without help: the period starts over.
+            server.defer_running = false;
+            server.new_period(clock);
+            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+            self.fair_server_start_timer(cpu);
+            return;
+        }
+        server.throttled = true;
+        self.fair_server_dequeue(cpu);
+        if !self.fair_server_start_timer(cpu) {
+            self.fair_server_replenish(cpu);
+        }
+        self.resched_curr(cpu);
+    }
+
+    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it.
+    pub(crate) fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
+        let rq = &mut self.rq[cpu];
+        if rq.fair_server.runtime < 0 {
+            return;
+        }
+        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
+        if delta < 0 {
+            return;
+        }
+        rq.fair_server.runtime -= delta;
+        if rq.fair_server.runtime < 0 {
+            rq.fair_server.defer_running = false;
+            rq.fair_server.runtime = 0;
+        }
+        rq.idle_exec_start = rq.clock_task;
+    }
+
+    /// `replenish_dl_entity()` and the queueing after it.
+    fn fair_server_replenish(&mut self, cpu: CpuId) {
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.defer_armed && server.overflows(clock) {
+            server.deadline = clock + server.dl_period;
+            server.runtime = server.dl_runtime as i64;
+        }
+        while server.runtime <= 0 {
+            server.deadline += server.dl_period;
+            server.runtime += server.dl_runtime as i64;
+        }
+        if server.deadline < clock {
+            server.new_period(clock);
+        }
+        server.throttled = false;
+        if server.defer_armed {
+            server.defer_armed = false;
+        } else if !server.defer_running
+            && (clock as i64) < server.deadline as i64 - server.runtime
+        {
+            server.defer_armed = true;
+            server.throttled = true;
+        }
+        self.fair_server_enqueue(cpu);
+    }
+
+    /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`.
+    pub(crate) fn fair_server_timer(&mut self, cpu: CpuId) {
+        self.update_rq_clock(cpu);
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.non_contending {
+            self.fair_server_sub_bw(cpu);
+            return;
+        }
+        if !server.throttled || server.dl_runtime == 0 {
+            return;
+        }
+        if server.defer_armed {
+            let due = server.deadline as i64 - server.runtime;
+            if (clock as i64) < due - DL_SERVER_MIN_RES {
+                let at = due as u64;
+                self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
+                return;
+            }
+            server.defer_running = true;
+        }
+        self.fair_server_replenish(cpu);
+        self.resched_curr(cpu);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_active_server_is_a_floor_of_51() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        server.running_bw = server.bandwidth();
+        assert_eq!(server.cpu_bw_dl(), 51);
+    }
+
+    #[test]
+    fn a_first_start_waits_for_the_end_of_its_period() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        server.new_period(7_000);
+        server.update(7_000);
+        assert!(server.throttled && server.defer_armed);
+        assert_eq!(server.timer_at(), 7_000 + 950_000_000);
+    }
+}

@@ -1,0 +1,65 @@
+//! Active balancing: the running task of a CPU is pushed away by its stopper.
+//!
+//! Pulling takes queued tasks only. If a pass finds an imbalance and moves nothing, the reason may be
+//! that the busiest CPU runs its only movable task. Then, after some failures, or at once for a misfit
+//! or where other classes take the CPU, the pass asks the stopper of that CPU, which preempts the task
+//! and so makes it movable.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `need_active_balance`, `active_load_balance_cpu_stop`.
+//! Differences: no asymmetric packing.
+
+use super::*;
+use crate::sched::CfsRqId;
+
+impl Kernel {
+    /// `need_active_balance()`: is it time for the stopper? Returns the reason.
+    pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<&'static str> {
+        let sd = &self.topology[env.sd];
+        if env.migration_type == MigrationType::Task
+            && sd.nr_balance_failed > sd.cache_nice_tries + 2
+        {
+            return Some("active balance: failed too often");
+        }
+        let src_nr = self.cfs[CfsRqId::root(env.src_cpu)].h_nr_queued;
+        if env.idle.is_idle() && src_nr == 1 && self.check_cpu_capacity(env.src_cpu, env.sd) {
+            let pct = sd.imbalance_pct as u64;
+            if self.capacity_of(env.src_cpu) * pct < self.capacity_of(env.dst_cpu) * 100 {
+                return Some("active balance: the source's capacity is reduced");
+            }
+        }
+        if env.migration_type == MigrationType::Misfit {
+            return Some("active balance: misfit");
+        }
+        None
+    }
+
+    /// `active_load_balance_cpu_stop()`: the stopper of `busiest_cpu` pushes one task, the one that it
+    /// preempted unless another was waiting longer, to `push_cpu`.
+    pub fn active_load_balance_cpu_stop(&mut self, busiest_cpu: CpuId) {
+        let target_cpu = self.rq[busiest_cpu].push_cpu;
+        let mut pushed = None;
+        // The stopper itself counts as running.
+        if self.rq[busiest_cpu].active_balance && self.rq[busiest_cpu].nr_running > 1 {
+            assert!(busiest_cpu != target_cpu, "nobody pushes to itself");
+            let sd = self
+                .topology
+                .domains_of(target_cpu)
+                .find(|sd| self.topology[*sd].span.contains(busiest_cpu));
+            if let Some(sd) = sd {
+                let mut env = LbEnv::new(sd, target_cpu, CpuIdleType::Idle);
+                env.src_cpu = busiest_cpu;
+                env.active_lb = true;
+                self.update_rq_clock(busiest_cpu);
+                pushed = self.detach_one_task(&mut env);
+                if pushed.is_some() {
+                    self.topology[sd].nr_balance_failed = 0;
+                }
+            }
+        }
+        self.rq[busiest_cpu].active_balance = false;
+        if let Some(task) = pushed {
+            self.update_rq_clock(target_cpu);
+            self.attach_task(target_cpu, task);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What CPUs and groups of CPUs can do for fair tasks.
+//!
+//! A CPU's capacity is what its microarchitecture and thermal limits leave, minus what RT, deadline
+//! and interrupts use. It is computed only by balance passes of the CPU's lowest domain, run by the
+//! CPU or on its behalf; everybody else reads the value of then. A group's capacity is the sum over
+//! its groups below, refreshed by passes of the CPUs in it.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `scale_rt_capacity`, `update_cpu_capacity`,
+//! `update_group_capacity`, `check_cpu_capacity`.
+//! Differences: none known (overlapping NUMA children do not occur, see `topology.rs`).
+
+use super::*;
+use crate::sched::pelt::scale_irq_capacity;
+
+/// `capacity_greater()`: by more than 5 %.
+#[inline]
+pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
+    a * 1024 > b * 1078
+}
+
+impl Kernel {
+    /// `scale_rt_capacity()`: what is left of a CPU for fair tasks.
+    fn scale_rt_capacity(&self, cpu: CpuId) -> u64 {
+        let max = self.get_actual_cpu_capacity(cpu);
+        let rq = &self.rq[cpu];
+        let irq = rq.avg_irq.util_avg;
+        let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        if irq >= max || used >= max {
+            return 1;
+        }
+        scale_irq_capacity(max - used, irq, max)
+    }
+
+    /// `update_cpu_capacity()`: of `cpu`, and of the group that it is in its lowest domain.
+    pub fn update_cpu_capacity(&mut self, sd: DomainId, cpu: CpuId) {
+        let capacity = self.scale_rt_capacity(cpu).max(1);
+        self.rq[cpu].cpu_capacity = capacity;
+        let sgc = self.topology[self.topology[sd].groups].sgc;
+        let sgc = &mut self.topology.capacities[sgc];
+        sgc.capacity = capacity;
+        sgc.min_capacity = capacity;
+        sgc.max_capacity = capacity;
+    }
+
+    /// `update_group_capacity()`: of the own group of a domain of `cpu`.
+    pub fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
+        let (jiffies, hz, max) = self.balance_times();
+        let interval = msecs_to_jiffies(self.topology[sd].balance_interval, hz).clamp(1, max);
+        let sgc = self.topology[self.topology[sd].groups].sgc;
+        self.topology.capacities[sgc].next_update = jiffies + interval;
+        let Some(child) = self.topology[sd].child else {
+            self.update_cpu_capacity(sd, cpu);
+            return;
+        };
+        let (mut capacity, mut min_capacity, mut max_capacity) = (0, u64::MAX, 0);
+        for sg in self.topology.groups_of(child) {
+            let below = &self.topology.capacities[self.topology[sg].sgc];
+            capacity += below.capacity;
+            min_capacity = min_capacity.min(below.min_capacity);
+            max_capacity = max_capacity.max(below.max_capacity);
+        }
+        let sgc = &mut self.topology.capacities[sgc];
+        sgc.capacity = capacity;
+        sgc.min_capacity = min_capacity;
+        sgc.max_capacity = max_capacity;
+    }
+
+    /// At boot: group capacities, from the highest CPU down, so that a group's parts are known before
+    /// its first CPU adds them up.
+    ///
+    /// Differences: after the removal of levels, Linux before it. The sums are the same.
+    pub fn init_balance(&mut self) {
+        for cpu in self.device_tree.all_cpus().iter().collect::<Vec<_>>().into_iter().rev() {
+            let mut at = self.topology.base[cpu.index()];
+            while let Some(sd) = at {
+                at = self.topology[sd].parent;
+                let group = self.topology[sd].groups;
+                if self.topology[group].balance_mask.lowest() == Some(cpu) {
+                    self.update_group_capacity(sd, cpu);
+                }
+            }
+        }
+    }
+
+    /// `check_cpu_capacity()`: other classes and interrupts take noticeably much of the CPU.
+    #[inline]
+    pub(crate) fn check_cpu_capacity(&self, cpu: CpuId, sd: DomainId) -> bool {
+        let pct = self.topology[sd].imbalance_pct as u64;
+        self.rq[cpu].cpu_capacity * pct < self.rq[cpu].arch_capacity * 100
+    }
+}

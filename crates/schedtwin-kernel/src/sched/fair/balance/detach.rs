@@ -1,0 +1,178 @@
+//! Which tasks a pass moves, and moving them.
+//!
+//! Candidates are taken from the end of the source's list, those that ran least recently, and the
+//! unsuitable go to the front. A task is left if it may not run on the destination, runs, or ran within
+//! the last half millisecond (its cache is hot), unless passes have failed too often. Each task moved
+//! lessens the imbalance by its load, its utilisation or 1; the one that crosses 0 still moves.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
+//! Differences: no throttled groups, no core cookies, no NUMA locality. `CONFIG_PREEMPTION` is taken
+//! to be `preempt=full`; a kernel with `PREEMPT_DYNAMIC` has it in all modes, and then newidle passes
+//! move one task at most also with `preempt=none`.
+
+use super::*;
+use crate::config::Preempt;
+use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
+use crate::sched::topology::SD_SHARE_CPUCAPACITY;
+use crate::sched::{CfsRqId, Class};
+use schedtwin_types::Policy;
+
+/// `shr_bound()`.
+fn shr_bound(value: u64, shift: u32) -> u64 {
+    value >> shift.min(63)
+}
+
+impl Kernel {
+    /// `task_hot()`: has the task run on the source so recently that moving it costs more?
+    fn task_hot(&self, task: TaskId, env: &LbEnv) -> bool {
+        let t = &self.tasks[task];
+        if t.class != Class::Fair || t.policy == Policy::Idle {
+            return false;
+        }
+        if self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
+            return false;
+        }
+        let se = &self.se[t.se];
+        // CACHE_HOT_BUDDY
+        if self.rq[env.dst_cpu].nr_running != 0 && self.cfs[se.cfs_rq].next == Some(t.se) {
+            return true;
+        }
+        match self.config.migration_cost as i64 {
+            -1 => true,
+            0 => false,
+            cost => (self.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost,
+        }
+    }
+
+    /// `can_migrate_task()`.
+    fn can_migrate_task(&self, task: TaskId, env: &mut LbEnv) -> bool {
+        let t = &self.tasks[task];
+        // kthread_is_per_cpu()
+        if !t.is_user && t.nr_cpus_allowed == 1 {
+            return false;
+        }
+        if !t.cpus_mask.contains(env.dst_cpu) {
+            env.some_pinned = true;
+            if env.idle == CpuIdleType::NewlyIdle || env.dst_pinned || env.active_lb {
+                return false;
+            }
+            // Might it go to another CPU of the group?
+            if let Some(cpu) = env.dst_grpmask.and(&env.cpus).and(&t.cpus_mask).lowest() {
+                env.dst_pinned = true;
+                env.new_dst_cpu = cpu;
+            }
+            return false;
+        }
+        env.all_pinned = false;
+        if self.rq[env.src_cpu].curr == task {
+            return false;
+        }
+        if env.active_lb {
+            return true;
+        }
+        let sd = &self.topology[env.sd];
+        !self.task_hot(task, env) || sd.nr_balance_failed > sd.cache_nice_tries
+    }
+
+    /// `detach_task()`.
+    fn detach_task(&mut self, task: TaskId, env: &LbEnv) {
+        self.charge(self.device_tree.path_costs.migrate_task);
+        self.deactivate_task(env.src_cpu, task, DEQUEUE_NOCLOCK);
+        self.set_task_cpu(task, env.dst_cpu);
+    }
+
+    /// `detach_one_task()`.
+    pub(super) fn detach_one_task(&mut self, env: &mut LbEnv) -> Option<TaskId> {
+        let mut at = self.rq[env.src_cpu].cfs_tasks_tail;
+        while let Some(task) = at {
+            if self.can_migrate_task(task, env) {
+                self.detach_task(task, env);
+                return Some(task);
+            }
+            at = self.tasks[task].cfs_tasks_prev;
+        }
+        None
+    }
+
+    /// `detach_tasks()`: takes tasks off the source until the imbalance is used up. Returns how many.
+    pub(super) fn detach_tasks(&mut self, env: &mut LbEnv) -> u32 {
+        let src = env.src_cpu;
+        if self.rq[src].nr_running <= 1 {
+            env.all_pinned = false;
+            return 0;
+        }
+        if env.imbalance <= 0 {
+            return 0;
+        }
+        let failed = self.topology[env.sd].nr_balance_failed;
+        let mut detached = 0;
+        while let Some(task) = self.rq[src].cfs_tasks_tail {
+            // Do not steal all, or be treated likewise.
+            if env.idle.is_idle() && self.rq[src].nr_running <= 1 {
+                break;
+            }
+            env.loops += 1;
+            if env.loops > env.loop_max {
+                break;
+            }
+            if env.loops > env.loop_break {
+                env.loop_break += SCHED_NR_MIGRATE_BREAK;
+                env.need_break = true;
+                break;
+            }
+            let share = self.can_migrate_task(task, env).then(|| match env.migration_type {
+                MigrationType::Load => {
+                    let load = self.task_h_load(task).max(1);
+                    (shr_bound(load, failed) <= env.imbalance as u64).then_some(load as i64)
+                }
+                MigrationType::Util => {
+                    let util = self.task_util_est(task);
+                    (shr_bound(util, failed) <= env.imbalance as u64).then_some(util as i64)
+                }
+                MigrationType::Task => Some(1),
+                MigrationType::Misfit => (!self.task_fits_cpu(task, src)).then_some(env.imbalance),
+            });
+            let Some(share) = share.flatten() else {
+                self.cfs_tasks_move_to_head(src, task);
+                continue;
+            };
+            env.imbalance -= share;
+            self.detach_task(task, env);
+            self.tasks[task].cfs_tasks_next = env.tasks;
+            env.tasks = Some(task);
+            if self.want_decisions {
+                env.moved.push(task);
+            }
+            detached += 1;
+            // Newidle passes delay whoever is woken meanwhile.
+            if env.idle == CpuIdleType::NewlyIdle && self.config.preempt == Preempt::Full {
+                break;
+            }
+            if env.imbalance <= 0 {
+                break;
+            }
+        }
+        detached
+    }
+
+    /// `attach_task()`: the run queue's clock is up to date.
+    pub(super) fn attach_task(&mut self, cpu: CpuId, task: TaskId) {
+        self.activate_task(cpu, task, ENQUEUE_NOCLOCK);
+        self.wakeup_preempt(cpu, task, 0);
+    }
+
+    /// `attach_tasks()`: queues the detached tasks on the destination, the last one first.
+    pub(super) fn attach_tasks(&mut self, env: &mut LbEnv) {
+        self.update_rq_clock(env.dst_cpu);
+        while let Some(task) = env.tasks {
+            env.tasks = self.tasks[task].cfs_tasks_next.take();
+            self.attach_task(env.dst_cpu, task);
+        }
+    }
+
+    /// Fair tasks queued on a CPU, delayed ones included.
+    #[inline(always)]
+    pub(super) fn h_nr_queued(&self, cpu: CpuId) -> u32 {
+        self.cfs[CfsRqId::root(cpu)].h_nr_queued
+    }
+}

@@ -1,0 +1,69 @@
+//! How many CPUs a wakeup may look at when it searches an idle one (SIS_UTIL).
+//!
+//! Searching is worth less the busier the cache domain is. Each pass over it that is not a newidle one
+//! sets the limit from the sum of utilisation, on a parabola that reaches 0 where the domain counts as
+//! overloaded (85 %):
+//!
+//! ```text
+//! scan
+//!  8 |▔▔▔▔─────.__                x = Σ util / CPUs
+//!    |             ▔▔──._         scan = CPUs · (1024 − x² · 117² / (10⁴ · 1024)) / 1024
+//!  0 |___________________▔▔▔▔
+//!    0               819   1024   x
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `update_idle_cpu_scan`.
+//! Differences: none known.
+
+use super::*;
+
+/// The limit for a domain of `llc_weight` CPUs with `sum_util` in all.
+///
+/// Rounding down, twice, ends the search a little before 85 %.
+pub(super) fn nr_idle_scan(sum_util: u64, llc_weight: u64, pct: u64) -> u32 {
+    let x = sum_util / llc_weight;
+    let t = (x * x * pct * pct / (10_000 * 1024)).min(1024);
+    ((1024 - t) * llc_weight / 1024) as u32
+}
+
+impl Kernel {
+    /// `update_idle_cpu_scan()`.
+    pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
+        if !self.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
+            return;
+        }
+        let dst = env.dst_cpu.index();
+        let llc_weight = self.topology.sd_llc_size[dst];
+        let domain = &self.topology[env.sd];
+        if domain.span_weight != llc_weight {
+            return;
+        }
+        let pct = domain.imbalance_pct as u64;
+        if let Some(shared) = self.topology.sd_llc_shared[dst] {
+            self.topology.shared[shared].nr_idle_scan =
+                nr_idle_scan(sum_util, llc_weight as u64, pct);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first average utilisation at which nothing is searched (behaviour notes 03 §4).
+    #[test]
+    fn the_scan_ends_before_85_per_cent() {
+        for (weight, end) in [(4, 759), (8, 820), (16, 848), (112, 872)] {
+            let first = (0..1024).find(|x| nr_idle_scan(x * weight, weight, 117) == 0);
+            assert_eq!(first, Some(end), "{weight} CPUs");
+        }
+    }
+
+    #[test]
+    fn an_idle_domain_is_searched_completely() {
+        assert_eq!(nr_idle_scan(0, 8, 117), 8);
+        assert_eq!(nr_idle_scan(8 * 512, 8, 117), 5);
+        // Utilisation above capacity, as util_est may have it.
+        assert_eq!(nr_idle_scan(8 * 2000, 8, 117), 0);
+    }
+}

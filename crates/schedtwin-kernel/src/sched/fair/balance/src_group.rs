@@ -1,0 +1,235 @@
+//! Whether the busiest group is busier by enough to pull from it, and how much.
+//!
+//! | busiest \ local | has_spare | fully_busy | imbalanced | overloaded |
+//! |---|---|---|---|---|
+//! | has_spare | idle CPUs | – | – | – |
+//! | fully_busy | idle CPUs | idle CPUs | – | – |
+//! | misfit_task | pull | | | |
+//! | imbalanced | pull | pull | pull | pull |
+//! | overloaded | pull | pull | pull | by load |
+//!
+//! "Idle CPUs": only an idle CPU pulls, and only if its group has at least two idle CPUs more; single
+//! CPUs pull whenever somebody waits. "By load": if the busiest group has `imbalance_pct` more load per
+//! capacity, and the local one less than the average.
+//!
+//! What is moved is counted in tasks where there is room, in utilisation to fill an LLC with spare
+//! capacity, and in load to share scarcity fairly; a misfit is one task whatever it weighs.
+//!
+//! With energy-aware placement in charge (EAS on, not overutilized) only misfits are pulled.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_group`, `calculate_imbalance`,
+//! `sibling_imbalance`, `adjust_numa_imbalance`.
+//! Differences: nothing of SMT and asymmetric packing.
+
+use super::stats::{GroupType, SdLbStats};
+use super::*;
+use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
+use crate::sched::SCHED_CAPACITY_SCALE;
+
+/// What to pull, and why.
+pub(super) struct SrcGroup {
+    /// From where; `None` if the domain is balanced.
+    pub group: Option<GroupId>,
+    /// How much, and of what; `None` keeps the type of before.
+    pub imbalance: i64,
+    pub migration_type: Option<MigrationType>,
+    /// Which rule decided.
+    pub rule: &'static str,
+}
+
+/// `sibling_imbalance()`: how many tasks more than its share the busiest group has.
+///
+/// Groups of different size get tasks in proportion to their cores, rounded to the nearest.
+pub(super) fn sibling_imbalance(
+    dst_idle: bool,
+    (cores_local, nr_local): (u32, u32),
+    (cores_busiest, nr_busiest): (u32, u32),
+) -> i64 {
+    if !dst_idle || nr_busiest == 0 {
+        return 0;
+    }
+    if cores_local == cores_busiest {
+        return nr_busiest.saturating_sub(nr_local) as i64;
+    }
+    let (cores_local, cores_busiest) = (cores_local as i64, cores_busiest as i64);
+    let excess = cores_local * nr_busiest as i64 - cores_busiest * nr_local as i64;
+    let cores = cores_local + cores_busiest;
+    let imbalance = (2 * excess.max(0) + cores) / cores;
+    // An empty group should get something.
+    if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 { 2 } else { imbalance }
+}
+
+/// `adjust_numa_imbalance()`: a pair of tasks may stay on one node while that has few.
+pub(in crate::sched::fair) fn adjust_numa_imbalance(
+    imbalance: i32,
+    dst_running: u32,
+    imb_numa_nr: u32,
+) -> i64 {
+    /// `NUMA_IMBALANCE_MIN`.
+    const MIN: i32 = 2;
+    if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN { imbalance as i64 } else { 0 }
+}
+
+impl Kernel {
+    /// `sched_balance_find_src_group()`, after the statistics.
+    pub(super) fn find_src_group(&self, env: &LbEnv, sds: &SdLbStats) -> SrcGroup {
+        let balanced = |rule| SrcGroup { group: None, imbalance: 0, migration_type: None, rule };
+        let Some(group) = sds.busiest else {
+            return balanced("find_src_group: nobody has a task to pull");
+        };
+        let force = |rule| {
+            let (migration_type, imbalance) = self.calculate_imbalance(env, sds);
+            SrcGroup {
+                group: (imbalance != 0).then_some(group),
+                imbalance,
+                migration_type,
+                rule: if imbalance == 0 { "calculate_imbalance: none" } else { rule },
+            }
+        };
+        let (busiest, local) = (&sds.busiest_stat, &sds.local_stat);
+        if busiest.group_type == GroupType::MisfitTask {
+            return force("find_src_group: misfit task");
+        }
+        if !self.is_rd_overutilized() {
+            return balanced("find_src_group: EAS places tasks, not overutilized");
+        }
+        if busiest.group_type == GroupType::Imbalanced {
+            return force("find_src_group: imbalanced by affinity");
+        }
+        if local.group_type > busiest.group_type {
+            return balanced("find_src_group: the local group is busier");
+        }
+        if local.group_type == GroupType::Overloaded {
+            if local.avg_load >= busiest.avg_load {
+                return balanced("find_src_group: the local group has more load");
+            }
+            if local.avg_load >= sds.avg_load() {
+                return balanced("find_src_group: the local group has more load than the average");
+            }
+            let pct = self.topology[env.sd].imbalance_pct as u64;
+            if 100 * busiest.avg_load <= pct * local.avg_load {
+                return balanced("find_src_group: load differs by less than imbalance_pct");
+            }
+        }
+        if sds.prefer_sibling
+            && local.group_type == GroupType::HasSpare
+            && self.sibling_imbalance(env, sds, group) > 1
+        {
+            return force("find_src_group: siblings have fewer tasks");
+        }
+        if busiest.group_type != GroupType::Overloaded {
+            if !env.idle.is_idle() {
+                return balanced("find_src_group: not overloaded, leave it to an idle CPU");
+            }
+            if busiest.group_weight > 1 && local.idle_cpus <= busiest.idle_cpus.wrapping_add(1) {
+                return balanced("find_src_group: as many idle CPUs");
+            }
+            if busiest.sum_h_nr_running == 1 {
+                return balanced("find_src_group: nobody waits");
+            }
+            return force("find_src_group: more idle CPUs here");
+        }
+        force("find_src_group: overloaded")
+    }
+
+    fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
+        sibling_imbalance(
+            env.idle.is_idle(),
+            (self.topology[sds.local].cores, sds.local_stat.sum_nr_running),
+            (self.topology[busiest].cores, sds.busiest_stat.sum_nr_running),
+        )
+    }
+
+    /// `calculate_imbalance()`.
+    fn calculate_imbalance(&self, env: &LbEnv, sds: &SdLbStats) -> (Option<MigrationType>, i64) {
+        let of = |migration_type, imbalance| (Some(migration_type), imbalance);
+        let (busiest, mut local) = (&sds.busiest_stat, sds.local_stat);
+        let domain = &self.topology[env.sd];
+        if busiest.group_type == GroupType::MisfitTask {
+            return if self.is_asym(env.sd) {
+                of(MigrationType::Misfit, 1)
+            } else {
+                of(MigrationType::Load, busiest.group_misfit_task_load as i64)
+            };
+        }
+        if busiest.group_type == GroupType::Imbalanced {
+            return of(MigrationType::Task, 1);
+        }
+        if local.group_type == GroupType::HasSpare {
+            if busiest.group_type > GroupType::FullyBusy && domain.flags & SD_SHARE_LLC == 0 {
+                let room = local.group_capacity.saturating_sub(local.group_util);
+                if room == 0 && env.idle.is_idle() {
+                    return of(MigrationType::Task, 1);
+                }
+                return of(MigrationType::Util, room as i64);
+            }
+            let mut imbalance = if busiest.group_weight == 1 || sds.prefer_sibling {
+                let group = sds.busiest.expect("there is a busiest group");
+                self.sibling_imbalance(env, sds, group)
+            } else {
+                // The difference is computed as unsigned int: a negative one becomes about 2^32. It
+                // takes an overloaded busiest group with more idle CPUs than the local one.
+                local.idle_cpus.wrapping_sub(busiest.idle_cpus) as i64
+            };
+            if domain.flags & SD_NUMA != 0 {
+                imbalance = adjust_numa_imbalance(
+                    imbalance as i32,
+                    local.sum_nr_running + 1,
+                    domain.imb_numa_nr,
+                );
+            }
+            return of(MigrationType::Task, imbalance >> 1);
+        }
+        let average = sds.avg_load();
+        if local.group_type < GroupType::Overloaded {
+            // Pulling will overload it, so load is what to compare.
+            local.avg_load = local.load_per_capacity();
+            if local.avg_load >= busiest.avg_load || local.avg_load >= average {
+                return (None, 0);
+            }
+        }
+        let surplus = busiest.avg_load.wrapping_sub(average).wrapping_mul(busiest.group_capacity);
+        let room = average.wrapping_sub(local.avg_load).wrapping_mul(local.group_capacity);
+        of(MigrationType::Load, (surplus.min(room) / SCHED_CAPACITY_SCALE) as i64)
+    }
+}
+
+impl SdLbStats {
+    /// Average load per capacity of the domain.
+    fn avg_load(&self) -> u64 {
+        self.total_load * SCHED_CAPACITY_SCALE / self.total_capacity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check values of behaviour notes 04 §12.
+    #[test]
+    fn sibling_imbalances() {
+        let table = [
+            // cores local, cores busiest, tasks local, tasks busiest, expected
+            (4, 4, 1, 4, 3),
+            (4, 2, 0, 2, 3),
+            (2, 4, 0, 4, 3),
+            (4, 2, 4, 2, 1),
+            (4, 2, 2, 2, 2),
+            (4, 4, 3, 1, 0),
+            (2, 8, 0, 2, 2),
+        ];
+        for (lc, bc, local, busiest, expected) in table {
+            let got = sibling_imbalance(true, (lc, local), (bc, busiest));
+            assert_eq!(got, expected, "{lc} {bc} {local} {busiest}");
+            assert_eq!(sibling_imbalance(false, (lc, local), (bc, busiest)), 0);
+        }
+    }
+
+    #[test]
+    fn a_pair_of_tasks_may_stay_on_a_node() {
+        assert_eq!(adjust_numa_imbalance(2, 1, 4), 0);
+        assert_eq!(adjust_numa_imbalance(3, 1, 4), 3);
+        assert_eq!(adjust_numa_imbalance(2, 5, 4), 2);
+        assert_eq!(adjust_numa_imbalance(-3, 1, 4), 0);
+    }
+}

@@ -1,0 +1,340 @@
+//! How busy the groups of a domain are, and which of them is the busiest.
+//!
+//! A pass reads every CPU of the domain once. Groups are then classed, in the order in which they are
+//! relieved:
+//!
+//! | type | the group |
+//! |---|---|
+//! | has_spare | has fewer tasks than CPUs, or capacity left |
+//! | fully_busy | has just what it can take |
+//! | misfit_task | has a task that is too big for its CPU |
+//! | imbalanced | could not be balanced inside, because of affinity |
+//! | overloaded | has more tasks than CPUs, and they want more than there is |
+//!
+//! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by
+//! five tasks from a utilisation of 3501 (85 %) or a runnable sum of 4793 (117 %).
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
+//! `update_sd_pick_busiest`, `update_sd_lb_stats`.
+//! Differences: the types smt_balance and asym_packing do not occur.
+
+use super::capacity::capacity_greater;
+use super::*;
+use crate::sched::topology::{GroupId, SchedGroup, SD_PREFER_SIBLING};
+use crate::sched::SCHED_CAPACITY_SCALE;
+
+/// `enum group_type`, ascending by priority. Between `MisfitTask` and `Imbalanced` Linux has
+/// `group_smt_balance` and `group_asym_packing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::sched::fair) enum GroupType {
+    HasSpare,
+    FullyBusy,
+    MisfitTask,
+    Imbalanced,
+    Overloaded,
+}
+
+/// `struct sg_lb_stats`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sched::fair) struct SgLbStats {
+    /// Load per capacity, computed only where it is compared.
+    pub avg_load: u64,
+    pub group_load: u64,
+    pub group_capacity: u64,
+    pub group_util: u64,
+    pub group_runnable: u64,
+    /// Tasks of all classes.
+    pub sum_nr_running: u32,
+    /// Fair tasks.
+    pub sum_h_nr_running: u32,
+    pub idle_cpus: u32,
+    pub group_weight: u32,
+    pub group_type: GroupType,
+    pub group_misfit_task_load: u64,
+}
+
+impl SgLbStats {
+    pub(in crate::sched::fair) const ZERO: SgLbStats = SgLbStats {
+        avg_load: 0,
+        group_load: 0,
+        group_capacity: 0,
+        group_util: 0,
+        group_runnable: 0,
+        sum_nr_running: 0,
+        sum_h_nr_running: 0,
+        idle_cpus: 0,
+        group_weight: 0,
+        group_type: GroupType::HasSpare,
+        group_misfit_task_load: 0,
+    };
+
+    /// `group_has_capacity()`.
+    fn has_capacity(&self, imbalance_pct: u64) -> bool {
+        if self.sum_nr_running < self.group_weight {
+            return true;
+        }
+        if self.group_capacity * imbalance_pct < self.group_runnable * 100 {
+            return false;
+        }
+        self.group_capacity * 100 > self.group_util * imbalance_pct
+    }
+
+    /// `group_is_overloaded()`: not the opposite of [`SgLbStats::has_capacity`]; a group with the right
+    /// number of tasks is neither.
+    pub(super) fn is_overloaded(&self, imbalance_pct: u64) -> bool {
+        if self.sum_nr_running <= self.group_weight {
+            return false;
+        }
+        self.group_capacity * 100 < self.group_util * imbalance_pct
+            || self.group_capacity * imbalance_pct < self.group_runnable * 100
+    }
+
+    /// `group_classify()`.
+    pub(in crate::sched::fair) fn classify(&self, imbalance_pct: u64, imbalance: bool) -> GroupType {
+        if self.is_overloaded(imbalance_pct) {
+            GroupType::Overloaded
+        } else if imbalance {
+            GroupType::Imbalanced
+        } else if self.group_misfit_task_load != 0 {
+            GroupType::MisfitTask
+        } else if !self.has_capacity(imbalance_pct) {
+            GroupType::FullyBusy
+        } else {
+            GroupType::HasSpare
+        }
+    }
+
+    /// `group_load` per `group_capacity`.
+    pub(in crate::sched::fair) fn load_per_capacity(&self) -> u64 {
+        self.group_load * SCHED_CAPACITY_SCALE / self.group_capacity
+    }
+}
+
+/// `struct sd_lb_stats`, and what a pass learns on the way.
+pub(super) struct SdLbStats {
+    pub busiest: Option<GroupId>,
+    pub local: GroupId,
+    pub total_load: u64,
+    pub total_capacity: u64,
+    pub prefer_sibling: bool,
+    pub busiest_stat: SgLbStats,
+    pub local_stat: SgLbStats,
+    /// Some CPU has two tasks, or a misfit: newidle CPUs should look.
+    pub overloaded: bool,
+    /// Some CPU is overutilized.
+    pub overutilized: bool,
+    pub sum_util: u64,
+    /// How many CPUs were read.
+    pub cpus_read: u64,
+}
+
+impl Kernel {
+    /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
+    pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
+        let domain = &self.topology[env.sd];
+        let mut sds = SdLbStats {
+            busiest: None,
+            local: domain.groups,
+            total_load: 0,
+            total_capacity: 0,
+            prefer_sibling: false,
+            // The worst busiest group, so that any other is busier.
+            busiest_stat: SgLbStats { idle_cpus: u32::MAX, ..SgLbStats::ZERO },
+            local_stat: SgLbStats::ZERO,
+            overloaded: false,
+            overutilized: false,
+            sum_util: 0,
+            cpus_read: 0,
+        };
+        let mut sg = domain.groups;
+        loop {
+            let group = &self.topology[sg];
+            let local = group.span.contains(env.dst_cpu);
+            let sgs = self.read_sg_lb_stats(env, group, local, &mut sds);
+            if local {
+                sds.local = sg;
+                sds.local_stat = sgs;
+            } else if self.is_busier(env, &sds, sg, &sgs) {
+                sds.busiest = Some(sg);
+                sds.busiest_stat = sgs;
+            }
+            sds.total_load += sgs.group_load;
+            sds.total_capacity += sgs.group_capacity;
+            sds.sum_util += sgs.group_util;
+            sg = group.next;
+            if sg == domain.groups {
+                break;
+            }
+        }
+        sds.prefer_sibling =
+            sds.busiest.is_some_and(|sg| self.topology[sg].flags & SD_PREFER_SIBLING != 0);
+        sds
+    }
+
+    /// `update_sg_lb_stats()`.
+    fn read_sg_lb_stats(
+        &self,
+        env: &LbEnv,
+        group: &SchedGroup,
+        local: bool,
+        sds: &mut SdLbStats,
+    ) -> SgLbStats {
+        let asym = self.is_asym(env.sd);
+        let mut sgs = SgLbStats::ZERO;
+        let mut read = |cpu: CpuId| {
+            let rq = &self.rq[cpu];
+            let load = self.cpu_load(cpu);
+            let h_nr_queued = self.h_nr_queued(cpu);
+            sgs.group_load += load;
+            sgs.group_util += self.cpu_util_cfs(cpu);
+            sgs.group_runnable += self.cpu_runnable(cpu);
+            sgs.sum_h_nr_running += h_nr_queued;
+            sgs.sum_nr_running += rq.nr_running;
+            sds.cpus_read += 1;
+            sds.overloaded |= rq.nr_running > 1;
+            sds.overutilized |= self.cpu_overutilized(cpu);
+            if rq.nr_running == 0 && self.idle_cpu(cpu) {
+                sgs.idle_cpus += 1;
+                return;
+            }
+            if local {
+                return;
+            }
+            if asym {
+                if sgs.group_misfit_task_load < rq.misfit_task_load {
+                    sgs.group_misfit_task_load = rq.misfit_task_load;
+                    sds.overloaded = true;
+                }
+            } else if env.idle.is_idle()
+                && h_nr_queued == 1
+                && self.check_cpu_capacity(cpu, env.sd)
+            {
+                sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
+            }
+        };
+        if group.group_weight == 1 {
+            // The lowest level of most machines: no mask to walk.
+            if env.cpus.contains(group.first_cpu) {
+                read(group.first_cpu);
+            }
+        } else {
+            group.span.and(&env.cpus).iter().for_each(read);
+        }
+        let sgc = &self.topology.capacities[group.sgc];
+        let imbalance_pct = self.topology[env.sd].imbalance_pct as u64;
+        sgs.group_capacity = sgc.capacity;
+        sgs.group_weight = group.group_weight;
+        sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance);
+        if sgs.group_type == GroupType::Overloaded {
+            sgs.avg_load = sgs.load_per_capacity();
+        }
+        sgs
+    }
+
+    /// `update_sd_pick_busiest()`: is this group busier than the busiest so far?
+    fn is_busier(&self, env: &LbEnv, sds: &SdLbStats, sg: GroupId, sgs: &SgLbStats) -> bool {
+        let busiest = &sds.busiest_stat;
+        let sgc = &self.topology.capacities[self.topology[sg].sgc];
+        let asym = self.is_asym(env.sd);
+        if sgs.sum_h_nr_running == 0 {
+            return false;
+        }
+        // A misfit that would not fit here either, or that would disturb.
+        if asym
+            && sgs.group_type == GroupType::MisfitTask
+            && (!capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
+                || sds.local_stat.group_type != GroupType::HasSpare)
+        {
+            return false;
+        }
+        if sgs.group_type != busiest.group_type {
+            return sgs.group_type > busiest.group_type;
+        }
+        let busier = match sgs.group_type {
+            GroupType::Overloaded => return sgs.avg_load > busiest.avg_load,
+            GroupType::Imbalanced => return false,
+            GroupType::MisfitTask => {
+                return sgs.group_misfit_task_load > busiest.group_misfit_task_load;
+            }
+            // avg_load is not computed for this type, so the last one wins.
+            GroupType::FullyBusy => sgs.avg_load >= busiest.avg_load,
+            GroupType::HasSpare => {
+                sgs.idle_cpus < busiest.idle_cpus
+                    || sgs.idle_cpus == busiest.idle_cpus
+                        && sgs.sum_nr_running > busiest.sum_nr_running
+            }
+        };
+        // One task a CPU, and each runs faster where it is.
+        busier && !(asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu)))
+    }
+
+    /// Takes over what the statistics say about the whole machine and the cache domain.
+    pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats) {
+        self.charge(self.device_tree.path_costs.balance_per_cpu * sds.cpus_read);
+        if self.topology[env.sd].parent.is_none() {
+            self.rd.overloaded = sds.overloaded;
+            self.set_rd_overutilized(sds.overutilized);
+        } else if sds.overutilized {
+            self.set_rd_overutilized(true);
+        }
+        self.update_idle_cpu_scan(env, sds.sum_util);
+    }
+
+    /// The first part of `update_sd_lb_stats()`: brings the local group's capacity up to date.
+    pub(super) fn refresh_local_capacity(&mut self, env: &LbEnv) {
+        let group = self.topology[env.sd].groups;
+        if !self.topology[group].span.contains(env.dst_cpu) {
+            return;
+        }
+        let next_update = self.topology.capacities[self.topology[group].sgc].next_update;
+        if env.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update {
+            self.update_group_capacity(env.sd, env.dst_cpu);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(nr: u32, util: u64, runnable: u64) -> SgLbStats {
+        SgLbStats {
+            group_capacity: 4096,
+            group_weight: 4,
+            sum_nr_running: nr,
+            group_util: util,
+            group_runnable: runnable,
+            ..SgLbStats::ZERO
+        }
+    }
+
+    /// Thresholds of behaviour notes 04 §12.
+    #[test]
+    fn classification() {
+        use GroupType::*;
+        let table = [
+            // tasks, util, runnable, expected
+            (3, 4096, 9999, HasSpare),
+            (4, 3500, 4096, HasSpare),
+            (4, 3501, 4096, FullyBusy),
+            (4, 3000, 4793, FullyBusy),
+            (5, 3500, 4792, HasSpare),
+            (5, 3501, 4792, Overloaded),
+            (5, 3500, 4793, Overloaded),
+        ];
+        for (nr, util, runnable, expected) in table {
+            let sgs = group(nr, util, runnable);
+            assert_eq!(sgs.classify(117, false), expected, "{nr} {util} {runnable}");
+        }
+        let misfit = SgLbStats { group_misfit_task_load: 1, ..group(1, 300, 300) };
+        assert_eq!(misfit.classify(117, false), MisfitTask);
+        assert_eq!(misfit.classify(117, true), Imbalanced);
+        assert_eq!(group(5, 4000, 4000).classify(117, true), Overloaded);
+    }
+
+    #[test]
+    fn load_is_compared_per_capacity() {
+        let sgs = SgLbStats { group_load: 3000, group_capacity: 1000, ..SgLbStats::ZERO };
+        assert_eq!(sgs.load_per_capacity(), 3072);
+    }
+}

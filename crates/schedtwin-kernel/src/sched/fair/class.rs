@@ -1,0 +1,522 @@
+//! The fair class's entries: queueing, sleeping, switching, ticking.
+//!
+//! **Delayed dequeue.** A task that blocks while it is *not* eligible has run more than its share. Were it
+//! taken out, it would escape the negative lag; so it stays queued (`sched_delayed`), competes without
+//! running, and leaves when it is picked, that is, when it has become eligible with the best deadline. If
+//! it is woken before that, it just goes on, on the same CPU.
+//!
+//! ```text
+//! enqueue_task_fair: util_est += ; per level: enqueue_entity (update_curr, PELT, place, insert) ; server
+//! dequeue_task_fair: util_est −= ; util_est_update ; per level: dequeue_entity (update_curr,
+//!                    [delay?], PELT, lag, remove)
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c.
+//! Differences: no bandwidth control; group entities are walked but no group exists yet.
+
+use super::{Pick, scale_load_down};
+use crate::sched::core::{
+    DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
+    ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+};
+use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
+use crate::sched::{pelt, CfsRqId, EntityId, LoadWeight, OnRq};
+use crate::Kernel;
+use schedtwin_types::{CpuId, Decision, Policy, TaskId};
+
+/// `SCHED_CPUFREQ_IOWAIT`.
+pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
+
+impl Kernel {
+    // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
+
+    fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
+        let head = self.rq[cpu].cfs_tasks_head;
+        self.tasks[task].cfs_tasks_prev = None;
+        self.tasks[task].cfs_tasks_next = head;
+        match head {
+            Some(head) => self.tasks[head].cfs_tasks_prev = Some(task),
+            None => self.rq[cpu].cfs_tasks_tail = Some(task),
+        }
+        self.rq[cpu].cfs_tasks_head = Some(task);
+    }
+
+    fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
+        let t = &self.tasks[task];
+        let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
+        match prev {
+            Some(prev) => self.tasks[prev].cfs_tasks_next = next,
+            None => self.rq[cpu].cfs_tasks_head = next,
+        }
+        match next {
+            Some(next) => self.tasks[next].cfs_tasks_prev = prev,
+            None => self.rq[cpu].cfs_tasks_tail = prev,
+        }
+    }
+
+    /// `list_move(&se->group_node, &rq->cfs_tasks)`.
+    pub fn cfs_tasks_move_to_head(&mut self, cpu: CpuId, task: TaskId) {
+        if self.rq[cpu].cfs_tasks_head != Some(task) {
+            self.cfs_tasks_del(cpu, task);
+            self.cfs_tasks_add(cpu, task);
+        }
+    }
+
+    // ---- accounting ---------------------------------------------------------------------------
+
+    fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let weight = self.se[se].load.weight;
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.load_weight += weight;
+        cfs.nr_queued += 1;
+        if self.se[se].my_q.is_none() {
+            let (cpu, task) = (self.cfs[cfs_rq].cpu, self.se[se].task);
+            self.cfs_tasks_add(cpu, task);
+        }
+    }
+
+    fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let weight = self.se[se].load.weight;
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.load_weight -= weight;
+        cfs.nr_queued -= 1;
+        if self.se[se].my_q.is_none() {
+            let (cpu, task) = (self.cfs[cfs_rq].cpu, self.se[se].task);
+            self.cfs_tasks_del(cpu, task);
+        }
+    }
+
+    #[inline]
+    fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        self.cfs[cfs_rq].enqueue(se, &self.se[se]);
+    }
+
+    #[inline]
+    fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        self.cfs[cfs_rq].dequeue(se, &self.se[se]);
+    }
+
+    /// Lets `change` work on the counters of a task's hierarchy.
+    fn for_each_level(&mut self, mut se: EntityId, mut change: impl FnMut(&mut crate::sched::CfsRq)) {
+        loop {
+            let cfs_rq = self.se[se].cfs_rq;
+            change(&mut self.cfs[cfs_rq]);
+            match self.se[se].parent {
+                Some(parent) => se = parent,
+                None => break,
+            }
+        }
+    }
+
+    // ---- enqueue ------------------------------------------------------------------------------
+
+    fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        let curr = self.cfs[cfs_rq].curr == Some(se);
+        if curr {
+            self.place_entity(cfs_rq, se, flags);
+        }
+        self.update_curr(cfs_rq);
+        self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
+        if !curr {
+            self.place_entity(cfs_rq, se, flags);
+        }
+        self.account_entity_enqueue(cfs_rq, se);
+        if flags & ENQUEUE_MIGRATED != 0 {
+            // It counts as not cache hot.
+            self.se[se].exec_start = 0;
+        }
+        if !curr {
+            self.timeline_insert(cfs_rq, se);
+        }
+        self.se[se].on_rq = true;
+    }
+
+    /// `requeue_delayed_entity()`: a delayed sleeper is woken and goes on.
+    fn requeue_delayed_entity(&mut self, se: EntityId) {
+        let cfs_rq = self.se[se].cfs_rq;
+        if self.config.features.delay_zero {
+            self.update_entity_lag(cfs_rq, se);
+            if self.se[se].vlag > 0 {
+                let curr = self.cfs[cfs_rq].curr == Some(se);
+                self.cfs[cfs_rq].nr_queued -= 1;
+                if !curr {
+                    self.timeline_remove(cfs_rq, se);
+                }
+                self.se[se].vlag = 0;
+                self.place_entity(cfs_rq, se, 0);
+                if !curr {
+                    self.timeline_insert(cfs_rq, se);
+                }
+                self.cfs[cfs_rq].nr_queued += 1;
+            }
+        }
+        self.update_load_avg(cfs_rq, se, 0);
+        self.clear_delayed(se);
+    }
+
+    fn set_delayed(&mut self, se: EntityId) {
+        self.se[se].sched_delayed = true;
+        if self.se[se].my_q.is_some() {
+            return;
+        }
+        self.for_each_level(se, |cfs| {
+            cfs.h_nr_runnable -= 1;
+            cfs.h_nr_delayed += 1;
+        });
+    }
+
+    fn clear_delayed(&mut self, se: EntityId) {
+        self.se[se].sched_delayed = false;
+        if self.se[se].my_q.is_some() {
+            return;
+        }
+        self.for_each_level(se, |cfs| {
+            cfs.h_nr_runnable += 1;
+            cfs.h_nr_delayed -= 1;
+        });
+    }
+
+    pub(crate) fn enqueue_task_fair(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
+        let se = self.tasks[task].se;
+        let root = CfsRqId::root(cpu);
+        let delayed = self.se[se].sched_delayed;
+        let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
+        if !(delayed && moving) && self.config.features.util_est {
+            pelt::util_est_enqueue(&mut self.cfs[root].avg, &self.se[se].avg);
+        }
+        if flags & ENQUEUE_DELAYED != 0 {
+            self.requeue_delayed_entity(se);
+            return;
+        }
+        if self.tasks[task].in_iowait {
+            self.cpufreq_update_util(cpu, SCHED_CPUFREQ_IOWAIT);
+        }
+        let task_new = flags & ENQUEUE_WAKEUP == 0;
+        let still_delayed = task_new && delayed;
+        let idle_policy = (self.tasks[task].policy == Policy::Idle) as u32;
+        let queued_before = self.cfs[root].h_nr_queued;
+
+        let mut level = Some(se);
+        let mut parent_is_queued = false;
+        while let Some(id) = level {
+            if parent_is_queued || self.se[id].on_rq {
+                if !parent_is_queued && self.se[id].sched_delayed {
+                    self.requeue_delayed_entity(id);
+                }
+                parent_is_queued = true;
+                self.update_load_avg(self.se[id].cfs_rq, id, UPDATE_TG);
+            } else {
+                self.enqueue_entity(self.se[id].cfs_rq, id, flags);
+                flags = ENQUEUE_WAKEUP;
+            }
+            let cfs_rq = self.se[id].cfs_rq;
+            let cfs = &mut self.cfs[cfs_rq];
+            if still_delayed {
+                cfs.h_nr_delayed += 1;
+            } else {
+                cfs.h_nr_runnable += 1;
+            }
+            cfs.h_nr_queued += 1;
+            cfs.h_nr_idle += idle_policy;
+            level = self.se[id].parent;
+        }
+
+        if queued_before == 0 {
+            if self.rq[cpu].nr_running == 0 {
+                self.fair_server_update_idle_time(cpu);
+            }
+            self.fair_server_start(cpu);
+        }
+        self.add_nr_running(cpu, 1);
+        if !task_new {
+            self.check_update_overutilized_status(cpu);
+        }
+    }
+
+    // ---- dequeue ------------------------------------------------------------------------------
+
+    /// `dequeue_entity()`; `false`: it stays, delayed.
+    fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
+        let sleep = flags & DEQUEUE_SLEEP != 0;
+        self.update_curr(cfs_rq);
+        self.clear_buddies(cfs_rq, se);
+        if flags & DEQUEUE_DELAYED == 0 {
+            let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
+            if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
+                self.update_load_avg(cfs_rq, se, 0);
+                self.set_delayed(se);
+                return false;
+            }
+        }
+        let mut action = UPDATE_TG;
+        let migrating =
+            self.se[se].my_q.is_none() && self.tasks[self.se[se].task].on_rq == OnRq::Migrating;
+        if migrating {
+            action |= DO_DETACH;
+        }
+        self.update_load_avg(cfs_rq, se, action);
+        self.update_entity_lag(cfs_rq, se);
+        if self.config.features.place_rel_deadline && !sleep {
+            let entity = &mut self.se[se];
+            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
+            entity.rel_deadline = true;
+        }
+        if self.cfs[cfs_rq].curr != Some(se) {
+            self.timeline_remove(cfs_rq, se);
+        }
+        self.se[se].on_rq = false;
+        self.account_entity_dequeue(cfs_rq, se);
+        if flags & DEQUEUE_DELAYED != 0 {
+            self.clear_delayed(se);
+            if self.config.features.delay_zero && self.se[se].vlag > 0 {
+                self.se[se].vlag = 0;
+            }
+        }
+        true
+    }
+
+    /// `dequeue_entities()`; `false`: the task stays, delayed.
+    fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
+        let was_sched_idle = self.sched_idle_cpu(cpu);
+        let sleep = flags & DEQUEUE_SLEEP != 0;
+        let finishing = flags & DEQUEUE_DELAYED != 0;
+        let task = self.se[se].task;
+        let idle_policy = (self.tasks[task].policy == Policy::Idle) as u32;
+        let was_delayed = !sleep && !finishing && self.se[se].sched_delayed;
+
+        let mut level = Some(se);
+        let mut parent_stays = false;
+        while let Some(id) = level {
+            let cfs_rq = self.se[id].cfs_rq;
+            if parent_stays {
+                self.update_load_avg(cfs_rq, id, UPDATE_TG);
+            } else if !self.dequeue_entity(cfs_rq, id, flags) {
+                if id == se {
+                    return false;
+                }
+                parent_stays = true;
+            }
+            let cfs = &mut self.cfs[cfs_rq];
+            if was_delayed {
+                cfs.h_nr_delayed -= 1;
+            } else {
+                cfs.h_nr_runnable -= 1;
+            }
+            cfs.h_nr_queued -= 1;
+            cfs.h_nr_idle -= idle_policy;
+            if self.cfs[cfs_rq].load_weight != 0 {
+                parent_stays = true;
+            }
+            flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
+            level = self.se[id].parent;
+        }
+        self.sub_nr_running(cpu, 1);
+        if !was_sched_idle && self.sched_idle_cpu(cpu) {
+            self.rq[cpu].next_balance = self.jiffies();
+        }
+        if finishing {
+            self.finish_block_task(task);
+        }
+        true
+    }
+
+    pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
+        let se = self.tasks[task].se;
+        let root = CfsRqId::root(cpu);
+        let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
+        if self.config.features.util_est {
+            if !(self.se[se].sched_delayed && moving) {
+                pelt::util_est_dequeue(&mut self.cfs[root].avg, &self.se[se].avg);
+            }
+            if flags & DEQUEUE_SLEEP != 0 {
+                let capacity = self.rq[cpu].arch_capacity;
+                pelt::util_est_update(&mut self.se[se].avg, capacity);
+            }
+        }
+        self.dequeue_entities(cpu, se, flags)
+    }
+
+    // ---- pick, put, set -----------------------------------------------------------------------
+
+    /// `pick_task_fair()`.
+    pub(crate) fn pick_task_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
+        'again: loop {
+            let mut cfs_rq = CfsRqId::root(cpu);
+            if self.cfs[cfs_rq].nr_queued == 0 {
+                return None;
+            }
+            loop {
+                if let Some(curr) = self.cfs[cfs_rq].curr
+                    && self.se[curr].on_rq
+                {
+                    self.update_curr(cfs_rq);
+                }
+                let se = match self.cfs[cfs_rq].next {
+                    Some(next) if self.entity_eligible(cfs_rq, next) => next,
+                    _ => self.pick_eevdf(cfs_rq).expect("a queue that is not empty has a best"),
+                };
+                if self.se[se].sched_delayed {
+                    self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
+                    continue 'again;
+                }
+                match self.se[se].my_q {
+                    Some(below) => cfs_rq = below,
+                    None => return Some(self.se[se].task),
+                }
+            }
+        }
+    }
+
+    /// `pick_next_task_fair()`, newidle balancing included.
+    pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
+        loop {
+            if let Some(next) = self.pick_task_fair(cpu) {
+                self.put_prev_set_next_task(cpu, prev, next);
+                return Pick::Task(next);
+            }
+            match self.sched_balance_newidle(cpu) {
+                pulled if pulled < 0 => return Pick::Retry,
+                0 => return Pick::Nothing,
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn put_prev_task_fair(&mut self, _cpu: CpuId, prev: TaskId) {
+        let mut level = Some(self.tasks[prev].se);
+        while let Some(se) = level {
+            let cfs_rq = self.se[se].cfs_rq;
+            if self.se[se].on_rq {
+                self.update_curr(cfs_rq);
+                self.timeline_insert(cfs_rq, se);
+                self.update_load_avg(cfs_rq, se, 0);
+            }
+            self.cfs[cfs_rq].curr = None;
+            level = self.se[se].parent;
+        }
+    }
+
+    pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId) {
+        let mut level = Some(self.tasks[next].se);
+        while let Some(se) = level {
+            let cfs_rq = self.se[se].cfs_rq;
+            self.clear_buddies(cfs_rq, se);
+            if self.se[se].on_rq {
+                self.timeline_remove(cfs_rq, se);
+                self.update_load_avg(cfs_rq, se, UPDATE_TG);
+                self.set_protect_slice(se);
+            }
+            let clock_task = self.rq[cpu].clock_task;
+            let entity = &mut self.se[se];
+            entity.exec_start = clock_task;
+            entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
+            self.cfs[cfs_rq].curr = Some(se);
+            level = self.se[se].parent;
+        }
+        if self.tasks[next].on_rq == OnRq::Queued {
+            self.cfs_tasks_move_to_head(cpu, next);
+        }
+        self.update_misfit_status(Some(next), cpu);
+    }
+
+    // ---- tick, preemption, yield --------------------------------------------------------------
+
+    pub(crate) fn task_tick_fair(&mut self, cpu: CpuId, curr: TaskId) {
+        let mut level = Some(self.tasks[curr].se);
+        while let Some(se) = level {
+            let cfs_rq = self.se[se].cfs_rq;
+            self.update_curr(cfs_rq);
+            self.update_load_avg(cfs_rq, se, UPDATE_TG);
+            level = self.se[se].parent;
+        }
+        self.update_misfit_status(Some(curr), cpu);
+        self.check_update_overutilized_status(cpu);
+    }
+
+    /// `check_preempt_wakeup_fair()`.
+    pub(crate) fn check_preempt_wakeup_fair(&mut self, cpu: CpuId, task: TaskId, _wake_flags: u32) {
+        let curr = self.rq[cpu].curr;
+        if curr == task {
+            return;
+        }
+        let (preempt, rule) = self.wakeup_preempts(cpu, task, curr);
+        if self.want_decisions {
+            self.record(Decision::Preemption { task, curr, preempt, rule });
+        }
+        if preempt {
+            self.resched_curr(cpu);
+        }
+    }
+
+    fn wakeup_preempts(&mut self, cpu: CpuId, task: TaskId, curr: TaskId) -> (bool, &'static str) {
+        if self.rq[cpu].need_resched {
+            return (false, "a reschedule is already pending");
+        }
+        if !self.config.features.wakeup_preemption {
+            return (false, "WAKEUP_PREEMPTION is off");
+        }
+        let se = self.tasks[curr].se;
+        let pse = self.tasks[task].se;
+        let curr_is_idle = self.tasks[curr].policy == Policy::Idle;
+        let task_is_idle = self.tasks[task].policy == Policy::Idle;
+        if curr_is_idle && !task_is_idle {
+            self.cancel_protect_slice(se);
+            return (true, "SCHED_IDLE gives way");
+        }
+        if curr_is_idle != task_is_idle {
+            return (false, "SCHED_IDLE does not preempt");
+        }
+        if self.tasks[task].policy != Policy::Normal {
+            return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
+        }
+        let cfs_rq = CfsRqId::root(cpu);
+        self.update_curr(cfs_rq);
+        let short = self.do_preempt_short(cfs_rq, pse, se);
+        if short {
+            self.cancel_protect_slice(se);
+        }
+        match (self.pick_eevdf(cfs_rq) == Some(pse), short) {
+            (true, true) => (true, "PREEMPT_SHORT: shorter slice, earliest eligible deadline"),
+            (true, false) => (true, "earliest eligible deadline"),
+            (false, _) => (false, "not the earliest eligible deadline, or curr's slice is protected"),
+        }
+    }
+
+    /// `yield_task_fair()`.
+    pub(crate) fn yield_task_fair(&mut self, cpu: CpuId) {
+        if self.rq[cpu].nr_running == 1 {
+            return;
+        }
+        let se = self.tasks[self.rq[cpu].curr].se;
+        let cfs_rq = self.se[se].cfs_rq;
+        self.clear_buddies(cfs_rq, se);
+        self.update_rq_clock(cpu);
+        self.update_curr(cfs_rq);
+        self.rq[cpu].skip_clock_update = true;
+        self.forfeit_slice(cfs_rq, se);
+    }
+
+    /// `reweight_task_fair()` of a task that is off the queue: nice or policy has changed.
+    /// `attached`: its load is part of its queue's, as that of every fair task is.
+    pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight, attached: bool) {
+        let entity = &mut self.se[se];
+        if entity.load == new {
+            return;
+        }
+        if !attached {
+            entity.load = new;
+            return;
+        }
+        // Lag is worth less virtual time for a heavier task.
+        let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
+        entity.vlag = scaled / new.weight as i64;
+        let cfs_rq = entity.cfs_rq;
+        let old_down = scale_load_down(entity.load.weight);
+        pelt::dequeue_load_avg(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, old_down);
+        let entity = &mut self.se[se];
+        entity.load = new;
+        pelt::reweight_load_avg(&mut entity.avg, scale_load_down(new.weight));
+        let new_down = scale_load_down(new.weight);
+        pelt::enqueue_load_avg(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, new_down);
+    }
+}

@@ -1,0 +1,292 @@
+//! EEVDF: who is owed time, and who of those has the earliest deadline.
+//!
+//! **Decides** which entity of a fair run queue runs next, and where a newcomer starts in virtual time.
+//!
+//! **Idea.** Each entity has a virtual runtime v that advances with its runtime divided by its weight.
+//! V, the weighted average of all v, is where everybody would be had service been perfectly fair. An
+//! entity behind V (v ≤ V) is *eligible*: it is owed time. Among the eligible ones the one with the
+//! earliest virtual *deadline* d = v + slice/weight runs: short slices mean early deadlines, so low
+//! latency, without more time.
+//!
+//! ```text
+//!  virtual time ─────────────────────────────►
+//!      v₁     v₂      V    v₃        d₂   d₁   d₃
+//!      ●──────┼───────┼────┼─────────┼────●          1: eligible, later deadline
+//!             ●───────┼────┼─────────●               2: eligible, earliest deadline: runs
+//!                     │    ●─────────┼─────────●     3: not eligible (it has run too much)
+//! ```
+//!
+//! **Terms.** lag = V − v, in virtual units `vlag`, kept over a sleep (`PLACE_LAG`). `zero_vruntime`: base
+//! of the sums `avg_vruntime` = Σ (v − base)·w and `avg_load` = Σ w over the *queued* entities; the running
+//! one is not queued and is added where needed.
+//!
+//! **Algorithm of `pick_eevdf`.** 1. A lone entity is picked. 2. The running entity counts only while
+//! eligible. 3. `RUN_TO_PARITY`: it stays until its slice is used up (its `vlag` still equals its
+//! `deadline`: the mark made when it was installed). 4. The first eligible entity by deadline. 5. The
+//! running one, if its deadline is earlier.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `avg_vruntime`, `vruntime_eligible`, `place_entity`, `pick_eevdf`,
+//! `update_deadline`, `update_curr`.
+//! Differences: a sorted array instead of an augmented tree; the kernel's search descends to the first
+//! eligible entity in deadline order, which a scan finds as well.
+
+use super::{calc_delta_fair, scale_load_down};
+use crate::sched::core::ENQUEUE_INITIAL;
+use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
+use crate::Kernel;
+
+/// `entity_before()` on deadlines.
+#[inline(always)]
+fn before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// Σ (v − base)·w and Σ w over the queue, running entity included.
+#[inline]
+fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
+    let mut sum = cfs.avg_vruntime;
+    let mut load = cfs.avg_load as i64;
+    if let Some(curr) = curr {
+        let weight = scale_load_down(curr.load.weight) as i64;
+        let key = curr.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+        sum = sum.wrapping_add(key.wrapping_mul(weight));
+        load += weight;
+    }
+    (sum, load)
+}
+
+impl CfsRq {
+    /// `__enqueue_entity()`: into the timeline, and into the sums.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, id: EntityId, se: &SchedEntity) {
+        let weight = scale_load_down(se.load.weight);
+        let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
+        self.avg_vruntime = self.avg_vruntime.wrapping_add(key.wrapping_mul(weight as i64));
+        self.avg_load += weight;
+        // Behind all with the same deadline.
+        let mut at = self.timeline.len();
+        while at > 0 && before(se.deadline, self.timeline[at - 1].deadline) {
+            at -= 1;
+        }
+        let node = TimelineNode { deadline: se.deadline, vruntime: se.vruntime, se: id };
+        self.timeline.insert(at, node);
+    }
+
+    /// `__dequeue_entity()`.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, id: EntityId, se: &SchedEntity) {
+        let at = self.timeline.iter().position(|n| n.se == id).expect("a queued entity");
+        self.timeline.remove(at);
+        let weight = scale_load_down(se.load.weight);
+        let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
+        self.avg_vruntime = self.avg_vruntime.wrapping_sub(key.wrapping_mul(weight as i64));
+        self.avg_load -= weight;
+    }
+}
+
+impl Kernel {
+    /// The running entity of a queue, if it is still queued.
+    #[inline(always)]
+    fn curr_on_rq(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+        self.cfs[cfs_rq].curr.filter(|&c| self.se[c].on_rq)
+    }
+
+    /// `avg_vruntime()`: V, and moves the base of the sums there.
+    pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
+        let cfs = &mut self.cfs[cfs_rq];
+        let delta = if cfs.avg_load != 0 {
+            let (mut sum, load) = sums(cfs, curr);
+            if sum < 0 {
+                // Rounds towards −∞.
+                sum -= load - 1;
+            }
+            // div_s64() takes a 32-bit divisor.
+            sum / load as i32 as i64
+        } else if let Some(curr) = curr {
+            curr.vruntime.wrapping_sub(cfs.zero_vruntime) as i64
+        } else {
+            0
+        };
+        cfs.avg_vruntime = cfs.avg_vruntime.wrapping_sub((cfs.avg_load as i64).wrapping_mul(delta));
+        cfs.zero_vruntime = cfs.zero_vruntime.wrapping_add(delta as u64);
+        cfs.zero_vruntime
+    }
+
+    /// `entity_eligible()`: v ≤ V, without a division.
+    #[inline]
+    pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+        let cfs = &self.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
+        let (sum, load) = sums(cfs, curr);
+        let key = self.se[se].vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+        sum >= key.wrapping_mul(load)
+    }
+
+    /// `update_entity_lag()`: V − v, at most two slices (or a tick) worth.
+    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let average = self.avg_vruntime(cfs_rq);
+        let tick = self.tick_nsec;
+        let entity = &mut self.se[se];
+        let limit = calc_delta_fair((2 * entity.slice).max(tick), &entity.load) as i64;
+        let lag = average.wrapping_sub(entity.vruntime) as i64;
+        entity.vlag = lag.clamp(-limit, limit);
+    }
+
+    /// `place_entity()`: where a newcomer starts.
+    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        let average = self.avg_vruntime(cfs_rq);
+        let curr_weight = self
+            .curr_on_rq(cfs_rq)
+            .map_or(0, |c| scale_load_down(self.se[c].load.weight));
+        let cfs = &self.cfs[cfs_rq];
+        let base_slice = self.base_slice;
+        let features = &self.config.features;
+        let entity = &mut self.se[se];
+        if !entity.custom_slice {
+            entity.slice = base_slice;
+        }
+        let mut vslice = calc_delta_fair(entity.slice, &entity.load);
+        let mut lag = 0;
+        if features.place_lag && cfs.nr_queued != 0 {
+            // Joining moves V towards the newcomer, which would eat part of its lag: inflate the
+            // lag so that after joining it is what it was.
+            let load = cfs.avg_load + curr_weight;
+            lag = entity
+                .vlag
+                .wrapping_mul((load + scale_load_down(entity.load.weight)) as i64)
+                / load.max(1) as i64;
+        }
+        entity.vruntime = average.wrapping_sub(lag as u64);
+        if features.place_rel_deadline && entity.rel_deadline {
+            entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
+            entity.rel_deadline = false;
+            return;
+        }
+        if features.place_deadline_initial && flags & ENQUEUE_INITIAL != 0 {
+            // The others are, on average, halfway through their slices.
+            vslice /= 2;
+        }
+        entity.deadline = entity.vruntime.wrapping_add(vslice);
+    }
+
+    /// `update_deadline()`: has the slice been used up? Then the next one begins.
+    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+        let base_slice = self.base_slice;
+        let entity = &mut self.se[se];
+        if before(entity.vruntime, entity.deadline) {
+            return false;
+        }
+        if !entity.custom_slice {
+            entity.slice = base_slice;
+        }
+        entity.deadline = entity.vruntime.wrapping_add(calc_delta_fair(entity.slice, &entity.load));
+        self.avg_vruntime(cfs_rq);
+        true
+    }
+
+    /// `protect_slice()`: the entity was installed and still is in that slice.
+    #[inline(always)]
+    fn protect_slice(&self, se: EntityId) -> bool {
+        self.se[se].vlag == self.se[se].deadline as i64
+    }
+
+    /// `set_protect_slice()`.
+    #[inline(always)]
+    pub(crate) fn set_protect_slice(&mut self, se: EntityId) {
+        self.se[se].vlag = self.se[se].deadline as i64;
+    }
+
+    /// `cancel_protect_slice()`.
+    pub(crate) fn cancel_protect_slice(&mut self, se: EntityId) {
+        if self.protect_slice(se) {
+            self.se[se].vlag = self.se[se].deadline.wrapping_add(1) as i64;
+        }
+    }
+
+    /// `update_curr()`: accounts the running entity's time.
+    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
+        let Some(curr) = self.cfs[cfs_rq].curr else { return };
+        let cpu = self.cfs[cfs_rq].cpu;
+        let clock_task = self.rq[cpu].clock_task;
+        let entity = &mut self.se[curr];
+        let delta = clock_task as i64 - entity.exec_start as i64;
+        if delta <= 0 {
+            return;
+        }
+        let delta = delta as u64;
+        entity.exec_start = clock_task;
+        entity.sum_exec_runtime += delta;
+        entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));
+        let is_task = entity.my_q.is_none();
+        let used_up = self.update_deadline(cfs_rq, curr);
+        if is_task && self.rq[cpu].fair_server.is_active() {
+            self.fair_server_update(cpu, delta as i64);
+        }
+        if self.cfs[cfs_rq].nr_queued == 1 {
+            return;
+        }
+        if used_up || self.did_preempt_short(cfs_rq, curr) {
+            self.resched_curr(cpu);
+            self.clear_buddies(cfs_rq, curr);
+        }
+    }
+
+    /// `did_preempt_short()`: an unprotected running entity has run beyond its share.
+    fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
+        self.config.features.preempt_short
+            && !self.protect_slice(curr)
+            && !self.entity_eligible(cfs_rq, curr)
+    }
+
+    /// `do_preempt_short()`: does a waking entity with a shorter slice break the protection?
+    pub(crate) fn do_preempt_short(&self, cfs_rq: CfsRqId, pse: EntityId, se: EntityId) -> bool {
+        self.config.features.preempt_short
+            && self.se[pse].slice < self.se[se].slice
+            && self.entity_eligible(cfs_rq, pse)
+            && (before(self.se[pse].deadline, self.se[se].deadline)
+                || !self.entity_eligible(cfs_rq, se))
+    }
+
+    /// `pick_eevdf()`. Read-only: the decision alone.
+    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+        let cfs = &self.cfs[cfs_rq];
+        let on_rq = self.curr_on_rq(cfs_rq);
+        if cfs.nr_queued == 1 {
+            return on_rq.or_else(|| cfs.timeline.first().map(|n| n.se));
+        }
+        let (sum, load) = sums(cfs, on_rq.map(|c| &self.se[c]));
+        let eligible = |vruntime: u64| {
+            sum >= (vruntime.wrapping_sub(cfs.zero_vruntime) as i64).wrapping_mul(load)
+        };
+        let curr = on_rq.filter(|&c| eligible(self.se[c].vruntime));
+        if let Some(curr) = curr
+            && self.config.features.run_to_parity
+            && self.protect_slice(curr)
+        {
+            return Some(curr);
+        }
+        let best = cfs.timeline.iter().find(|n| eligible(n.vruntime));
+        match (best, curr) {
+            (None, curr) => curr,
+            (Some(best), Some(curr)) if before(self.se[curr].deadline, best.deadline) => Some(curr),
+            (Some(best), _) => Some(best.se),
+        }
+    }
+
+    /// `yield_task_fair()`, the virtual part: gives up what is left of the slice.
+    pub(crate) fn forfeit_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        if self.entity_eligible(cfs_rq, se) {
+            self.se[se].vruntime = self.se[se].deadline;
+            self.update_deadline(cfs_rq, se);
+        }
+    }
+
+    /// `clear_buddies()`.
+    #[inline(always)]
+    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        if self.cfs[cfs_rq].next == Some(se) {
+            self.cfs[cfs_rq].next = None;
+        }
+    }
+}

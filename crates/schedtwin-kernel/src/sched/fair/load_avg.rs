@@ -1,0 +1,337 @@
+//! Which PELT update happens when, and what the sums say about a CPU.
+//!
+//! The arithmetic is in [`crate::sched::pelt`]; here is the glue of `fair.c`: ageing an entity and its
+//! queue together, attaching and detaching, migration of a sleeper, and the utilisation of a CPU with or
+//! without a task.
+//!
+//! schedutil is called from here only when something may have changed for it: an attach or detach, a
+//! crossed segment of the root queue, or tasks that left.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `update_load_avg`, `cpu_util`, `migrate_task_rq_fair`,
+//! `sched_balance_update_blocked_averages`.
+//! Differences: no propagation through groups (no groups yet); hardware pressure is 0.
+
+use super::scale_load_down;
+use crate::sched::{pelt, CfsRqId, Class, EntityId, OnRq};
+use crate::Kernel;
+use schedtwin_types::{CpuId, TaskId};
+
+/// `UPDATE_TG`.
+pub const UPDATE_TG: u32 = 1;
+/// `DO_ATTACH`.
+pub const DO_ATTACH: u32 = 4;
+/// `DO_DETACH`.
+pub const DO_DETACH: u32 = 8;
+
+impl Kernel {
+    /// `update_load_avg()`.
+    #[inline]
+    pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        let cpu = self.cfs[cfs_rq].cpu;
+        let now = self.rq_clock_pelt(cpu);
+        let running = self.cfs[cfs_rq].curr == Some(se);
+        let entity = &mut self.se[se];
+        let weight = scale_load_down(entity.load.weight);
+        let known = entity.avg.last_update_time != 0;
+        if known {
+            let runnable = (entity.on_rq && !entity.sched_delayed) as u64;
+            pelt::update_load_avg_se(now, &mut entity.avg, entity.on_rq, runnable, running, weight);
+        }
+        let decayed = self.update_cfs_rq_load_avg(now, cfs_rq);
+        if !known && flags & DO_ATTACH != 0 {
+            self.attach_entity_load_avg(cfs_rq, se);
+        } else if flags & DO_DETACH != 0 {
+            self.detach_entity_load_avg(cfs_rq, se);
+        } else if decayed {
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    /// `update_cfs_rq_load_avg()`; whether the averages were refreshed.
+    #[inline]
+    fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
+        let cfs = &mut self.cfs[cfs_rq];
+        let folded = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed).is_some();
+        let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
+        let weight = scale_load_down(cfs.load_weight);
+        let running = cfs.curr.is_some();
+        pelt::update_load_avg_cfs_rq(now, &mut cfs.avg, weight, runnable, running) | folded
+    }
+
+    fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let weight = scale_load_down(self.se[se].load.weight);
+        pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
+        self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
+    }
+
+    fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let weight = scale_load_down(self.se[se].load.weight);
+        pelt::detach_entity(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, weight);
+        self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
+    }
+
+    /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
+    pub fn sync_entity_load_avg(&mut self, task: TaskId) {
+        let se = self.tasks[task].se;
+        let last_update_time = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
+        let entity = &mut self.se[se];
+        let weight = scale_load_down(entity.load.weight);
+        pelt::update_load_avg_blocked_se(last_update_time, &mut entity.avg, weight);
+    }
+
+    /// `migrate_task_rq_fair()`: a task is about to change its CPU.
+    pub(crate) fn migrate_task_rq_fair(&mut self, task: TaskId) {
+        let se = self.tasks[task].se;
+        if self.tasks[task].on_rq != OnRq::Migrating {
+            let cfs_rq = self.se[se].cfs_rq;
+            let cpu = self.cfs[cfs_rq].cpu;
+            let entity = &mut self.se[se];
+            let weight = scale_load_down(entity.load.weight);
+            let cfs = &mut self.cfs[cfs_rq];
+            let last_update_time = cfs.avg.last_update_time;
+            pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
+            if self.rq[cpu].curr.is_idle() {
+                let clock = &self.rq[cpu].clock_pelt;
+                pelt::migrate_se_pelt_lag(
+                    &mut entity.avg,
+                    weight,
+                    clock.clock_pelt_idle,
+                    clock.clock_idle,
+                    Some(0),
+                    last_update_time,
+                    self.now,
+                );
+            }
+        }
+        // It attaches on the new CPU.
+        self.se[se].avg.last_update_time = 0;
+    }
+
+    /// `set_task_rq_fair()`: a task of another class changes its CPU.
+    pub(crate) fn set_task_rq_fair(&mut self, task: TaskId, new_cpu: CpuId) {
+        let se = self.tasks[task].se;
+        let prev = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
+        let next = self.cfs[CfsRqId::root(new_cpu)].avg.last_update_time;
+        let entity = &mut self.se[se];
+        pelt::set_task_rq(&mut entity.avg, scale_load_down(entity.load.weight), prev, next);
+    }
+
+    /// `switched_from_fair()`: the task's load leaves its queue.
+    pub(crate) fn switched_from_fair(&mut self, task: TaskId) {
+        let se = self.tasks[task].se;
+        let cfs_rq = self.se[se].cfs_rq;
+        self.update_load_avg(cfs_rq, se, 0);
+        self.detach_entity_load_avg(cfs_rq, se);
+    }
+
+    /// `switched_to_fair()`: and comes back.
+    pub(crate) fn switched_to_fair(&mut self, task: TaskId) {
+        let se = self.tasks[task].se;
+        let cfs_rq = self.se[se].cfs_rq;
+        self.update_load_avg(cfs_rq, se, 0);
+        self.attach_entity_load_avg(cfs_rq, se);
+    }
+
+    /// `post_init_entity_util_avg()`: the first utilisation of a new task.
+    pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
+        let se = self.tasks[task].se;
+        let cfs_rq = self.se[se].cfs_rq;
+        let cpu = self.cfs[cfs_rq].cpu;
+        if self.tasks[task].class != Class::Fair {
+            // Such a task is not attached; its time is stamped so that a later change of class finds it.
+            self.se[se].avg.last_update_time = self.rq_clock_pelt(cpu);
+            return;
+        }
+        let avg = self.cfs[cfs_rq].avg;
+        let capacity = self.rq[cpu].arch_capacity;
+        let entity = &mut self.se[se];
+        let weight = scale_load_down(entity.load.weight);
+        pelt::post_init_entity_util_avg(
+            &mut entity.avg,
+            avg.util_avg,
+            avg.load_avg,
+            weight,
+            capacity,
+        );
+    }
+
+    /// `update_other_load_avgs()`: RT, DEADLINE and interrupt signals; whether one was refreshed.
+    pub(crate) fn update_other_load_avgs(&mut self, cpu: CpuId) -> bool {
+        let now = self.rq_clock_pelt(cpu);
+        let curr_class = self.tasks[self.rq[cpu].curr].class;
+        let rq = &mut self.rq[cpu];
+        let rt = pelt::update_rt_rq_load_avg(now, &mut rq.avg_rt, curr_class == Class::Rt);
+        let dl = pelt::update_dl_rq_load_avg(now, &mut rq.avg_dl, curr_class == Class::Deadline);
+        let irq = self.config.irq_time_accounting
+            && pelt::update_irq_load_avg(
+                &mut rq.avg_irq,
+                rq.clock,
+                0,
+                rq.freq_scale,
+                rq.arch_capacity,
+            );
+        rt | dl | irq
+    }
+
+    /// `sched_balance_update_blocked_averages()`.
+    pub fn update_blocked_averages(&mut self, cpu: CpuId) {
+        let jiffies = self.jiffies();
+        self.update_rq_clock(cpu);
+        self.rq[cpu].last_blocked_load_update_tick = jiffies;
+        let mut decayed = self.update_other_load_avgs(cpu);
+        let now = self.rq_clock_pelt(cpu);
+        let root = CfsRqId::root(cpu);
+        decayed |= self.update_cfs_rq_load_avg(now, root);
+        let avg = &self.cfs[root].avg;
+        let rq = &mut self.rq[cpu];
+        let blocked = avg.load_avg != 0
+            || avg.util_avg != 0
+            || rq.avg_rt.util_avg != 0
+            || rq.avg_dl.util_avg != 0
+            || rq.avg_irq.util_avg != 0;
+        if !blocked {
+            rq.has_blocked_load = false;
+        }
+        if decayed {
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    // ---- what the sums say --------------------------------------------------------------------
+
+    /// `arch_scale_cpu_capacity()`.
+    #[inline(always)]
+    pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].arch_capacity
+    }
+
+    /// `get_actual_cpu_capacity()`: no hardware or cpufreq pressure is modelled.
+    #[inline(always)]
+    pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].arch_capacity
+    }
+
+    /// `capacity_of()`.
+    #[inline(always)]
+    pub fn capacity_of(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].cpu_capacity
+    }
+
+    /// `cpu_load()`.
+    #[inline(always)]
+    pub fn cpu_load(&self, cpu: CpuId) -> u64 {
+        self.cfs[CfsRqId::root(cpu)].avg.load_avg
+    }
+
+    /// `cpu_runnable()`.
+    #[inline(always)]
+    pub fn cpu_runnable(&self, cpu: CpuId) -> u64 {
+        self.cfs[CfsRqId::root(cpu)].avg.runnable_avg
+    }
+
+    /// Whether a task's signals are not part of `cpu`'s (it is elsewhere, or attached nowhere yet).
+    fn not_counted_on(&self, cpu: CpuId, task: TaskId) -> bool {
+        self.tasks[task].cpu != cpu || self.se[self.tasks[task].se].avg.last_update_time == 0
+    }
+
+    /// `cpu_load_without()`.
+    pub fn cpu_load_without(&self, cpu: CpuId, task: TaskId) -> u64 {
+        let load = self.cpu_load(cpu);
+        if self.not_counted_on(cpu, task) {
+            return load;
+        }
+        load.saturating_sub(self.task_h_load(task))
+    }
+
+    /// `cpu_runnable_without()`.
+    pub fn cpu_runnable_without(&self, cpu: CpuId, task: TaskId) -> u64 {
+        let runnable = self.cpu_runnable(cpu);
+        if self.not_counted_on(cpu, task) {
+            return runnable;
+        }
+        runnable.saturating_sub(self.se[self.tasks[task].se].avg.runnable_avg)
+    }
+
+    /// `task_h_load()`: with group scheduling compiled in, the root's formula rounds down a little.
+    pub fn task_h_load(&self, task: TaskId) -> u64 {
+        let load = self.se[self.tasks[task].se].avg.load_avg;
+        if !self.config.fair_group_sched {
+            return load;
+        }
+        let root = self.cfs[self.se[self.tasks[task].se].cfs_rq].avg.load_avg;
+        load * root / (root + 1)
+    }
+
+    /// `task_util()`.
+    #[inline(always)]
+    pub fn task_util(&self, task: TaskId) -> u64 {
+        self.se[self.tasks[task].se].avg.util_avg
+    }
+
+    /// `task_util_est()`.
+    #[inline(always)]
+    pub fn task_util_est(&self, task: TaskId) -> u64 {
+        pelt::task_util_est(&self.se[self.tasks[task].se].avg)
+    }
+
+    /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`; with `boost` at least what is
+    /// runnable.
+    pub fn cpu_util(&self, cpu: CpuId, task: Option<TaskId>, dst: Option<CpuId>, boost: bool) -> u64 {
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        let mut util = avg.util_avg;
+        if boost && self.config.runnable_boost {
+            util = util.max(avg.runnable_avg);
+        }
+        if let Some(p) = task {
+            let on_cpu = self.tasks[p].cpu == cpu;
+            if on_cpu && dst != Some(cpu) {
+                util -= util.min(self.task_util(p));
+            } else if !on_cpu && dst == Some(cpu) {
+                util += self.task_util(p);
+            }
+        }
+        if self.config.features.util_est {
+            let mut estimate = avg.util_est as u64;
+            if let Some(p) = task {
+                let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
+                if dst == Some(cpu) {
+                    estimate += own;
+                } else if self.tasks[p].on_rq != OnRq::No || self.rq[self.this_cpu].curr == p {
+                    estimate -= estimate.min(own);
+                }
+            }
+            util = util.max(estimate);
+        }
+        util.min(self.rq[cpu].arch_capacity)
+    }
+
+    /// `cpu_util_cfs()`.
+    #[inline]
+    pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
+        self.cpu_util(cpu, None, None, false)
+    }
+
+    /// `cpu_util_cfs_boost()`.
+    #[inline]
+    pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
+        self.cpu_util(cpu, None, None, true)
+    }
+
+    /// `cpu_util_without()`.
+    pub fn cpu_util_without(&self, cpu: CpuId, task: TaskId) -> u64 {
+        let task = if self.not_counted_on(cpu, task) { None } else { Some(task) };
+        self.cpu_util(cpu, task, None, false)
+    }
+
+    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU.
+    #[inline(always)]
+    pub fn util_fits_cpu(&self, util: u64, cpu: CpuId) -> bool {
+        util * 1280 < self.capacity_of(cpu) * 1024
+    }
+
+    /// `task_fits_cpu()`.
+    #[inline(always)]
+    pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.util_fits_cpu(self.task_util_est(task), cpu)
+    }
+}

@@ -1,0 +1,331 @@
+//! CPU selection at wakeup: `select_task_rq_fair`, `wake_affine`, `select_idle_sibling`.
+//!
+//! **Decides** where a waking task runs when EAS does not: first between the waker's CPU and the task's
+//! previous one (`wake_affine`), then for an idle CPU near the winner (`select_idle_sibling`).
+//!
+//! **Algorithm of `select_idle_sibling`** (numbers in the code). 1. target idle. 2. prev idle, same cache. 3. the
+//! waker is a per-CPU kthread (not modelled). 4. recently used CPU. 5. asymmetric machines: the first idle CPU
+//! that fits, or the largest idle one. 6. SMT (not modelled). 7. scan of the LLC, limited by how busy it is
+//! (`SIS_UTIL`). 8., 9. prev and recent from another cluster. 10. target.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c.
+//! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
+//! References: kernel behaviour notes 03 §1, §2, §4.
+
+use crate::sched::core::{WF_SYNC, WF_TTWU};
+use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
+use crate::sched::CfsRqId;
+use crate::see::{Notes, See};
+use crate::Kernel;
+use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, TaskId};
+
+use super::energy::Choice;
+
+impl Kernel {
+    /// `select_task_rq_fair()`.
+    pub(crate) fn select_task_rq_fair(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u32,
+    ) -> CpuId {
+        if !self.want_decisions {
+            return self.choose_cpu(task, prev, wake_flags, &mut ()).0;
+        }
+        let mut notes = Notes::default();
+        let (chosen, rule) = self.choose_cpu(task, prev, wake_flags, &mut notes);
+        let candidates = notes.candidates;
+        self.record(Decision::Placement { task, prev, chosen, rule, candidates });
+        chosen
+    }
+
+    fn choose_cpu(&mut self, task: TaskId, prev: CpuId, wake_flags: u32, see: &mut impl See) -> Choice {
+        let cpu = self.this_cpu;
+        let current = self.rq[cpu].curr;
+        let sync = wake_flags & WF_SYNC != 0 && !self.tasks[current].exiting;
+        let mut want_affine = false;
+        if wake_flags & WF_TTWU != 0 {
+            self.record_wakee(task);
+            if !self.is_rd_overutilized() {
+                self.sync_entity_load_avg(task);
+                let cost = self.device_tree.path_costs.energy_per_domain;
+                self.charge(cost * self.rd.pds.len() as u64);
+                if let Some(choice) = self.find_energy_efficient_cpu(task, prev, see) {
+                    return choice;
+                }
+            }
+            want_affine = !self.wake_wide(task) && self.tasks[task].cpus_mask.contains(cpu);
+        }
+
+        let mut new_cpu = prev;
+        let mut rule = "stays";
+        let mut slow = None;
+        let mut level = self.topology.base[cpu.index()];
+        while let Some(id) = level {
+            let sd = &self.topology.domains[id.0 as usize];
+            if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
+                if cpu != prev {
+                    (new_cpu, rule) = self.wake_affine(id, task, cpu, prev, sync);
+                }
+                slow = None;
+                break;
+            }
+            if sd.flags & wake_flags & 0xf != 0 {
+                slow = Some(id);
+            } else if !want_affine {
+                break;
+            }
+            level = sd.parent;
+        }
+        if let Some(sd) = slow {
+            let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
+            (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
+        } else if wake_flags & WF_TTWU != 0 {
+            let (target, sibling_rule) = self.select_idle_sibling(task, prev, new_cpu, see);
+            (target, if target == new_cpu && new_cpu != prev { rule } else { sibling_rule })
+        } else {
+            (new_cpu, rule)
+        }
+    }
+
+    /// `record_wakee()`: how many different tasks the running one wakes.
+    fn record_wakee(&mut self, task: TaskId) {
+        let jiffies = self.jiffies();
+        let hz = self.config.hz as u64;
+        let current = self.rq[self.this_cpu].curr;
+        let waker = &mut self.tasks[current];
+        if jiffies > waker.wakee_flip_decay_ts + hz {
+            waker.wakee_flips >>= 1;
+            waker.wakee_flip_decay_ts = jiffies;
+        }
+        if waker.last_wakee != task {
+            waker.last_wakee = task;
+            waker.wakee_flips += 1;
+        }
+    }
+
+    /// `wake_wide()`: a master that wakes many is not pulled towards them.
+    fn wake_wide(&self, task: TaskId) -> bool {
+        let current = self.rq[self.this_cpu].curr;
+        let (a, b) = (self.tasks[current].wakee_flips, self.tasks[task].wakee_flips);
+        let factor = self.topology.sd_llc_size[self.this_cpu.index()];
+        let (master, slave) = (a.max(b), a.min(b));
+        !(slave < factor || (master as u64) < slave as u64 * factor as u64)
+    }
+
+    /// `wake_affine()`: this CPU or prev?
+    fn wake_affine(&self, sd: DomainId, task: TaskId, this: CpuId, prev: CpuId, sync: bool) -> Choice {
+        let features = &self.config.features;
+        if features.wa_idle {
+            if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
+                return if self.idle_cpu(prev) {
+                    (prev, "WA_IDLE: both idle, prev")
+                } else {
+                    (this, "WA_IDLE: the waker's CPU is idle")
+                };
+            }
+            let cfs = &self.cfs[CfsRqId::root(this)];
+            let delayed = cfs.h_nr_queued - cfs.h_nr_runnable;
+            if sync && self.rq[this].nr_running - delayed == 1 {
+                return (this, "WA_IDLE: sync, the waker is about to sleep");
+            }
+            if self.idle_cpu(prev) {
+                return (prev, "WA_IDLE: prev is idle");
+            }
+        }
+        if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync) {
+            return (this, "WA_WEIGHT: the waker's CPU has less load");
+        }
+        (prev, "wake_affine: prev")
+    }
+
+    /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
+    fn wake_affine_weight(&self, sd: DomainId, task: TaskId, this: CpuId, prev: CpuId, sync: bool) -> bool {
+        let bias = self.config.features.wa_bias;
+        let mut this_load = self.cpu_load(this) as i64;
+        if sync {
+            let current = self.rq[this].curr;
+            let current_load = if current.is_idle() { 0 } else { self.task_h_load(current) as i64 };
+            if current_load > this_load {
+                return true;
+            }
+            this_load -= current_load;
+        }
+        let task_load = self.task_h_load(task) as i64;
+        this_load += task_load;
+        let mut prev_load = self.cpu_load(prev) as i64 - task_load;
+        if bias {
+            let pct = self.topology.domains[sd.0 as usize].imbalance_pct as i64;
+            this_load *= 100;
+            prev_load *= 100 + (pct - 100) / 2;
+        }
+        this_load *= self.capacity_of(prev) as i64;
+        prev_load *= self.capacity_of(this) as i64;
+        if sync {
+            prev_load += 1;
+        }
+        this_load < prev_load
+    }
+
+    /// `select_idle_sibling()`.
+    fn select_idle_sibling(&mut self, task: TaskId, prev: CpuId, target: CpuId, see: &mut impl See) -> Choice {
+        let asym = self.topology.asym_cpucapacity;
+        let mut task_util = 0;
+        if asym {
+            self.sync_entity_load_avg(task);
+            task_util = self.task_util_est(task);
+        }
+        let fits = |k: &Kernel, cpu: CpuId| !asym || k.util_fits_cpu(task_util, cpu);
+        let idle = |k: &Kernel, cpu: CpuId| k.idle_cpu(cpu) || k.sched_idle_cpu(cpu);
+        // 1.
+        if idle(self, target) && fits(self, target) {
+            return (target, "select_idle_sibling: target is idle");
+        }
+        // 2.
+        let share_cache = |k: &Kernel, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
+        let same_cluster = |k: &Kernel, cpu: CpuId| {
+            !k.topology.cluster || k.topology.cpus_share_resources(cpu, target)
+        };
+        let mut prev_aff = None;
+        if prev != target && share_cache(self, prev) && idle(self, prev) && fits(self, prev) {
+            if same_cluster(self, prev) {
+                return (prev, "select_idle_sibling: prev is idle");
+            }
+            prev_aff = Some(prev);
+        }
+        // 4.
+        let recent = std::mem::replace(&mut self.tasks[task].recent_used_cpu, prev);
+        let mut recent_aff = None;
+        if recent != prev
+            && recent != target
+            && share_cache(self, recent)
+            && idle(self, recent)
+            && self.tasks[task].cpus_mask.contains(recent)
+            && fits(self, recent)
+        {
+            if same_cluster(self, recent) {
+                return (recent, "select_idle_sibling: recently used CPU is idle");
+            }
+            recent_aff = Some(recent);
+        }
+        // 5.
+        if asym && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()] {
+            let span = self.topology.domains[sd.0 as usize].span;
+            let (choice, looked_at) = self.select_idle_capacity(task, &span, target, task_util, see);
+            self.charge_select(looked_at);
+            return match choice {
+                Some(cpu) => (cpu, "select_idle_capacity: idle, fits or the largest"),
+                None => (target, "select_idle_capacity: no idle CPU, target"),
+            };
+        }
+        let Some(sd) = self.topology.sd_llc[target.index()] else {
+            return (target, "select_idle_sibling: no shared cache, target");
+        };
+        // 7.
+        let (choice, looked_at) = self.select_idle_cpu(task, sd, target, see);
+        self.charge_select(looked_at);
+        if let Some(cpu) = choice {
+            return (cpu, "select_idle_cpu: first idle CPU of the LLC scan");
+        }
+        // 8., 9., 10.
+        if let Some(cpu) = prev_aff {
+            return (cpu, "select_idle_sibling: prev is idle, other cluster");
+        }
+        if let Some(cpu) = recent_aff {
+            return (cpu, "select_idle_sibling: recently used CPU is idle, other cluster");
+        }
+        (target, "select_idle_sibling: no idle CPU found, target")
+    }
+
+    fn charge_select(&mut self, looked_at: u32) {
+        let cost = self.device_tree.path_costs.select_per_cpu;
+        self.charge(cost * looked_at as u64);
+    }
+
+    /// `select_idle_cpu()`: scan of the LLC from target + 1; also how many CPUs it looked at.
+    fn select_idle_cpu(&self, task: TaskId, sd: DomainId, target: CpuId, see: &mut impl See) -> (Option<CpuId>, u32) {
+        let sd = &self.topology.domains[sd.0 as usize];
+        let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
+        let mut left = u32::MAX;
+        if self.config.features.sis_util
+            && let Some(shared) = self.topology.sd_llc_shared[target.index()]
+        {
+            left = self.topology.shared[shared].nr_idle_scan + 1;
+            if left == 1 {
+                return (None, 0);
+            }
+        }
+        let mut looked_at = 0;
+        let start = CpuId(target.0 + 1);
+        if self.topology.cluster {
+            let cluster = self.topology.base[target.index()]
+                .map(|id| &self.topology.domains[id.0 as usize])
+                .filter(|lowest| lowest.flags & SD_CLUSTER != 0);
+            if let Some(cluster) = cluster {
+                let near = cpus.and(&cluster.span);
+                let found = self.scan(&near, start, &mut left, &mut looked_at, see);
+                if found.is_some() || left == 0 {
+                    return (found, looked_at);
+                }
+                cpus = cpus.and_not(&cluster.span);
+            }
+        }
+        let found = self.scan(&cpus, start, &mut left, &mut looked_at, see);
+        (found, looked_at)
+    }
+
+    /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
+    /// 0).
+    fn scan(&self, cpus: &CpuMask, start: CpuId, left: &mut u32, looked_at: &mut u32, see: &mut impl See) -> Option<CpuId> {
+        for cpu in cpus.iter_wrapping_from(start) {
+            *left -= 1;
+            if *left == 0 {
+                return None;
+            }
+            *looked_at += 1;
+            let idle = self.idle_cpu(cpu) || self.sched_idle_cpu(cpu);
+            see.candidate(|| self.looked_at(cpu, if idle { "idle" } else { "busy" }));
+            if idle {
+                return Some(cpu);
+            }
+        }
+        None
+    }
+
+    /// `select_idle_capacity()`: idle CPUs of an asymmetric domain, wrapping from target.
+    fn select_idle_capacity(&self, task: TaskId, span: &CpuMask, target: CpuId, task_util: u64, see: &mut impl See) -> (Option<CpuId>, u32) {
+        let cpus = span.and(&self.tasks[task].cpus_mask);
+        let mut best = None;
+        let mut best_cap = 0;
+        let mut looked_at = 0;
+        for cpu in cpus.iter_wrapping_from(target) {
+            looked_at += 1;
+            if !self.idle_cpu(cpu) && !self.sched_idle_cpu(cpu) {
+                see.candidate(|| self.looked_at(cpu, "busy"));
+                continue;
+            }
+            if self.util_fits_cpu(task_util, cpu) {
+                see.candidate(|| self.looked_at(cpu, "idle, fits"));
+                return (Some(cpu), looked_at);
+            }
+            see.candidate(|| self.looked_at(cpu, "idle, too small"));
+            let cap = self.capacity_of(cpu);
+            if cap > best_cap {
+                best_cap = cap;
+                best = Some(cpu);
+            }
+        }
+        (best, looked_at)
+    }
+
+    fn looked_at(&self, cpu: CpuId, role: &'static str) -> Candidate {
+        Candidate {
+            cpu,
+            role,
+            util: self.cpu_util_cfs(cpu),
+            capacity: self.capacity_of(cpu),
+            energy_delta: None,
+            max_util: None,
+        }
+    }
+}

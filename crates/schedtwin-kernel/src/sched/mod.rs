@@ -1,0 +1,327 @@
+//! `kernel/sched/`: run queues, entities and tasks, and the rooms that work on them.
+
+pub mod core;
+pub mod deadline;
+pub mod fair;
+pub mod idle;
+pub mod nohz;
+pub mod pelt;
+pub mod root_domain;
+pub mod rq_clock;
+pub mod rt;
+pub mod stop;
+pub mod topology;
+
+use crate::arena::Id;
+use pelt::{Removed, RqClockPelt, SchedAvg};
+use schedtwin_types::{CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskId, TaskState};
+
+/// `SCHED_CAPACITY_SCALE`.
+pub const SCHED_CAPACITY_SCALE: u64 = 1024;
+
+/// An entity of the fair class: a task or a group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct EntityId(pub u32);
+
+/// A fair run queue.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct CfsRqId(pub u32);
+
+impl Id for EntityId {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+    fn from_index(index: usize) -> EntityId {
+        EntityId(index as u32)
+    }
+}
+
+impl Id for CfsRqId {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+    fn from_index(index: usize) -> CfsRqId {
+        CfsRqId(index as u32)
+    }
+}
+
+impl CfsRqId {
+    /// The root fair run queue of a CPU.
+    #[inline(always)]
+    pub fn root(cpu: CpuId) -> CfsRqId {
+        CfsRqId(cpu.0 as u32)
+    }
+}
+
+/// `struct load_weight`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadWeight {
+    /// Weight, `<< 10`.
+    pub weight: u64,
+    /// 2^32 / weight; 0 = to be computed.
+    pub inv_weight: u32,
+}
+
+/// `struct sched_entity`.
+#[derive(Clone, Debug)]
+pub struct SchedEntity {
+    /// Its PELT signals and util_est.
+    pub avg: SchedAvg,
+    /// Virtual runtime.
+    pub vruntime: u64,
+    /// Virtual deadline.
+    pub deadline: u64,
+    /// Lag in virtual units while off the queue; slice-protection mark while running.
+    pub vlag: i64,
+    /// Requested slice.
+    pub slice: Ns,
+    /// `clock_task` up to which its runtime is accounted.
+    pub exec_start: u64,
+    /// Total runtime.
+    pub sum_exec_runtime: u64,
+    /// `sum_exec_runtime` when it was installed last.
+    pub prev_sum_exec_runtime: u64,
+    /// Weight.
+    pub load: LoadWeight,
+    /// Queued (or running).
+    pub on_rq: bool,
+    /// Asleep, but still queued until it is eligible.
+    pub sched_delayed: bool,
+    /// The slice was set by the task.
+    pub custom_slice: bool,
+    /// `deadline` is relative to `vruntime` while off the queue.
+    pub rel_deadline: bool,
+    /// The group entity above; `None` at root level.
+    pub parent: Option<EntityId>,
+    /// The fair run queue on which it is (to be) queued.
+    pub cfs_rq: CfsRqId,
+    /// A group's own run queue; `None` for a task.
+    pub my_q: Option<CfsRqId>,
+    /// The task; meaningless for a group.
+    pub task: TaskId,
+}
+
+/// A queued entity as the timeline keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelineNode {
+    /// `se.deadline`: the order.
+    pub deadline: u64,
+    /// `se.vruntime`: eligibility.
+    pub vruntime: u64,
+    /// Who.
+    pub se: EntityId,
+}
+
+/// `struct cfs_rq`.
+#[derive(Clone, Debug)]
+pub struct CfsRq {
+    /// PELT signals and util_est of the queue.
+    pub avg: SchedAvg,
+    /// Sum of the weights of queued entities (running one included), `<< 10`.
+    pub load_weight: u64,
+    /// Queued entities (running one included) of this level (`nr_running`, `nr_queued`).
+    pub nr_queued: u32,
+    /// Tasks in the hierarchy below, delayed ones included.
+    pub h_nr_queued: u32,
+    /// Tasks in the hierarchy below that are runnable.
+    pub h_nr_runnable: u32,
+    /// Tasks in the hierarchy below that are delayed.
+    pub h_nr_delayed: u32,
+    /// `SCHED_IDLE` tasks in the hierarchy below (`idle_h_nr_running`).
+    pub h_nr_idle: u32,
+    /// Σ (v − zero_vruntime) · w over the timeline.
+    pub avg_vruntime: i64,
+    /// Σ w over the timeline.
+    pub avg_load: u64,
+    /// Base of `avg_vruntime`.
+    pub zero_vruntime: u64,
+    /// The running entity; not in the timeline.
+    pub curr: Option<EntityId>,
+    /// Next buddy.
+    pub next: Option<EntityId>,
+    /// Queued entities by deadline, equal deadlines in order of insertion. A sorted array, not a
+    /// tree: queues are short, and first-eligible-by-deadline is what the kernel's search yields.
+    pub timeline: Vec<TimelineNode>,
+    /// Averages of tasks that left for another CPU while asleep.
+    pub removed: Removed,
+    /// Its CPU.
+    pub cpu: CpuId,
+}
+
+/// Scheduling class of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// The idle task.
+    Idle,
+    /// Fair: `SCHED_NORMAL`, `SCHED_BATCH`, `SCHED_IDLE`.
+    Fair,
+    /// `SCHED_FIFO`, `SCHED_RR`.
+    Rt,
+    /// `SCHED_DEADLINE`. No task uses it yet; the fair server is an entity of this class.
+    Deadline,
+    /// The stopper threads.
+    Stop,
+}
+
+/// `task_struct.on_rq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRq {
+    /// Not queued.
+    No,
+    /// `TASK_ON_RQ_QUEUED`; also a task whose dequeue is delayed.
+    Queued,
+    /// `TASK_ON_RQ_MIGRATING`.
+    Migrating,
+}
+
+/// `struct task_struct`.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its entity in the fair class.
+    pub se: EntityId,
+    /// Class.
+    pub class: Class,
+    /// Policy.
+    pub policy: Policy,
+    /// Nice value.
+    pub nice: i8,
+    /// Kernel priority: 0..=98 RT, 100..=139 fair.
+    pub prio: i32,
+    /// CPU it is (or was last) on.
+    pub cpu: CpuId,
+    /// `recent_used_cpu`.
+    pub recent_used_cpu: CpuId,
+    /// Allowed CPUs.
+    pub cpus_mask: CpuMask,
+    /// Their number.
+    pub nr_cpus_allowed: u32,
+    /// Largest capacity its affinity touches (`max_allowed_capacity`).
+    pub max_allowed_capacity: u64,
+    /// State; `Running` while runnable.
+    pub state: TaskState,
+    /// Queued?
+    pub on_rq: OnRq,
+    /// Waits for I/O.
+    pub in_iowait: bool,
+    /// Wake-wide heuristic: whom it woke last.
+    pub last_wakee: TaskId,
+    /// Wake-wide heuristic: how often that changed.
+    pub wakee_flips: u32,
+    /// Wake-wide heuristic: jiffies of the last decay.
+    pub wakee_flip_decay_ts: u64,
+    /// `sched_remote_wakeup`: a wake-list entry stands for a migration.
+    pub sched_remote_wakeup: bool,
+    /// Neighbour towards the head of `rq.cfs_tasks`.
+    pub cfs_tasks_prev: Option<TaskId>,
+    /// Neighbour towards the tail of `rq.cfs_tasks`.
+    pub cfs_tasks_next: Option<TaskId>,
+    /// Remaining ticks of a `SCHED_RR` task.
+    pub rr_time_slice: u32,
+    /// Position in its pushable list matters by order only: whether it is in it.
+    pub pushable: bool,
+    /// A blocked system call to be looked at again when the task runs.
+    pub resume: Option<Syscall>,
+    /// How its last operation ended.
+    pub outcome: Outcome,
+    /// The futex it waits on.
+    pub futex: Option<schedtwin_types::FutexId>,
+    /// Its sleep timer is queued on this CPU.
+    pub sleep_timer_on: Option<CpuId>,
+    /// Runs a program of the workload (not a stopper or the idle task).
+    pub is_user: bool,
+    /// `PF_EXITING`.
+    pub exiting: bool,
+}
+
+/// `struct rq`.
+#[derive(Clone, Debug)]
+pub struct Rq {
+    /// Its CPU.
+    pub cpu: CpuId,
+    /// Runnable tasks of all classes, delayed ones and the enqueued fair server included.
+    pub nr_running: u32,
+    /// The running task.
+    pub curr: TaskId,
+    /// `TIF_NEED_RESCHED` of the running task.
+    pub need_resched: bool,
+    /// The next `__schedule` does not update the clock (`RQCF_REQ_SKIP`).
+    pub skip_clock_update: bool,
+    /// `rq->clock`.
+    pub clock: u64,
+    /// `rq->clock_task`.
+    pub clock_task: u64,
+    /// The PELT clock.
+    pub clock_pelt: RqClockPelt,
+    /// Interrupt time of the CPU so far, including what is not yet over.
+    pub irq_time: u64,
+    /// `prev_irq_time`: how much of it `clock_task` has left out.
+    pub prev_irq_time: u64,
+    /// `arch_scale_cpu_capacity`.
+    pub arch_capacity: u64,
+    /// `arch_scale_freq_capacity`.
+    pub freq_scale: u64,
+    /// `rq->cpu_capacity` (`capacity_of`).
+    pub cpu_capacity: u64,
+    /// PELT of the RT class.
+    pub avg_rt: SchedAvg,
+    /// PELT of the DEADLINE class.
+    pub avg_dl: SchedAvg,
+    /// PELT of interrupts.
+    pub avg_irq: SchedAvg,
+    /// PELT of hardware pressure.
+    pub avg_hw: SchedAvg,
+    /// RT run queue.
+    pub rt: rt::RtRq,
+    /// The fair server.
+    pub fair_server: deadline::FairServer,
+    /// Head (most recently run) of `cfs_tasks`.
+    pub cfs_tasks_head: Option<TaskId>,
+    /// Tail (least recently run).
+    pub cfs_tasks_tail: Option<TaskId>,
+    /// The running task's load if it does not fit the CPU.
+    pub misfit_task_load: u64,
+    /// When the CPU went idle (0: it did not, or the time is taken).
+    pub idle_stamp: u64,
+    /// Average idle time.
+    pub avg_idle: u64,
+    /// Upper bound of what newidle balancing may cost.
+    pub max_idle_balance_cost: u64,
+    /// Jiffy of the next periodic balance.
+    pub next_balance: u64,
+    /// `rq.idle_balance`: `idle_cpu()` at the last tick.
+    pub idle_balance: bool,
+    /// SCHED_SOFTIRQ is raised.
+    pub sched_softirq: bool,
+    /// `nohz_csd` kick is to be carried out (`rq->nohz_flags`).
+    pub nohz_flags: u32,
+    /// The tick is stopped and the CPU is in `nohz.idle_cpus_mask` (`nohz_tick_stopped`).
+    pub nohz_tick_stopped: bool,
+    /// `rq.has_blocked_load`.
+    pub has_blocked_load: bool,
+    /// Jiffy of the last blocked-load update.
+    pub last_blocked_load_update_tick: u64,
+    /// Tasks to be activated by this CPU (`rq.wake_list`), first come first served.
+    pub wake_list: Vec<TaskId>,
+    /// The wake list is being worked on or waits for its interrupt.
+    pub ttwu_pending: bool,
+    /// An active balance is under way.
+    pub active_balance: bool,
+    /// Where it pushes to.
+    pub push_cpu: CpuId,
+    /// The stopper thread.
+    pub stopper: TaskId,
+    /// The stopper has work.
+    pub stop_work: Option<stop::StopWork>,
+    /// The stopper is runnable.
+    pub stop_queued: bool,
+    /// `exec_start` of the idle task.
+    pub idle_exec_start: u64,
+    /// `exec_start` of the stopper's current run.
+    pub stop_exec_start: u64,
+    /// State of the random sequence that NI_RANDOM draws from.
+    pub newidle_rnd: u64,
+    /// Context switches so far.
+    pub nr_switches: u64,
+}

@@ -1,0 +1,299 @@
+//! Balancing for CPUs whose tick is stopped.
+//!
+//! An idle CPU without a tick neither pulls tasks nor lets its averages decay. So a busy CPU's tick
+//! asks one of them, when there may be something to pull or blocked load to age, to wake up and do
+//! both for all of them (the *idle load balancer*, ILB).
+//!
+//! ```text
+//! CPU 0 (busy)   tick: nohz_balancer_kick ── IPI ──┐
+//! CPU 3 (idle)                                     ▼ nohz_csd_func, softirq: balances 4, 5, .. , 3
+//! ```
+//!
+//! - [`Nohz::idle_cpus_mask`]: CPUs that stopped their tick in idle. A CPU leaves it at its first busy
+//!   tick, not when it wakes up; so does it count as busy again (`nr_busy_cpus` of its cache domain).
+//! - [`Nohz::has_blocked`], [`Nohz::next_blocked`]: some of them may have load to age, every 32 ms.
+//! - [`Nohz::next_balance`]: when the first of them is due; `needs_update`: that is to be computed anew.
+//!
+//! A CPU that goes idle may itself age the others' load, before it sleeps ([`Kernel::nohz_run_idle_balance`]).
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `nohz_balancer_kick` … `nohz_newidle_balance`, core.c
+//! `nohz_csd_func`.
+//! Differences: all CPUs do housekeeping; no asymmetric packing. While the balancer works nobody can
+//! wake a task on it, so it is interrupted only by what it pulled for itself.
+//!
+//! References: kernel behaviour notes 04 §2.
+
+use crate::sched::fair::balance::{msecs_to_jiffies, CpuIdleType};
+use crate::Kernel;
+use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
+
+/// Balance.
+const NOHZ_BALANCE_KICK: u32 = 1 << 0;
+/// Age blocked load.
+const NOHZ_STATS_KICK: u32 = 1 << 1;
+/// Age blocked load before going idle.
+const NOHZ_NEWILB_KICK: u32 = 1 << 2;
+/// Compute `next_balance`.
+const NOHZ_NEXT_KICK: u32 = 1 << 3;
+/// What an interrupt is sent for.
+const NOHZ_KICK_MASK: u32 = NOHZ_BALANCE_KICK | NOHZ_STATS_KICK | NOHZ_NEXT_KICK;
+
+/// Milliseconds between agings of blocked load: PELT's half-life (`LOAD_AVG_PERIOD`).
+const BLOCKED_LOAD_PERIOD_MS: u64 = 32;
+
+/// The state that all CPUs share (`nohz`).
+#[derive(Clone, Debug)]
+pub struct Nohz {
+    /// CPUs that are idle without a tick, or were until their next busy tick.
+    pub idle_cpus_mask: CpuMask,
+    /// Their number.
+    pub nr_cpus: u32,
+    /// Some of them may have load to age.
+    pub has_blocked: bool,
+    /// `next_balance` has to be computed anew: a CPU has joined.
+    pub needs_update: bool,
+    /// Jiffy of the next balance for the first of them.
+    pub next_balance: u64,
+    /// Jiffy after which blocked load is aged.
+    pub next_blocked: u64,
+    /// Per CPU: what its softirq is to do (`rq->nohz_idle_balance`).
+    idle_balance: [u8; MAX_CPUS],
+}
+
+impl Default for Nohz {
+    fn default() -> Nohz {
+        Nohz {
+            idle_cpus_mask: CpuMask::EMPTY,
+            nr_cpus: 0,
+            has_blocked: false,
+            needs_update: false,
+            next_balance: 0,
+            next_blocked: 0,
+            idle_balance: [0; MAX_CPUS],
+        }
+    }
+}
+
+impl Nohz {
+    /// Nobody is idle yet.
+    pub fn new() -> Nohz {
+        Nohz::default()
+    }
+}
+
+impl Kernel {
+    /// `nohz_balancer_kick()`: at the tick of `cpu`, wake an idle CPU to balance?
+    pub fn nohz_balancer_kick(&mut self, cpu: CpuId) {
+        if self.rq[cpu].idle_balance {
+            return;
+        }
+        self.nohz_balance_exit_idle(cpu);
+        if self.nohz.nr_cpus == 0 {
+            return;
+        }
+        let jiffies = self.jiffies();
+        let mut flags = 0;
+        if self.nohz.has_blocked && jiffies > self.nohz.next_blocked {
+            flags = NOHZ_STATS_KICK;
+        }
+        if jiffies >= self.nohz.next_balance && self.idle_cpus_could_help(cpu) {
+            flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
+        }
+        if self.nohz.needs_update {
+            flags |= NOHZ_NEXT_KICK;
+        }
+        if flags != 0 {
+            self.kick_ilb(flags);
+        }
+    }
+
+    /// Whether `cpu` has, or is near, something that an idle CPU might pull.
+    fn idle_cpus_could_help(&self, cpu: CpuId) -> bool {
+        let rq = &self.rq[cpu];
+        if rq.nr_running >= 2 {
+            return true;
+        }
+        if let Some(sd) = self.topology.base[cpu.index()]
+            && self.cfs[crate::sched::CfsRqId::root(cpu)].h_nr_queued >= 1
+            && self.check_cpu_capacity(cpu, sd)
+        {
+            return true;
+        }
+        // Where capacities differ, cache domains do not matter.
+        if self.topology.sd_asym_cpucapacity[cpu.index()].is_some() {
+            return rq.misfit_task_load != 0;
+        }
+        // Two busy CPUs may share a cache while others have one for themselves.
+        let shared = self.topology.sd_llc_shared[cpu.index()];
+        shared.is_some_and(|shared| self.topology.shared[shared].nr_busy_cpus > 1)
+    }
+
+    /// `kick_ilb()`.
+    fn kick_ilb(&mut self, flags: u32) {
+        if flags & NOHZ_BALANCE_KICK != 0 {
+            self.nohz.next_balance = self.jiffies() + 1;
+        }
+        // find_new_ilb()
+        let mut idle = self.nohz.idle_cpus_mask.and(&self.idle_mask);
+        idle.remove(self.this_cpu);
+        let Some(ilb) = idle.lowest() else { return };
+        let before = self.rq[ilb].nohz_flags;
+        if before & flags == flags {
+            return;
+        }
+        self.rq[ilb].nohz_flags = before | flags;
+        // Whoever sets the first flag sends the interrupt.
+        if before & NOHZ_KICK_MASK == 0 {
+            self.send_ipi(ilb, IpiKind::NohzKick);
+        }
+    }
+
+    /// `nohz_csd_func()`: the kick has arrived at `cpu`.
+    pub fn nohz_csd_func(&mut self, cpu: CpuId) {
+        let flags = self.rq[cpu].nohz_flags & (NOHZ_KICK_MASK | NOHZ_NEWILB_KICK);
+        let idle = self.idle_cpu(cpu);
+        let rq = &mut self.rq[cpu];
+        rq.nohz_flags &= !flags;
+        rq.idle_balance = idle;
+        if idle {
+            rq.sched_softirq = true;
+            self.nohz.idle_balance[cpu.index()] = flags as u8;
+        }
+    }
+
+    /// `nohz_idle_balance()`: in the softirq of `cpu`, balances for others if it was kicked and is
+    /// still idle. `true`: that was it.
+    pub(crate) fn nohz_idle_balance(&mut self, cpu: CpuId, idle: CpuIdleType) -> bool {
+        let flags = std::mem::take(&mut self.nohz.idle_balance[cpu.index()]) as u32;
+        if flags == 0 || idle != CpuIdleType::Idle {
+            return false;
+        }
+        self._nohz_idle_balance(cpu, flags);
+        true
+    }
+
+    /// `_nohz_idle_balance()`.
+    fn _nohz_idle_balance(&mut self, this_cpu: CpuId, flags: u32) {
+        let (stats, next) = (flags & NOHZ_STATS_KICK != 0, flags & NOHZ_NEXT_KICK != 0);
+        let jiffies = self.jiffies();
+        let far = jiffies + 60 * self.config.hz as u64;
+        let mut next_balance = far;
+        let mut has_blocked_load = false;
+        // Whoever goes idle from now on sets these again.
+        if stats {
+            self.nohz.has_blocked = false;
+        }
+        if next {
+            self.nohz.needs_update = false;
+        }
+        let mut aborted = false;
+        // This CPU last, so that the others can pull first.
+        for cpu in self.nohz.idle_cpus_mask.iter_wrapping_from(CpuId(this_cpu.0 + 1)) {
+            if !self.idle_cpu(cpu) {
+                continue;
+            }
+            if !self.idle_cpu(this_cpu) && self.rq[this_cpu].need_resched {
+                has_blocked_load |= stats;
+                self.nohz.needs_update |= next;
+                aborted = true;
+                break;
+            }
+            if stats {
+                has_blocked_load |= self.update_nohz_stats(cpu);
+            }
+            if jiffies >= self.rq[cpu].next_balance {
+                self.update_rq_clock(cpu);
+                if flags & NOHZ_BALANCE_KICK != 0 {
+                    self.sched_balance_domains(cpu, CpuIdleType::Idle);
+                }
+            }
+            next_balance = next_balance.min(self.rq[cpu].next_balance);
+        }
+        if !aborted {
+            if next_balance < far {
+                self.nohz.next_balance = next_balance;
+            }
+            if stats {
+                let period = msecs_to_jiffies(BLOCKED_LOAD_PERIOD_MS, self.config.hz as u64);
+                self.nohz.next_blocked = jiffies + period;
+            }
+        }
+        if has_blocked_load {
+            self.nohz.has_blocked = true;
+        }
+    }
+
+    /// `update_nohz_stats()`: ages the load of a CPU, at most once a jiffy. `true`: some is left.
+    fn update_nohz_stats(&mut self, cpu: CpuId) -> bool {
+        if !self.rq[cpu].has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
+            return false;
+        }
+        if self.jiffies() <= self.rq[cpu].last_blocked_load_update_tick {
+            return true;
+        }
+        self.read_blocked_averages(cpu);
+        self.rq[cpu].has_blocked_load
+    }
+
+    /// `nohz_balance_enter_idle()`: `cpu` stops its tick in idle.
+    pub fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
+        self.rq[cpu].has_blocked_load = true;
+        if !self.rq[cpu].nohz_tick_stopped {
+            if self.topology.base[cpu.index()].is_none() {
+                return;
+            }
+            self.rq[cpu].nohz_tick_stopped = true;
+            self.nohz.idle_cpus_mask.insert(cpu);
+            self.nohz.nr_cpus += 1;
+            self.set_cpu_sd_state(cpu, true);
+            self.nohz.needs_update = true;
+        }
+        self.nohz.has_blocked = true;
+    }
+
+    /// `nohz_balance_exit_idle()`: the first busy tick of `cpu` after that.
+    pub fn nohz_balance_exit_idle(&mut self, cpu: CpuId) {
+        if !self.rq[cpu].nohz_tick_stopped {
+            return;
+        }
+        self.rq[cpu].nohz_tick_stopped = false;
+        self.nohz.idle_cpus_mask.remove(cpu);
+        self.nohz.nr_cpus -= 1;
+        self.set_cpu_sd_state(cpu, false);
+    }
+
+    /// `set_cpu_sd_state_idle()`, `set_cpu_sd_state_busy()`: counts the CPU in its cache domain.
+    fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
+        let Some(sd) = self.topology.sd_llc[cpu.index()] else { return };
+        let domain = &mut self.topology[sd];
+        if domain.nohz_idle == idle {
+            return;
+        }
+        domain.nohz_idle = idle;
+        let shared = domain.shared.expect("a domain that shares a cache has a shared object");
+        let busy = &mut self.topology.shared[shared].nr_busy_cpus;
+        *busy = if idle { *busy - 1 } else { *busy + 1 };
+    }
+
+    /// `nohz_newidle_balance()`: newidle balancing found nothing; if the CPU has time, let it age the
+    /// load of others before it sleeps.
+    pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) {
+        if self.rq[cpu].avg_idle < self.config.migration_cost
+            || !self.nohz.has_blocked
+            || self.jiffies() < self.nohz.next_blocked
+        {
+            return;
+        }
+        self.rq[cpu].nohz_flags |= NOHZ_NEWILB_KICK;
+    }
+
+    /// `nohz_run_idle_balance()`: in the idle loop of `cpu`, before it sleeps.
+    pub fn nohz_run_idle_balance(&mut self, cpu: CpuId) {
+        let flags = self.rq[cpu].nohz_flags;
+        self.rq[cpu].nohz_flags = flags & !NOHZ_NEWILB_KICK;
+        // With a kick on its way the softirq will do it.
+        if flags == NOHZ_NEWILB_KICK && !self.rq[cpu].need_resched {
+            self._nohz_idle_balance(cpu, NOHZ_STATS_KICK);
+        }
+    }
+}

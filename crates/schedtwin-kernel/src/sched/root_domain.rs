@@ -1,0 +1,110 @@
+//! The root domain: what all CPUs of a partition share, and the performance domains of EAS.
+//!
+//! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.
+//! Differences: one root domain, no cpusets.
+
+use crate::config::{Config, FrequencyGovernor};
+use crate::device_tree::DeviceTree;
+use schedtwin_types::{CpuId, CpuMask};
+
+/// The root domain.
+#[derive(Clone, Debug, Default)]
+pub struct RootDomain {
+    /// All its CPUs.
+    pub span: CpuMask,
+    /// Some CPU has two or more runnable tasks.
+    pub overloaded: bool,
+    /// Some CPU is used beyond its capacity: EAS stands back.
+    pub overutilized: bool,
+    /// EAS is on.
+    pub energy_aware: bool,
+    /// Why EAS is off, if it is.
+    pub energy_aware_off_because: Option<&'static str>,
+    /// CPUs with pushable RT tasks.
+    pub rto_mask: CpuMask,
+    /// Performance domains in the order in which EAS visits them: the one that starts at the highest
+    /// CPU first, since the kernel prepends while it walks CPUs upwards.
+    pub pds: Vec<PerfDomain>,
+}
+
+/// A performance domain (`struct perf_domain` and its `em_perf_domain`).
+#[derive(Clone, Debug)]
+pub struct PerfDomain {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Its first CPU.
+    pub first: CpuId,
+    /// Performance states, ascending.
+    pub states: Vec<PerfState>,
+    /// Skip inefficient states.
+    pub skip_inefficiencies: bool,
+}
+
+/// A performance state (`struct em_perf_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PerfState {
+    /// kHz.
+    pub frequency: u64,
+    /// Capacity at this state.
+    pub performance: u64,
+    /// Power, microwatts.
+    pub power: u64,
+    /// Cost coefficient: power · 10 / performance.
+    pub cost: u64,
+    /// Costs as much as a faster state.
+    pub inefficient: bool,
+}
+
+/// The energy model's table of a domain (`em_create_perf_table`, `em_adjust_new_capacity`).
+///
+/// ```
+/// use schedtwin_kernel::sched::root_domain::perf_states;
+/// let states = perf_states(512, &[(500, 100_000), (1000, 300_000)]);
+/// assert_eq!([states[0].cost, states[1].cost], [3906, 5859]);
+/// ```
+pub fn perf_states(capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
+    let max = opps.last().expect("a domain has operating points").0 as u64;
+    let mut states: Vec<PerfState> = opps
+        .iter()
+        .map(|&(khz, power)| {
+            let performance = capacity * khz as u64 / max;
+            let cost = power * 10 / performance.max(1);
+            PerfState { frequency: khz as u64, performance, power, cost, inefficient: false }
+        })
+        .collect();
+    let mut smallest = u64::MAX;
+    for state in states.iter_mut().rev() {
+        if state.cost >= smallest {
+            state.inefficient = true;
+        } else {
+            smallest = state.cost;
+        }
+    }
+    states
+}
+
+impl RootDomain {
+    /// Builds it (`build_perf_domains`). `asymmetric`: some CPU has `sd_asym_cpucapacity`.
+    pub fn build(dt: &DeviceTree, config: &Config, asymmetric: bool) -> RootDomain {
+        let mut rd = RootDomain { span: dt.all_cpus(), ..RootDomain::default() };
+        rd.energy_aware_off_because = if !asymmetric {
+            Some("all CPUs have the same capacity")
+        } else if config.cpufreq != FrequencyGovernor::Schedutil {
+            Some("the frequency governor is not schedutil")
+        } else if !config.energy_aware {
+            Some("sched_energy_aware is 0")
+        } else {
+            None
+        };
+        rd.energy_aware = rd.energy_aware_off_because.is_none();
+        for policy in &dt.policies {
+            let first = policy.cpus.lowest().expect("a policy has CPUs");
+            let capacity = dt.cpus[first.index()].capacity as u64;
+            let states = perf_states(capacity, &policy.opps);
+            let skip_inefficiencies = states.iter().any(|s| s.inefficient);
+            rd.pds.push(PerfDomain { span: policy.cpus, first, states, skip_inefficiencies });
+        }
+        rd.pds.sort_by_key(|pd| std::cmp::Reverse(pd.first));
+        rd
+    }
+}

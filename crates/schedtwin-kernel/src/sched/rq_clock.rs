@@ -1,0 +1,103 @@
+//! Clocks of a run queue, and the time that kernel paths take.
+//!
+//! `rq.clock` is wall time, `rq.clock_task` leaves interrupt time out, `rq.clock_pelt` runs at the
+//! speed of capacity × frequency and jumps forward when the CPU goes idle (`pelt/clock.rs`).
+//!
+//! Kernel: 6.12.95 kernel/sched/core.c `update_rq_clock`, `update_rq_clock_task`.
+//! Differences: a path's cost becomes time at the frequency believed when it is charged, not at
+//! frequencies that change while it is paid (a few microseconds; nobody looks there).
+
+use crate::sched::{pelt, CfsRqId};
+use crate::Kernel;
+use schedtwin_types::{CpuId, Ns};
+
+impl Kernel {
+    /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
+    #[inline]
+    pub fn update_rq_clock(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let rq = &mut self.rq[cpu];
+        let delta = now as i64 - rq.clock as i64;
+        if delta <= 0 {
+            return;
+        }
+        rq.clock = now;
+        let mut delta = delta as u64;
+        let mut irq_delta = 0;
+        if self.config.irq_time_accounting {
+            irq_delta = (rq.irq_time - rq.prev_irq_time).min(delta);
+            rq.prev_irq_time += irq_delta;
+            delta -= irq_delta;
+        }
+        rq.clock_task += delta;
+        if irq_delta != 0 && self.config.features.nontask_capacity {
+            pelt::update_irq_load_avg(
+                &mut rq.avg_irq,
+                rq.clock,
+                irq_delta,
+                rq.freq_scale,
+                rq.arch_capacity,
+            );
+        }
+        let idle = rq.curr.is_idle();
+        rq.clock_pelt.update_rq_clock_pelt(
+            delta,
+            rq.clock_task,
+            rq.clock,
+            rq.arch_capacity,
+            rq.freq_scale,
+            idle,
+        );
+    }
+
+    /// `rq_clock_pelt()`; there is no bandwidth control, so also `cfs_rq_clock_pelt()`.
+    #[inline(always)]
+    pub fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].clock_pelt.rq_clock_pelt()
+    }
+
+    /// Going idle: gives back stolen idle time, or loses it if the CPU was saturated.
+    pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
+        let cfs_util_sum = self.cfs[CfsRqId::root(cpu)].avg.util_sum;
+        let rq = &mut self.rq[cpu];
+        rq.clock_pelt.update_idle_rq_clock_pelt(
+            rq.clock_task,
+            rq.clock,
+            cfs_util_sum,
+            rq.avg_rt.util_sum,
+            rq.avg_dl.util_sum,
+        );
+    }
+
+    /// `jiffies`. Differences: counted by the clock, not by whichever CPU keeps the tick, so it never
+    /// lags while all CPUs sleep.
+    #[inline(always)]
+    pub fn jiffies(&self) -> u64 {
+        self.now / self.tick_nsec
+    }
+
+    /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.
+    #[inline(always)]
+    pub fn local_clock(&self) -> Ns {
+        self.now + self.wires[self.this_cpu].debt
+    }
+
+    /// A path of the executing CPU costs `work`: longer on a slow CPU at a low frequency.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, work: u64) {
+        let cpu = self.this_cpu;
+        let time = work * self.ns_per_work_shift_10[cpu.index()] >> 10;
+        self.wires[cpu].debt += time;
+        if self.in_irq {
+            self.rq[cpu].irq_time += time;
+        }
+    }
+
+    /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency.
+    pub(crate) fn refresh_path_speed(&mut self, cpu: CpuId) {
+        let rq = &self.rq[cpu];
+        let speed = (rq.arch_capacity * rq.freq_scale >> 10).max(1);
+        self.ns_per_work_shift_10[cpu.index()] =
+            if self.device_tree.path_costs.constant_time { 1 << 10 } else { (1 << 20) / speed };
+    }
+}

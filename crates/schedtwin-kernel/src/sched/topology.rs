@@ -1,0 +1,366 @@
+//! Scheduling domains: how far apart CPUs are, as the scheduler sees it.
+//!
+//! Every CPU has its own stack of **domains**, from its nearest neighbours to the whole machine. A
+//! domain is cut into **groups**: the CPUs that one domain of the level below spans, or single CPUs
+//! at the lowest level. Load balancing compares the groups of a domain; waking looks for a CPU inside
+//! the highest domain that shares a cache (`sd_llc`).
+//!
+//! ```text
+//! six CPUs, two clusters, each with its own cache (Arm Juno):
+//!
+//!   PKG  0-5        groups {0-3} {4-5}         flags 1077: asymmetric capacities, all in sight
+//!   MC   0-3 | 4-5  groups {0}{1}{2}{3} | ..   flags  217: shares the cache
+//! ```
+//!
+//! A domain belongs to one CPU: its intervals and failure counts are that CPU's. Groups, their
+//! capacities and what is known about a cache are shared by all CPUs that have them. The groups of a
+//! domain form a ring; [`SchedDomain::groups`] is the one that contains the domain's own CPU.
+//!
+//! ```
+//! # use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, PathCosts};
+//! # use schedtwin_kernel::sched::topology::{Topology, SD_SHARE_LLC};
+//! # use schedtwin_types::CpuId;
+//! # let cpu = |llc, capacity| DtCpu { capacity, policy: 0, idle_table: 0, package: 0, cluster: None, llc, node: 0 };
+//! # let cpus = vec![cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(1, 1024), cpu(1, 1024)];
+//! # let juno = DeviceTree { cpus, policies: vec![], idle_tables: vec![], path_costs: PathCosts::default(), nr_threads_hint: 0 };
+//! let topology = Topology::build(&juno);
+//! let mc = topology.base[4].unwrap();
+//! assert_eq!((topology[mc].name, topology[mc].flags), ("MC", 0x217));
+//! assert!(topology[mc].flags & SD_SHARE_LLC != 0);
+//! let pkg = topology[mc].parent.unwrap();
+//! assert_eq!((topology[pkg].name, topology[pkg].span.to_string()), ("PKG", "0-5".to_string()));
+//! assert!(!topology.cpus_share_cache(CpuId(0), CpuId(4)));
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/topology.c, sd_flags.h, drivers/base/arch_topology.c.
+//! Differences:
+//! - One partition of all CPUs, built once: no cpusets, isolated CPUs, hotplug or changing capacities.
+//! - No SMT (the device tree has no threads), hence no `SD_SHARE_CPUCAPACITY`; no `SD_ASYM_PACKING`.
+//! - All NUMA nodes are equally far from each other (distance 20), which is nearer than the reclaim
+//!   distance: one NUMA level. The device tree has no distance table.
+//! - Masks that do not nest are refused, where Linux widens the upper domain and goes on.
+//! - `relax_domain_level` is not modelled.
+//! - `level` counts the domains that are left, from 0; Linux counts those it removed, too.
+//!
+//! References: kernel behaviour notes 10.
+
+mod build;
+#[cfg(test)]
+mod tests;
+
+use crate::device_tree::DeviceTree;
+use schedtwin_types::{CpuId, CpuMask, Ns};
+use std::ops::{Index, IndexMut};
+
+/// Newidle balancing looks at this domain.
+pub const SD_BALANCE_NEWIDLE: u32 = 0x1;
+/// exec balancing looks at this domain.
+pub const SD_BALANCE_EXEC: u32 = 0x2;
+/// fork balancing looks at this domain.
+pub const SD_BALANCE_FORK: u32 = 0x4;
+/// Every wakeup takes the slow path in this domain. No default domain has it.
+pub const SD_BALANCE_WAKE: u32 = 0x8;
+/// A waker may pull the task to itself within this domain.
+pub const SD_WAKE_AFFINE: u32 = 0x10;
+/// CPUs of this domain differ in capacity.
+pub const SD_ASYM_CPUCAPACITY: u32 = 0x20;
+/// And every capacity of the machine occurs in it.
+pub const SD_ASYM_CPUCAPACITY_FULL: u32 = 0x40;
+/// CPUs are threads of a core. Not modelled yet: no domain has it.
+pub const SD_SHARE_CPUCAPACITY: u32 = 0x80;
+/// CPUs of a cluster inside the last-level cache.
+pub const SD_CLUSTER: u32 = 0x100;
+/// CPUs share the last-level cache.
+pub const SD_SHARE_LLC: u32 = 0x200;
+/// One balance pass at a time in the machine. Entries are atomic here, so it never has to wait.
+pub const SD_SERIALIZE: u32 = 0x400;
+/// Prefer to place tasks in a sibling domain.
+pub const SD_PREFER_SIBLING: u32 = 0x1000;
+/// The level's masks may overlap (NUMA).
+pub const SD_OVERLAP: u32 = 0x2000;
+/// The domain spans NUMA nodes.
+pub const SD_NUMA: u32 = 0x4000;
+
+/// Flags that mean nothing in a domain with one group.
+const SD_DEGENERATE_GROUPS_MASK: u32 = 0x7fff & !SD_WAKE_AFFINE;
+
+/// A scheduling domain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DomainId(pub u32);
+
+/// A scheduling group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupId(pub u32);
+
+/// `struct sched_domain`. Times called "jiffies" count ticks.
+#[derive(Clone, Debug)]
+pub struct SchedDomain {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// `SD_*`.
+    pub flags: u32,
+    /// Number of CPUs in `span`.
+    pub span_weight: u32,
+    /// The next larger domain of the same CPU.
+    pub parent: Option<DomainId>,
+    /// The next smaller domain of the same CPU.
+    pub child: Option<DomainId>,
+    /// The group that contains the domain's CPU; the ring of all groups starts here.
+    pub groups: GroupId,
+    /// How many per cent busier is imbalanced.
+    pub imbalance_pct: u32,
+    /// Failed passes after which cache-hot tasks are moved, too.
+    pub cache_nice_tries: u32,
+    /// Factor of the interval while the CPU is busy.
+    pub busy_factor: u32,
+    /// Shortest interval between passes, ms.
+    pub min_interval: u64,
+    /// Interval up to which it is doubled, ms.
+    pub max_interval: u64,
+    /// Current interval, ms.
+    pub balance_interval: u64,
+    /// Jiffy of the last pass.
+    pub last_balance: u64,
+    /// Passes that found an imbalance and moved nothing, in a row.
+    pub nr_balance_failed: u32,
+    /// Newidle passes counted (halved now and then).
+    pub newidle_call: u32,
+    /// How many of them pulled a task, weighted.
+    pub newidle_success: u32,
+    /// Successes per 1024.
+    pub newidle_ratio: u32,
+    /// Longest newidle pass of late.
+    pub max_newidle_lb_cost: Ns,
+    /// Jiffy when that was last taken or decayed.
+    pub last_decay_max_lb_cost: u64,
+    /// Index into [`Topology::shared`] where CPUs share a cache.
+    pub shared: Option<usize>,
+    /// The CPU is not counted in `nr_busy_cpus`.
+    pub nohz_idle: bool,
+    /// How many more tasks than another node this one may have, NUMA.
+    pub imb_numa_nr: u32,
+    /// 0 = the lowest domain of the CPU.
+    pub level: u8,
+    /// Name of the level: `CLS`, `MC`, `PKG`, `NODE`, `NUMA`.
+    pub name: &'static str,
+}
+
+/// `struct sched_group`.
+#[derive(Clone, Debug)]
+pub struct SchedGroup {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// The next group of the ring.
+    pub next: GroupId,
+    /// The lowest CPU of `span`.
+    pub first_cpu: CpuId,
+    /// Number of CPUs.
+    pub group_weight: u32,
+    /// Number of cores: without SMT the same.
+    pub cores: u32,
+    /// Flags of the domain below that the group stands for; 0 for single CPUs.
+    pub flags: u32,
+    /// Index into [`Topology::capacities`].
+    pub sgc: usize,
+    /// CPUs that may balance on behalf of the group; the first one is `group_balance_cpu`.
+    pub balance_mask: CpuMask,
+}
+
+/// `struct sched_group_capacity`.
+#[derive(Clone, Debug)]
+pub struct SchedGroupCapacity {
+    /// Sum of the CPUs' capacities left for fair tasks.
+    pub capacity: u64,
+    /// The smallest of them.
+    pub min_capacity: u64,
+    /// The largest of them.
+    pub max_capacity: u64,
+    /// Jiffy from which a newidle pass refreshes these.
+    pub next_update: u64,
+    /// Affinity kept the level below from balancing.
+    pub imbalance: bool,
+}
+
+/// `struct sched_domain_shared`: what CPUs that share a cache know in common.
+#[derive(Clone, Debug)]
+pub struct SchedDomainShared {
+    /// CPUs whose tick runs (`nohz.rs` keeps it).
+    pub nr_busy_cpus: u32,
+    /// Some core is idle as a whole (SMT only).
+    pub has_idle_cores: bool,
+    /// How many CPUs a wakeup looks at when it searches an idle one.
+    pub nr_idle_scan: u32,
+}
+
+/// All domains, groups, and each CPU's way into them.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// Domains by [`DomainId`].
+    pub domains: Vec<SchedDomain>,
+    /// Groups by [`GroupId`].
+    pub groups: Vec<SchedGroup>,
+    /// Capacities of groups.
+    pub capacities: Vec<SchedGroupCapacity>,
+    /// Cache-wide knowledge.
+    pub shared: Vec<SchedDomainShared>,
+    /// Per CPU: its lowest domain (`rq->sd`).
+    pub base: Vec<Option<DomainId>>,
+    /// Per CPU: the highest domain that shares a cache.
+    pub sd_llc: Vec<Option<DomainId>>,
+    /// Per CPU: how many CPUs that has; 1 without.
+    pub sd_llc_size: Vec<u32>,
+    /// Per CPU: its first CPU; the CPU itself without.
+    pub sd_llc_id: Vec<CpuId>,
+    /// Per CPU: what the CPUs of that domain share.
+    pub sd_llc_shared: Vec<Option<usize>>,
+    /// Per CPU: first CPU of its cluster, else its `sd_llc_id`.
+    pub sd_share_id: Vec<CpuId>,
+    /// Per CPU: the lowest domain that contains every capacity of the machine.
+    pub sd_asym_cpucapacity: Vec<Option<DomainId>>,
+    /// Per CPU: the lowest NUMA domain.
+    pub sd_numa: Vec<Option<DomainId>>,
+    /// `sched_asym_cpucap_active()`: capacities differ somewhere.
+    pub asym_cpucapacity: bool,
+    /// `sched_cluster_active`: some CPU has a cluster domain.
+    pub cluster: bool,
+}
+
+/// Why no domains can be built for a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TopologyError {
+    /// There is no CPU.
+    NoCpu,
+    /// Two CPUs see masks that intersect without being equal.
+    BrokenLevel {
+        /// The level.
+        level: &'static str,
+        /// One CPU.
+        a: CpuId,
+        /// Another one.
+        b: CpuId,
+    },
+    /// A CPU's mask at one level is not inside its mask at the next.
+    NotNested {
+        /// The lower level.
+        lower: &'static str,
+        /// The upper one.
+        upper: &'static str,
+        /// Whose masks.
+        cpu: CpuId,
+    },
+    /// A capacity of 0, or above 1024.
+    Capacity {
+        /// Whose.
+        cpu: CpuId,
+    },
+}
+
+impl std::fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TopologyError::NoCpu => write!(f, "the machine has no CPU"),
+            TopologyError::BrokenLevel { level, a, b } => write!(
+                f,
+                "CPUs {a} and {b} see {level} masks that overlap without being equal: package, \
+                 cluster, llc and node have to nest"
+            ),
+            TopologyError::NotNested { lower, upper, cpu } => write!(
+                f,
+                "CPU {cpu}: its {lower} mask is not inside its {upper} mask: package, cluster, llc \
+                 and node have to nest"
+            ),
+            TopologyError::Capacity { cpu } => write!(f, "CPU {cpu}: capacity is not in 1..=1024"),
+        }
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+impl Index<DomainId> for Topology {
+    type Output = SchedDomain;
+    #[inline(always)]
+    fn index(&self, id: DomainId) -> &SchedDomain {
+        &self.domains[id.0 as usize]
+    }
+}
+
+impl IndexMut<DomainId> for Topology {
+    #[inline(always)]
+    fn index_mut(&mut self, id: DomainId) -> &mut SchedDomain {
+        &mut self.domains[id.0 as usize]
+    }
+}
+
+impl Index<GroupId> for Topology {
+    type Output = SchedGroup;
+    #[inline(always)]
+    fn index(&self, id: GroupId) -> &SchedGroup {
+        &self.groups[id.0 as usize]
+    }
+}
+
+impl IndexMut<GroupId> for Topology {
+    #[inline(always)]
+    fn index_mut(&mut self, id: GroupId) -> &mut SchedGroup {
+        &mut self.groups[id.0 as usize]
+    }
+}
+
+impl Topology {
+    /// Builds the domains. The device tree has passed [`Topology::check`].
+    pub fn build(dt: &DeviceTree) -> Topology {
+        match Topology::try_build(dt) {
+            Ok(topology) => topology,
+            Err(error) => panic!("the device tree was not checked: {error}"),
+        }
+    }
+
+    /// Whether domains can be built for this machine.
+    pub fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
+        build::check(dt)
+    }
+
+    /// Builds the domains, or says why not.
+    pub fn try_build(dt: &DeviceTree) -> Result<Topology, TopologyError> {
+        build::check(dt)?;
+        Ok(build::build_sched_domains(dt))
+    }
+
+    /// The domains of a CPU, bottom-up (`for_each_domain`).
+    #[inline]
+    pub fn domains_of(&self, cpu: CpuId) -> impl Iterator<Item = DomainId> + '_ {
+        std::iter::successors(self.base[cpu.index()], move |sd| self[*sd].parent)
+    }
+
+    /// The groups of a domain in ring order, its own CPU's first.
+    #[inline]
+    pub fn groups_of(&self, sd: DomainId) -> impl Iterator<Item = GroupId> + '_ {
+        let first = self[sd].groups;
+        std::iter::successors(Some(first), move |sg| {
+            let next = self[*sg].next;
+            (next != first).then_some(next)
+        })
+    }
+
+    /// The lowest domain of a CPU that has `flag` (`lowest_flag_domain`).
+    pub fn lowest_flag_domain(&self, cpu: CpuId, flag: u32) -> Option<DomainId> {
+        self.domains_of(cpu).find(|sd| self[*sd].flags & flag != 0)
+    }
+
+    /// The highest domain of a CPU up to which all have `flag` (`highest_flag_domain`).
+    pub fn highest_flag_domain(&self, cpu: CpuId, flag: u32) -> Option<DomainId> {
+        self.domains_of(cpu).take_while(|sd| self[*sd].flags & flag != 0).last()
+    }
+
+    /// `cpus_share_cache()`.
+    #[inline(always)]
+    pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {
+        a == b || self.sd_llc_id[a.index()] == self.sd_llc_id[b.index()]
+    }
+
+    /// `cpus_share_resources()`: the same cluster, or where there are none, the same cache.
+    #[inline(always)]
+    pub fn cpus_share_resources(&self, a: CpuId, b: CpuId) -> bool {
+        a == b || self.sd_share_id[a.index()] == self.sd_share_id[b.index()]
+    }
+}

@@ -1,0 +1,524 @@
+//! Construction of the domains from what firmware says.
+//!
+//! 1. The **levels**, bottom-up, each a mask per CPU: SMT, CLS (cluster), MC (last-level cache), PKG
+//!    (all CPUs of the node), and with several nodes NODE and NUMA.
+//! 2. Per CPU ascending and per level bottom-up a domain, until one spans all CPUs.
+//! 3. Groups: one per domain of the level below.
+//! 4. How much imbalance NUMA nodes may have.
+//! 5. **Attaching**: levels that say nothing new are removed. What a removed level knew stays behind
+//!    in part (PREFER_SIBLING, group flags), so the order of these steps shows in the result.
+//! 6. Each CPU's shortcuts: `sd_llc`, `sd_asym_cpucapacity`, ...
+//!
+//! Kernel: 6.12.95 kernel/sched/topology.c `build_sched_domains`, `sd_init`, `get_group`,
+//! `build_overlap_sched_groups`, `cpu_attach_domain`; drivers/base/arch_topology.c
+//! `cpu_coregroup_mask`, `cpu_clustergroup_mask`.
+//! Differences: see the parent module. As all nodes are equally far, a group at the NUMA level is
+//! always a whole node; the kernel's descent into siblings with other spans has no case.
+
+use super::*;
+use crate::device_tree::DtCpu;
+
+/// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
+const SCHED_CAPACITY_SCALE: u64 = 1024;
+
+/// `struct sched_domain_topology_level`.
+struct Level {
+    name: &'static str,
+    flags: u32,
+    mask: Vec<CpuMask>,
+    overlap: bool,
+}
+
+/// CPUs for which `same` holds with `cpu`.
+fn siblings(dt: &DeviceTree, cpu: CpuId, same: impl Fn(&DtCpu, &DtCpu) -> bool) -> CpuMask {
+    let me = &dt.cpus[cpu.index()];
+    let is_sibling = |c: &CpuId| *c == cpu || same(me, &dt.cpus[c.index()]);
+    dt.all_cpus().iter().filter(is_sibling).collect()
+}
+
+fn cluster_sibling(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
+    siblings(dt, cpu, |a, b| {
+        a.package == b.package && a.cluster.is_some() && a.cluster == b.cluster
+    })
+}
+
+/// `cpu_coregroup_mask()`: the smallest of node, package, last-level cache and cluster, as far as
+/// each is inside the one before.
+fn cpu_coregroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
+    let mut mask = siblings(dt, cpu, |a, b| a.node == b.node);
+    let core = siblings(dt, cpu, |a, b| a.package == b.package);
+    if core.is_subset(&mask) {
+        mask = core;
+    }
+    let llc = siblings(dt, cpu, |a, b| a.llc == b.llc);
+    if llc.is_subset(&mask) {
+        mask = llc;
+    }
+    let cluster = cluster_sibling(dt, cpu);
+    if mask.is_subset(&cluster) {
+        mask = cluster;
+    }
+    mask
+}
+
+/// `cpu_clustergroup_mask()`: the cluster, unless it is no less than the core group.
+fn cpu_clustergroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
+    let cluster = cluster_sibling(dt, cpu);
+    if cpu_coregroup_mask(dt, cpu).is_subset(&cluster) { CpuMask::of(cpu) } else { cluster }
+}
+
+/// The levels of this machine, bottom-up.
+fn levels(dt: &DeviceTree) -> Vec<Level> {
+    let per_cpu = |mask: &dyn Fn(CpuId) -> CpuMask| dt.all_cpus().iter().map(mask).collect();
+    let node = |cpu| siblings(dt, cpu, |a, b| a.node == b.node);
+    let level = |name, flags, mask| Level { name, flags, mask, overlap: false };
+    let mut levels = vec![
+        // Without threads a core is one CPU. The level is removed again, but while it exists it takes
+        // the loss of PREFER_SIBLING that an asymmetric domain inflicts on its child.
+        level("SMT", SD_SHARE_CPUCAPACITY | SD_SHARE_LLC, per_cpu(&CpuMask::of)),
+        level("CLS", SD_CLUSTER | SD_SHARE_LLC, per_cpu(&|c| cpu_clustergroup_mask(dt, c))),
+        level("MC", SD_SHARE_LLC, per_cpu(&|c| cpu_coregroup_mask(dt, c))),
+        level("PKG", 0, per_cpu(&node)),
+    ];
+    if dt.cpus.iter().any(|c| c.node != dt.cpus[0].node) {
+        levels.push(level("NODE", 0, per_cpu(&node)));
+        let all = per_cpu(&|_| dt.all_cpus());
+        levels.push(Level { name: "NUMA", flags: SD_NUMA, mask: all, overlap: true });
+    }
+    levels
+}
+
+/// See [`Topology::check`].
+pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
+    if dt.cpus.is_empty() {
+        return Err(TopologyError::NoCpu);
+    }
+    if let Some(i) = dt.cpus.iter().position(|c| !(1..=1024).contains(&c.capacity)) {
+        return Err(TopologyError::Capacity { cpu: CpuId(i as u16) });
+    }
+    let levels = levels(dt);
+    // topology_span_sane()
+    for level in levels.iter().filter(|l| !l.overlap) {
+        for a in dt.all_cpus().iter() {
+            let mask = level.mask[a.index()];
+            let broken = |b: &CpuId| {
+                let other = level.mask[b.index()];
+                mask.intersects(&other) && mask != other
+            };
+            if let Some(b) = dt.all_cpus().iter().find(broken) {
+                return Err(TopologyError::BrokenLevel { level: level.name, a, b });
+            }
+        }
+    }
+    for pair in levels.windows(2) {
+        let (lower, upper) = (&pair[0], &pair[1]);
+        let broken = |c: &CpuId| !lower.mask[c.index()].is_subset(&upper.mask[c.index()]);
+        if let Some(cpu) = dt.all_cpus().iter().find(broken) {
+            return Err(TopologyError::NotNested { lower: lower.name, upper: upper.name, cpu });
+        }
+    }
+    Ok(())
+}
+
+/// What the domains are made in; every domain ever built, also those removed later.
+struct Builder {
+    t: Topology,
+    /// Per domain: its level's number.
+    level_of: Vec<usize>,
+    /// Per level and CPU: the domain.
+    sd: Vec<Vec<Option<DomainId>>>,
+    /// Per level and CPU: the group that starts with this CPU.
+    sg: Vec<Vec<Option<GroupId>>>,
+    /// Per level and CPU: the capacity of such a group.
+    sgc: Vec<Vec<Option<usize>>>,
+    /// Per level and CPU: the shared object of the span that starts with this CPU.
+    sds: Vec<Vec<Option<usize>>>,
+}
+
+/// `build_sched_domains()`.
+pub(super) fn build_sched_domains(dt: &DeviceTree) -> Topology {
+    let levels = levels(dt);
+    let nr = dt.cpus.len();
+    let cpus = dt.all_cpus();
+    let t = Topology {
+        domains: Vec::new(),
+        groups: Vec::new(),
+        capacities: Vec::new(),
+        shared: Vec::new(),
+        base: vec![None; nr],
+        sd_llc: vec![None; nr],
+        sd_llc_size: vec![1; nr],
+        sd_llc_id: cpus.iter().collect(),
+        sd_llc_shared: vec![None; nr],
+        sd_share_id: cpus.iter().collect(),
+        sd_asym_cpucapacity: vec![None; nr],
+        sd_numa: vec![None; nr],
+        asym_cpucapacity: false,
+        cluster: false,
+    };
+    let mut b = Builder {
+        t,
+        level_of: Vec::new(),
+        sd: vec![vec![None; nr]; levels.len()],
+        sg: vec![vec![None; nr]; levels.len()],
+        sgc: vec![vec![None; nr]; levels.len()],
+        sds: vec![vec![None; nr]; levels.len()],
+    };
+    for cpu in cpus.iter() {
+        let mut child = None;
+        for (number, level) in levels.iter().enumerate() {
+            let sd = b.sd_init(dt, number, level, child, cpu);
+            child = Some(sd);
+            if b.t[sd].span == cpus {
+                break;
+            }
+        }
+    }
+    for cpu in cpus.iter() {
+        let mut at = b.sd[0][cpu.index()];
+        while let Some(sd) = at {
+            b.t[sd].span_weight = b.t[sd].span.weight();
+            b.build_sched_groups(sd, cpu);
+            at = b.t[sd].parent;
+        }
+    }
+    for cpu in cpus.iter() {
+        b.allow_numa_imbalance(cpu);
+    }
+    for cpu in cpus.iter() {
+        b.cpu_attach_domain(cpu);
+        b.t.cluster |= b.t.lowest_flag_domain(cpu, SD_CLUSTER).is_some();
+    }
+    for cpu in cpus.iter() {
+        b.update_top_cache_domain(cpu);
+    }
+    let mut topology = b.t;
+    compact(&mut topology);
+    topology
+}
+
+/// `asym_cpu_capacity_classify()`.
+fn asym_cpu_capacity_classify(dt: &DeviceTree, span: &CpuMask) -> u32 {
+    let mut capacities: Vec<u32> = dt.cpus.iter().map(|c| c.capacity).collect();
+    capacities.sort_unstable();
+    capacities.dedup();
+    let met = |capacity: &&u32| span.iter().any(|c| dt.cpus[c.index()].capacity == **capacity);
+    match capacities.iter().filter(met).count() {
+        0 | 1 => 0,
+        count if count < capacities.len() => SD_ASYM_CPUCAPACITY,
+        _ => SD_ASYM_CPUCAPACITY | SD_ASYM_CPUCAPACITY_FULL,
+    }
+}
+
+impl Builder {
+    /// `build_sched_domain()` with `sd_init()`.
+    fn sd_init(
+        &mut self,
+        dt: &DeviceTree,
+        number: usize,
+        level: &Level,
+        child: Option<DomainId>,
+        cpu: CpuId,
+    ) -> DomainId {
+        let span = level.mask[cpu.index()];
+        let weight = span.weight();
+        let mut flags = SD_BALANCE_NEWIDLE
+            | SD_BALANCE_EXEC
+            | SD_BALANCE_FORK
+            | SD_WAKE_AFFINE
+            | SD_PREFER_SIBLING
+            | level.flags
+            | asym_cpu_capacity_classify(dt, &span);
+        let (mut imbalance_pct, mut cache_nice_tries) = (117, 1);
+        if flags & SD_ASYM_CPUCAPACITY != 0 {
+            self.t.asym_cpucapacity = true;
+            if let Some(child) = child {
+                self.t[child].flags &= !SD_PREFER_SIBLING;
+            }
+        }
+        if flags & SD_SHARE_CPUCAPACITY != 0 {
+            (imbalance_pct, cache_nice_tries) = (110, 0);
+        } else if flags & SD_NUMA != 0 {
+            cache_nice_tries = 2;
+            // The distance between nodes, 20, is below node_reclaim_distance (30), so EXEC, FORK and
+            // WAKE_AFFINE stay.
+            flags = flags & !SD_PREFER_SIBLING | SD_SERIALIZE;
+        }
+        let shared = (flags & SD_SHARE_LLC != 0).then(|| {
+            let first = span.lowest().expect("a CPU is in its own mask").index();
+            let slot = &mut self.sds[number][first];
+            *slot.get_or_insert_with(|| {
+                self.t.shared.push(SchedDomainShared {
+                    nr_busy_cpus: weight,
+                    has_idle_cores: false,
+                    nr_idle_scan: 0,
+                });
+                self.t.shared.len() - 1
+            })
+        });
+        if level.overlap {
+            flags |= SD_OVERLAP;
+        }
+        let id = DomainId(self.t.domains.len() as u32);
+        self.t.domains.push(SchedDomain {
+            span,
+            flags,
+            span_weight: 0,
+            parent: None,
+            child,
+            groups: GroupId(u32::MAX),
+            imbalance_pct,
+            cache_nice_tries,
+            busy_factor: 16,
+            min_interval: weight as u64,
+            max_interval: 2 * weight as u64,
+            balance_interval: weight as u64,
+            last_balance: 0,
+            nr_balance_failed: 0,
+            // A success rate of one half.
+            newidle_call: 512,
+            newidle_success: 256,
+            newidle_ratio: 512,
+            max_newidle_lb_cost: 0,
+            last_decay_max_lb_cost: 0,
+            shared,
+            nohz_idle: false,
+            imb_numa_nr: 0,
+            level: 0,
+            name: level.name,
+        });
+        self.level_of.push(number);
+        self.sd[number][cpu.index()] = Some(id);
+        if let Some(child) = child {
+            self.t[child].parent = Some(id);
+        }
+        id
+    }
+
+    /// `build_sched_groups()`, and `build_overlap_sched_groups()` for nodes equally far apart.
+    fn build_sched_groups(&mut self, sd: DomainId, cpu: CpuId) {
+        let number = self.level_of[sd.0 as usize];
+        let span = self.t[sd].span;
+        let mut covered = CpuMask::EMPTY;
+        let mut ring: Vec<GroupId> = Vec::new();
+        for i in span.iter_wrapping_from(cpu) {
+            if covered.contains(i) {
+                continue;
+            }
+            let sg = if self.t[sd].flags & SD_OVERLAP != 0 {
+                // Groups of an overlapping level are each CPU's own; the capacity is shared.
+                self.new_group(number, i)
+            } else {
+                self.get_group(number, i)
+            };
+            covered = covered.or(&self.t[sg].span);
+            ring.push(sg);
+        }
+        for (at, sg) in ring.iter().enumerate() {
+            self.t[*sg].next = ring[(at + 1) % ring.len()];
+        }
+        self.t[sd].groups = ring[0];
+    }
+
+    /// `get_group()`: one object per span of the level below.
+    fn get_group(&mut self, number: usize, cpu: CpuId) -> GroupId {
+        let first = self.group_span(number, cpu).0.lowest().expect("a group has CPUs");
+        match self.sg[number][first.index()] {
+            Some(sg) => sg,
+            None => {
+                let sg = self.new_group(number, cpu);
+                self.sg[number][first.index()] = Some(sg);
+                sg
+            }
+        }
+    }
+
+    /// CPUs and flags of the group that `cpu` is in: those of its child domain at this moment.
+    fn group_span(&self, number: usize, cpu: CpuId) -> (CpuMask, u32) {
+        let sd = self.sd[number][cpu.index()].expect("levels are equally deep for all CPUs");
+        match self.t[sd].child {
+            Some(child) => (self.t[child].span, self.t[child].flags),
+            None => (CpuMask::of(cpu), 0),
+        }
+    }
+
+    fn new_group(&mut self, number: usize, cpu: CpuId) -> GroupId {
+        let (span, flags) = self.group_span(number, cpu);
+        let first_cpu = span.lowest().expect("a group has CPUs");
+        let weight = span.weight();
+        let sgc = *self.sgc[number][first_cpu.index()].get_or_insert_with(|| {
+            self.t.capacities.push(SchedGroupCapacity {
+                capacity: SCHED_CAPACITY_SCALE * weight as u64,
+                min_capacity: SCHED_CAPACITY_SCALE,
+                max_capacity: SCHED_CAPACITY_SCALE,
+                next_update: 0,
+                imbalance: false,
+            });
+            self.t.capacities.len() - 1
+        });
+        let id = GroupId(self.t.groups.len() as u32);
+        self.t.groups.push(SchedGroup {
+            span,
+            next: id,
+            first_cpu,
+            group_weight: weight,
+            cores: weight,
+            flags,
+            sgc,
+            balance_mask: span,
+        });
+        id
+    }
+
+    /// `imb_numa_nr` of the domains of a CPU: an eighth of a node with one cache, else one task per
+    /// cache, more in proportion above the first NUMA level.
+    fn allow_numa_imbalance(&mut self, cpu: CpuId) {
+        let (mut imbalance, mut imbalance_span) = (0, 1);
+        let mut at = self.sd[0][cpu.index()];
+        while let Some(sd) = at {
+            let domain = &self.t[sd];
+            let weight = domain.span_weight;
+            let child = domain.child.map(|c| &self.t[c]);
+            let cached_child = child.filter(|c| c.flags & SD_SHARE_LLC != 0);
+            self.t[sd].imb_numa_nr = match cached_child {
+                Some(child) if domain.flags & SD_SHARE_LLC == 0 => {
+                    let nr_llcs = weight / child.span_weight;
+                    imbalance = if nr_llcs == 1 { weight >> 3 } else { nr_llcs }.max(1);
+                    let above = std::iter::successors(domain.parent, |p| self.t[*p].parent);
+                    imbalance_span = above
+                        .map(|p| &self.t[p])
+                        .find(|p| p.flags & SD_NUMA != 0)
+                        .map_or(weight, |p| p.span_weight);
+                    imbalance
+                }
+                _ => imbalance * (weight / imbalance_span).max(1),
+            };
+            at = self.t[sd].parent;
+        }
+    }
+
+    /// `sd_degenerate()`: the domain has nothing to say.
+    fn sd_degenerate(&self, sd: DomainId) -> bool {
+        let domain = &self.t[sd];
+        if domain.span_weight == 1 {
+            return true;
+        }
+        if domain.flags & SD_DEGENERATE_GROUPS_MASK != 0 && !self.has_one_group(sd) {
+            return false;
+        }
+        domain.flags & SD_WAKE_AFFINE == 0
+    }
+
+    fn has_one_group(&self, sd: DomainId) -> bool {
+        let groups = self.t[sd].groups;
+        self.t[groups].next == groups
+    }
+
+    /// `sd_parent_degenerate()`: the parent says nothing that the domain does not say.
+    fn sd_parent_degenerate(&self, sd: DomainId, parent: DomainId) -> bool {
+        if self.sd_degenerate(parent) {
+            return true;
+        }
+        if self.t[sd].span != self.t[parent].span {
+            return false;
+        }
+        let mut flags = self.t[parent].flags;
+        if self.has_one_group(parent) {
+            flags &= !SD_DEGENERATE_GROUPS_MASK;
+        }
+        !self.t[sd].flags & flags == 0
+    }
+
+    /// `cpu_attach_domain()`.
+    fn cpu_attach_domain(&mut self, cpu: CpuId) {
+        let mut lowest = self.sd[0][cpu.index()].expect("every CPU has a lowest level");
+        let mut sd = lowest;
+        while let Some(parent) = self.t[sd].parent {
+            if !self.sd_parent_degenerate(sd, parent) {
+                sd = parent;
+                continue;
+            }
+            let grandparent = self.t[parent].parent;
+            self.t[sd].parent = grandparent;
+            if let Some(grandparent) = grandparent {
+                self.t[grandparent].child = Some(sd);
+                // The CPU's own group only: other groups of the ring are corrected by their own CPUs,
+                // unless, at overlapping levels, they are private to this one.
+                let group = self.t[grandparent].groups;
+                self.t[group].flags = self.t[sd].flags;
+            }
+            self.t[sd].flags |= self.t[parent].flags & SD_PREFER_SIBLING;
+        }
+        if self.sd_degenerate(lowest) {
+            let Some(parent) = self.t[lowest].parent else { return };
+            let group = self.t[parent].groups;
+            self.t[group].flags = 0;
+            self.t[parent].child = None;
+            lowest = parent;
+        }
+        self.t.base[cpu.index()] = Some(lowest);
+        let chain: Vec<DomainId> = self.t.domains_of(cpu).collect();
+        for (level, sd) in chain.into_iter().enumerate() {
+            self.t[sd].level = level as u8;
+        }
+    }
+
+    /// `update_top_cache_domain()`.
+    fn update_top_cache_domain(&mut self, cpu: CpuId) {
+        let t = &mut self.t;
+        let c = cpu.index();
+        t.sd_llc[c] = t.highest_flag_domain(cpu, SD_SHARE_LLC);
+        if let Some(sd) = t.sd_llc[c] {
+            t.sd_llc_size[c] = t[sd].span_weight;
+            t.sd_llc_id[c] = t[sd].span.lowest().expect("a domain has CPUs");
+            t.sd_llc_shared[c] = t[sd].shared;
+        }
+        t.sd_share_id[c] = match t.lowest_flag_domain(cpu, SD_CLUSTER) {
+            Some(sd) => t[sd].span.lowest().expect("a domain has CPUs"),
+            None => t.sd_llc_id[c],
+        };
+        t.sd_numa[c] = t.lowest_flag_domain(cpu, SD_NUMA);
+        t.sd_asym_cpucapacity[c] = t.lowest_flag_domain(cpu, SD_ASYM_CPUCAPACITY_FULL);
+    }
+}
+
+/// Drops the domains and groups that no CPU has any more, so that a snapshot copies only what is
+/// used. The order of the rest stays.
+fn compact(t: &mut Topology) {
+    let mut keep_domain = vec![false; t.domains.len()];
+    let mut keep_group = vec![false; t.groups.len()];
+    for cpu in 0..t.base.len() {
+        for sd in t.domains_of(CpuId(cpu as u16)) {
+            keep_domain[sd.0 as usize] = true;
+            for sg in t.groups_of(sd) {
+                keep_group[sg.0 as usize] = true;
+            }
+        }
+    }
+    let new_number = |keep: &[bool]| -> Vec<u32> {
+        let numbers = keep.iter().scan(0, |next, kept| {
+            let number = *next;
+            *next += *kept as u32;
+            Some(number)
+        });
+        numbers.collect()
+    };
+    let (domain, group) = (new_number(&keep_domain), new_number(&keep_group));
+    let move_domain = |id: &mut DomainId| id.0 = domain[id.0 as usize];
+    let move_group = |id: &mut GroupId| id.0 = group[id.0 as usize];
+    let mut kept = keep_domain.iter();
+    t.domains.retain(|_| *kept.next().expect("one mark a domain"));
+    let mut kept = keep_group.iter();
+    t.groups.retain(|_| *kept.next().expect("one mark a group"));
+    for sd in &mut t.domains {
+        sd.parent.iter_mut().for_each(move_domain);
+        sd.child.iter_mut().for_each(move_domain);
+        move_group(&mut sd.groups);
+    }
+    for sg in &mut t.groups {
+        move_group(&mut sg.next);
+    }
+    for pointers in [&mut t.base, &mut t.sd_llc, &mut t.sd_asym_cpucapacity, &mut t.sd_numa] {
+        pointers.iter_mut().flatten().for_each(move_domain);
+    }
+}

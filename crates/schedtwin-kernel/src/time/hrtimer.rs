@@ -1,0 +1,173 @@
+//! High-resolution timers: one queue per CPU, one clock event.
+//!
+//! A timer has a soft and a hard expiry; the clock event is programmed for the earliest hard one, and
+//! an interrupt runs every timer, in order of hard expiry, until it meets one whose soft expiry is
+//! still ahead. This is how sleeps with slack share interrupts.
+//!
+//! ```text
+//!        soft        hard
+//! A       |-----------|            the interrupt at A's hard expiry also runs B,
+//! B           |-----------|        whose soft expiry has passed, but not C
+//! C                        |----|
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/time/hrtimer.c `hrtimer_interrupt`, `__hrtimer_run_queues`.
+//! Differences: one clock base, CLOCK_MONOTONIC. A sorted array, not a red-black tree; equal expiries
+//! keep their order of insertion, as the tree does. Sleepers stay on the CPU where they slept: their
+//! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only).
+
+use crate::Kernel;
+use schedtwin_types::{CpuId, Ns, TaskId, WakeSource, NEVER};
+
+/// What a timer does when it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerKind {
+    /// `tick_nohz_handler`.
+    SchedTick,
+    /// `hrtimer_wakeup` of a sleeping task.
+    Sleeper(TaskId),
+    /// `dl_task_timer` of the fair server.
+    FairServer,
+}
+
+/// A queued timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hrtimer {
+    /// Hard expiry: the order, and when the interrupt comes.
+    pub expires: Ns,
+    /// Soft expiry: from when on it may run.
+    pub soft_expires: Ns,
+    /// What it does.
+    pub kind: TimerKind,
+}
+
+/// `struct hrtimer_cpu_base`: the queue of a CPU, latest first, so that the earliest is popped from
+/// the end.
+#[derive(Clone, Debug, Default)]
+pub struct HrtimerBase {
+    queue: Vec<Hrtimer>,
+}
+
+impl HrtimerBase {
+    /// Room for `count` timers.
+    pub fn with_capacity(count: usize) -> HrtimerBase {
+        HrtimerBase { queue: Vec::with_capacity(count) }
+    }
+
+    /// Queues a timer.
+    #[inline]
+    pub fn insert(&mut self, timer: Hrtimer) {
+        // Later than all with the same expiry: in front of them in this reversed order.
+        let mut at = self.queue.len();
+        while at > 0 && self.queue[at - 1].expires <= timer.expires {
+            at -= 1;
+        }
+        self.queue.insert(at, timer);
+    }
+
+    /// Takes a timer out; whether it was queued.
+    #[inline]
+    pub fn remove(&mut self, kind: TimerKind) -> bool {
+        match self.queue.iter().rposition(|t| t.kind == kind) {
+            Some(at) => {
+                self.queue.remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The earliest timer.
+    #[inline]
+    pub fn first(&self) -> Option<&Hrtimer> {
+        self.queue.last()
+    }
+
+    /// Whether a timer is queued.
+    pub fn is_queued(&self, kind: TimerKind) -> bool {
+        self.queue.iter().any(|t| t.kind == kind)
+    }
+
+    /// Hard expiry of the earliest timer ([`NEVER`]: none).
+    #[inline]
+    pub fn next_event(&self) -> Ns {
+        self.queue.last().map_or(NEVER, |t| t.expires)
+    }
+
+    /// Hard expiry of the earliest timer that is not the tick ([`NEVER`]: none).
+    #[inline]
+    pub fn next_event_without_tick(&self) -> Ns {
+        self.queue
+            .iter()
+            .rev()
+            .find(|t| t.kind != TimerKind::SchedTick)
+            .map_or(NEVER, |t| t.expires)
+    }
+}
+
+impl Kernel {
+    /// `hrtimer_start_range_ns()` on `cpu`.
+    pub(crate) fn hrtimer_start(&mut self, cpu: CpuId, soft: Ns, hard: Ns, kind: TimerKind) {
+        self.timers[cpu].insert(Hrtimer { expires: hard, soft_expires: soft, kind });
+        self.program_clock_event(cpu);
+    }
+
+    /// `hrtimer_try_to_cancel()`.
+    pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind) {
+        if self.timers[cpu].remove(kind) {
+            self.program_clock_event(cpu);
+        }
+    }
+
+    #[inline]
+    fn program_clock_event(&mut self, cpu: CpuId) {
+        let next = self.timers[cpu].next_event();
+        if self.wires[cpu].clock_event_at != next {
+            self.wires[cpu].clock_event_at = next;
+            self.dirty.insert(cpu);
+        }
+    }
+
+    /// `hrtimer_interrupt()` on the executing CPU.
+    pub(crate) fn hrtimer_interrupt(&mut self) {
+        let cpu = self.this_cpu;
+        let now = self.now;
+        while let Some(timer) = self.timers[cpu].queue.last().copied() {
+            if timer.soft_expires > now {
+                break;
+            }
+            self.timers[cpu].queue.pop();
+            let cost = self.device_tree.path_costs.hrtimer;
+            self.charge(cost);
+            match timer.kind {
+                TimerKind::SchedTick => self.tick_nohz_handler(cpu, timer.expires),
+                TimerKind::Sleeper(task) => {
+                    self.tasks[task].sleep_timer_on = None;
+                    self.try_to_wake_up(task, 0, WakeSource::Timer);
+                }
+                TimerKind::FairServer => self.fair_server_timer(cpu),
+            }
+        }
+        self.program_clock_event(cpu);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_expiries_keep_their_order() {
+        let mut base = HrtimerBase::default();
+        for (expires, task) in [(30, 1), (10, 2), (30, 3), (20, 4), (30, 5)] {
+            let kind = TimerKind::Sleeper(TaskId(task));
+            base.insert(Hrtimer { expires, soft_expires: expires, kind });
+        }
+        let mut order = Vec::new();
+        while let Some(timer) = base.queue.pop() {
+            let TimerKind::Sleeper(task) = timer.kind else { unreachable!() };
+            order.push(task.0);
+        }
+        assert_eq!(order, [2, 4, 1, 3, 5]);
+    }
+}

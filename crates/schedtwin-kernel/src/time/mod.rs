@@ -1,0 +1,4 @@
+//! `kernel/time/`: high-resolution timers and the tick.
+
+pub mod hrtimer;
+pub mod tick_sched;

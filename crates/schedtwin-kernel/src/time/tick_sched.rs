@@ -1,0 +1,111 @@
+//! The tick and its stopping in idle (`NO_HZ_IDLE`).
+//!
+//! All CPUs tick on one grid of `TICK_NSEC` (no `skew_tick`). A CPU that goes idle keeps its tick
+//! unless the idle governor allows stopping it; a stopped tick comes back, on the old grid, when the
+//! idle loop is left.
+//!
+//! Kernel: 6.12.95 kernel/time/tick-sched.c.
+//! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
+//! stops, and no event is left but hrtimers.
+
+use crate::time::hrtimer::TimerKind;
+use crate::Kernel;
+use schedtwin_types::{CpuId, FactKind, Ns, NEVER};
+
+/// `struct tick_sched`, part of [`crate::cpuidle::CpuIdle`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TickSched {
+    /// In the idle loop.
+    pub inidle: bool,
+    /// The tick is stopped.
+    pub tick_stopped: bool,
+    /// The tick's handler has run since the governor last looked (`got_idle_tick`).
+    pub got_idle_tick: bool,
+    /// Start of this stay in idle: its entry, or the end of the last interrupt in it.
+    pub idle_entrytime: Ns,
+    /// How often stopping the tick was tried (`idle_calls`).
+    pub idle_calls: u64,
+    /// How often it was stopped anew.
+    pub idle_sleeps: u64,
+}
+
+impl Kernel {
+    /// The tick's hrtimer has expired (`tick_nohz_handler`).
+    pub(crate) fn tick_nohz_handler(&mut self, cpu: CpuId, expires: Ns) {
+        let ts = &mut self.cpuidle[cpu].tick;
+        if ts.inidle {
+            ts.got_idle_tick = true;
+        }
+        let stopped = ts.tick_stopped;
+        self.sched_tick(cpu);
+        if !stopped {
+            // hrtimer_forward(): the next grid point that is still ahead.
+            let tick = self.tick_nsec;
+            let missed = (self.now - expires) / tick;
+            let next = expires + (missed + 1) * tick;
+            self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
+        }
+    }
+
+    /// The idle loop begins (`tick_nohz_idle_enter`).
+    pub(crate) fn tick_nohz_idle_enter(&mut self, cpu: CpuId) {
+        let now = self.local_clock();
+        let ts = &mut self.cpuidle[cpu].tick;
+        ts.inidle = true;
+        ts.idle_entrytime = now;
+    }
+
+    /// An interrupt in idle ends and idle goes on (`tick_nohz_irq_exit`).
+    pub(crate) fn tick_nohz_irq_exit(&mut self, cpu: CpuId) {
+        self.cpuidle[cpu].tick.idle_entrytime = self.local_clock();
+    }
+
+    /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
+    /// event, both from `idle_entrytime`.
+    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId) -> (i64, i64) {
+        let now = self.cpuidle[cpu].tick.idle_entrytime as i64;
+        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
+        let base = &self.timers[cpu];
+        (until(base.next_event_without_tick()), until(base.next_event()))
+    }
+
+    /// `tick_nohz_idle_stop_tick()`.
+    pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId) {
+        let ts = &mut self.cpuidle[cpu].tick;
+        ts.idle_calls += 1;
+        if ts.tick_stopped {
+            return;
+        }
+        ts.tick_stopped = true;
+        ts.idle_sleeps += 1;
+        self.hrtimer_cancel(cpu, TimerKind::SchedTick);
+        self.nohz_balance_enter_idle(cpu);
+    }
+
+    /// The idle loop is left (`tick_nohz_idle_exit`): the tick comes back on its grid.
+    pub(crate) fn tick_nohz_idle_exit(&mut self, cpu: CpuId) {
+        let ts = &mut self.cpuidle[cpu].tick;
+        ts.inidle = false;
+        if !ts.tick_stopped {
+            return;
+        }
+        ts.tick_stopped = false;
+        let next = (self.now / self.tick_nsec + 1) * self.tick_nsec;
+        self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
+    }
+
+    /// `sched_tick()`.
+    fn sched_tick(&mut self, cpu: CpuId) {
+        let cost = self.device_tree.path_costs.tick;
+        self.charge(cost);
+        self.fact(FactKind::Tick);
+        self.update_rq_clock(cpu);
+        let curr = self.rq[cpu].curr;
+        self.task_tick(cpu, curr);
+        if self.want_signals {
+            self.signal_facts(cpu, curr);
+        }
+        self.rq[cpu].idle_balance = self.idle_cpu(cpu);
+        self.sched_balance_trigger(cpu);
+    }
+}

@@ -1,0 +1,299 @@
+//! Kernels against each other: every kernel runs every seed, and rows of samples become differences.
+//!
+//! Seeds are `first_seed, first_seed + 1, ...`, the same for every kernel, so the comparison is
+//! paired (see [`crate::stats`]). Runs go in parallel; results are folded in the order (seed, kernel),
+//! so the number of threads changes no byte.
+//!
+//! How many seeds: a fixed number, or as many as a wanted precision needs:
+//! 1. run 10 seeds
+//! 2. stop when the 95 % half-width of the difference of every *primary* metric is at most the
+//!    wanted share of the baseline's mean
+//! 3. else double the seeds, at most to the stated most, and go to 2
+//!
+//! The primary metrics are those that tables are headed by: elapsed, throughput, score, frame duration,
+//! power and energy, each where the workload has it. The rule looks at widths only, never at the
+//! sign or the significance of a difference, so that stopping early does not favour a verdict.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rayon::prelude::*;
+use schedtwin::result::{Metric, RunResult};
+use schedtwin_types::Ns;
+
+use crate::Progress;
+use crate::measured::{Measured, Row};
+use crate::provenance::Provenance;
+use crate::stats::{self, Difference, Estimate};
+
+/// What can be run with a seed: the twin's scenario, or a stand-in in tests.
+pub trait Subject: Sync {
+    /// The column's identity: the kernel as the user spelled it.
+    fn name(&self) -> &str;
+    /// How long a run simulates, where that is known before.
+    fn duration(&self) -> Option<Ns>;
+    /// One run; stores the simulated ns so far into `simulated` now and then.
+    fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult>;
+}
+
+/// How many seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Iterations {
+    /// That many.
+    Fixed(usize),
+    /// Until the primary differences are known that well, or `most` seeds are done.
+    Precision {
+        /// Half-width of the 95 % interval in percent of the baseline's mean.
+        half_width_pct: f64,
+        /// Bound of the number of seeds.
+        most: usize,
+    },
+}
+
+/// Seeds of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Seed of the first iteration.
+    pub first_seed: u64,
+    /// How many.
+    pub iterations: Iterations,
+}
+
+/// Seeds that `-n` has when it is not given, and with which a search for a precision begins.
+pub const DEFAULT_ITERATIONS: usize = 10;
+
+/// More seeds than this are a typing error: a thousand runs of a second are a quarter of an hour.
+pub const MOST_ITERATIONS: usize = 100_000;
+
+/// One kernel's value of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Mean over the seeds; `None` where no seed defined it.
+    pub estimate: Option<Estimate>,
+    /// Against the baseline; `None` for the baseline itself and where a side is undefined.
+    pub difference: Option<Difference>,
+}
+
+/// A compared metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedRow {
+    /// Name, stat, unit, labels and samples.
+    pub row: Row,
+    /// By kernel; the first is the baseline.
+    pub cells: Vec<Cell>,
+}
+
+/// All that a comparison found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Names of the columns; the first is the baseline.
+    pub kernels: Vec<String>,
+    /// The seeds, in order.
+    pub seeds: Vec<u64>,
+    /// The metrics.
+    pub rows: Vec<ComparedRow>,
+    /// Per kernel: with how many seeds it executed exactly what the baseline executed.
+    pub identical_executions: Vec<usize>,
+    /// Things worth knowing, each once: what runs reported, a precision that was not reached.
+    pub notices: Vec<String>,
+}
+
+/// Runs every subject with every seed and compares the others to the first.
+///
+/// # Panics
+/// Without a subject, without an iteration, or with seeds beyond `u64::MAX`: callers check these.
+pub fn compare<S: Subject>(
+    subjects: &[S],
+    plan: Plan,
+    provenance: Provenance,
+    progress: &Progress,
+) -> io::Result<Comparison> {
+    assert!(!subjects.is_empty(), "a comparison has a baseline");
+    let mut measured = Measured::new(subjects.len());
+    let mut digests: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
+    let mut notices: Vec<String> = Vec::new();
+    let mut done = 0;
+    let mut wanted = match plan.iterations {
+        Iterations::Fixed(n) => n,
+        Iterations::Precision { most, .. } => DEFAULT_ITERATIONS.min(most),
+    };
+    assert!(wanted > 0, "a comparison has a seed");
+    loop {
+        progress.expect_runs(((wanted - done) * subjects.len()) as u64);
+        while done < wanted {
+            // Batches bound the memory: results shrink to their samples when a batch is folded.
+            let batch = (rayon::current_num_threads() * 8).div_ceil(subjects.len()).min(wanted - done);
+            for (job, outcome) in run_batch(subjects, plan.first_seed, done, batch, progress)?.into_iter().enumerate() {
+                let (seed_number, kernel) = (done + job / subjects.len(), job % subjects.len());
+                measured.add(kernel, seed_number, outcome.metrics);
+                digests[kernel].push(outcome.digest);
+                for notice in outcome.notices {
+                    if !notices.contains(&notice) {
+                        notices.push(notice);
+                    }
+                }
+            }
+            done += batch;
+        }
+        let Iterations::Precision { half_width_pct, most } = plan.iterations else { break };
+        let rows = judge(measured.rows(done));
+        let Some((title, half_width)) = worst_primary(&rows, half_width_pct) else { break };
+        if done >= most {
+            let reached = half_width.map_or("no interval".to_string(), |w| format!("+-{w:.2}%"));
+            notices.push(format!(
+                "the precision of {half_width_pct}% was not reached with {most} seeds: {title} is known to {reached}"
+            ));
+            break;
+        }
+        wanted = (done * 2).min(most);
+    }
+    let identical = |kernel: &Vec<u64>| kernel.iter().zip(&digests[0]).filter(|(a, b)| a == b).count();
+    Ok(Comparison {
+        provenance,
+        kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
+        seeds: (0..done as u64).map(|i| plan.first_seed + i).collect(),
+        rows: judge(measured.rows(done)),
+        identical_executions: digests.iter().map(identical).collect(),
+        notices,
+    })
+}
+
+struct Outcome {
+    metrics: Vec<Metric>,
+    digest: u64,
+    notices: Vec<String>,
+}
+
+fn run_batch<S: Subject>(
+    subjects: &[S],
+    first_seed: u64,
+    from: usize,
+    seeds: usize,
+    progress: &Progress,
+) -> io::Result<Vec<Outcome>> {
+    (0..seeds * subjects.len())
+        .into_par_iter()
+        // Runs take long and unequally; rayon shall hand them out one at a time.
+        .with_max_len(1)
+        .map(|job| {
+            let subject = &subjects[job % subjects.len()];
+            let seed = first_seed
+                .checked_add((from + job / subjects.len()) as u64)
+                .expect("the caller bounds the seeds");
+            let result = progress.one_run(subject.duration(), |simulated| subject.run(seed, simulated))?;
+            Ok(Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices })
+        })
+        .collect()
+}
+
+/// Turns rows of samples into estimates and paired differences to the first kernel.
+pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
+    rows.into_iter()
+        .map(|row| {
+            let cell = |(kernel, samples): (usize, &Vec<Option<f64>>)| Cell {
+                estimate: stats::estimate(samples),
+                difference: (kernel > 0).then(|| stats::paired(&row.samples[0], samples)).flatten(),
+            };
+            let cells = row.samples.iter().enumerate().map(cell).collect();
+            ComparedRow { row, cells }
+        })
+        .collect()
+}
+
+/// The metrics that head tables; precision is asked of these.
+const PRIMARY: [&str; 6] = ["elapsed", "throughput", "score", "frame_duration", "power", "energy"];
+
+/// The primary metric that is known worst, if one is known worse than wanted.
+fn worst_primary(rows: &[ComparedRow], wanted_pct: f64) -> Option<(String, Option<f64>)> {
+    let unlabelled = |row: &&ComparedRow| row.row.labels.is_empty() && !row.row.is_undefined();
+    let is_primary = |row: &&ComparedRow| {
+        PRIMARY.contains(&row.row.name) && matches!(row.row.stat, "mean" | "sum" | "gmean")
+    };
+    let mut primary: Vec<&ComparedRow> = rows.iter().filter(unlabelled).filter(is_primary).collect();
+    if primary.is_empty() {
+        primary = rows.iter().filter(unlabelled).collect();
+    }
+    let mut worst: Option<(String, Option<f64>)> = None;
+    for row in primary {
+        for difference in row.cells.iter().filter_map(|cell| cell.difference.as_ref()) {
+            // A share of a baseline of zero is undefined however many seeds there are.
+            if difference.ci95.is_some() && difference.ci95_pct.is_none() {
+                continue;
+            }
+            let width = difference.half_width_pct();
+            let worse = width.is_none_or(|w| w > wanted_pct);
+            let rank = |w: Option<f64>| w.unwrap_or(f64::INFINITY);
+            if worse && worst.as_ref().is_none_or(|(_, w)| rank(width) > rank(*w)) {
+                worst = Some((row.row.title(), width));
+            }
+        }
+    }
+    worst
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::Synthetic;
+
+    fn plan(first_seed: u64, n: usize) -> Plan {
+        Plan { first_seed, iterations: Iterations::Fixed(n) }
+    }
+
+    fn subjects() -> Vec<Synthetic> {
+        vec![Synthetic::new("base", 100.0, 5.0), Synthetic::new("other", 90.0, 5.0)]
+    }
+
+    #[test]
+    fn thread_count_changes_nothing() {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| compare(&subjects(), plan(7, 33), Provenance::default(), &Progress::new()).unwrap())
+        };
+        let one = run(1);
+        assert_eq!(one, run(5));
+        assert_eq!(one.seeds, (7..40).collect::<Vec<u64>>());
+        let row = one.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
+        assert!(row.cells[1].difference.unwrap().significant, "{:?}", row.cells[1]);
+        assert_eq!(row.row.samples[0].len(), 33);
+        assert!(row.cells[0].difference.is_none());
+    }
+
+    #[test]
+    fn a_kernel_against_itself_is_identical_and_never_significant() {
+        let twice = [Synthetic::new("base", 100.0, 5.0), Synthetic::new("base", 100.0, 5.0)];
+        let comparison = compare(&twice, plan(1, 6), Provenance::default(), &Progress::new()).unwrap();
+        assert_eq!(comparison.identical_executions, [6, 6]);
+        for row in &comparison.rows {
+            assert!(row.cells[1].difference.is_none_or(|d| d.diff == 0.0 && !d.significant));
+        }
+    }
+
+    #[test]
+    fn precision_doubles_the_seeds_until_it_is_reached_or_the_bound() {
+        let run = |half_width_pct, most| {
+            let iterations = Iterations::Precision { half_width_pct, most };
+            let plan = Plan { first_seed: 1, iterations };
+            compare(&subjects(), plan, Provenance::default(), &Progress::new()).unwrap()
+        };
+        let loose = run(50.0, 1000);
+        assert_eq!((loose.seeds.len(), loose.notices.len()), (10, 0));
+        // Independent differences of standard deviation 5 * sqrt(2): half-width 1 % needs about 195.
+        let tight = run(1.0, 1000);
+        assert!([160, 320].contains(&tight.seeds.len()), "{}", tight.seeds.len());
+        let bounded = run(0.01, 25);
+        assert_eq!(bounded.seeds.len(), 25);
+        assert!(bounded.notices[0].contains("was not reached with 25 seeds: elapsed"), "{:?}", bounded.notices);
+    }
+
+    #[test]
+    fn a_failing_run_is_an_error() {
+        let mut subjects = subjects();
+        subjects[1].fails_at = Some(3);
+        let error = compare(&subjects, plan(1, 5), Provenance::default(), &Progress::new()).unwrap_err();
+        assert_eq!(error.to_string(), "no space");
+    }
+}

@@ -1,0 +1,100 @@
+//! How far many runs are: counted by the runs, read by whoever draws a bar.
+//!
+//! Progress only reports; nothing that is computed depends on it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schedtwin_types::Ns;
+
+/// Counters of a piece of work, shared between its runs and a watcher.
+///
+/// ```
+/// let progress = schedtwin_lab::Progress::new();
+/// progress.expect_runs(20);
+/// assert_eq!((progress.done_runs(), progress.expected_runs()), (0, 20));
+/// assert_eq!(progress.fraction(), 0.0);
+/// ```
+#[derive(Debug, Default)]
+pub struct Progress {
+    expected: AtomicU64,
+    done: AtomicU64,
+    /// Runs under way by start number: simulated ns so far, and the whole duration where known.
+    active: Mutex<BTreeMap<u64, (Arc<AtomicU64>, Option<Ns>)>>,
+    started: AtomicU64,
+}
+
+impl Progress {
+    /// Nothing expected, nothing done.
+    pub fn new() -> Progress {
+        Progress::default()
+    }
+
+    /// Announces further runs.
+    pub fn expect_runs(&self, runs: u64) {
+        self.expected.fetch_add(runs, Ordering::Relaxed);
+    }
+
+    /// Runs announced so far.
+    pub fn expected_runs(&self) -> u64 {
+        self.expected.load(Ordering::Relaxed)
+    }
+
+    /// Runs completed.
+    pub fn done_runs(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// The completed share of what is announced, 0 to 1; runs under way count by simulated time
+    /// where their duration is known.
+    pub fn fraction(&self) -> f64 {
+        let active = self.active.lock().expect("no run panics while it holds the counters");
+        let partial: f64 = active
+            .values()
+            .filter_map(|(simulated, duration)| {
+                let duration = duration.filter(|d| *d > 0)?;
+                Some((simulated.load(Ordering::Relaxed) as f64 / duration as f64).min(1.0))
+            })
+            .sum();
+        let expected = self.expected_runs().max(1) as f64;
+        ((self.done_runs() as f64 + partial) / expected).min(1.0)
+    }
+
+    /// Performs one run; `run` stores the simulated time so far into the counter it is given.
+    pub fn one_run<T>(&self, duration: Option<Ns>, run: impl FnOnce(Arc<AtomicU64>) -> T) -> T {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let simulated = Arc::new(AtomicU64::new(0));
+        self.lock_insert(number, &simulated, duration);
+        let result = run(simulated);
+        self.active.lock().expect("no run panics while it holds the counters").remove(&number);
+        self.done.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    fn lock_insert(&self, number: u64, simulated: &Arc<AtomicU64>, duration: Option<Ns>) {
+        let mut active = self.active.lock().expect("no run panics while it holds the counters");
+        active.insert(number, (simulated.clone(), duration));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_under_way_counts_by_its_simulated_time() {
+        let progress = Progress::new();
+        progress.expect_runs(2);
+        progress.one_run(Some(1000), |simulated| {
+            simulated.store(500, Ordering::Relaxed);
+            assert_eq!(progress.fraction(), 0.25);
+            simulated.store(5000, Ordering::Relaxed);
+            assert_eq!(progress.fraction(), 0.5, "an overshooting run counts as one");
+        });
+        assert_eq!((progress.fraction(), progress.done_runs()), (0.5, 1));
+        progress.one_run(None, |_| assert_eq!(progress.fraction(), 0.5));
+        assert_eq!(progress.fraction(), 1.0);
+    }
+}

@@ -1,0 +1,235 @@
+//! How numbers and differences look in tables, and which rows a table has.
+
+use comfy_table::{CellAlignment, Table, presets};
+use schedtwin::result::Better;
+
+use super::Extent;
+use crate::Provenance;
+use crate::compare::{ComparedRow, Comparison};
+use crate::select;
+use crate::stats::Difference;
+
+/// Four significant digits; the whole part of numbers below ten millions in full.
+pub fn number(x: f64) -> String {
+    if x == 0.0 {
+        return "0".to_string();
+    }
+    let scientific = format!("{x:.3e}");
+    let exponent: i32 = scientific
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok())
+        .expect("a finite number prints with an exponent");
+    match exponent {
+        7.. | ..=-5 => scientific,
+        _ => format!("{x:.*}", (3 - exponent).max(0) as usize),
+    }
+}
+
+/// A value in its unit: counts without decimals where they have none, a dash for what is undefined.
+pub fn value(x: Option<f64>, unit: &str) -> String {
+    match x {
+        None => "-".to_string(),
+        Some(x) if unit == "count" && x.fract() == 0.0 && x.abs() < 1e7 => format!("{x:.0}"),
+        Some(x) => number(x),
+    }
+}
+
+/// A difference as two cells: the signed change and the half-width of its interval. In percent of
+/// the baseline, or in the metric's unit (no `%`) where the baseline is zero.
+pub fn difference_cells(difference: Option<&Difference>) -> (String, String) {
+    let Some(difference) = difference else { return ("-".into(), String::new()) };
+    match difference.diff_pct {
+        Some(percent) => {
+            let half = difference.half_width_pct();
+            let decimals = match percent.abs().max(half.unwrap_or(0.0)) {
+                ..10.0 => 2,
+                10.0..100.0 => 1,
+                _ => 0,
+            };
+            let change = match percent {
+                0.0 if half == Some(0.0) => return ("0%".into(), String::new()),
+                0.0 => "0%".to_string(),
+                _ => format!("{percent:+.decimals$}%"),
+            };
+            (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
+        }
+        None if difference.diff == 0.0 => ("0".into(), String::new()),
+        None => {
+            let sign = if difference.diff > 0.0 { "+" } else { "" };
+            let half = difference.ci95.map(|[low, high]| (high - low) / 2.0);
+            let half = half.filter(|half| *half > 0.0);
+            (format!("{sign}{}", number(difference.diff)), half.map_or(String::new(), number))
+        }
+    }
+}
+
+/// `*` and, where the metric has a direction, which way it went; empty when not significant.
+pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str {
+    let Some(difference) = difference.filter(|d| d.significant) else { return "" };
+    match (better, difference.diff > 0.0) {
+        (Better::Neutral, _) => "*",
+        (Better::Higher, true) | (Better::Lower, false) => "* better",
+        (Better::Higher, false) | (Better::Lower, true) => "* worse",
+    }
+}
+
+/// The rows that a comparison's table shows, by group, and how many it leaves out.
+pub fn shown_rows(comparison: &Comparison, extent: Extent) -> (Vec<&ComparedRow>, usize) {
+    let mut rows: Vec<&ComparedRow> = comparison
+        .rows
+        .iter()
+        .filter(|row| match extent {
+            Extent::All => !row.row.is_undefined(),
+            Extent::Important => {
+                select::is_shown(row.row.name, row.row.stat, &row.row.labels) && !row.row.is_zero()
+            }
+        })
+        .collect();
+    rows.sort_by_key(|row| select::group(row.row.name));
+    let left_out = comparison.rows.len() - rows.len();
+    (rows, left_out)
+}
+
+/// `A`, `B`, ..., `Z`, `A2`, `B2`, ...: the letter of a column.
+pub fn letter(kernel: usize) -> String {
+    let letter = char::from(b'A' + (kernel % 26) as u8);
+    if kernel < 26 { letter.to_string() } else { format!("{letter}{}", kernel / 26 + 1) }
+}
+
+/// A table without lines whose columns are two spaces apart: the first `left` columns and those in
+/// `also_left` flush left, the others right. No trailing spaces.
+pub fn plain_table(rows: Vec<Vec<String>>, left: usize, also_left: &[usize]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    for mut row in rows {
+        row.resize(columns, String::new());
+        table.add_row(row);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index + 1 == columns { 0 } else { 2 }));
+        if index >= left && !also_left.contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// `1 further metric`, `2 further metrics`: what a table leaves out.
+pub fn further(count: usize, what: &str) -> String {
+    format!("{count} further {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Which seeds: `seed 1`, `seeds 1-10`.
+pub fn seeds_text(seeds: &[u64]) -> String {
+    match seeds {
+        [] => "no seed".to_string(),
+        [one] => format!("seed {one}"),
+        [first, .., last] => format!("seeds {first}-{last}"),
+    }
+}
+
+/// `, 10s each`, or nothing where the workload decides.
+pub fn duration_text(provenance: &Provenance) -> Option<String> {
+    let duration = std::time::Duration::from_nanos(provenance.duration_ns?);
+    Some(humantime::format_duration(duration).to_string())
+}
+
+/// The lines that end every text report: version, trust, hashes.
+pub fn provenance_lines(provenance: &Provenance) -> Vec<String> {
+    let mut lines = vec![format!("schedtwin {}, model {}", provenance.version, provenance.model_version)];
+    if !provenance.trust.is_empty() {
+        lines.push(format!("how far to trust this: {}", provenance.trust));
+    }
+    if !provenance.hashes.is_empty() {
+        let hashes: Vec<String> = provenance.hashes.iter().map(|(name, hash)| format!("{name} {hash}")).collect();
+        lines.push(format!("inputs: {}", hashes.join(", ")));
+    }
+    lines
+}
+
+/// Breaks a line at spaces so that it has at most `width` columns where words allow.
+pub fn wrap(line: &str, width: usize, indent: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            text.push_str(indent);
+            column = indent.len();
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (x, expected) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (18.0, "18.00"),
+            (18.004, "18.00"),
+            (0.48691, "0.4869"),
+            (6651.6, "6652"),
+            (9999.96, "10000"),
+            (9.9999, "10.00"),
+            (12.0, "12.00"),
+            (1234567.0, "1234567"),
+            (12345678.9, "1.235e7"),
+            (0.00001234, "1.234e-5"),
+            (-129.53, "-129.5"),
+        ] {
+            assert_eq!(number(x), expected);
+        }
+    }
+
+    #[test]
+    fn differences_show_percent_or_the_unit() {
+        let difference = |diff: f64, base: f64, half: f64| Difference {
+            n: 2,
+            diff,
+            diff_pct: (base != 0.0).then(|| 100.0 * diff / base),
+            ci95: Some([diff - half, diff + half]),
+            ci95_pct: (base != 0.0).then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
+            p: Some(0.01),
+            significant: true,
+        };
+        for (difference, expected) in [
+            (difference(-5.3, 18.0, 0.2), ("-29.4%", "1.1")),
+            (difference(0.5, 100.0, 0.25), ("+0.50%", "0.25")),
+            (difference(300.0, 100.0, 4.0), ("+300%", "4")),
+            (difference(0.0, 100.0, 4.0), ("0%", "4.00")),
+            (difference(0.0, 100.0, 0.0), ("0%", "")),
+            (difference(3.0, 0.0, 1.5), ("+3.000", "1.500")),
+        ] {
+            let (change, half) = difference_cells(Some(&difference));
+            assert_eq!((change.as_str(), half.as_str()), expected);
+        }
+        assert_eq!(difference_cells(None).0, "-");
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower), "* worse");
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher), "* better");
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral), "*");
+    }
+
+    #[test]
+    fn letters_do_not_run_out() {
+        let letters: Vec<String> = [0, 25, 26, 52].map(letter).to_vec();
+        assert_eq!(letters, ["A", "Z", "A2", "A3"]);
+    }
+}

@@ -1,0 +1,163 @@
+//! The table of a comparison as a cover letter wants it: ASCII, at most 100 columns, every kernel a
+//! letter with a legend, so that long names do not spread the columns.
+//!
+//! Kernels that do not fit beside each other continue in a further block, each block with the
+//! baseline in front.
+
+use super::Extent;
+use super::cells::{
+    difference_cells, duration_text, further, letter, plain_table, provenance_lines, seeds_text, shown_rows,
+    value, verdict, wrap,
+};
+use crate::compare::{ComparedRow, Comparison};
+use crate::select;
+
+/// Mails are read in terminals; wider lines get broken by quoting.
+const WIDTH: usize = 100;
+
+pub fn render(comparison: &Comparison, extent: Extent) -> String {
+    let mut text = heading(comparison);
+    let (rows, left_out) = shown_rows(comparison, extent);
+    if rows.is_empty() {
+        text.push_str("\nNo metric is defined and different from zero.\n");
+    }
+    for others in blocks(comparison, &rows) {
+        text.push('\n');
+        text.push_str(&block(comparison, &rows, &others));
+    }
+    text.push('\n');
+    text.push_str(&notes(comparison, &rows, left_out));
+    text
+}
+
+fn heading(comparison: &Comparison) -> String {
+    let provenance = &comparison.provenance;
+    let mut line = format!("{}, {}: ", provenance.machine, provenance.workload);
+    line.push_str(&match comparison.seeds.len() {
+        1 => seeds_text(&comparison.seeds),
+        n => format!("{n} runs each, paired ({})", seeds_text(&comparison.seeds)),
+    });
+    if let Some(duration) = duration_text(provenance) {
+        line.push_str(&format!(", {duration} simulated"));
+    }
+    let mut text = wrap(&line, WIDTH, "  ");
+    text.push('\n');
+    for (kernel, name) in comparison.kernels.iter().enumerate() {
+        let n = comparison.seeds.len();
+        let what = match comparison.identical_executions[kernel] {
+            _ if kernel == 0 => "  (baseline)".to_string(),
+            0 => String::new(),
+            same if same == n => "  (executed exactly as A)".to_string(),
+            same => format!("  (executed exactly as A with {same} of {n} seeds)"),
+        };
+        text.push_str(&format!("  {}  {name}{what}\n", letter(kernel)));
+    }
+    text
+}
+
+/// The columns of one row: title and unit, the baseline, and four cells for each other kernel.
+fn row_cells(row: &ComparedRow, others: &[usize]) -> Vec<String> {
+    let mean = |kernel: usize| value(row.cells[kernel].estimate.map(|e| e.mean), row.row.unit);
+    let mut cells = vec![row.row.title(), row.row.unit.to_string(), mean(0)];
+    for &kernel in others {
+        let difference = row.cells[kernel].difference.as_ref();
+        let (change, half) = difference_cells(difference);
+        let half = if half.is_empty() { half } else { format!("+-{half}") };
+        let verdict = verdict(difference, row.row.better);
+        // Beside further columns the star has to do: the sign and the metric say the rest.
+        let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
+        cells.extend([mean(kernel), change, half, verdict.to_string()]);
+    }
+    cells
+}
+
+fn header_cells(others: &[usize]) -> Vec<String> {
+    let mut cells = vec![String::new(), String::new(), letter(0)];
+    for &kernel in others {
+        let letter = letter(kernel);
+        cells.extend([letter.clone(), format!("{letter} vs A"), "95%".into(), String::new()]);
+    }
+    cells
+}
+
+/// Distributes the other kernels over blocks that fit the width; at least one in each.
+fn blocks(comparison: &Comparison, rows: &[&ComparedRow]) -> Vec<Vec<usize>> {
+    let width_of = |others: &[usize]| {
+        let mut widths: Vec<usize> = header_cells(others).iter().map(|cell| cell.chars().count()).collect();
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row_cells(row, others)) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        widths.iter().sum::<usize>() + 2 * (widths.len() - 1)
+    };
+    let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
+    for kernel in 1..comparison.kernels.len() {
+        let last = blocks.last_mut().expect("there is always a block");
+        last.push(kernel);
+        if last.len() > 1 && width_of(last) > WIDTH {
+            last.pop();
+            blocks.push(vec![kernel]);
+        }
+    }
+    blocks
+}
+
+fn block(comparison: &Comparison, rows: &[&ComparedRow], others: &[usize]) -> String {
+    let mut lines = vec![header_cells(others)];
+    let mut starts = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        if at > 0 && select::group(row.row.name) != select::group(rows[at - 1].row.name) {
+            starts.push(lines.len() + starts.len());
+        }
+        lines.push(row_cells(row, others));
+    }
+    let verdicts: Vec<usize> = (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect();
+    let table = plain_table(lines, 2, &verdicts);
+    let mut text = String::new();
+    let mut printed = 0;
+    for line in table.lines() {
+        if starts.contains(&printed) {
+            text.push('\n');
+            printed += 1;
+        }
+        text.push_str(line);
+        text.push('\n');
+        printed += 1;
+    }
+    text
+}
+
+fn notes(comparison: &Comparison, rows: &[&ComparedRow], left_out: usize) -> String {
+    let mut notes = Vec::new();
+    let others = comparison.kernels.len() - 1;
+    if comparison.seeds.len() > 1 && others > 0 {
+        notes.push(
+            "95%: half the width of the 95% interval of the difference, over the seeds, in % of A."
+                .to_string(),
+        );
+        let judged = rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .filter(|cell| cell.difference.is_some_and(|d| d.p.is_some_and(|p| p < 1.0)))
+            .count();
+        notes.push(format!(
+            "*: p < 0.05 in the paired t-test. By chance alone about {:.0} of {judged} would be marked.",
+            (judged as f64 * crate::stats::SIGNIFICANCE).ceil()
+        ));
+    } else if others > 0 {
+        notes.push("One seed: no interval, and no difference can be called significant. Use -n 10.".to_string());
+    }
+    let unit_rows = |row: &&&ComparedRow| {
+        row.cells.iter().any(|c| c.difference.is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0))
+    };
+    if rows.iter().any(|row| unit_rows(&row)) {
+        notes.push("Differences without % are in the metric's unit: their baseline is zero.".to_string());
+    }
+    if left_out > 0 {
+        notes.push(format!("{}: --all or --format json.", further(left_out, "metric")));
+    }
+    notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
+    notes.extend(provenance_lines(&comparison.provenance));
+    notes.iter().map(|note| wrap(note, WIDTH, "  ")).collect()
+}

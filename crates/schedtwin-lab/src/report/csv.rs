@@ -1,0 +1,98 @@
+//! Everything as lines for spreadsheets and data frames: tidy, one line per metric and kernel (and
+//! seed for a run), each with its origin. Undefined values are empty fields.
+
+use std::fmt::Display;
+
+use super::RunReport;
+use crate::Provenance;
+use crate::compare::Comparison;
+use crate::measured::Labels;
+
+pub fn comparison(comparison: &Comparison) -> String {
+    let mut lines = Lines::new(&[
+        "version", "model_version", "machine", "workload", "kernel", "metric", "stat", "labels", "unit", "better",
+        "n", "mean", "ci95_low", "ci95_high", "diff", "diff_pct", "diff_ci95_low", "diff_ci95_high", "p",
+        "significant", "hashes",
+    ]);
+    for row in &comparison.rows {
+        for (name, cell) in comparison.kernels.iter().zip(&row.cells) {
+            let (estimate, difference) = (cell.estimate.as_ref(), cell.difference.as_ref());
+            let ci95 = estimate.and_then(|e| e.ci95);
+            let diff_ci95 = difference.and_then(|d| d.ci95);
+            let mut line = origin(&comparison.provenance, name);
+            line.extend(metric(row.row.name, row.row.stat, &row.row.labels, row.row.unit, row.row.better.word()));
+            line.extend([
+                text(estimate.map(|e| e.n)),
+                text(estimate.map(|e| e.mean)),
+                text(ci95.map(|ci| ci[0])),
+                text(ci95.map(|ci| ci[1])),
+                text(difference.map(|d| d.diff)),
+                text(difference.and_then(|d| d.diff_pct)),
+                text(diff_ci95.map(|ci| ci[0])),
+                text(diff_ci95.map(|ci| ci[1])),
+                text(difference.and_then(|d| d.p)),
+                text(difference.map(|d| d.significant)),
+                hashes(&comparison.provenance),
+            ]);
+            lines.push(line);
+        }
+    }
+    lines.finish()
+}
+
+pub fn run(report: &RunReport) -> String {
+    let mut lines = Lines::new(&[
+        "version", "model_version", "machine", "workload", "kernel", "metric", "stat", "labels", "unit", "better",
+        "seed", "value", "hashes",
+    ]);
+    for m in &report.result.metrics {
+        let mut line = origin(report.provenance, report.kernel);
+        line.extend(metric(m.name, m.stat, &m.labels, m.unit, m.better.word()));
+        line.extend([
+            report.seed.to_string(),
+            text(m.value.filter(|v| v.is_finite())),
+            hashes(report.provenance),
+        ]);
+        lines.push(line);
+    }
+    lines.finish()
+}
+
+struct Lines(csv::Writer<Vec<u8>>);
+
+/// Writing into memory has no reason to fail.
+const IN_MEMORY: &str = "a vector takes every write";
+
+impl Lines {
+    fn new(header: &[&str]) -> Lines {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(header).expect(IN_MEMORY);
+        Lines(writer)
+    }
+
+    fn push(&mut self, line: Vec<String>) {
+        self.0.write_record(line).expect(IN_MEMORY);
+    }
+
+    fn finish(self) -> String {
+        String::from_utf8(self.0.into_inner().expect(IN_MEMORY)).expect("only strings were written")
+    }
+}
+
+fn origin(provenance: &Provenance, kernel: &str) -> Vec<String> {
+    let Provenance { version, model_version, machine, workload, .. } = provenance;
+    [version, model_version, machine, workload].into_iter().cloned().chain([kernel.to_string()]).collect()
+}
+
+fn metric(name: &str, stat: &str, labels: &Labels, unit: &str, better: Option<&str>) -> Vec<String> {
+    let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    vec![name.into(), stat.into(), labels.join(";"), unit.into(), better.unwrap_or("").into()]
+}
+
+fn hashes(provenance: &Provenance) -> String {
+    provenance.hashes.iter().map(|(name, hash)| format!("{name}={hash}")).collect::<Vec<_>>().join(";")
+}
+
+fn text(value: Option<impl Display>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}

@@ -1,0 +1,87 @@
+//! A made-up comparison and run with every kind of row, for the tests of reports and conditions.
+
+use schedtwin::result::{Better, RunResult};
+
+use crate::compare::{Comparison, Subject, judge};
+use crate::measured::{Labels, Row};
+use crate::synthetic::Synthetic;
+use crate::{Progress, Provenance};
+
+/// Noise in percent of the value, mean zero, one a seed.
+const NOISE: [[f64; 5]; 2] = [[-1.0, 0.5, 1.0, 0.0, -0.5], [0.5, -1.0, 0.5, -0.5, 0.5]];
+
+fn row(
+    (name, stat, unit): (&'static str, &'static str, &'static str),
+    labels: &[(&'static str, &str)],
+    better: Better,
+    noise: f64,
+    values: &[Option<f64>],
+) -> Row {
+    let labels: Labels = labels.iter().map(|(key, value)| (*key, value.to_string())).collect();
+    let samples = values.iter().enumerate().map(|(kernel, value)| {
+        NOISE[kernel % 2].iter().map(|percent| value.map(|v| v * (1.0 + noise * percent / 100.0))).collect()
+    });
+    Row { name, stat, unit, labels, better, samples: samples.collect() }
+}
+
+pub fn provenance() -> Provenance {
+    Provenance {
+        version: "0.1.0".into(),
+        model_version: "1".into(),
+        machine: "pixel6".into(),
+        workload: "jankbench".into(),
+        hashes: vec![("machine".into(), "f00d".into()), ("workload".into(), "beef".into())],
+        duration_ns: Some(10_500_000_000),
+        trust: "not fitted; MODEL.md rows: none".into(),
+    }
+}
+
+/// Two kernels, five seeds.
+pub fn comparison() -> Comparison {
+    of_kernels(&["linux-5.18", "linux-5.18+runnable-boost"])
+}
+
+/// The same with further copies of the second kernel.
+pub fn of_kernels(kernels: &[&str]) -> Comparison {
+    use Better::{Higher, Lower, Neutral};
+    let of = |base: Option<f64>, other: Option<f64>| {
+        let others = kernels.iter().skip(1).map(|_| other);
+        [base].into_iter().chain(others).collect::<Vec<Option<f64>>>()
+    };
+    let two = |base: f64, other: f64| of(Some(base), Some(other));
+    let rows = vec![
+        row(("elapsed", "sum", "s"), &[], Lower, 0.0, &two(10.5, 10.5)),
+        row(("frame_duration", "mean", "ms"), &[], Lower, 1.0, &two(18.0, 12.7)),
+        row(("frame_duration", "max", "ms"), &[], Lower, 4.0, &two(163.06, 161.99)),
+        row(("jank", "mean", "%"), &[], Lower, 4.0, &two(3.6, 1.0)),
+        row(("power", "mean", "mW"), &[("domain", "cpu")], Lower, 1.0, &two(129.5, 134.3)),
+        row(("power", "mean", "mW"), &[("cpu", "3")], Lower, 1.0, &two(20.0, 20.5)),
+        row(("wakeup_latency", "p50", "us"), &[("task", "ui|main")], Lower, 1.0, &two(40.0, 41.0)),
+        row(("wakeup_latency", "p99", "us"), &[("task", "ui")], Lower, 1.0, &two(140.0, 141.0)),
+        row(("wakeup_latency", "p99", "us"), &[("task", "bg")], Lower, 1.0, &two(400.0, 441.0)),
+        row(("idle_residency", "mean", "%"), &[("cluster", "little"), ("state", "cpu-sleep")], Neutral, 1.0, &two(66.0, 60.0)),
+        row(("freq_transitions", "sum", "count"), &[], Neutral, 0.0, &two(0.0, 12.0)),
+        row(("throttled", "sum", "%"), &[], Lower, 0.0, &two(0.0, 0.0)),
+        row(("score", "mean", ""), &[], Higher, 1.0, &of(Some(3.25), None)),
+        row(("temperature", "max", "C"), &[], Lower, 1.0, &of(None, None)),
+    ];
+    Comparison {
+        provenance: provenance(),
+        kernels: kernels.iter().map(|k| k.to_string()).collect(),
+        seeds: (1..=5).collect(),
+        rows: judge(rows),
+        identical_executions: kernels.iter().enumerate().map(|(k, _)| if k == 0 { 5 } else { 0 }).collect(),
+        notices: vec!["the event \"mem\" was ignored".into()],
+    }
+}
+
+/// A run of the synthetic subject.
+pub fn run() -> RunResult {
+    let subject = Synthetic::new("linux-6.12", 10.0, 0.0);
+    let progress = Progress::new();
+    let mut result = progress
+        .one_run(subject.duration(), |simulated| subject.run(7, simulated))
+        .expect("the synthetic subject does not fail");
+    result.notices.push("the event \"mem\" was ignored".into());
+    result
+}

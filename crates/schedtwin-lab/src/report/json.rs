@@ -1,0 +1,132 @@
+//! Everything for programs: `schedtwin.run/1` and `schedtwin.compare/1`.
+//!
+//! The shape is stable (fields are added, never renamed) and described by the shipped schemas. Numbers are finite
+//! and printed with the fewest digits that read back as the same number; what is undefined is null. One line per metric,
+//! task and CPU: a file can be compared with `diff` and searched with `grep`.
+
+use schedtwin::result::RunResult;
+use serde_json::{Map, Value, json};
+
+use super::RunReport;
+use crate::Provenance;
+use crate::compare::{ComparedRow, Comparison};
+use crate::measured::Labels;
+
+pub fn comparison(comparison: &Comparison) -> String {
+    let mut provenance = provenance(&comparison.provenance, &comparison.seeds);
+    provenance.insert("n".into(), json!(comparison.seeds.len()));
+    let metrics = comparison.rows.iter().map(|row| compared(row, &comparison.kernels)).collect();
+    lines(vec![
+        ("schema", json!("schedtwin.compare/1")),
+        ("provenance", Value::Object(provenance)),
+        ("kernels", json!(comparison.kernels)),
+        ("baseline", json!(comparison.kernels[0])),
+        ("paired", json!(true)),
+        ("test", json!("two-sided paired t-test, significant if p < 0.05")),
+        ("ci_of", json!("seeds")),
+        ("identical_executions", json!(comparison.identical_executions)),
+        ("notices", json!(comparison.notices)),
+        ("metrics", Value::Array(metrics)),
+    ])
+}
+
+fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
+    let values: Vec<Value> = row
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(kernel, cell)| {
+            let mut value = Map::new();
+            value.insert("kernel".into(), json!(kernels[kernel]));
+            value.insert("mean".into(), json!(cell.estimate.map(|e| e.mean)));
+            value.insert("ci95".into(), json!(cell.estimate.and_then(|e| e.ci95)));
+            value.insert("samples".into(), json!(row.row.samples[kernel]));
+            if kernel > 0 {
+                let difference = cell.difference.as_ref();
+                value.insert("diff".into(), json!(difference.map(|d| d.diff)));
+                value.insert("diff_pct".into(), json!(difference.and_then(|d| d.diff_pct)));
+                value.insert("diff_ci95".into(), json!(difference.and_then(|d| d.ci95)));
+                value.insert("p".into(), json!(difference.and_then(|d| d.p)));
+                value.insert("significant".into(), json!(difference.is_some_and(|d| d.significant)));
+            }
+            Value::Object(value)
+        })
+        .collect();
+    json!({
+        "name": row.row.name, "stat": row.row.stat, "unit": row.row.unit, "labels": labels(&row.row.labels),
+        "better": row.row.better.word(), "values": values,
+    })
+}
+
+pub fn run(report: &RunReport) -> String {
+    let RunReport { provenance: from, kernel, seed, result } = report;
+    let RunResult { metrics, tasks, cpus, digest, simulated_ns, events, notices } = result;
+    let mut provenance = provenance(from, &[*seed]);
+    provenance.insert("kernel".into(), json!(kernel));
+    let metrics = metrics.iter().map(|m| {
+        json!({
+            "name": m.name, "stat": m.stat, "unit": m.unit, "labels": labels(&m.labels),
+            "better": m.better.word(), "value": m.value.filter(|v| v.is_finite()),
+        })
+    });
+    let tasks = tasks.iter().map(|t| {
+        json!({
+            "name": t.name, "id": t.id, "cpu_time_ns": t.cpu_time_ns,
+            "cpu_time_by_cpu_ns": t.cpu_time_by_cpu_ns, "jobs": t.jobs, "switches": t.switches,
+            "migrations": t.migrations,
+        })
+    });
+    let cpus = cpus.iter().map(|c| {
+        let frequencies: Vec<Value> =
+            c.frequency_ns.iter().map(|(khz, ns)| json!({"khz": khz, "time_ns": ns})).collect();
+        json!({
+            "cpu": c.cpu, "busy_ns": c.busy_ns, "idle_ns": c.idle_ns, "idle_entries": c.idle_entries,
+            "frequency_ns": frequencies,
+        })
+    });
+    lines(vec![
+        ("schema", json!("schedtwin.run/1")),
+        ("provenance", Value::Object(provenance)),
+        ("simulated_ns", json!(simulated_ns)),
+        ("events", json!(events)),
+        // 64 bits do not fit the numbers of most JSON readers.
+        ("digest", json!(format!("{digest:016x}"))),
+        ("notices", json!(notices)),
+        ("metrics", metrics.collect()),
+        ("tasks", tasks.collect()),
+        ("cpus", cpus.collect()),
+    ])
+}
+
+fn provenance(from: &Provenance, seeds: &[u64]) -> Map<String, Value> {
+    let hashes: Map<String, Value> = from.hashes.iter().map(|(n, h)| (n.clone(), json!(h))).collect();
+    let mut provenance = Map::new();
+    provenance.insert("version".into(), json!(from.version));
+    provenance.insert("model_version".into(), json!(from.model_version));
+    provenance.insert("machine".into(), json!(from.machine));
+    provenance.insert("workload".into(), json!(from.workload));
+    provenance.insert("hashes".into(), Value::Object(hashes));
+    provenance.insert("seeds".into(), json!(seeds));
+    provenance.insert("duration_s".into(), json!(from.duration_ns.map(|ns| ns as f64 / 1e9)));
+    provenance.insert("trust".into(), json!(from.trust));
+    provenance
+}
+
+fn labels(labels: &Labels) -> Value {
+    Value::Object(labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect())
+}
+
+/// An object with a line per field, and a line per element of the arrays of objects in it.
+fn lines(fields: Vec<(&str, Value)>) -> String {
+    let fields: Vec<String> = fields
+        .into_iter()
+        .map(|(name, value)| match value {
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                let items: Vec<String> = items.iter().map(|item| format!("  {item}")).collect();
+                format!("\"{name}\":[\n{}\n ]", items.join(",\n"))
+            }
+            value => format!("\"{name}\":{value}"),
+        })
+        .collect();
+    format!("{{{}}}\n", fields.join(",\n "))
+}

@@ -1,0 +1,100 @@
+//! Tables for web pages: the rows of the text tables, significant differences in bold.
+
+use super::cells::{
+    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_rows, value, verdict,
+};
+use super::{Extent, RunReport};
+use crate::compare::Comparison;
+use crate::measured::title;
+use crate::select;
+
+pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
+    let provenance = &comparison.provenance;
+    let mut text = format!(
+        "**{}**, **{}**: {} runs each, paired ({})",
+        escape(&provenance.machine),
+        escape(&provenance.workload),
+        comparison.seeds.len(),
+        seeds_text(&comparison.seeds)
+    );
+    if let Some(duration) = duration_text(provenance) {
+        text.push_str(&format!(", {duration} simulated"));
+    }
+    text.push_str("\n\n| metric | unit |");
+    for (kernel, name) in comparison.kernels.iter().enumerate() {
+        text.push_str(&format!(" {} |", escape(name)));
+        if kernel > 0 {
+            text.push_str(" change |");
+        }
+    }
+    text.push_str("\n|---|---|");
+    text.push_str(&"---:|".repeat(2 * comparison.kernels.len() - 1));
+    text.push('\n');
+    let (rows, left_out) = shown_rows(comparison, extent);
+    for row in rows {
+        text.push_str(&format!("| {} | {} |", escape(&row.row.title()), escape(row.row.unit)));
+        for (kernel, cell) in row.cells.iter().enumerate() {
+            text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), row.row.unit)));
+            if kernel == 0 {
+                continue;
+            }
+            let difference = cell.difference.as_ref();
+            let (change, half) = difference_cells(difference);
+            let change = if verdict(difference, row.row.better).is_empty() { change } else { format!("**{change}**") };
+            let half = if half.is_empty() { half } else { format!(" ±{half}") };
+            text.push_str(&format!(" {change}{half} |"));
+        }
+        text.push('\n');
+    }
+    text.push_str("\n**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel.\n");
+    if left_out > 0 {
+        text.push_str(&format!("Not shown: {}.\n", further(left_out, "metric")));
+    }
+    text.push('\n');
+    for notice in &comparison.notices {
+        text.push_str(&format!("- note: {}\n", escape(notice)));
+    }
+    for line in provenance_lines(provenance) {
+        text.push_str(&format!("- {}\n", escape(&line)));
+    }
+    text
+}
+
+pub fn run(report: &RunReport, extent: Extent) -> String {
+    let RunReport { provenance, kernel, seed, result } = report;
+    let mut text = format!(
+        "**{}**, **{}**, **{}**, seed {seed}\n\n| metric | value | unit |\n|---|---:|---|\n",
+        escape(&provenance.machine),
+        escape(&provenance.workload),
+        escape(kernel)
+    );
+    let mut metrics: Vec<_> = result
+        .metrics
+        .iter()
+        .filter(|m| extent == Extent::All || select::is_shown(m.name, m.stat, &m.labels) && m.value != Some(0.0))
+        .filter(|m| m.value.is_some())
+        .collect();
+    metrics.sort_by_key(|metric| select::group(metric.name));
+    for metric in metrics {
+        let title = title(metric.name, metric.stat, &metric.labels);
+        text.push_str(&format!("| {} | {} | {} |\n", escape(&title), value(metric.value, metric.unit), escape(metric.unit)));
+    }
+    text.push('\n');
+    for line in result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance)) {
+        text.push_str(&format!("- {}\n", escape(&line)));
+    }
+    text
+}
+
+/// Names of tasks and files may hold what markdown takes for markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '|' | '*' | '_' | '`' | '<' | '[' | '\\' => escaped.extend(['\\', character]),
+            '\n' | '\r' => escaped.push(' '),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,75 @@
+//! Results as people and programs want them: text and markdown for mails, JSON and CSV for tools.
+//!
+//! Every form is a pure function of the result, and carries its provenance.
+
+mod cells;
+mod compare_text;
+mod csv;
+#[cfg(test)]
+pub(crate) mod example;
+mod json;
+mod markdown;
+mod run_text;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use cells::number;
+use schedtwin::result::RunResult;
+
+use crate::Provenance;
+use crate::compare::Comparison;
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table of at most 100 columns in ASCII.
+    Text,
+    /// A table for web pages and READMEs.
+    Markdown,
+    /// Everything, for programs; see the schemas.
+    Json,
+    /// Everything, a line per metric and kernel.
+    Csv,
+}
+
+/// How much a text or markdown table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What [`crate::select`] picks.
+    Important,
+    /// Every defined metric.
+    All,
+}
+
+/// The report of a comparison.
+pub fn comparison(comparison: &Comparison, format: Format, extent: Extent) -> String {
+    match format {
+        Format::Text => compare_text::render(comparison, extent),
+        Format::Markdown => markdown::comparison(comparison, extent),
+        Format::Json => json::comparison(comparison),
+        Format::Csv => csv::comparison(comparison),
+    }
+}
+
+/// One run with its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunReport<'a> {
+    /// Where it comes from.
+    pub provenance: &'a Provenance,
+    /// The kernel as the user spelled it.
+    pub kernel: &'a str,
+    /// The seed.
+    pub seed: u64,
+    /// What was measured.
+    pub result: &'a RunResult,
+}
+
+/// The report of a single run.
+pub fn run(report: &RunReport, format: Format, extent: Extent) -> String {
+    match format {
+        Format::Text => run_text::render(report, extent),
+        Format::Markdown => markdown::run(report, extent),
+        Format::Json => json::run(report),
+        Format::Csv => csv::run(report),
+    }
+}

@@ -1,0 +1,145 @@
+//! Every form of report, printed in full: a change of layout must show in review.
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+fn run_report(format: Format, extent: Extent) -> String {
+    let (provenance, result) = (example::provenance(), example::run());
+    run(&RunReport { provenance: &provenance, kernel: "linux-6.12", seed: 7, result: &result }, format, extent)
+}
+
+#[test]
+fn reports_look_as_expected() {
+    for (form, format) in
+        [("text", Format::Text), ("markdown", Format::Markdown), ("json", Format::Json), ("csv", Format::Csv)]
+    {
+        let compared = comparison(&example::comparison(), format, Extent::Important);
+        insta::assert_snapshot!(format!("compare_{form}"), compared);
+        insta::assert_snapshot!(format!("run_{form}"), run_report(format, Extent::Important));
+    }
+    insta::assert_snapshot!("run_text_all", run_report(Format::Text, Extent::All));
+}
+
+#[test]
+fn many_kernels_continue_in_blocks_of_at_most_a_hundred_columns() {
+    let many = example::of_kernels(&["linux-5.18", "second", "third", "fourth"]);
+    let text = comparison(&many, Format::Text, Extent::All);
+    insta::assert_snapshot!("compare_text_many_all", text);
+    let long = "linux-5.18:schedutil.rate_limit_us=".to_string() + &"5".repeat(200);
+    for line in text.lines().chain(comparison(&example::of_kernels(&["a", &long]), Format::Text, Extent::All).lines()) {
+        let is_legend = line.contains(&long);
+        assert!(is_legend || line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+        assert!(line.is_ascii() && line.trim_end() == line, "{line:?}");
+    }
+}
+
+/// Comparing a kernel with nothing, or with one seed, says so instead of showing intervals.
+#[test]
+fn little_data_is_said_to_be_little() {
+    let mut single = example::comparison();
+    single.seeds.truncate(1);
+    let rows = single.rows.into_iter().map(|row| {
+        let mut row = row.row;
+        row.samples.iter_mut().for_each(|samples| samples.truncate(1));
+        row
+    });
+    single.rows = crate::compare::judge(rows.collect());
+    let text = comparison(&single, Format::Text, Extent::Important);
+    assert!(text.contains("One seed: no interval"), "{text}");
+    assert!(!text.contains("+-") && !text.contains("* better"), "{text}");
+}
+
+/// Every property must be named in the schema, else a new field would go undescribed. The shipped
+/// schema itself stays open, as fields may be added.
+fn closed(schema: Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let names_properties = fields.contains_key("properties") && !fields.contains_key("additionalProperties");
+            let mut fields: Map<String, Value> = fields.into_iter().map(|(k, v)| (k, closed(v))).collect();
+            if names_properties {
+                fields.insert("additionalProperties".into(), json!(false));
+            }
+            Value::Object(fields)
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(closed).collect()),
+        other => other,
+    }
+}
+
+fn errors(schema: &str, document: &Value) -> Vec<String> {
+    let schema: Value = serde_json::from_str(crate::schema::text(schema).expect("shipped")).expect("valid JSON");
+    let validator = jsonschema::draft202012::new(&closed(schema)).expect("a valid schema");
+    validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn json_is_what_the_schemas_say() {
+    let run: Value = serde_json::from_str(&run_report(Format::Json, Extent::Important)).unwrap();
+    let text = comparison(&example::comparison(), Format::Json, Extent::Important);
+    let compared: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(errors("schedtwin.run/1", &run), [""; 0]);
+    assert_eq!(errors("schedtwin.compare/1", &compared), [""; 0]);
+    // The check must be able to fail.
+    assert!(!errors("schedtwin.run/1", &compared).is_empty());
+    let mut missing = compared.clone();
+    missing["metrics"][0]["values"][1].as_object_mut().unwrap().remove("significant");
+    assert_eq!(errors("compare", &missing).len(), 1);
+    let mut added = compared.clone();
+    added["metrics"][0]["colour"] = json!("blue");
+    assert_eq!(errors("compare", &added).len(), 1);
+}
+
+#[test]
+fn the_study_and_record_schemas_accept_their_examples() {
+    let study = json!({
+        "schema": "schedtwin.study/1",
+        "provenance": {"version": "0.1.0", "model_version": "1", "hashes": {}, "seeds": [1], "n": 1, "trust": ""},
+        "studies": [{
+            "name": "jankbench-pixel6",
+            "calibrated": [{"parameter": "frame_work", "value": 1.25, "fitted_on": ["S1.2"]}],
+            "rows": [{
+                "id": "S1.2", "metric": "frame_duration", "stat": "mean", "labels": {}, "unit": "ms",
+                "kernel": "linux-5.18+runnable-boost", "role": "patched", "published": 12.7, "published_text": null,
+                "published_noise": null, "twin": 12.5, "twin_ci95": [12.1, 12.9], "published_diff_pct": -29.43,
+                "twin_diff_pct": -30.0, "twin_diff_ci95": [-31.0, -29.0], "robust": true, "verdict": "agree"
+            }]
+        }],
+        "summary": {"agree": 1}
+    });
+    assert_eq!(errors("study", &study), [""; 0]);
+    let mut unknown = study.clone();
+    unknown["studies"][0]["rows"][0]["verdict"] = json!("perfect");
+    assert_eq!(errors("study", &unknown).len(), 1);
+    for line in [
+        json!({"schema": "schedtwin.record/1", "title": "w1", "nr_cpus": 2, "domains": ["cpu"],
+            "policies": [[0, 1]], "provenance": {"version": "0.1.0"}}),
+        json!({"task": 12, "name": "ui", "prio": 120}),
+        json!({"task": 12, "prio": 110}),
+        json!({"at": 1000, "cpu": 1, "fact": {"sched_switch": {"prev": 0, "next": 12, "prev_state": "R"}}}),
+        json!({"at": 1000, "power": {"domain": 0, "mw": 412}}),
+    ] {
+        assert_eq!(errors("record", &line), [""; 0], "{line}");
+    }
+    assert!(!errors("record", &json!({"at": 1000})).is_empty());
+}
+
+/// What a name may contain must not break a table or a line.
+#[test]
+fn odd_names_stay_in_their_cells() {
+    let mut odd = example::comparison();
+    odd.kernels[1] = "a|b,\"c\"\nd".into();
+    odd.provenance.workload = "messaging -t, 'x'".into();
+    let csv = comparison(&odd, Format::Csv, Extent::All);
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    let kernels: Vec<String> =
+        reader.records().map(|record| record.expect("equal columns")[4].to_string()).collect();
+    assert_eq!(kernels.len(), 28);
+    assert_eq!(kernels[1], odd.kernels[1]);
+    let markdown = comparison(&odd, Format::Markdown, Extent::All);
+    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+    let table: Vec<usize> = markdown.lines().filter(|line| line.starts_with('|')).map(bars).collect();
+    assert!(table.iter().all(|count| *count == table[0]), "{markdown}");
+    let json: Value = serde_json::from_str(&comparison(&odd, Format::Json, Extent::All)).unwrap();
+    assert_eq!(json["kernels"][1], odd.kernels[1].as_str());
+}

@@ -1,0 +1,56 @@
+//! The twin as a subject of the laboratory.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use schedtwin::result::RunResult;
+use schedtwin::{RunOptions, Scenario};
+use schedtwin_types::Ns;
+
+use crate::Provenance;
+use crate::compare::Subject;
+
+/// One column of a comparison: a scenario under the name of its kernel.
+#[derive(Clone)]
+pub struct Column {
+    /// The kernel as the user spelled it.
+    pub kernel: String,
+    /// What runs.
+    pub scenario: Scenario,
+}
+
+impl Subject for Column {
+    fn name(&self) -> &str {
+        &self.kernel
+    }
+
+    fn duration(&self) -> Option<Ns> {
+        self.scenario.duration()
+    }
+
+    fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
+        self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
+    }
+}
+
+/// Where results of a scenario come from.
+pub fn provenance(scenario: &Scenario) -> Provenance {
+    let from = scenario.provenance();
+    Provenance {
+        version: from.version,
+        model_version: from.model_version,
+        machine: from.machine,
+        workload: from.workload,
+        hashes: from.hashes,
+        duration_ns: scenario.duration(),
+        trust: from.trust,
+    }
+}
+
+/// Where results of a comparison come from.
+pub fn joint_provenance(columns: &[Column]) -> Provenance {
+    let of: Vec<(String, Provenance)> =
+        columns.iter().map(|column| (column.kernel.clone(), provenance(&column.scenario))).collect();
+    Provenance::join(&of)
+}

@@ -1,0 +1,105 @@
+//! The machines that are compiled in, and how a machine is found.
+
+use std::sync::Arc;
+
+use schedtwin_input::{
+    Diagnostics, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
+};
+
+use crate::{Machine, file};
+
+/// Name and text of each built-in machine.
+const BUILTIN: [(&str, &str); 3] = [
+    ("pixel6", include_str!("../../../machines/pixel6.toml")),
+    ("rig8", include_str!("../../../machines/rig8.toml")),
+    ("uniform8", include_str!("../../../machines/uniform8.toml")),
+];
+
+/// The built-in machines, by name, each with its line of description.
+pub fn builtin_names() -> Vec<(&'static str, String)> {
+    let describe = |name| {
+        let machine = Machine::load(name).expect("built-in machines are read by a test");
+        (name, machine.description)
+    };
+    BUILTIN.iter().map(|(name, _)| describe(*name)).collect()
+}
+
+/// The file of a built-in machine.
+pub fn builtin_source(name: &str) -> Option<Arc<Source>> {
+    let (name, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
+    Some(Source::new(format!("<built in> {name}"), *text))
+}
+
+impl Machine {
+    /// Loads what the command line names: `pixel6`, `pixel6:coupling=false`, `./my/phone.toml`.
+    pub fn load(spec: &str) -> Result<Machine, Diagnostics> {
+        Machine::from_spec(&Spec::parse_machine(spec)?)
+    }
+
+    /// The same from a spec that was taken apart already.
+    pub fn from_spec(spec: &Spec) -> Result<Machine, Diagnostics> {
+        let name = &spec.name;
+        let source = if name.is_path() {
+            read_source(&name.text)?
+        } else {
+            builtin_source(&name.text).ok_or_else(|| unknown(spec))?
+        };
+        let mut machine = Machine::from_source(&source, &spec.settings)?;
+        machine.identity = spec.identity();
+        Ok(machine)
+    }
+
+    /// A machine from a text, with settings put into it.
+    pub fn from_source(source: &Arc<Source>, settings: &[Setting]) -> Result<Machine, Diagnostics> {
+        let mut document = TomlDocument::parse(source)?;
+        let mut faults = Diagnostics::new();
+        for setting in settings {
+            faults.absorb(document.set(setting));
+        }
+        // Faults of the file come with those of the settings: the user sees all of them at once.
+        let machine = faults.absorb(file::read(source, &document));
+        faults.sort();
+        match machine {
+            Some(mut machine) if faults.is_empty() => {
+                for (at, setting) in settings.iter().enumerate() {
+                    machine.identity.push(if at == 0 { ':' } else { ',' });
+                    machine
+                        .identity
+                        .push_str(&format!("{}={}", setting.key.text, setting.value.text));
+                }
+                Ok(machine)
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+fn unknown(spec: &Spec) -> Diagnostics {
+    let name = &spec.name;
+    let known = || BUILTIN.iter().map(|(name, _)| *name);
+    let patched = name
+        .text
+        .split('+')
+        .next()
+        .filter(|base| known().any(|k| k == *base));
+    let help = if patched.is_some_and(|base| base != name.text) {
+        "a machine takes settings (`NAME:KEY=VALUE`); patches belong to kernels".to_string()
+    } else if std::path::Path::new(&name.text).exists() {
+        format!("write `./{}` for the file", name.text)
+    } else if let Some(near) = did_you_mean(&name.text, known()) {
+        format!("did you mean `{near}`?")
+    } else {
+        let all: Vec<String> = known().map(|k| format!("`{k}`")).collect();
+        format!(
+            "built in: {}; a path ends in .toml or contains `/`",
+            all.join(", ")
+        )
+    };
+    let mut faults = Diagnostics::new();
+    faults.push_at(
+        &name.at,
+        format!("there is no machine `{}`", name.text),
+        Some(help),
+    );
+    faults
+}

@@ -1,0 +1,234 @@
+//! Reads `[core.NAME]`: a kind of core and its idle states.
+//!
+//! ```toml
+//! [core.cortex-a55]
+//! idle = [
+//!   { name = "WFI", entry_ns = 0, exit_ns = 1_000, residency_us = 1, power = "wfi" },
+//!   { name = "c2", entry_ns = 70_000, exit_ns = 160_000, residency_us = 2_000, power = "off",
+//!     deep = true, entry_nj = 1_602, exit_nj = 0 },
+//! ]
+//! ```
+//!
+//! `power` is what the CPU draws: `"wfi"` (the WFI curve), `"30%"` (of it), `"off"` or `"active"`
+//! (polling). May be left out: `kernel_exit_ns` (entry + exit, as the device tree's binding has it),
+//! `entry_nj`, `exit_nj` (0), `deep`, `polling`, `local_timer_stops` (false).
+
+use schedtwin_input::{Diagnostics, Located, TableReader};
+
+use crate::{CoreType, IdlePower, IdleState, MAX_IDLE_STATES};
+
+/// The largest latency or residency: a second. Beyond it somebody confused the unit.
+const MAX_LATENCY_NS: u64 = 1_000_000_000;
+
+/// The largest energy of one entry or exit: a joule.
+const MAX_ENTRY_NJ: u64 = 1_000_000_000;
+
+/// Reads one kind of core; `warnings` gets what is odd.
+pub(crate) fn read(
+    name: &Located<String>,
+    mut table: TableReader<'_>,
+    warnings: &mut Diagnostics,
+    faults: &mut Diagnostics,
+) -> Option<CoreType> {
+    let at = table.location_of("idle");
+    let had = faults.0.len();
+    let rows = table.tables("idle", faults);
+    if rows.is_empty() && faults.0.len() == had {
+        faults.push_at(
+            &at,
+            format!("core `{}` has no idle state", name.value),
+            None,
+        );
+    }
+    if rows.len() > MAX_IDLE_STATES {
+        let message = format!(
+            "{} idle states: Linux takes at most {MAX_IDLE_STATES}",
+            rows.len()
+        );
+        faults.push_at(&at, message, None);
+    }
+    let mut states: Vec<IdleState> = Vec::new();
+    let mut complete = true;
+    for row in rows {
+        let at = row.location().clone();
+        let Some(state) = read_state(row, states.len(), faults) else {
+            complete = false;
+            continue;
+        };
+        if states.iter().any(|s| s.name == state.name) {
+            faults.push_at(
+                &at,
+                format!("two idle states are called `{}`", state.name),
+                None,
+            );
+        }
+        if let Some(previous) = states.last() {
+            check_order(previous, &state, &at, faults);
+        } else if complete && state.target_residency_ns > 1_000 {
+            let message = "the first idle state must be worth entering at once";
+            faults.push_at(&at, message, Some("its `residency_us` is 0 or 1".into()));
+        }
+        if state.target_residency_ns < state.kernel_exit_latency_ns {
+            let message = format!(
+                "`{}` is said to be worth it before it can be left",
+                state.name
+            );
+            warnings.push_at(
+                &at,
+                message,
+                Some("`residency_us` is usually above entry and exit together".into()),
+            );
+        }
+        states.push(state);
+    }
+    table.finish(faults);
+    complete.then(|| CoreType {
+        name: name.value.clone(),
+        idle_states: states,
+    })
+}
+
+fn check_order(
+    previous: &IdleState,
+    state: &IdleState,
+    at: &schedtwin_input::Location,
+    faults: &mut Diagnostics,
+) {
+    for (what, before, now) in [
+        (
+            "residency_us",
+            previous.target_residency_ns,
+            state.target_residency_ns,
+        ),
+        (
+            "kernel_exit_ns",
+            previous.kernel_exit_latency_ns,
+            state.kernel_exit_latency_ns,
+        ),
+        (
+            "entry_ns",
+            previous.entry_latency_ns,
+            state.entry_latency_ns,
+        ),
+        ("exit_ns", previous.exit_latency_ns, state.exit_latency_ns),
+    ] {
+        if now < before {
+            let message = format!(
+                "idle states go from shallow to deep: `{what}` of `{}` is below that of `{}`",
+                state.name, previous.name
+            );
+            faults.push_at(at, message, None);
+        }
+    }
+}
+
+fn read_state(
+    mut row: TableReader<'_>,
+    index: usize,
+    faults: &mut Diagnostics,
+) -> Option<IdleState> {
+    let name: Option<Located<String>> = row.required("name", faults);
+    let entry = latency(&mut row, "entry_ns", faults);
+    let exit = latency(&mut row, "exit_ns", faults);
+    let residency: Option<Located<u64>> = row.required("residency_us", faults);
+    let power: Option<Located<String>> = row.required("power", faults);
+    let kernel_exit: Option<Located<u64>> = row.optional("kernel_exit_ns", faults);
+    let entry_nj = energy(&mut row, "entry_nj", faults);
+    let exit_nj = energy(&mut row, "exit_nj", faults);
+    let deep: Option<bool> = row.optional("deep", faults);
+    let polling: Option<Located<bool>> = row.optional("polling", faults);
+    let local_timer_stops: Option<bool> = row.optional("local_timer_stops", faults);
+    row.finish(faults);
+
+    let power = power.and_then(|power| read_power(&power, faults));
+    let name = name.filter(|name| {
+        let good = !name.value.trim().is_empty() && name.value.len() < 32;
+        if !good {
+            faults.push_at(
+                &name.at,
+                "the name of an idle state has 1 to 31 letters",
+                None,
+            );
+        }
+        good
+    });
+    let residency = residency.filter(|us| {
+        let good = us.value <= MAX_LATENCY_NS / 1000;
+        if !good {
+            faults.push_at(&us.at, "`residency_us` is more than a second", None);
+        }
+        good
+    });
+    if let Some(polling) = polling.as_ref().filter(|p| p.value && index > 0) {
+        faults.push_at(&polling.at, "only the first idle state may poll", None);
+    }
+    let polling = polling.is_some_and(|p| p.value);
+    let (name, entry, exit, residency, power) = (name?, entry?, exit?, residency?, power?);
+    let kernel_exit = match kernel_exit {
+        Some(told) if told.value > MAX_LATENCY_NS => {
+            faults.push_at(&told.at, "`kernel_exit_ns` is more than a second", None);
+            return None;
+        }
+        Some(told) => told.value,
+        None => entry + exit,
+    };
+    Some(IdleState {
+        name: name.value,
+        entry_latency_ns: entry,
+        exit_latency_ns: exit,
+        kernel_exit_latency_ns: kernel_exit,
+        target_residency_ns: residency.value * 1000,
+        power,
+        energy_entry_nj: entry_nj?,
+        energy_exit_nj: exit_nj?,
+        deep: deep.unwrap_or(false),
+        polling,
+        local_timer_stops: local_timer_stops.unwrap_or(false),
+    })
+}
+
+fn latency(row: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
+    let value: Located<u64> = row.required(key, faults)?;
+    if value.value > MAX_LATENCY_NS {
+        faults.push_at(&value.at, format!("`{key}` is more than a second"), None);
+        return None;
+    }
+    Some(value.value)
+}
+
+/// An energy that may be left out; `None` only after a fault.
+fn energy(row: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
+    let had = faults.0.len();
+    let Some(value): Option<Located<u64>> = row.optional(key, faults) else {
+        return (faults.0.len() == had).then_some(0);
+    };
+    if value.value > MAX_ENTRY_NJ {
+        faults.push_at(&value.at, format!("`{key}` is more than a joule"), None);
+        return None;
+    }
+    Some(value.value)
+}
+
+fn read_power(power: &Located<String>, faults: &mut Diagnostics) -> Option<IdlePower> {
+    let share = match power.value.trim() {
+        "active" => return Some(IdlePower::Active),
+        "wfi" => return Some(IdlePower::WfiPermille(1000)),
+        "off" => return Some(IdlePower::WfiPermille(0)),
+        other => other
+            .strip_suffix('%')
+            .and_then(|percent| percent.trim().parse::<u16>().ok()),
+    };
+    match share {
+        Some(percent) if percent <= 100 => Some(IdlePower::WfiPermille(percent * 10)),
+        _ => {
+            let help =
+                "known: \"wfi\", \"off\", \"active\" or a share of the WFI curve such as \"30%\"";
+            faults.push_at(
+                &power.at,
+                format!("`{}` is no power of an idle state", power.value),
+                Some(help.into()),
+            );
+            None
+        }
+    }
+}

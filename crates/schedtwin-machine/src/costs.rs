@@ -1,0 +1,214 @@
+//! What the kernel's own paths cost, and how long interrupts take to arrive.
+//!
+//! A simulated kernel entry happens at one instant and then owes its CPU the path's cost. Costs are
+//! **work** (they shrink with capacity and frequency as any work does) on real machines; on the
+//! emulated board of the conformance tests every path takes the same **time** on every CPU, because
+//! there one instruction is one nanosecond. [`CostScale`] says which.
+//!
+//! None of the numbers is measured on a phone: they are estimates, marked so in the machines' files
+//! with the reasoning, and `path_costs.percent` scales all of them together (`pixel6:path_costs.percent=200`)
+//! to see whether a result hangs on them.
+
+use schedtwin_input::{Diagnostics, Located, TableReader};
+use schedtwin_types::{Ns, Work};
+
+/// The largest single cost, ns: beyond it somebody confused the unit.
+const MAX_COST_NS: u64 = 10_000_000;
+
+/// The largest delay of an interrupt, ns.
+const MAX_DELAY_NS: u64 = 10_000_000;
+
+/// What the unit of the costs is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CostScale {
+    /// Nanoseconds of a CPU of capacity 1024 at full speed; slower CPUs take longer.
+    Work,
+    /// Nanoseconds on every CPU at every frequency.
+    Time,
+}
+
+macro_rules! path_costs {
+    ($($(#[doc = $doc:literal])+ $field:ident,)*) => {
+        /// The cost of each path, in the unit that `scale` says.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct PathCosts {
+            /// Work or time.
+            pub scale: CostScale,
+            $($(#[doc = $doc])+ pub $field: Work,)*
+        }
+
+        impl PathCosts {
+            /// A machine whose kernel costs nothing but the 1 ns of every system call: for tests of
+            /// policies.
+            pub fn free() -> PathCosts {
+                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, $($field: 0,)* } }
+            }
+
+            /// Name, value and meaning of each cost, in the order of the type.
+            pub fn entries(&self) -> Vec<(&'static str, Work, &'static str)> {
+                vec![$((stringify!($field), self.$field, concat!($($doc),+).trim_ascii()),)*]
+            }
+
+            /// Reads `[path_costs]`.
+            pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<PathCosts> {
+                let scale = table.required("scale", faults).and_then(|s| read_scale(&s, faults));
+                let percent = table.required("percent", faults).and_then(|p| read_percent(&p, faults));
+                let costs = Raw { $($field: read_cost(&mut table, stringify!($field), faults),)* };
+                table.finish(faults);
+                let percent = percent?;
+                Some(PathCosts { scale: scale?, $($field: costs.$field? * percent / 100,)* }.at_least_one())
+            }
+        }
+
+        struct Raw { $($field: Option<u64>,)* }
+    };
+}
+
+path_costs! {
+    /// a system call: entry, exit and a light body
+    syscall_ns,
+    /// schedule(): leaving one task and picking the next
+    schedule_ns,
+    /// context_switch(): entering another task
+    context_switch_ns,
+    /// try_to_wake_up() without the search for a CPU
+    wakeup_ns,
+    /// the search for a CPU, per CPU looked at
+    select_per_cpu_ns,
+    /// the energy-aware search, per performance domain
+    energy_per_domain_ns,
+    /// taking an interrupt: entry and exit, of a timer with its reprogramming
+    interrupt_ns,
+    /// each expired hrtimer, without the wakeup it causes
+    hrtimer_ns,
+    /// the tick: time keeping, sched_tick()
+    tick_ns,
+    /// sending an inter-processor interrupt
+    ipi_send_ns,
+    /// running the pending softirqs, without their work
+    softirq_ns,
+    /// load balancing, per CPU whose statistics are read
+    balance_per_cpu_ns,
+    /// moving one task to another run queue
+    migrate_task_ns,
+    /// going idle: governor and tick
+    idle_enter_ns,
+    /// coming back from idle: governor and tick
+    idle_exit_ns,
+    /// a frequency switch in the scheduler's context
+    frequency_switch_ns,
+    /// creating a thread, on top of the system call
+    fork_ns,
+    /// a thread's exit
+    exit_ns,
+}
+
+impl PathCosts {
+    /// A system call costs at least 1 ns, so that a task that does nothing but system calls moves
+    /// through time.
+    fn at_least_one(mut self) -> PathCosts {
+        self.syscall_ns = self.syscall_ns.max(1);
+        self
+    }
+}
+
+fn read_scale(scale: &Located<String>, faults: &mut Diagnostics) -> Option<CostScale> {
+    match scale.value.as_str() {
+        "work" => Some(CostScale::Work),
+        "time" => Some(CostScale::Time),
+        other => {
+            faults.push_at(
+                &scale.at,
+                format!("there is no scale `{other}`"),
+                Some("known: `work`, `time`".into()),
+            );
+            None
+        }
+    }
+}
+
+fn read_percent(percent: &Located<u64>, faults: &mut Diagnostics) -> Option<u64> {
+    if percent.value > 10_000 {
+        faults.push_at(&percent.at, "more than 10000 percent", None);
+        return None;
+    }
+    Some(percent.value)
+}
+
+fn read_cost(table: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
+    let cost: Located<u64> = table.required(key, faults)?;
+    if cost.value > MAX_COST_NS {
+        faults.push_at(
+            &cost.at,
+            format!("`{key}` is more than 10 ms"),
+            Some("costs are in nanoseconds".into()),
+        );
+        return None;
+    }
+    Some(cost.value)
+}
+
+/// How long interrupts take from their cause to the first instruction of the handler, on a CPU that
+/// is neither idle nor has interrupts off. Each is drawn evenly from a range, keyed by the seed: on
+/// real hardware it depends on what the bus is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupts {
+    /// Inter-processor interrupt: the least.
+    pub ipi_latency_min_ns: Ns,
+    /// Inter-processor interrupt: the most.
+    pub ipi_latency_max_ns: Ns,
+    /// Timer: the least after its programmed time.
+    pub timer_latency_min_ns: Ns,
+    /// Timer: the most.
+    pub timer_latency_max_ns: Ns,
+}
+
+impl Interrupts {
+    /// Reads `[interrupts]`.
+    pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Interrupts> {
+        let ipi = read_range(
+            &mut table,
+            "ipi_latency_min_ns",
+            "ipi_latency_max_ns",
+            faults,
+        );
+        let timer = read_range(
+            &mut table,
+            "timer_latency_min_ns",
+            "timer_latency_max_ns",
+            faults,
+        );
+        table.finish(faults);
+        let (
+            (ipi_latency_min_ns, ipi_latency_max_ns),
+            (timer_latency_min_ns, timer_latency_max_ns),
+        ) = (ipi?, timer?);
+        Some(Interrupts {
+            ipi_latency_min_ns,
+            ipi_latency_max_ns,
+            timer_latency_min_ns,
+            timer_latency_max_ns,
+        })
+    }
+}
+
+fn read_range(
+    table: &mut TableReader<'_>,
+    min_key: &str,
+    max_key: &str,
+    faults: &mut Diagnostics,
+) -> Option<(Ns, Ns)> {
+    let min: Option<Located<u64>> = table.required(min_key, faults);
+    let max: Option<Located<u64>> = table.required(max_key, faults);
+    let (min, max) = (min?, max?);
+    if max.value > MAX_DELAY_NS {
+        let help = Some("delays are in nanoseconds".to_string());
+        faults.push_at(&max.at, format!("`{max_key}` is more than 10 ms"), help);
+        return None;
+    }
+    if min.value > max.value {
+        faults.push_at(&min.at, format!("`{min_key}` is above `{max_key}`"), None);
+        return None;
+    }
+    Some((min.value, max.value))
+}

@@ -1,0 +1,107 @@
+//! Lists of CPUs as sysfs prints them: `0-3,6`.
+
+use schedtwin_input::{Diagnostics, FromNode, Location, Node};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
+
+/// A list that was read: not empty, no CPU twice.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CpuList {
+    pub(crate) mask: CpuMask,
+    pub(crate) at: Location,
+}
+
+impl CpuList {
+    /// Its CPUs, ascending.
+    pub(crate) fn cpus(&self) -> Vec<CpuId> {
+        self.mask.iter().collect()
+    }
+}
+
+impl FromNode for CpuList {
+    fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<CpuList> {
+        let text = String::from_node(node, faults)?;
+        match parse(&text) {
+            Ok(mask) => Some(CpuList {
+                mask,
+                at: node.at.clone(),
+            }),
+            Err(message) => {
+                let help = Some("write CPUs as \"0-3,6\"".to_string());
+                faults.push_at(&node.at, message, help);
+                None
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<CpuMask, String> {
+    let mut mask = CpuMask::EMPTY;
+    if text.trim().is_empty() {
+        return Err("no CPU is named".into());
+    }
+    for piece in text.split(',') {
+        let (first, last) = match piece.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(piece)?, number(piece)?),
+        };
+        if first > last {
+            return Err(format!("`{}` runs backwards", piece.trim()));
+        }
+        for cpu in first..=last {
+            if mask.contains(CpuId(cpu)) {
+                return Err(format!("CPU {cpu} is named twice"));
+            }
+            mask.insert(CpuId(cpu));
+        }
+    }
+    Ok(mask)
+}
+
+fn number(text: &str) -> Result<u16, String> {
+    let text = text.trim();
+    match text.parse::<u16>() {
+        Ok(cpu) if usize::from(cpu) < MAX_CPUS => Ok(cpu),
+        Ok(cpu) => Err(format!(
+            "CPU {cpu}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"
+        )),
+        Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => Err(format!(
+            "CPU {text}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"
+        )),
+        Err(_) => Err(format!("`{text}` is not the number of a CPU")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        for (text, expected) in [
+            ("0-3,6", Ok("0-3,6")),
+            (" 7 , 0 - 1 ", Ok("0-1,7")),
+            ("255", Ok("255")),
+            ("", Err("no CPU is named")),
+            ("0,", Err("`` is not the number of a CPU")),
+            ("a", Err("`a` is not the number of a CPU")),
+            ("-3", Err("`` is not the number of a CPU")),
+            ("3-1", Err("`3-1` runs backwards")),
+            ("0-3,2", Err("CPU 2 is named twice")),
+            (
+                "256",
+                Err("CPU 256: a machine has at most 256 CPUs, numbered from 0"),
+            ),
+            (
+                "0-99999999999",
+                Err("CPU 99999999999: a machine has at most 256 CPUs, numbered from 0"),
+            ),
+        ] {
+            let parsed = parse(text).map(|mask| mask.to_string());
+            assert_eq!(
+                parsed.as_deref(),
+                expected.map_err(|e| e.to_string()).as_deref(),
+                "{text}"
+            );
+        }
+    }
+}

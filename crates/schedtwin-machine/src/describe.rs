@@ -1,0 +1,328 @@
+//! The text of `show machine NAME`, for a terminal of 100 columns.
+//!
+//! Topology as a tree, then a table for each clock with what the kernel believes beside what is
+//! measured, then idle states, couplings, interrupts and path costs. Numbers are exact (a power of
+//! 22 890 µW prints as 22.890 mW), so the text can be compared with a source by eye.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+use schedtwin_types::{CpuId, CpuMask};
+
+use crate::{CostScale, Cpu, FrequencyDomain, IdlePower, Machine, OperatingPoint};
+
+/// A level of the topology: its name, and the number of a CPU's part of it.
+type LevelOf = (&'static str, fn(&Cpu) -> Option<u16>);
+
+/// An operating point in the kernel's energy model, to show and to compare: the kernel makes its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnergyModelRow {
+    /// Capacity at this frequency.
+    pub performance: u64,
+    /// Power for each unit of it, in tenths of the power's unit; `None` where performance is 0.
+    pub cost: Option<u64>,
+    /// Whether a higher frequency costs no more.
+    pub inefficient: bool,
+}
+
+impl Machine {
+    /// Everything about the machine.
+    pub fn describe(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "{}: {}", self.identity, self.description);
+        self.describe_topology(&mut out);
+        for (index, domain) in self.domains.iter().enumerate() {
+            // Domains made by `per_cpu` are alike: the first stands for all.
+            let like = self
+                .domains
+                .iter()
+                .position(|d| d.opps == domain.opps && d.cpus.len() == 1);
+            if domain.cpus.len() == 1 && like.is_some_and(|first| first < index) {
+                continue;
+            }
+            self.describe_domain(domain, &mut out);
+        }
+        self.describe_idle(&mut out);
+        self.describe_couplings(&mut out);
+        self.describe_costs(&mut out);
+        out
+    }
+
+    /// What the kernel makes of a domain's powers.
+    ///
+    /// Kernel: 6.12, kernel/power/energy_model.c: em_init_performance(), em_compute_costs().
+    /// A frequency that costs no less than a higher one is inefficient, and cpufreq passes over it.
+    pub fn energy_model(&self, domain: &FrequencyDomain) -> Vec<EnergyModelRow> {
+        let capacity = u64::from(self.cpus[domain.cpus[0].index()].capacity);
+        let max = u64::from(domain.max_khz());
+        let mut least = u64::MAX;
+        let row = |opp: &OperatingPoint| {
+            let performance = capacity * u64::from(opp.khz) / max;
+            let cost = (opp.em_power_uw * 10).checked_div(performance);
+            let inefficient = cost.is_some_and(|cost| cost >= least);
+            least = least.min(cost.unwrap_or(u64::MAX));
+            EnergyModelRow {
+                performance,
+                cost,
+                inefficient,
+            }
+        };
+        let mut rows: Vec<EnergyModelRow> = domain.opps.iter().rev().map(row).collect();
+        rows.reverse();
+        rows
+    }
+
+    fn describe_topology(&self, out: &mut String) {
+        let _ = writeln!(
+            out,
+            "\ntopology `{}`: {} CPUs",
+            self.topology,
+            self.nr_cpus()
+        );
+        // Each level splits the CPUs of the one above by the number they have there.
+        let levels: [LevelOf; 4] = [
+            ("node", |cpu| Some(cpu.node)),
+            ("package", |cpu| Some(cpu.package)),
+            ("cache", |cpu| Some(cpu.llc)),
+            ("cluster", |cpu| cpu.cluster),
+        ];
+        // A node that is the only one tells nothing.
+        let first = usize::from(self.cpus.iter().all(|cpu| cpu.node == self.cpus[0].node));
+        let everything = CpuMask::first(self.nr_cpus());
+        self.draw(&everything, &levels[first..], "  ", out);
+    }
+
+    fn draw(&self, cpus: &CpuMask, levels: &[LevelOf], indent: &str, out: &mut String) {
+        let Some(((name, number), below)) = levels.split_first() else {
+            return self.draw_cpus(cpus, indent, out);
+        };
+        let mut parts: Vec<(Option<u16>, CpuMask)> = Vec::new();
+        for cpu in cpus.iter() {
+            let key = number(&self.cpus[cpu.index()]);
+            match parts.iter_mut().find(|part| part.0 == key) {
+                Some(part) => part.1.insert(cpu),
+                None => parts.push((key, CpuMask::of(cpu))),
+            }
+        }
+        for (key, part) in parts {
+            match key {
+                Some(key) => {
+                    let _ = writeln!(out, "{indent}{name} {key}: CPU {part}");
+                    self.draw(&part, below, &format!("{indent}  "), out);
+                }
+                None => self.draw(&part, below, indent, out),
+            }
+        }
+    }
+
+    /// One line for each run of equal CPUs.
+    fn draw_cpus(&self, cpus: &CpuMask, indent: &str, out: &mut String) {
+        let alike = |a: CpuId, b: CpuId| {
+            let (a, b) = (&self.cpus[a.index()], &self.cpus[b.index()]);
+            (a.core_type, a.capacity, a.domain) == (b.core_type, b.capacity, b.domain)
+        };
+        let mut rest = *cpus;
+        while let Some(first) = rest.lowest() {
+            let run: CpuMask = rest.iter().filter(|cpu| alike(first, *cpu)).collect();
+            rest = rest.and_not(&run);
+            let cpu = &self.cpus[first.index()];
+            let domain = &self.domains[cpu.domain];
+            let _ = writeln!(
+                out,
+                "{indent}CPU {:<8} {:<16} capacity {:>4}   clock {} (policy{})",
+                run.to_string(),
+                self.core_types[cpu.core_type].name,
+                cpu.capacity,
+                domain.name,
+                domain.cpus[0],
+            );
+        }
+    }
+
+    fn describe_domain(&self, domain: &FrequencyDomain, out: &mut String) {
+        let cpus = CpuMask::from_cpus(domain.cpus.iter().copied());
+        let way = if domain.fast_switch {
+            "fast switch"
+        } else {
+            "slow path (sugov thread)"
+        };
+        let _ = writeln!(
+            out,
+            "\nclock {} (policy{}, CPU {cpus}): {way}, kernel's transition latency {}, takes {}",
+            domain.name,
+            domain.cpus[0],
+            span(domain.kernel_transition_latency_ns),
+            span(domain.settle_ns),
+        );
+        let mut table = table(&[
+            "kHz",
+            "mV",
+            "capacity",
+            "EM mW",
+            "EM cost",
+            "busy mW",
+            "WFI mW",
+            "domain mW",
+            "",
+        ]);
+        for (opp, em) in domain.opps.iter().zip(self.energy_model(domain)) {
+            table.add_row(vec![
+                opp.khz.to_string(),
+                opp.microvolt
+                    .map_or("-".into(), |uv| thousandths(uv.into())),
+                em.performance.to_string(),
+                thousandths(opp.em_power_uw),
+                em.cost.map_or("-".into(), |cost| cost.to_string()),
+                thousandths(opp.active_uw),
+                thousandths(opp.idle_wfi_uw),
+                thousandths(opp.static_uw),
+                if em.inefficient {
+                    "inefficient: not chosen".into()
+                } else {
+                    String::new()
+                },
+            ]);
+        }
+        finish(table, out);
+    }
+
+    fn describe_idle(&self, out: &mut String) {
+        let _ = writeln!(out, "\nidle states (\"told\": the kernel's table)");
+        let mut table = table(&[
+            "core",
+            "state",
+            "entry",
+            "exit",
+            "told exit",
+            "residency",
+            "power",
+            "entry nJ",
+            "exit nJ",
+            "notes",
+        ]);
+        for core in &self.core_types {
+            for state in &core.idle_states {
+                let mut notes = Vec::new();
+                for (set, note) in [
+                    (state.deep, "deep"),
+                    (state.polling, "polls"),
+                    (state.local_timer_stops, "timer stops"),
+                ] {
+                    if set {
+                        notes.push(note);
+                    }
+                }
+                table.add_row(vec![
+                    core.name.clone(),
+                    state.name.clone(),
+                    span(state.entry_latency_ns),
+                    span(state.exit_latency_ns),
+                    span(state.kernel_exit_latency_ns),
+                    span(state.target_residency_ns),
+                    match state.power {
+                        IdlePower::Active => "busy".into(),
+                        IdlePower::WfiPermille(0) => "off".into(),
+                        IdlePower::WfiPermille(1000) => "WFI".into(),
+                        IdlePower::WfiPermille(share) => format!("{}% of WFI", share / 10),
+                    },
+                    state.energy_entry_nj.to_string(),
+                    state.energy_exit_nj.to_string(),
+                    notes.join(", "),
+                ]);
+            }
+        }
+        finish(table, out);
+    }
+
+    fn describe_couplings(&self, out: &mut String) {
+        for coupling in &self.couplings {
+            let (from, to) = (
+                &self.domains[coupling.from].name,
+                &self.domains[coupling.to].name,
+            );
+            let _ = writeln!(
+                out,
+                "\ncoupling: while {from} runs at least at ..., {to} runs at least at ..."
+            );
+            let mut line = String::from(" ");
+            for step in &coupling.steps {
+                let piece = format!(" {}: {}", step.at_khz, step.min_khz);
+                if line.len() + piece.len() > 99 {
+                    let _ = writeln!(out, "{}", line.trim_end());
+                    line = String::from(" ");
+                }
+                line.push_str(&piece);
+                line.push(' ');
+            }
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+
+    fn describe_costs(&self, out: &mut String) {
+        let irq = &self.interrupts;
+        let _ = writeln!(
+            out,
+            "\ninterrupts arrive after: IPI {} to {}, timer {} to {}",
+            span(irq.ipi_latency_min_ns),
+            span(irq.ipi_latency_max_ns),
+            span(irq.timer_latency_min_ns),
+            span(irq.timer_latency_max_ns),
+        );
+        let unit = match self.path_costs.scale {
+            CostScale::Work => "ns of work at capacity 1024 and full speed",
+            CostScale::Time => "ns on every CPU at every frequency",
+        };
+        let _ = writeln!(out, "\nkernel paths cost ({unit})");
+        let mut table = table(&["path", "ns", "what"]);
+        for (name, value, meaning) in self.path_costs.entries() {
+            let name = name.trim_end_matches("_ns").to_string();
+            table.add_row(vec![name, value.to_string(), meaning.to_string()]);
+        }
+        if let Some(column) = table.column_mut(2) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+        finish(table, out);
+        let _ = writeln!(out, "\nrt-app's loop: {} ns of work", self.ns_per_loop);
+    }
+}
+
+/// An empty table: names to the left, numbers to the right.
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_header(header.iter().copied());
+    for (index, name) in header.iter().enumerate() {
+        let left = ["core", "state", "power", "notes", "path", "what"].contains(name);
+        let alignment = if left {
+            CellAlignment::Left
+        } else {
+            CellAlignment::Right
+        };
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(alignment);
+        }
+    }
+    table
+}
+
+fn finish(table: Table, out: &mut String) {
+    for line in table.lines() {
+        let _ = writeln!(out, " {}", line.trim_end());
+    }
+}
+
+/// `value` thousandths as a decimal number: 22890 is 22.890.
+fn thousandths(value: u64) -> String {
+    format!("{}.{:03}", value / 1000, value % 1000)
+}
+
+/// A span of time in the largest unit that divides it.
+fn span(ns: u64) -> String {
+    match ns {
+        0 => "0".into(),
+        _ if ns % 1_000_000 == 0 => format!("{} ms", ns / 1_000_000),
+        _ if ns % 1_000 == 0 => format!("{} us", ns / 1_000),
+        _ => format!("{ns} ns"),
+    }
+}

@@ -1,0 +1,230 @@
+//! Reads `[domain.NAME]`: CPUs that share a clock, and its operating points.
+//!
+//! ```toml
+//! [domain.little]
+//! cpus = "0-3"
+//! opp = [
+//!   { khz = 300_000, uv = 550_000, em_uw = 6_352, active_uw = 22_890, wfi_uw = 760, static_uw = 2_610 },
+//! ]
+//! ```
+//!
+//! `uv` and `static_uw` may be left out. The latencies and flags at the top of the file hold for all
+//! domains; a domain may have its own. `per_cpu = true` makes a domain of each of the CPUs, all with
+//! the same operating points, called `NAME0`, `NAME1`, ... after the CPU.
+
+use schedtwin_input::{Diagnostics, Located, TableReader};
+use schedtwin_types::{CpuId, Khz};
+
+use crate::cpu_list::CpuList;
+use crate::{FrequencyDomain, OperatingPoint};
+
+/// 10 GHz.
+const MAX_KHZ: Khz = 10_000_000;
+
+/// The largest power of anything: a kilowatt.
+const MAX_UW: u64 = 1_000_000_000;
+
+/// The most operating points of a domain: cpufreq tables of real machines have under 40.
+const MAX_OPPS: usize = 256;
+
+/// The largest latency of a frequency switch: a second.
+const MAX_LATENCY_US: u64 = 1_000_000;
+
+/// What holds for every domain that does not say otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Defaults {
+    transition_latency_us: u64,
+    settle_us: u64,
+    fast_switch: bool,
+    dvfs_possible_from_any_cpu: bool,
+}
+
+impl Defaults {
+    /// Reads them from the top of the file.
+    pub(crate) fn read(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Defaults> {
+        let transition_latency_us = root.required("transition_latency_us", faults);
+        let settle_us = root.required("settle_us", faults);
+        let fast_switch = root.required("fast_switch", faults);
+        let dvfs_possible_from_any_cpu = root.required("dvfs_possible_from_any_cpu", faults);
+        Some(Defaults {
+            transition_latency_us: checked_latency(transition_latency_us?, faults)?,
+            settle_us: checked_latency(settle_us?, faults)?,
+            fast_switch: fast_switch?,
+            dvfs_possible_from_any_cpu: dvfs_possible_from_any_cpu?,
+        })
+    }
+}
+
+fn checked_latency(us: Located<u64>, faults: &mut Diagnostics) -> Option<u64> {
+    if us.value > MAX_LATENCY_US {
+        faults.push_at(&us.at, "a frequency switch takes more than a second", None);
+        return None;
+    }
+    Some(us.value)
+}
+
+/// A domain with the places that later checks point at.
+pub(crate) struct ReadDomain {
+    pub(crate) domain: FrequencyDomain,
+    pub(crate) cpus: CpuList,
+    /// Whether `per_cpu` made it: then its name is not the file's.
+    pub(crate) per_cpu: bool,
+}
+
+/// Reads one table: one domain, or one for each CPU.
+pub(crate) fn read(
+    name: &Located<String>,
+    mut table: TableReader<'_>,
+    defaults: Option<Defaults>,
+    warnings: &mut Diagnostics,
+    faults: &mut Diagnostics,
+) -> Vec<ReadDomain> {
+    let cpus: Option<CpuList> = table.required("cpus", faults);
+    let per_cpu: Option<bool> = table.optional("per_cpu", faults);
+    let transition: Option<Located<u64>> = table.optional("transition_latency_us", faults);
+    let settle: Option<Located<u64>> = table.optional("settle_us", faults);
+    let fast_switch: Option<bool> = table.optional("fast_switch", faults);
+    let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
+    let opps = read_opps(name, &mut table, warnings, faults);
+    table.finish(faults);
+
+    let transition = transition.map(|us| checked_latency(us, faults));
+    let settle = settle.map(|us| checked_latency(us, faults));
+    let (Some(cpus), Some(opps), Some(defaults)) = (cpus, opps, defaults) else {
+        return Vec::new();
+    };
+    let (Some(transition), Some(settle)) = (
+        transition.unwrap_or(Some(defaults.transition_latency_us)),
+        settle.unwrap_or(Some(defaults.settle_us)),
+    ) else {
+        return Vec::new();
+    };
+    let domain = FrequencyDomain {
+        name: name.value.clone(),
+        cpus: cpus.cpus(),
+        opps,
+        kernel_transition_latency_ns: transition * 1000,
+        settle_ns: settle * 1000,
+        fast_switch: fast_switch.unwrap_or(defaults.fast_switch),
+        dvfs_possible_from_any_cpu: from_any.unwrap_or(defaults.dvfs_possible_from_any_cpu),
+    };
+    if per_cpu != Some(true) {
+        return vec![ReadDomain {
+            domain,
+            cpus,
+            per_cpu: false,
+        }];
+    }
+    let each = |cpu: CpuId| {
+        let domain = FrequencyDomain {
+            name: format!("{}{cpu}", name.value),
+            cpus: vec![cpu],
+            ..domain.clone()
+        };
+        ReadDomain {
+            domain,
+            cpus: cpus.clone(),
+            per_cpu: true,
+        }
+    };
+    cpus.mask.iter().map(each).collect()
+}
+
+fn read_opps(
+    name: &Located<String>,
+    table: &mut TableReader<'_>,
+    warnings: &mut Diagnostics,
+    faults: &mut Diagnostics,
+) -> Option<Vec<OperatingPoint>> {
+    let at = table.location_of("opp");
+    let had = faults.0.len();
+    let rows = table.tables("opp", faults);
+    if rows.is_empty() && faults.0.len() == had {
+        faults.push_at(
+            &at,
+            format!("domain `{}` has no operating point", name.value),
+            None,
+        );
+    }
+    if rows.len() > MAX_OPPS {
+        faults.push_at(
+            &at,
+            format!("{} operating points: at most {MAX_OPPS}", rows.len()),
+            None,
+        );
+        return None;
+    }
+    let mut opps: Vec<OperatingPoint> = Vec::new();
+    for row in rows {
+        let khz_at = row.location_of("khz");
+        let em_at = row.location_of("em_uw");
+        let Some(opp) = read_opp(row, faults) else {
+            continue;
+        };
+        if let Some(previous) = opps.last() {
+            if opp.khz == previous.khz {
+                faults.push_at(&khz_at, format!("{} kHz is listed twice", opp.khz), None);
+            } else if opp.khz < previous.khz {
+                let message = format!("{} kHz after {} kHz", opp.khz, previous.khz);
+                faults.push_at(
+                    &khz_at,
+                    message,
+                    Some("frequencies rise from the first to the last".into()),
+                );
+            } else if opp.em_power_uw <= previous.em_power_uw {
+                let message = format!("the energy model's power does not rise at {} kHz", opp.khz);
+                let help =
+                    "the kernel takes it as it is; the lower frequency then never pays".to_string();
+                warnings.push_at(&em_at, message, Some(help));
+            }
+        }
+        opps.push(opp);
+    }
+    (faults.0.len() == had).then_some(opps)
+}
+
+fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<OperatingPoint> {
+    let khz: Option<Located<Khz>> = row.required("khz", faults);
+    let microvolt: Option<u32> = row.optional("uv", faults);
+    let em = power(&mut row, "em_uw", true, faults);
+    let active = power(&mut row, "active_uw", true, faults);
+    let wfi = power(&mut row, "wfi_uw", true, faults);
+    let domain = power(&mut row, "static_uw", false, faults);
+    row.finish(faults);
+    let khz = khz?;
+    if khz.value == 0 || khz.value > MAX_KHZ {
+        let message = format!("{} kHz is not within 1 kHz to 10 GHz", khz.value);
+        faults.push_at(&khz.at, message, None);
+        return None;
+    }
+    Some(OperatingPoint {
+        khz: khz.value,
+        microvolt,
+        em_power_uw: em?,
+        active_uw: active?,
+        idle_wfi_uw: wfi?,
+        static_uw: domain.unwrap_or(0),
+    })
+}
+
+fn power(
+    row: &mut TableReader<'_>,
+    key: &str,
+    required: bool,
+    faults: &mut Diagnostics,
+) -> Option<u64> {
+    let value: Located<u64> = if required {
+        row.required(key, faults)?
+    } else {
+        row.optional(key, faults)?
+    };
+    if value.value > MAX_UW {
+        faults.push_at(
+            &value.at,
+            format!("`{key}` is more than a kilowatt"),
+            Some("powers are in µW".into()),
+        );
+        return None;
+    }
+    Some(value.value)
+}

@@ -1,0 +1,450 @@
+//! From TOML to a machine: reads everything, checks everything, reports everything.
+//!
+//! The layout of a file, top to bottom (`machines/*.toml` are the examples):
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `name`, `description` | for people |
+//! | `topology` | which of `[topologies.NAME]` is in use |
+//! | `coupling` | whether the `[[coupled]]` clocks are coupled |
+//! | `ns_per_loop` | rt-app's calibration |
+//! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu` | of all domains |
+//! | `[topologies.NAME]` | see `topology` |
+//! | `[core.NAME]` | a kind of core, see `core_type` |
+//! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |
+//! | `[domain.NAME]` | a clock, see `domain` |
+//! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
+//! | `[interrupts]`, `[path_costs]` | see `costs` |
+//!
+//! Reading goes on after a fault wherever what follows does not depend on it, so a user sees all
+//! faults of a file at once. Nothing here is recursive or grows beyond the text.
+
+use std::sync::Arc;
+
+use schedtwin_input::{Diagnostics, Located, Source, TableReader, TomlDocument, did_you_mean};
+use schedtwin_types::{Capacity, CpuId, CpuMask, Khz};
+
+use crate::cpu_list::CpuList;
+use crate::domain::{Defaults, ReadDomain};
+use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
+use crate::{core_type, coupling, domain, topology};
+
+/// A group of equal CPUs, with the places that later checks point at.
+struct CpuGroup {
+    cpus: CpuList,
+    core: Located<String>,
+    capacity: Located<Capacity>,
+}
+
+/// Reads a machine; all faults at once.
+pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Machine, Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let mut warnings = Diagnostics::new();
+    let mut root = document.reader();
+    let name: Option<Located<String>> = root.required("name", &mut faults);
+    let description: Option<String> = root.required("description", &mut faults);
+    let chosen: Option<Located<String>> = root.required("topology", &mut faults);
+    let coupled: Option<bool> = root.required("coupling", &mut faults);
+    let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
+    let defaults = Defaults::read(&mut root, &mut faults);
+
+    let core_tables = root.named_tables("core", &mut faults);
+    let core_names: Vec<String> = core_tables
+        .iter()
+        .map(|(name, _)| name.value.clone())
+        .collect();
+    let core_types: Vec<Option<CoreType>> = core_tables
+        .into_iter()
+        .map(|(name, table)| core_type::read(&name, table, &mut warnings, &mut faults))
+        .collect();
+
+    let groups = read_groups(&mut root, &core_names, &mut faults);
+    let cpus = check_groups(groups.as_deref(), &root, &mut faults);
+    let groups = groups.unwrap_or_default();
+
+    let mut domains: Vec<ReadDomain> = Vec::new();
+    let mut domain_names = Vec::new();
+    for (name, table) in root.named_tables("domain", &mut faults) {
+        domain_names.push(name.value.clone());
+        domains.extend(domain::read(
+            &name,
+            table,
+            defaults,
+            &mut warnings,
+            &mut faults,
+        ));
+    }
+    domains.sort_by_key(|read| read.domain.cpus[0]);
+    let all_read = domain_names
+        .iter()
+        .all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
+    check_domains(&domains, &groups, &cpus, all_read, &root, &mut faults);
+
+    let tables = root.named_tables("topologies", &mut faults);
+    let topology = topology::read(tables, chosen.as_ref(), &cpus, &mut faults);
+    let couplings = read_couplings(&mut root, &domains, &domain_names, &mut faults);
+    let interrupts = root
+        .required_table("interrupts", &mut faults)
+        .and_then(|t| Interrupts::read(t, &mut faults));
+    let path_costs = root
+        .required_table("path_costs", &mut faults)
+        .and_then(|t| PathCosts::read(t, &mut faults));
+    root.finish(&mut faults);
+
+    check_name(name.as_ref(), &mut faults);
+    if let Some(loops) = ns_per_loop
+        .as_ref()
+        .filter(|l| l.value == 0 || l.value > 1_000_000)
+    {
+        faults.push_at(&loops.at, "`ns_per_loop` is not within 1 to 1000000", None);
+    }
+    faults.sort();
+    warnings.sort();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    // Every `None` above came with a fault, so all of them are there now.
+    let (name, topology) = (sure(name).value, sure(topology));
+    let topology_name = sure(chosen).value;
+    let domains: Vec<_> = domains.into_iter().map(|read| read.domain).collect();
+    let cpus = build_cpus(&groups, &core_names, &domains, &topology, &cpus);
+    Ok(Machine {
+        identity: name.clone(),
+        name,
+        description: sure(description),
+        topology: topology_name,
+        cpus,
+        domains,
+        core_types: core_types.into_iter().map(sure).collect(),
+        couplings: if sure(coupled) {
+            sure(couplings)
+        } else {
+            Vec::new()
+        },
+        path_costs: sure(path_costs),
+        interrupts: sure(interrupts),
+        ns_per_loop: sure(ns_per_loop).value,
+        warnings,
+        source: source.clone(),
+    })
+}
+
+/// What is there, because its absence would have been a fault.
+fn sure<T>(value: Option<T>) -> T {
+    value.expect("what could not be read was noted as a fault")
+}
+
+fn check_name(name: Option<&Located<String>>, faults: &mut Diagnostics) {
+    let Some(name) = name else { return };
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.value.is_empty() || name.value.len() > 64 || !name.value.chars().all(good) {
+        let help = Some("1 to 64 letters, digits, `-`, `_` and `.`".to_string());
+        faults.push_at(&name.at, "this cannot be the name of a machine", help);
+    }
+}
+
+/// `None` if a group could not be read: then nobody knows which CPUs there are.
+fn read_groups(
+    root: &mut TableReader<'_>,
+    core_names: &[String],
+    faults: &mut Diagnostics,
+) -> Option<Vec<CpuGroup>> {
+    let mut groups = Vec::new();
+    let mut complete = true;
+    for (_, mut table) in root.named_tables("cpu", faults) {
+        let cpus: Option<CpuList> = table.required("cpus", faults);
+        let core: Option<Located<String>> = table.required("core", faults);
+        let capacity: Option<Located<Capacity>> = table.required("capacity", faults);
+        table.finish(faults);
+        if let Some(core) = core
+            .as_ref()
+            .filter(|core| !core_names.contains(&core.value))
+        {
+            let near = did_you_mean(&core.value, core_names.iter().map(String::as_str));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("it needs a table `[core.{}]`", core.value),
+            };
+            faults.push_at(
+                &core.at,
+                format!("there is no core `{}`", core.value),
+                Some(help),
+            );
+        }
+        if let Some(capacity) = capacity.as_ref().filter(|c| c.value == 0 || c.value > 1024) {
+            let message = format!("capacity {} is not within 1 to 1024", capacity.value);
+            faults.push_at(&capacity.at, message, None);
+        }
+        if let (Some(cpus), Some(core), Some(capacity)) = (cpus, core, capacity) {
+            groups.push(CpuGroup {
+                cpus,
+                core,
+                capacity,
+            });
+        } else {
+            complete = false;
+        }
+    }
+    complete.then_some(groups)
+}
+
+/// The CPUs of all groups: from 0 without gaps, none twice, the strongest of capacity 1024. The
+/// empty set if they have faults: later checks then do not complain about what follows from them.
+fn check_groups(
+    groups: Option<&[CpuGroup]>,
+    root: &TableReader<'_>,
+    faults: &mut Diagnostics,
+) -> CpuMask {
+    let Some(groups) = groups else {
+        return CpuMask::EMPTY;
+    };
+    let had = faults.0.len();
+    let mut all = CpuMask::EMPTY;
+    for group in groups {
+        let twice = group.cpus.mask.and(&all);
+        if !twice.is_empty() {
+            faults.push_at(
+                &group.cpus.at,
+                format!("CPU {twice} is in two groups"),
+                None,
+            );
+        }
+        all = all.or(&group.cpus.mask);
+    }
+    if groups.is_empty() {
+        let help = Some("write a table `[cpu.NAME]`".into());
+        faults.push_at(root.location(), "the machine has no CPU", help);
+        return all;
+    }
+    let missing = (0..all.weight())
+        .map(|c| CpuId(c as u16))
+        .find(|cpu| !all.contains(*cpu));
+    if let Some(missing) = missing {
+        let at = &groups[groups.len() - 1].cpus.at;
+        faults.push_at(
+            at,
+            format!("CPUs are numbered from 0 without gaps: CPU {missing} is missing"),
+            None,
+        );
+    }
+    let numbered = faults.0.len() == had;
+    let strongest = groups
+        .iter()
+        .max_by_key(|group| group.capacity.value)
+        .expect("there is a group");
+    if (1..1024).contains(&strongest.capacity.value) {
+        let message = format!(
+            "the strongest CPUs have capacity 1024, these are the strongest and have {}",
+            strongest.capacity.value
+        );
+        faults.push_at(&strongest.capacity.at, message, None);
+    }
+    if numbered { all } else { CpuMask::EMPTY }
+}
+
+/// Each CPU has exactly one clock, and CPUs of one clock are alike.
+fn check_domains(
+    domains: &[ReadDomain],
+    groups: &[CpuGroup],
+    cpus: &CpuMask,
+    all_read: bool,
+    root: &TableReader<'_>,
+    faults: &mut Diagnostics,
+) {
+    let mut covered = CpuMask::EMPTY;
+    for read in domains {
+        let mask = CpuMask::from_cpus(read.domain.cpus.iter().copied());
+        let twice = mask.and(&covered);
+        if !twice.is_empty() {
+            faults.push_at(
+                &read.cpus.at,
+                format!("CPU {twice} is in two domains"),
+                None,
+            );
+        }
+        covered = covered.or(&mask);
+        let unknown = mask.and_not(cpus);
+        if !unknown.is_empty() && !cpus.is_empty() {
+            faults.push_at(&read.cpus.at, format!("there is no CPU {unknown}"), None);
+        }
+        let mut inside = groups
+            .iter()
+            .filter(|group| group.cpus.mask.intersects(&mask));
+        let Some(first) = inside.next() else { continue };
+        for other in inside {
+            for (what, one, two) in [
+                ("core", first.core.value.clone(), other.core.value.clone()),
+                (
+                    "capacity",
+                    first.capacity.value.to_string(),
+                    other.capacity.value.to_string(),
+                ),
+            ] {
+                if one != two {
+                    let message =
+                        format!("the CPUs of one domain differ in {what}: {one} and {two}");
+                    faults.push_at(&read.cpus.at, message, None);
+                }
+            }
+        }
+    }
+    let missing = cpus.and_not(&covered);
+    if all_read && !missing.is_empty() {
+        faults.push_at(
+            &root.location_of("domain"),
+            format!("no domain has CPU {missing}"),
+            None,
+        );
+    }
+}
+
+fn read_couplings(
+    root: &mut TableReader<'_>,
+    domains: &[ReadDomain],
+    domain_names: &[String],
+    faults: &mut Diagnostics,
+) -> Option<Vec<Coupling>> {
+    let had = faults.0.len();
+    let mut couplings: Vec<Coupling> = Vec::new();
+    let at = root.location_of("coupled");
+    for mut table in root.tables("coupled", faults) {
+        let place = table.location().clone();
+        let from: Option<Located<String>> = table.required("from", faults);
+        let to: Option<Located<String>> = table.required("to", faults);
+        let rows = table.tables("floor", faults);
+        let steps: Vec<_> = rows.into_iter().map(|row| read_step(row, faults)).collect();
+        table.finish(faults);
+        let from = from.and_then(|name| find_domain(&name, domains, domain_names, faults));
+        let to_index = to
+            .as_ref()
+            .and_then(|name| find_domain(name, domains, domain_names, faults));
+        let (Some(from), Some(to)) = (from, to_index) else {
+            continue;
+        };
+        if from == to {
+            faults.push_at(&place, "a domain cannot be coupled to itself", None);
+            continue;
+        }
+        if couplings.iter().any(|c| (c.from, c.to) == (from, to)) {
+            faults.push_at(&place, "these two domains are coupled already", None);
+        }
+        let steps = check_steps(steps, &domains[from], &domains[to], faults);
+        couplings.push(Coupling { from, to, steps });
+    }
+    match coupling::ordered(couplings, domains.len()) {
+        Ok(ordered) => (faults.0.len() == had).then_some(ordered),
+        Err(domain) => {
+            let message = format!(
+                "the coupled domains form a circle through `{}`",
+                domains[domain].domain.name
+            );
+            faults.push_at(&at, message, None);
+            None
+        }
+    }
+}
+
+fn find_domain(
+    name: &Located<String>,
+    domains: &[ReadDomain],
+    domain_names: &[String],
+    faults: &mut Diagnostics,
+) -> Option<usize> {
+    let found = domains
+        .iter()
+        .position(|read| !read.per_cpu && read.domain.name == name.value);
+    if found.is_none() {
+        if domains.iter().any(|read| read.per_cpu) && domain_names.contains(&name.value) {
+            faults.push_at(
+                &name.at,
+                "domains that have one CPU each cannot be coupled",
+                None,
+            );
+        } else if !domain_names.contains(&name.value) {
+            let near = did_you_mean(&name.value, domain_names.iter().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{near}`?"));
+            faults.push_at(
+                &name.at,
+                format!("there is no domain `{}`", name.value),
+                help,
+            );
+        }
+        // Otherwise the domain is there and could not be read, which has its own fault.
+    }
+    found
+}
+
+type ReadStep = (Located<Khz>, Located<Khz>);
+
+fn read_step(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<ReadStep> {
+    let at_khz: Option<Located<Khz>> = row.required("at_khz", faults);
+    let min_khz: Option<Located<Khz>> = row.required("min_khz", faults);
+    row.finish(faults);
+    Some((at_khz?, min_khz?))
+}
+
+fn check_steps(
+    steps: Vec<Option<ReadStep>>,
+    from: &ReadDomain,
+    to: &ReadDomain,
+    faults: &mut Diagnostics,
+) -> Vec<FloorStep> {
+    let mut out: Vec<FloorStep> = Vec::new();
+    for (at, min) in steps.into_iter().flatten() {
+        for (khz, domain) in [(&at, from), (&min, to)] {
+            if domain.domain.opp_of(khz.value).is_none() {
+                let near = domain.domain.opps[domain.domain.opp_at_least(khz.value)].khz;
+                let message = format!(
+                    "domain `{}` has no operating point of {} kHz",
+                    domain.domain.name, khz.value
+                );
+                faults.push_at(&khz.at, message, Some(format!("the next is {near}")));
+            }
+        }
+        if let Some(previous) = out.last() {
+            if at.value <= previous.at_khz {
+                faults.push_at(&at.at, "`at_khz` rises from step to step", None);
+            }
+            if min.value < previous.min_khz {
+                faults.push_at(&min.at, "`min_khz` does not fall from step to step", None);
+            }
+        }
+        out.push(FloorStep {
+            at_khz: at.value,
+            min_khz: min.value,
+        });
+    }
+    out
+}
+
+fn build_cpus(
+    groups: &[CpuGroup],
+    core_names: &[String],
+    domains: &[crate::FrequencyDomain],
+    topology: &topology::Topology,
+    cpus: &CpuMask,
+) -> Vec<Cpu> {
+    let build = |cpu: CpuId| {
+        let group = groups
+            .iter()
+            .find(|g| g.cpus.mask.contains(cpu))
+            .expect("every CPU has a group");
+        let domain = domains
+            .iter()
+            .position(|d| d.cpus.contains(&cpu))
+            .expect("every CPU has a clock");
+        let core_type = core_names.iter().position(|n| *n == group.core.value);
+        let (package, llc, cluster, node) = topology.of(cpu);
+        Cpu {
+            core_type: core_type.expect("the core of every group is known"),
+            domain,
+            capacity: group.capacity.value,
+            core: cpu.0,
+            cluster,
+            package,
+            llc,
+            node,
+        }
+    };
+    cpus.iter().map(build).collect()
+}

@@ -1,0 +1,202 @@
+//! The types of a machine.
+//!
+//! Terms: the **truth** is what the hardware does; what the kernel is **told** about it (by a device
+//! tree or a driver) stands in fields whose names begin with `kernel_` or `em_`. Both are written in
+//! the machine's file, because on real devices they differ.
+
+use std::sync::Arc;
+
+use schedtwin_input::{Diagnostics, Source};
+use schedtwin_types::{Capacity, CpuId, Khz, Ns};
+
+use crate::{Coupling, Interrupts, PathCosts};
+
+/// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
+pub const MAX_IDLE_STATES: usize = 10;
+
+/// A machine, read and checked: whoever holds one need not check it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The name in the file: `pixel6`.
+    pub name: String,
+    /// What the user asked for, with settings: `pixel6:coupling=false`.
+    pub identity: String,
+    /// One line for people.
+    pub description: String,
+    /// Which of the file's topologies is in use: `mc`.
+    pub topology: String,
+    /// The CPUs, numbered from 0 without gaps.
+    pub cpus: Vec<Cpu>,
+    /// The frequency domains (cpufreq policies), in the order of their lowest CPU.
+    pub domains: Vec<FrequencyDomain>,
+    /// The kinds of cores, in the order of the file.
+    pub core_types: Vec<CoreType>,
+    /// Frequencies that domains force upon each other, so ordered that a domain's own floors come
+    /// before those that it causes.
+    pub couplings: Vec<Coupling>,
+    /// What the kernel's paths cost.
+    pub path_costs: PathCosts,
+    /// How long interrupts take to arrive.
+    pub interrupts: Interrupts,
+    /// Work of one loop of rt-app's busy loop, ns at capacity 1024 and full speed: its calibration.
+    pub ns_per_loop: u64,
+    /// What looks wrong but is possible.
+    pub warnings: Diagnostics,
+    /// The file. Together with the settings in `identity` it determines the machine, so the hash
+    /// of a provenance covers both: see [`Machine::fingerprint_text`].
+    pub source: Arc<Source>,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// Its kind: index into [`Machine::core_types`].
+    pub core_type: usize,
+    /// Its clock: index into [`Machine::domains`].
+    pub domain: usize,
+    /// Capacity at the highest frequency (`arch_scale_cpu_capacity`), 1..=1024; the largest of a
+    /// machine is 1024.
+    pub capacity: Capacity,
+    /// The physical core (`topology_core_id`). Equal for SMT siblings, of which there are none yet.
+    pub core: u16,
+    /// `topology_cluster_id` as the scheduler sees it; `None` where it sees none.
+    pub cluster: Option<u16>,
+    /// `topology_physical_package_id`.
+    pub package: u16,
+    /// The last-level cache (`cpu_llc_shared_mask`).
+    pub llc: u16,
+    /// The NUMA node.
+    pub node: u16,
+}
+
+/// CPUs that share one clock: a cpufreq policy, which is also a performance domain of the kernel's
+/// energy model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrequencyDomain {
+    /// The name in the file: `little`. The kernel calls it `policyN` after its lowest CPU.
+    pub name: String,
+    /// Its CPUs, ascending.
+    pub cpus: Vec<CpuId>,
+    /// Its operating points, frequencies rising.
+    pub opps: Vec<OperatingPoint>,
+    /// `cpuinfo.transition_latency`: what the driver tells the kernel, and what schedutil's default
+    /// rate limit comes from.
+    pub kernel_transition_latency_ns: Ns,
+    /// The truth: from the request to the hardware running at the new frequency.
+    pub settle_ns: Ns,
+    /// Whether the driver can switch from the scheduler's context (`fast_switch_possible`).
+    pub fast_switch: bool,
+    /// Whether any CPU may change this domain's frequency (`dvfs_possible_from_any_cpu`).
+    pub dvfs_possible_from_any_cpu: bool,
+}
+
+/// A frequency with what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatingPoint {
+    /// The frequency.
+    pub khz: Khz,
+    /// Supply voltage, µV, where known. Nothing is computed from it.
+    pub microvolt: Option<u32>,
+    /// The kernel's energy model: power of one busy CPU, µW.
+    pub em_power_uw: u64,
+    /// Measured: power of one busy CPU, µW.
+    pub active_uw: u64,
+    /// Measured: power of one CPU in WFI, µW; shallow idle states draw a share of it.
+    pub idle_wfi_uw: u64,
+    /// Measured: power of the domain while at least one of its CPUs is not in a deep state, µW.
+    pub static_uw: u64,
+}
+
+/// A kind of core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreType {
+    /// Its name: `cortex-a55`.
+    pub name: String,
+    /// Its idle states, shallow to deep; at least one.
+    pub idle_states: Vec<IdleState>,
+}
+
+/// An idle state of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    /// Its name: `WFI`.
+    pub name: String,
+    /// The truth: from the instruction to being in the state.
+    pub entry_latency_ns: Ns,
+    /// The truth: from the interrupt to the first instruction.
+    pub exit_latency_ns: Ns,
+    /// `exit_latency_ns` of the kernel's table: the worst case, so entry and exit together unless
+    /// the file says otherwise.
+    pub kernel_exit_latency_ns: Ns,
+    /// `target_residency_ns` of the kernel's table.
+    pub target_residency_ns: Ns,
+    /// What the CPU draws from entry to exit.
+    pub power: IdlePower,
+    /// Energy of each entry on top of that, nJ: saving and flushing.
+    pub energy_entry_nj: u64,
+    /// Energy of each exit on top of that, nJ: restoring.
+    pub energy_exit_nj: u64,
+    /// Whether the domain's static power is off once all its CPUs are in states like this.
+    pub deep: bool,
+    /// Whether the CPU polls `need_resched` (`CPUIDLE_FLAG_POLLING`): only the first state may.
+    pub polling: bool,
+    /// Whether the CPU's own timer stops (`CPUIDLE_FLAG_TIMER_STOP`), so that the kernel must ask
+    /// another one to wake it.
+    pub local_timer_stops: bool,
+}
+
+/// What a CPU draws in an idle state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdlePower {
+    /// As if it were busy: it polls.
+    Active,
+    /// So many thousandths of the WFI curve at the present frequency; 0 = power is off.
+    WfiPermille(u16),
+}
+
+impl Machine {
+    /// Number of CPUs.
+    pub fn nr_cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The text whose hash identifies this machine: settings and file.
+    pub fn fingerprint_text(&self) -> String {
+        format!("{}\n{}", self.identity, self.source.text)
+    }
+
+    /// The idle states of a CPU.
+    pub fn idle_states(&self, cpu: CpuId) -> &[IdleState] {
+        &self.core_types[self.cpus[cpu.index()].core_type].idle_states
+    }
+
+    /// The frequency domain of a CPU.
+    pub fn domain_of(&self, cpu: CpuId) -> &FrequencyDomain {
+        &self.domains[self.cpus[cpu.index()].domain]
+    }
+}
+
+impl FrequencyDomain {
+    /// The lowest frequency.
+    pub fn min_khz(&self) -> Khz {
+        self.opps[0].khz
+    }
+
+    /// The highest frequency.
+    pub fn max_khz(&self) -> Khz {
+        self.opps[self.opps.len() - 1].khz
+    }
+
+    /// The operating point of exactly this frequency.
+    pub fn opp_of(&self, khz: Khz) -> Option<usize> {
+        self.opps.binary_search_by_key(&khz, |opp| opp.khz).ok()
+    }
+
+    /// The lowest operating point of at least this frequency, or the highest of all
+    /// (`CPUFREQ_RELATION_L`).
+    pub fn opp_at_least(&self, khz: Khz) -> usize {
+        self.opps
+            .partition_point(|opp| opp.khz < khz)
+            .min(self.opps.len() - 1)
+    }
+}

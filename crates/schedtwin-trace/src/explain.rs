@@ -1,0 +1,785 @@
+//! Lists what happened, and why, as plain text.
+//!
+//! A fact is one line: time, CPU, event, details. A decision is an indented block with what the
+//! kernel looked at and the rule that decided:
+//!
+//! ```text
+//!     0.000004000 [001] placement           ui-12: CPU 1 -> 6, feec: cheapest
+//!                           cpu  role       util  capacity  use  energy delta  max util
+//!                             1  prev        120       124  96%        123456       400
+//!                       =>    6  max_spare    40      1024   3%         99999       300
+//!     0.000004100 [001] sched_wakeup        ui-12 on CPU 6
+//! ```
+//!
+//! It reads records ([`crate::record`]), which hold decisions, and our own Perfetto traces
+//! ([`crate::perfetto_read`]), which hold facts only. A record is streamed; of a trace the matching
+//! facts are kept, since its CPUs have to be merged.
+
+use crate::TaskInfo;
+use crate::ftrace_text::state_letters;
+use crate::perfetto::push_lines;
+use crate::perfetto_read::{self, Event};
+use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
+use crate::tasks::Tasks;
+use schedtwin_types::{CpuId, FactKind, IpiKind, Ns, TaskId, WakeSource};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+/// What to list: everything that all given conditions hold for.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Around this time.
+    pub at: Option<Ns>,
+    /// How far around it, nanoseconds to each side.
+    pub window_ns: Ns,
+    /// About tasks of this name: exact, with `*` and `?`, `NAME-ID`, or the bare number.
+    pub task: Option<String>,
+    /// On, to or about this CPU.
+    pub cpu: Option<CpuId>,
+    /// At most so many facts and decisions.
+    pub limit: u64,
+}
+
+impl Default for Query {
+    /// Everything; half a millisecond to each side; a hundred thousand lines.
+    fn default() -> Query {
+        Query {
+            at: None,
+            window_ns: 500_000,
+            task: None,
+            cpu: None,
+            limit: 100_000,
+        }
+    }
+}
+
+/// How a listing went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Facts and decisions that matched.
+    pub matched: u64,
+    /// How many of them were listed: at most [`Query::limit`].
+    pub listed: u64,
+    /// Whether a task of the asked name exists, if one was asked for.
+    pub task_found: bool,
+    /// The first [`PROBLEMS_MAX`] lines that could not be read, and why.
+    pub problems: Vec<String>,
+    /// How many there were.
+    pub problem_count: u64,
+}
+
+/// Problems that a [`Summary`] tells in full.
+pub const PROBLEMS_MAX: usize = 20;
+
+/// Facts may come a little out of order: a remote wakeup is stamped when the path that causes it
+/// has been paid for. Reading of a record stops so far after the window.
+const DISORDER_NS_MAX: Ns = 10_000_000;
+
+/// Lists what `path` holds: a record, or a Perfetto trace that schedtwin wrote.
+pub fn explain(path: &Path, query: &Query, out: &mut dyn Write) -> io::Result<Summary> {
+    let mut input = BufReader::with_capacity(1 << 16, File::open(path)?);
+    match input.fill_buf()?.first() {
+        // The tag of a trace's first packet; a record begins with a brace.
+        Some(0x0a) => explain_perfetto(input, query, out),
+        _ => explain_record(input, query, out),
+    }
+}
+
+/// Lists a record.
+pub fn explain_record(
+    input: impl BufRead,
+    query: &Query,
+    out: &mut dyn Write,
+) -> io::Result<Summary> {
+    let mut listing = Listing::new(query);
+    let last = query.at.map(|at| {
+        at.saturating_add(query.window_ns)
+            .saturating_add(DISORDER_NS_MAX)
+    });
+    for entry in Reader::new(input) {
+        let (at, line) = match entry {
+            Ok(Entry::Header(_)) => {
+                listing.header_seen = true;
+                continue;
+            }
+            Ok(Entry::Task(info)) => {
+                listing.task(&info);
+                continue;
+            }
+            Ok(Entry::Prio(id, prio)) => {
+                listing.tasks.set_prio(id, prio);
+                continue;
+            }
+            Ok(Entry::Power(..)) => continue,
+            Ok(Entry::Fact(fact)) => {
+                let wanted = listing.wants(fact.at, Some(fact.cpu), &fact.kind);
+                (
+                    fact.at,
+                    wanted.then(|| listing.fact(fact.at, Some(fact.cpu), &fact.kind)),
+                )
+            }
+            Ok(Entry::Decision(at, cpu, decision)) => {
+                let wanted = listing.wants_decision(at, cpu, &decision);
+                (at, wanted.then(|| listing.decision(at, cpu, &decision)))
+            }
+            Err(error) => {
+                if !listing.header_seen {
+                    let message = format!("read the record: {error}");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                }
+                listing.summary.problem_count += 1;
+                if listing.summary.problems.len() < PROBLEMS_MAX {
+                    listing.summary.problems.push(error.to_string());
+                }
+                continue;
+            }
+        };
+        if last.is_some_and(|last| at > last) {
+            break;
+        }
+        if let Some(line) = line {
+            listing.write(&line, out)?;
+        }
+    }
+    Ok(listing.summary)
+}
+
+/// Lists a Perfetto trace that schedtwin wrote.
+pub fn explain_perfetto(
+    input: impl BufRead,
+    query: &Query,
+    out: &mut dyn Write,
+) -> io::Result<Summary> {
+    let mut matching = Vec::new();
+    let mut unnamed = Query {
+        task: None,
+        ..query.clone()
+    };
+    unnamed.limit = u64::MAX;
+    let filter = Listing::new(&unnamed);
+    let contents = perfetto_read::read(input, &mut |event| {
+        let (at, cpu, kind) = match event {
+            Event::Fact(fact) => (fact.at, Some(fact.cpu), fact.kind),
+            Event::Unplaced { at, kind } => (at, None, kind),
+            Event::Power { .. } => return,
+        };
+        if filter.wants(at, cpu, &kind) {
+            matching.push((at, cpu, kind));
+        }
+    })
+    .map_err(|error| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("read the trace: {error}"),
+        )
+    })?;
+    matching.sort_by_key(|(at, ..)| *at);
+    let mut listing = Listing::new(query);
+    contents.tasks.iter().for_each(|info| listing.task(info));
+    for (at, cpu, kind) in matching {
+        if listing.wants(at, cpu, &kind) {
+            let line = listing.fact(at, cpu, &kind);
+            listing.write(&line, out)?;
+        }
+    }
+    Ok(listing.summary)
+}
+
+/// A time as a user writes it: `1.234s`, `12.5ms`, `300us`, `1000ns`, or seconds without a unit.
+///
+/// ```
+/// use schedtwin_trace::explain::parse_time;
+/// assert_eq!(parse_time("1.234s"), Ok(1_234_000_000));
+/// assert_eq!(parse_time("0.5us"), Ok(500));
+/// assert!(parse_time("soon").is_err());
+/// ```
+pub fn parse_time(text: &str) -> Result<Ns, String> {
+    let text = text.trim();
+    let error = || format!("`{text}` is no time; write it like 1.234s, 12.5ms, 300us or 1000ns");
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit_ns: u64 = match unit.trim() {
+        "" | "s" => 1_000_000_000,
+        "ms" => 1_000_000,
+        "us" | "µs" => 1_000,
+        "ns" => 1,
+        _ => return Err(error()),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(error());
+    }
+    let whole: u64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().map_err(|_| error())?
+    };
+    // Digits below a nanosecond are cut off.
+    let mut fraction_ns = 0;
+    let mut digit_ns = unit_ns;
+    for digit in fraction.chars() {
+        digit_ns /= 10;
+        fraction_ns += u64::from(digit.to_digit(10).ok_or_else(error)?) * digit_ns;
+    }
+    whole
+        .checked_mul(unit_ns)
+        .and_then(|ns| ns.checked_add(fraction_ns))
+        .ok_or_else(error)
+}
+
+/// Whether `name` matches `pattern`, where `*` stands for any text and `?` for one character.
+fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star was, and how much of the name it takes: only it needs to be revised.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            star = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((star_p, star_n)) = star {
+            star = Some((star_p, star_n + 1));
+            p = star_p + 1;
+            n = star_n + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// Chooses and words facts and decisions.
+struct Listing<'a> {
+    query: &'a Query,
+    tasks: Tasks,
+    /// Tasks whose names match.
+    named: BTreeSet<TaskId>,
+    header_seen: bool,
+    summary: Summary,
+}
+
+impl<'a> Listing<'a> {
+    fn new(query: &'a Query) -> Listing<'a> {
+        Listing {
+            query,
+            tasks: Tasks::default(),
+            named: BTreeSet::new(),
+            header_seen: false,
+            summary: Summary {
+                task_found: query.task.is_none(),
+                ..Summary::default()
+            },
+        }
+    }
+
+    fn write(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.summary.matched += 1;
+        if self.summary.listed < self.query.limit {
+            self.summary.listed += 1;
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, info: &TaskInfo) {
+        self.tasks.insert(info);
+        if let Some(pattern) = &self.query.task {
+            let numbered = format!("{}-{}", info.name, info.id);
+            let matches = *pattern == info.id.to_string()
+                || glob(pattern, &info.name)
+                || glob(pattern, &numbered);
+            if matches {
+                self.named.insert(info.id);
+                self.summary.task_found = true;
+            }
+        }
+    }
+
+    fn in_window(&self, at: Ns) -> bool {
+        self.query
+            .at
+            .is_none_or(|center| center.abs_diff(at) <= self.query.window_ns)
+    }
+
+    fn wants(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> bool {
+        let task = || {
+            tasks_of(kind)
+                .into_iter()
+                .flatten()
+                .any(|task| self.named.contains(&task))
+        };
+        let on = |wanted: CpuId| {
+            cpu == Some(wanted)
+                || match *kind {
+                    FactKind::Wakeup { target, .. } | FactKind::Ipi { target, .. } => {
+                        target == wanted
+                    }
+                    FactKind::Migrate { from, to, .. } => from == wanted || to == wanted,
+                    _ => false,
+                }
+        };
+        self.in_window(at) && (self.query.task.is_none() || task()) && self.query.cpu.is_none_or(on)
+    }
+
+    fn wants_decision(&self, at: Ns, cpu: CpuId, decision: &RecordedDecision) -> bool {
+        let task = |id: &u32| self.named.contains(&TaskId(*id));
+        let about_task = match decision {
+            RecordedDecision::Placement { task: id, .. } => task(id),
+            RecordedDecision::Preemption { task: id, curr, .. } => task(id) || task(curr),
+            RecordedDecision::Balance { moved, .. } => moved.iter().any(task),
+            RecordedDecision::Frequency { .. } | RecordedDecision::Idle { .. } => false,
+        };
+        let about_cpu = |wanted: CpuId| {
+            cpu == wanted
+                || match decision {
+                    RecordedDecision::Placement { prev, chosen, .. } => {
+                        *prev == wanted.0 || *chosen == wanted.0
+                    }
+                    RecordedDecision::Frequency { inputs, .. } => {
+                        inputs.iter().any(|input| input.cpu == wanted.0)
+                    }
+                    RecordedDecision::Balance { dst, src, .. } => {
+                        *dst == wanted.0 || *src == Some(wanted.0)
+                    }
+                    RecordedDecision::Idle { .. } | RecordedDecision::Preemption { .. } => false,
+                }
+        };
+        self.in_window(at)
+            && (self.query.task.is_none() || about_task)
+            && self.query.cpu.is_none_or(about_cpu)
+    }
+
+    /// A task as the listing calls it: `ui-12`.
+    fn who(&self, task: TaskId) -> String {
+        match self.tasks.get(task) {
+            _ if task.is_idle() => "idle".to_string(),
+            Some(info) => format!("{}-{task}", info.name),
+            None => format!("task-{task}"),
+        }
+    }
+
+    fn fact(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> String {
+        let who = |task: TaskId| self.who(task);
+        let (event, text) = match *kind {
+            FactKind::Switch {
+                prev,
+                next,
+                prev_state,
+            } => {
+                let state = state_letters(prev_state);
+                (
+                    "sched_switch",
+                    format!("{} {state} ==> {}", who(prev), who(next)),
+                )
+            }
+            FactKind::Waking {
+                task,
+                source,
+                prev_cpu,
+            } => {
+                let source = match source {
+                    WakeSource::Task => "a task",
+                    WakeSource::Timer => "a timer",
+                    WakeSource::Kernel => "the kernel",
+                };
+                (
+                    "sched_waking",
+                    format!("{} by {source}, last on CPU {prev_cpu}", who(task)),
+                )
+            }
+            FactKind::Wakeup { task, target, new } => (
+                if new {
+                    "sched_wakeup_new"
+                } else {
+                    "sched_wakeup"
+                },
+                format!("{} on CPU {target}", who(task)),
+            ),
+            FactKind::Migrate { task, from, to } => (
+                "sched_migrate_task",
+                format!("{}: CPU {from} -> {to}", who(task)),
+            ),
+            FactKind::Exit { task } => ("sched_process_exit", who(task)),
+            FactKind::IdleEnter {
+                state,
+                tick_stopped,
+            } => {
+                let tick = if tick_stopped { ", tick stopped" } else { "" };
+                ("cpu_idle", format!("state {state}{tick}"))
+            }
+            // A Perfetto trace holds neither the state nor the residency of the way back.
+            FactKind::IdleExit {
+                residency_ns: 0, ..
+            } => ("cpu_idle", "exit".to_string()),
+            FactKind::IdleExit {
+                state,
+                residency_ns,
+            } => (
+                "cpu_idle",
+                format!("exit from state {state} after {}", duration(residency_ns)),
+            ),
+            FactKind::IdleMiss { state, below } => {
+                let verdict = if below { "too shallow" } else { "too deep" };
+                ("cpu_idle_miss", format!("state {state} was {verdict}"))
+            }
+            FactKind::Frequency {
+                policy,
+                khz,
+                requested_at,
+            } => {
+                let delay = match at.saturating_sub(requested_at) {
+                    0 => String::new(),
+                    delay => format!(", wanted for {}", duration(delay)),
+                };
+                (
+                    "cpu_frequency",
+                    format!("policy {policy}: {khz} kHz{delay}"),
+                )
+            }
+            FactKind::Tick => ("sched_tick", String::new()),
+            FactKind::Ipi { target, kind } => {
+                let kind = match kind {
+                    IpiKind::Reschedule => "reschedule",
+                    IpiKind::WakeList => "wake list",
+                    IpiKind::NohzKick => "nohz kick",
+                    IpiKind::IrqWork => "irq work",
+                };
+                ("ipi", format!("{kind} to CPU {target}"))
+            }
+            FactKind::IrqEntry { lines } => {
+                let mut names = Vec::new();
+                push_lines(lines, &mut names);
+                (
+                    "irq_handler_entry",
+                    String::from_utf8_lossy(&names).into_owned(),
+                )
+            }
+            FactKind::IrqExit { spent_ns: 0 } => ("irq_handler_exit", String::new()),
+            FactKind::IrqExit { spent_ns } => (
+                "irq_handler_exit",
+                format!("after {}", duration(u64::from(spent_ns))),
+            ),
+            FactKind::Balance { level, idle, moved } => {
+                let idle = ["busy", "idle", "newidle"]
+                    .get(usize::from(idle))
+                    .unwrap_or(&"?");
+                let tasks = if moved == 1 { "task" } else { "tasks" };
+                (
+                    "sched_balance_rq",
+                    format!("level {level}, {idle}: {moved} {tasks} moved"),
+                )
+            }
+            FactKind::Preempted { task } => ("preempted", who(task)),
+            FactKind::Overutilized { on } => {
+                ("overutilized", if on { "on" } else { "off" }.to_string())
+            }
+            FactKind::CpuSignals {
+                util_avg,
+                runnable_avg,
+                util_est,
+            } => (
+                "cpu_signals",
+                format!("util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}"),
+            ),
+            FactKind::TaskSignals {
+                task,
+                util_avg,
+                util_est,
+                runnable_avg,
+            } => (
+                "task_signals",
+                format!(
+                    "{}: util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}",
+                    who(task)
+                ),
+            ),
+        };
+        head(at, cpu, event, &text)
+    }
+
+    fn decision(&self, at: Ns, cpu: CpuId, decision: &RecordedDecision) -> String {
+        let who = |task: u32| self.who(TaskId(task));
+        let cpu = Some(cpu);
+        match decision {
+            RecordedDecision::Placement {
+                task,
+                prev,
+                chosen,
+                rule,
+                candidates,
+            } => {
+                let stays = if prev == chosen {
+                    format!("stays on CPU {chosen}")
+                } else {
+                    format!("CPU {prev} -> {chosen}")
+                };
+                let mut rows = vec![
+                    [
+                        "",
+                        "cpu",
+                        "role",
+                        "util",
+                        "capacity",
+                        "use",
+                        "energy delta",
+                        "max util",
+                    ]
+                    .map(str::to_string),
+                ];
+                rows.extend(candidates.iter().map(|candidate| {
+                    let number = |value: Option<u64>| value.map_or("-".into(), |v| v.to_string());
+                    let percent = match candidate.capacity {
+                        0 => "-".to_string(),
+                        capacity => {
+                            format!("{}%", candidate.util.saturating_mul(100) / capacity)
+                        }
+                    };
+                    [
+                        if candidate.cpu == *chosen { "=>" } else { "" }.to_string(),
+                        candidate.cpu.to_string(),
+                        candidate.role.to_string(),
+                        candidate.util.to_string(),
+                        candidate.capacity.to_string(),
+                        percent,
+                        number(candidate.energy_delta),
+                        number(candidate.max_util),
+                    ]
+                }));
+                let first = head(
+                    at,
+                    cpu,
+                    "placement",
+                    &format!("{}: {stays}, {rule}", who(*task)),
+                );
+                if candidates.is_empty() {
+                    first
+                } else {
+                    first + &table(&rows, 2)
+                }
+            }
+            RecordedDecision::Frequency {
+                policy,
+                inputs,
+                util,
+                raw_khz,
+                khz,
+                previous_khz,
+                rule,
+            } => {
+                let change = if khz == previous_khz {
+                    format!("stays at {khz} kHz")
+                } else {
+                    format!("{previous_khz} -> {khz} kHz")
+                };
+                let mut rows = vec![
+                    [
+                        "",
+                        "cpu",
+                        "util_avg",
+                        "runnable_avg",
+                        "util_est",
+                        "rt",
+                        "dl",
+                        "irq",
+                        "min",
+                        "perf",
+                    ]
+                    .map(str::to_string),
+                ];
+                rows.extend(inputs.iter().map(|input| {
+                    let InputLine {
+                        cpu,
+                        util_avg,
+                        runnable_avg,
+                        util_est,
+                        rt,
+                        dl,
+                        irq,
+                        min,
+                        perf,
+                    } = *input;
+                    let numbers = [util_avg, runnable_avg, util_est, rt, dl, irq, min, perf];
+                    let mut row = [const { String::new() }; 10];
+                    row[1] = cpu.to_string();
+                    for (cell, number) in row[2..].iter_mut().zip(numbers) {
+                        *cell = number.to_string();
+                    }
+                    row
+                }));
+                let text = format!("policy {policy}: {change}, {rule}");
+                head(at, cpu, "frequency", &text)
+                    + &table(&rows, usize::MAX)
+                    + &format!(
+                        "{:INDENT$}    util {util} -> raw {raw_khz} kHz -> table {khz} kHz\n",
+                        ""
+                    )
+            }
+            RecordedDecision::Idle {
+                state,
+                stop_tick,
+                sleep_length_ns,
+                rule,
+            } => {
+                let tick = if *stop_tick {
+                    "tick stops"
+                } else {
+                    "tick stays"
+                };
+                let sleep = match sleep_length_ns {
+                    None => String::new(),
+                    Some(ns) if *ns < 0 => ", the timer is overdue".to_string(),
+                    Some(ns) => format!(", sleep length {}", duration(*ns as u64)),
+                };
+                head(
+                    at,
+                    cpu,
+                    "idle",
+                    &format!("state {state}, {tick}{sleep}; {rule}"),
+                )
+            }
+            RecordedDecision::Balance {
+                dst,
+                src,
+                level,
+                idle,
+                migration,
+                imbalance,
+                moved,
+                rule,
+            } => {
+                let text = match src {
+                    None => {
+                        format!("CPU {dst} finds nothing to pull (level {level}, {idle}); {rule}")
+                    }
+                    Some(src) => {
+                        let names: Vec<String> = moved.iter().map(|task| who(*task)).collect();
+                        let names = if names.is_empty() {
+                            "nothing".into()
+                        } else {
+                            names.join(", ")
+                        };
+                        format!(
+                            "CPU {dst} pulls {names} from CPU {src} (level {level}, {idle}, \
+                             {migration}, imbalance {imbalance}); {rule}"
+                        )
+                    }
+                };
+                head(at, cpu, "balance", &text)
+            }
+            RecordedDecision::Preemption {
+                task,
+                curr,
+                preempt,
+                rule,
+            } => {
+                let verb = if *preempt {
+                    "preempts"
+                } else {
+                    "does not preempt"
+                };
+                let text = format!("{} {verb} {}; {rule}", who(*task), who(*curr));
+                head(at, cpu, "preemption", &text)
+            }
+        }
+    }
+}
+
+/// Columns before an event's details: blocks are indented to half of them.
+const INDENT: usize = 22;
+
+/// A line: time in seconds, CPU, event, details.
+fn head(at: Ns, cpu: Option<CpuId>, event: &str, text: &str) -> String {
+    let cpu = cpu.map_or("  -".to_string(), |cpu| format!("{:03}", cpu.0));
+    let (seconds, ns) = (at / 1_000_000_000, at % 1_000_000_000);
+    let line = format!("{seconds:5}.{ns:09} [{cpu}] {event:<19} {text}");
+    format!("{}\n", line.trim_end())
+}
+
+/// A span as one reads it.
+fn duration(ns: Ns) -> String {
+    match ns {
+        0..10_000 => format!("{ns} ns"),
+        10_000..1_000_000 => format!("{}.{:03} us", ns / 1_000, ns % 1_000),
+        _ => format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000),
+    }
+}
+
+/// Rows in aligned columns: numbers to the right, the column `text_column` to the left.
+fn table<const N: usize>(rows: &[[String; N]], text_column: usize) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0).max(2));
+    let mut text = String::new();
+    for row in rows {
+        let mut line = " ".repeat(INDENT);
+        for (column, cell) in row.iter().enumerate() {
+            let width = widths[column];
+            let cell = if column == text_column {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            };
+            line.push_str(if column == 0 { "" } else { "  " });
+            line.push_str(&cell);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (pattern, name, matches) in [
+            ("ui", "ui", true),
+            ("ui", "ui2", false),
+            ("ui*", "ui2", true),
+            ("*", "", true),
+            ("?i", "ui", true),
+            ("?", "", false),
+            ("a*b*c", "aXbXbc", true),
+            ("a*b*c", "aXbXb", false),
+            (
+                "*******************a",
+                "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+                false,
+            ),
+            ("sugov:*-7", "sugov:0-7", true),
+        ] {
+            assert_eq!(glob(pattern, name), matches, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        for (text, ns) in [
+            ("1.234s", Some(1_234_000_000)),
+            ("1.234567891", Some(1_234_567_891)),
+            ("1.2345678919", Some(1_234_567_891)),
+            (".5ms", Some(500_000)),
+            ("12.5 ms", Some(12_500_000)),
+            ("300us", Some(300_000)),
+            ("7ns", Some(7)),
+            ("7.9ns", Some(7)),
+            ("", None),
+            (".", None),
+            ("1.2.3s", None),
+            ("-1s", None),
+            ("5min", None),
+            ("99999999999999s", None),
+        ] {
+            assert_eq!(parse_time(text).ok(), ns, "{text}");
+        }
+    }
+}

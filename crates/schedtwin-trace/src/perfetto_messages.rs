@@ -1,0 +1,331 @@
+//! The Perfetto packets that we write and read back, as prost message types.
+//!
+//! Written by hand rather than generated: the official schema has over 5,000 fields, of which
+//! these are the few needed. Names and numbers are those of `protos/perfetto/trace/` in the
+//! Perfetto repository; a test compares every one of them with the schema in the PyPI package
+//! `perfetto`, through [`FIELDS`].
+
+use prost::{Message, Oneof};
+
+/// `perfetto.protos.TracePacket`: one element of a trace.
+#[derive(Clone, PartialEq, Message)]
+pub struct TracePacket {
+    /// In `timestamp_clock_id`, by default BOOTTIME, nanoseconds.
+    #[prost(uint64, optional, tag = "8")]
+    pub timestamp: Option<u64>,
+    /// Which writer: state is per sequence.
+    #[prost(uint32, optional, tag = "10")]
+    pub trusted_packet_sequence_id: Option<u32>,
+    /// Bit 0: `SEQ_INCREMENTAL_STATE_CLEARED`.
+    #[prost(uint32, optional, tag = "13")]
+    pub sequence_flags: Option<u32>,
+    /// Whether nothing of the sequence is missing before this packet.
+    #[prost(bool, optional, tag = "87")]
+    pub first_packet_on_sequence: Option<bool>,
+    /// What the packet carries.
+    #[prost(oneof = "Data", tags = "1, 2, 6, 11, 45, 60")]
+    pub data: Option<Data>,
+}
+
+/// The payloads of a [`TracePacket`] that we know.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Data {
+    /// Scheduler and power events of one CPU.
+    #[prost(message, tag = "1")]
+    FtraceEvents(FtraceEventBundle),
+    /// Names of processes and threads.
+    #[prost(message, tag = "2")]
+    ProcessTree(ProcessTree),
+    /// Readings of several clocks at one instant.
+    #[prost(message, tag = "6")]
+    ClockSnapshot(ClockSnapshot),
+    /// A value of a counter, or an instant.
+    #[prost(message, tag = "11")]
+    TrackEvent(TrackEvent),
+    /// The kernel that was traced.
+    #[prost(message, tag = "45")]
+    SystemInfo(SystemInfo),
+    /// A track that events refer to.
+    #[prost(message, tag = "60")]
+    TrackDescriptor(TrackDescriptor),
+}
+
+macro_rules! messages {
+    ($(
+        $(#[$message_doc:meta])*
+        $official:literal $name:ident {
+            $( $(#[doc = $doc:literal])* $field:ident: $type:ty = ($($prost:tt)*) $tag:tt; )*
+        }
+    )*) => {
+        $(
+            $(#[$message_doc])*
+            #[derive(Clone, PartialEq, Message)]
+            pub struct $name {
+                $( $(#[doc = $doc])* #[prost($($prost)*, tag = $tag)] pub $field: $type, )*
+            }
+        )*
+
+        /// Every field of the message types: message, field, number, prost's kind. For the test
+        /// against the official schema.
+        pub const FIELDS: &[(&str, &str, &str, &str)] = &[
+            ("TracePacket", "timestamp", "8", "uint64, optional"),
+            ("TracePacket", "trusted_packet_sequence_id", "10", "uint32, optional"),
+            ("TracePacket", "sequence_flags", "13", "uint32, optional"),
+            ("TracePacket", "first_packet_on_sequence", "87", "bool, optional"),
+            ("TracePacket", "ftrace_events", "1", "message, optional"),
+            ("TracePacket", "process_tree", "2", "message, optional"),
+            ("TracePacket", "clock_snapshot", "6", "message, optional"),
+            ("TracePacket", "track_event", "11", "message, optional"),
+            ("TracePacket", "system_info", "45", "message, optional"),
+            ("TracePacket", "track_descriptor", "60", "message, optional"),
+            $( $( ($official, stringify!($field), $tag, stringify!($($prost)*)), )* )*
+        ];
+    };
+}
+
+messages! {
+    /// The kernel that was traced. Its release tells readers how to read `prev_state`.
+    "SystemInfo" SystemInfo {
+        /// As `uname` reports it.
+        utsname: Option<Utsname> = (message, optional) "1";
+        /// Number of CPUs.
+        num_cpus: Option<u32> = (uint32, optional) "8";
+    }
+    /// `struct utsname`.
+    "Utsname" Utsname {
+        /// `Linux`.
+        sysname: Option<String> = (string, optional) "1";
+        /// What `uname -v` prints.
+        version: Option<String> = (string, optional) "2";
+        /// `6.12.0`.
+        release: Option<String> = (string, optional) "3";
+        /// `aarch64`.
+        machine: Option<String> = (string, optional) "4";
+    }
+    /// Readings of several clocks at one instant.
+    "ClockSnapshot" ClockSnapshot {
+        /// The readings.
+        clocks: Vec<Clock> = (message, repeated) "1";
+        /// The clock that the trace's times are shown in: 6, BOOTTIME.
+        primary_trace_clock: Option<i32> = (int32, optional) "2";
+    }
+    /// A reading.
+    "ClockSnapshot.Clock" Clock {
+        /// `BuiltinClock`: 3 MONOTONIC, 6 BOOTTIME.
+        clock_id: Option<u32> = (uint32, optional) "1";
+        /// Nanoseconds.
+        timestamp: Option<u64> = (uint64, optional) "2";
+    }
+    /// Names of processes and threads.
+    "ProcessTree" ProcessTree {
+        /// Processes.
+        processes: Vec<Process> = (message, repeated) "1";
+        /// Threads.
+        threads: Vec<Thread> = (message, repeated) "2";
+    }
+    /// A process.
+    "ProcessTree.Process" Process {
+        /// Its number.
+        pid: Option<i32> = (int32, optional) "1";
+        /// Its parent's number.
+        ppid: Option<i32> = (int32, optional) "2";
+        /// Its command line.
+        cmdline: Vec<String> = (string, repeated) "3";
+    }
+    /// A thread.
+    "ProcessTree.Thread" Thread {
+        /// Its number: the task's.
+        tid: Option<i32> = (int32, optional) "1";
+        /// Its name.
+        name: Option<String> = (string, optional) "2";
+        /// Its process.
+        tgid: Option<i32> = (int32, optional) "3";
+    }
+    /// A track of counter values or instants.
+    "TrackDescriptor" TrackDescriptor {
+        /// Its number in this trace.
+        uuid: Option<u64> = (uint64, optional) "1";
+        /// Its name.
+        name: Option<String> = (string, optional) "2";
+        /// The thread that it shows, if it shows one.
+        thread: Option<ThreadDescriptor> = (message, optional) "4";
+        /// The track it is shown under.
+        parent_uuid: Option<u64> = (uint64, optional) "5";
+        /// Present if its events are counter values.
+        counter: Option<CounterDescriptor> = (message, optional) "8";
+    }
+    /// The thread that a track belongs to.
+    "ThreadDescriptor" ThreadDescriptor {
+        /// Its process.
+        pid: Option<i32> = (int32, optional) "1";
+        /// Its number.
+        tid: Option<i64> = (int64, optional) "2";
+        /// Its name.
+        thread_name: Option<String> = (string, optional) "5";
+    }
+    /// What a counter counts.
+    "CounterDescriptor" CounterDescriptor {
+        /// `mW`.
+        unit_name: Option<String> = (string, optional) "6";
+    }
+    /// A value of a counter, or an instant.
+    "TrackEvent" TrackEvent {
+        /// Details of an instant.
+        debug_annotations: Vec<DebugAnnotation> = (message, repeated) "4";
+        /// 3 an instant, 4 a counter's value.
+        r#type: Option<i32> = (int32, optional) "9";
+        /// On which track.
+        track_uuid: Option<u64> = (uint64, optional) "11";
+        /// What an instant is called.
+        name: Option<String> = (string, optional) "23";
+        /// The value.
+        counter_value: Option<i64> = (int64, optional) "30";
+    }
+    /// A named detail.
+    "DebugAnnotation" DebugAnnotation {
+        /// A number.
+        uint_value: Option<u64> = (uint64, optional) "3";
+        /// A text.
+        string_value: Option<String> = (string, optional) "6";
+        /// Its name.
+        name: Option<String> = (string, optional) "10";
+    }
+    /// Events of one CPU.
+    "FtraceEventBundle" FtraceEventBundle {
+        /// Which CPU.
+        cpu: Option<u32> = (uint32, optional) "1";
+        /// Events other than the compact ones.
+        event: Vec<FtraceEvent> = (message, repeated) "2";
+        /// Switches and wakings, in columns.
+        compact_sched: Option<CompactSched> = (message, optional) "4";
+    }
+    /// `sched_switch` and `sched_waking` in columns: entry i of each column is event i.
+    "FtraceEventBundle.CompactSched" CompactSched {
+        /// `sched_switch`: time since the one before in this bundle, nanoseconds.
+        switch_timestamp: Vec<u64> = (uint64, repeated) "1";
+        /// `sched_switch`: the raw `prev_state`.
+        switch_prev_state: Vec<i64> = (int64, repeated) "2";
+        /// `sched_switch`: who gets the CPU; who leaves it got it in the event before.
+        switch_next_pid: Vec<i32> = (int32, repeated) "3";
+        /// `sched_switch`: with which priority.
+        switch_next_prio: Vec<i32> = (int32, repeated) "4";
+        /// Names, that the `comm_index` columns point into.
+        intern_table: Vec<String> = (string, repeated) "5";
+        /// `sched_switch`: name of who gets the CPU.
+        switch_next_comm_index: Vec<u32> = (uint32, repeated) "6";
+        /// `sched_waking`: time since the one before in this bundle, nanoseconds.
+        waking_timestamp: Vec<u64> = (uint64, repeated) "7";
+        /// `sched_waking`: who is woken.
+        waking_pid: Vec<i32> = (int32, repeated) "8";
+        /// `sched_waking`: the CPU it last ran on.
+        waking_target_cpu: Vec<i32> = (int32, repeated) "9";
+        /// `sched_waking`: with which priority.
+        waking_prio: Vec<i32> = (int32, repeated) "10";
+        /// `sched_waking`: its name.
+        waking_comm_index: Vec<u32> = (uint32, repeated) "11";
+        /// `sched_waking`: in which context, as `enum trace_flag_type`.
+        waking_common_flags: Vec<u32> = (uint32, repeated) "12";
+    }
+    /// One event of ftrace; exactly one of the payloads is present.
+    "FtraceEvent" FtraceEvent {
+        /// When, BOOTTIME, nanoseconds.
+        timestamp: Option<u64> = (uint64, optional) "1";
+        /// Who was running.
+        pid: Option<u32> = (uint32, optional) "2";
+        /// A frequency change of one CPU.
+        cpu_frequency: Option<CpuFrequency> = (message, optional) "11";
+        /// A CPU goes idle or comes back.
+        cpu_idle: Option<CpuIdle> = (message, optional) "13";
+        /// A task is runnable.
+        sched_wakeup: Option<SchedWakeup> = (message, optional) "17";
+        /// An inter-processor interrupt is sent.
+        ipi_raise: Option<IpiRaise> = (message, optional) "23";
+        /// An interrupt begins.
+        irq_handler_entry: Option<IrqHandlerEntry> = (message, optional) "36";
+        /// An interrupt ends.
+        irq_handler_exit: Option<IrqHandlerExit> = (message, optional) "37";
+        /// A new task is runnable.
+        sched_wakeup_new: Option<SchedWakeup> = (message, optional) "114";
+        /// A task exits.
+        sched_process_exit: Option<SchedProcessExit> = (message, optional) "238";
+        /// A task changes its CPU.
+        sched_migrate_task: Option<SchedMigrateTask> = (message, optional) "491";
+        /// A high-resolution timer has expired: the tick.
+        hrtimer_expire_entry: Option<HrtimerExpireEntry> = (message, optional) "553";
+    }
+    /// A frequency change of one CPU.
+    "CpuFrequencyFtraceEvent" CpuFrequency {
+        /// kHz.
+        state: Option<u32> = (uint32, optional) "1";
+        /// Which CPU.
+        cpu_id: Option<u32> = (uint32, optional) "2";
+    }
+    /// A CPU goes idle or comes back.
+    "CpuIdleFtraceEvent" CpuIdle {
+        /// The idle state's index, or 4294967295 for the way back.
+        state: Option<u32> = (uint32, optional) "1";
+        /// Which CPU.
+        cpu_id: Option<u32> = (uint32, optional) "2";
+    }
+    /// A task is runnable. `sched_wakeup_new` has the same fields.
+    "SchedWakeupFtraceEvent" SchedWakeup {
+        /// Its name.
+        comm: Option<String> = (string, optional) "1";
+        /// Who.
+        pid: Option<i32> = (int32, optional) "2";
+        /// Its priority.
+        prio: Option<i32> = (int32, optional) "3";
+        /// Where it is queued.
+        target_cpu: Option<i32> = (int32, optional) "5";
+    }
+    /// A task changes its CPU.
+    "SchedMigrateTaskFtraceEvent" SchedMigrateTask {
+        /// Its name.
+        comm: Option<String> = (string, optional) "1";
+        /// Who.
+        pid: Option<i32> = (int32, optional) "2";
+        /// Its priority.
+        prio: Option<i32> = (int32, optional) "3";
+        /// From where.
+        orig_cpu: Option<i32> = (int32, optional) "4";
+        /// Where to.
+        dest_cpu: Option<i32> = (int32, optional) "5";
+    }
+    /// A task exits.
+    "SchedProcessExitFtraceEvent" SchedProcessExit {
+        /// Its name.
+        comm: Option<String> = (string, optional) "1";
+        /// Who.
+        pid: Option<i32> = (int32, optional) "2";
+        /// Its process.
+        tgid: Option<i32> = (int32, optional) "3";
+        /// Its priority.
+        prio: Option<i32> = (int32, optional) "4";
+    }
+    /// An inter-processor interrupt is sent.
+    "IpiRaiseFtraceEvent" IpiRaise {
+        /// Bit set of CPUs 0..32.
+        target_cpus: Option<u32> = (uint32, optional) "1";
+        /// What for.
+        reason: Option<String> = (string, optional) "2";
+    }
+    /// An interrupt begins.
+    "IrqHandlerEntryFtraceEvent" IrqHandlerEntry {
+        /// Its number.
+        irq: Option<i32> = (int32, optional) "1";
+        /// Its name.
+        name: Option<String> = (string, optional) "2";
+    }
+    /// An interrupt ends.
+    "IrqHandlerExitFtraceEvent" IrqHandlerExit {
+        /// Its number.
+        irq: Option<i32> = (int32, optional) "1";
+        /// 1: `IRQ_HANDLED`.
+        ret: Option<i32> = (int32, optional) "2";
+    }
+    /// A high-resolution timer has expired.
+    "HrtimerExpireEntryFtraceEvent" HrtimerExpireEntry {
+        /// When, nanoseconds.
+        now: Option<i64> = (int64, optional) "2";
+    }
+}

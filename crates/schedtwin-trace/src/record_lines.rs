@@ -1,0 +1,354 @@
+//! The shapes of a record's lines.
+//!
+//! These types mirror facts and decisions for serde, which `schedtwin-types` does not depend on.
+//! The texts of decisions are fixed ones while a run writes them, and owned ones when they are
+//! read back.
+
+use schedtwin_types::{
+    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, TaskId, TaskState,
+    WakeSource,
+};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A text: fixed when written, owned when read.
+pub type Text = Cow<'static, str>;
+
+/// One line. Exactly one of the groups of members is present; see [`crate::record`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) schema: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) nr_cpus: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) domains: Option<Vec<String>>,
+    /// CPUs by policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policies: Option<Vec<Vec<u16>>>,
+    /// A map whose order is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provenance: Option<serde_json::Map<String, serde_json::Value>>,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prio: Option<i32>,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<Ns>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fact: Option<FactLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) decision: Option<DecisionLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) power: Option<PowerLine>,
+}
+
+/// The power of a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PowerLine {
+    pub(crate) domain: u16,
+    pub(crate) mw: u32,
+}
+
+macro_rules! mirrored {
+    ($(#[$doc:meta])* $mirror:ident = $original:ident { $($name:ident = $text:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub(crate) enum $mirror {
+            $( #[serde(rename = $text)] $name, )*
+        }
+        impl From<$original> for $mirror {
+            fn from(original: $original) -> $mirror {
+                match original { $( $original::$name => $mirror::$name, )* }
+            }
+        }
+        impl From<$mirror> for $original {
+            fn from(mirror: $mirror) -> $original {
+                match mirror { $( $mirror::$name => $original::$name, )* }
+            }
+        }
+    };
+}
+
+mirrored! {
+    /// As `sched_switch` prints it.
+    StateLine = TaskState {
+        Running = "R", Preempted = "R+", Interruptible = "S", Uninterruptible = "D", Dead = "X",
+    }
+}
+mirrored! {
+    /// What woke a task.
+    SourceLine = WakeSource { Task = "task", Timer = "timer", Kernel = "kernel" }
+}
+mirrored! {
+    /// What an IPI is for.
+    IpiLine = IpiKind {
+        Reschedule = "reschedule", WakeList = "wake_list", NohzKick = "nohz_kick", IrqWork = "irq_work",
+    }
+}
+
+macro_rules! facts {
+    ($( $name:ident = $text:literal $({ $($field:ident: $type:ty $(as $wrap:path)?),* $(,)? })? ),* $(,)?) => {
+        /// A fact. Members are named as in [`FactKind`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub(crate) enum FactLine {
+            $( #[serde(rename = $text)] $name $({ $($field: $type),* })?, )*
+        }
+        impl From<FactKind> for FactLine {
+            fn from(kind: FactKind) -> FactLine {
+                match kind {
+                    $( FactKind::$name $({ $($field),* })? =>
+                        FactLine::$name $({ $($field: facts!(@out $field $($wrap)?)),* })?, )*
+                }
+            }
+        }
+        impl From<FactLine> for FactKind {
+            fn from(line: FactLine) -> FactKind {
+                match line {
+                    $( FactLine::$name $({ $($field),* })? =>
+                        FactKind::$name $({ $($field: facts!(@in $field $($wrap)?)),* })?, )*
+                }
+            }
+        }
+    };
+    (@out $field:ident) => { $field.into() };
+    (@out $field:ident $wrap:path) => { $field.0 };
+    (@in $field:ident) => { $field.into() };
+    (@in $field:ident $wrap:path) => { $wrap($field) };
+}
+
+facts! {
+    Switch = "sched_switch" { prev: u32 as TaskId, next: u32 as TaskId, prev_state: StateLine },
+    Waking = "sched_waking" { task: u32 as TaskId, source: SourceLine, prev_cpu: u16 as CpuId },
+    Wakeup = "sched_wakeup" { task: u32 as TaskId, target: u16 as CpuId, new: bool },
+    Migrate = "sched_migrate_task" { task: u32 as TaskId, from: u16 as CpuId, to: u16 as CpuId },
+    Exit = "sched_process_exit" { task: u32 as TaskId },
+    IdleEnter = "cpu_idle" { state: u8, tick_stopped: bool },
+    IdleExit = "cpu_idle_exit" { state: u8, residency_ns: Ns },
+    IdleMiss = "cpu_idle_miss" { state: u8, below: bool },
+    Frequency = "cpu_frequency" { policy: u16, khz: Khz, requested_at: Ns },
+    Tick = "sched_tick",
+    Ipi = "ipi" { target: u16 as CpuId, kind: IpiLine },
+    IrqEntry = "irq_handler_entry" { lines: u8 },
+    IrqExit = "irq_handler_exit" { spent_ns: u32 },
+    Balance = "sched_balance_rq" { level: u8, idle: u8, moved: u16 },
+    Preempted = "preempted" { task: u32 as TaskId },
+    Overutilized = "overutilized" { on: bool },
+    CpuSignals = "cpu_signals" { util_avg: u32, runnable_avg: u32, util_est: u32 },
+    TaskSignals = "task_signals" { task: u32 as TaskId, util_avg: u16, util_est: u16, runnable_avg: u32 },
+}
+
+/// A decision as a record holds it. Members are those of [`Decision`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "documented at schedtwin_types::Decision, which this mirrors"
+)]
+pub enum DecisionLine {
+    Placement {
+        task: u32,
+        prev: u16,
+        chosen: u16,
+        rule: Text,
+        candidates: Vec<CandidateLine>,
+    },
+    Frequency {
+        policy: u16,
+        inputs: Vec<InputLine>,
+        util: u64,
+        raw_khz: Khz,
+        khz: Khz,
+        previous_khz: Khz,
+        rule: Text,
+    },
+    Idle {
+        state: u8,
+        stop_tick: bool,
+        sleep_length_ns: Option<i64>,
+        rule: Text,
+    },
+    Balance {
+        dst: u16,
+        src: Option<u16>,
+        level: u8,
+        idle: Text,
+        migration: Text,
+        imbalance: i64,
+        moved: Vec<u32>,
+        rule: Text,
+    },
+    Preemption {
+        task: u32,
+        curr: u32,
+        preempt: bool,
+        rule: Text,
+    },
+}
+
+/// [`Candidate`] as a record holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(
+    missing_docs,
+    reason = "documented at schedtwin_types::Candidate, which this mirrors"
+)]
+pub struct CandidateLine {
+    pub cpu: u16,
+    pub role: Text,
+    pub util: u64,
+    pub capacity: u64,
+    pub energy_delta: Option<u64>,
+    pub max_util: Option<u64>,
+}
+
+/// [`FrequencyInput`] as a record holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(
+    missing_docs,
+    reason = "documented at schedtwin_types::FrequencyInput, which this mirrors"
+)]
+pub struct InputLine {
+    pub cpu: u16,
+    pub util_avg: u64,
+    pub runnable_avg: u64,
+    pub util_est: u64,
+    pub rt: u64,
+    pub dl: u64,
+    pub irq: u64,
+    pub min: u64,
+    pub perf: u64,
+}
+
+impl From<&Candidate> for CandidateLine {
+    fn from(candidate: &Candidate) -> CandidateLine {
+        let Candidate {
+            cpu,
+            role,
+            util,
+            capacity,
+            energy_delta,
+            max_util,
+        } = *candidate;
+        CandidateLine {
+            cpu: cpu.0,
+            role: role.into(),
+            util,
+            capacity,
+            energy_delta,
+            max_util,
+        }
+    }
+}
+
+impl From<&FrequencyInput> for InputLine {
+    fn from(input: &FrequencyInput) -> InputLine {
+        let FrequencyInput {
+            cpu,
+            util_avg,
+            runnable_avg,
+            util_est,
+            rt,
+            dl,
+            irq,
+            min,
+            perf,
+        } = *input;
+        InputLine {
+            cpu: cpu.0,
+            util_avg,
+            runnable_avg,
+            util_est,
+            rt,
+            dl,
+            irq,
+            min,
+            perf,
+        }
+    }
+}
+
+impl From<&Decision> for DecisionLine {
+    fn from(decision: &Decision) -> DecisionLine {
+        match decision {
+            Decision::Placement {
+                task,
+                prev,
+                chosen,
+                rule,
+                candidates,
+            } => DecisionLine::Placement {
+                task: task.0,
+                prev: prev.0,
+                chosen: chosen.0,
+                rule: (*rule).into(),
+                candidates: candidates.iter().map(CandidateLine::from).collect(),
+            },
+            Decision::Frequency {
+                policy,
+                inputs,
+                util,
+                raw_khz,
+                khz,
+                previous_khz,
+                rule,
+            } => DecisionLine::Frequency {
+                policy: *policy,
+                inputs: inputs.iter().map(InputLine::from).collect(),
+                util: *util,
+                raw_khz: *raw_khz,
+                khz: *khz,
+                previous_khz: *previous_khz,
+                rule: (*rule).into(),
+            },
+            Decision::Idle {
+                state,
+                stop_tick,
+                sleep_length_ns,
+                rule,
+            } => DecisionLine::Idle {
+                state: *state,
+                stop_tick: *stop_tick,
+                sleep_length_ns: *sleep_length_ns,
+                rule: (*rule).into(),
+            },
+            Decision::Balance {
+                dst,
+                src,
+                level,
+                idle,
+                migration,
+                imbalance,
+                moved,
+                rule,
+            } => DecisionLine::Balance {
+                dst: dst.0,
+                src: src.map(|cpu| cpu.0),
+                level: *level,
+                idle: (*idle).into(),
+                migration: (*migration).into(),
+                imbalance: *imbalance,
+                moved: moved.iter().map(|task| task.0).collect(),
+                rule: (*rule).into(),
+            },
+            Decision::Preemption {
+                task,
+                curr,
+                preempt,
+                rule,
+            } => DecisionLine::Preemption {
+                task: task.0,
+                curr: curr.0,
+                preempt: *preempt,
+                rule: (*rule).into(),
+            },
+        }
+    }
+}

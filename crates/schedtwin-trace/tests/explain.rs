@@ -1,0 +1,157 @@
+//! Listings, whole.
+
+mod sample;
+
+use schedtwin_trace::explain::{Query, Summary, explain_perfetto, explain_record};
+use schedtwin_trace::{Perfetto, Record, Sink};
+use schedtwin_types::CpuId;
+
+fn record() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    bytes
+}
+
+fn list(record: &[u8], query: &Query) -> (String, Summary) {
+    let mut text = Vec::new();
+    let summary = explain_record(record, query, &mut text).expect("a record");
+    (String::from_utf8(text).expect("text"), summary)
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert!(text == expected, "got:\n{text}\nexpected:\n{expected}");
+}
+
+#[test]
+fn a_window_shows_decisions_with_their_inputs() {
+    let query = Query {
+        at: Some(2_000_000_000_000),
+        window_ns: 100,
+        ..Query::default()
+    };
+    let (text, summary) = list(&record(), &query);
+    check(&text, EXPECTED_WINDOW);
+    assert_eq!(
+        (summary.matched, summary.listed, summary.problem_count),
+        (9, 9, 0)
+    );
+}
+
+const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake list to CPU 31
+ 2000.000000000 [039] sched_wakeup_new    a name of more than 15-70000 on CPU 39
+ 2000.000000100 [039] sched_switch        idle R ==> a name of more than 15-70000
+ 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: cheapest
+                          cpu  role       util  capacity  use  energy delta  max util
+                            2  prev        120       124  96%        123456       400
+                      =>    6  max_spare    40      1024   3%         99999       300
+                            7  idle scan     0         0    -             -         -
+ 2000.000000000 [001] frequency           policy 0: 1197000 -> 1803000 kHz, changed
+                          cpu  util_avg  runnable_avg  util_est  rt  dl  irq  min  perf
+                            0       100           250         0   7   0    3   54   317
+                            1         5             5         0   7   0    3   54    62
+                          util 396 -> raw 1650123 kHz -> table 1803000 kHz
+ 2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest that fits
+ 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled
+ 2000.000000003 [001] balance             CPU 1 finds nothing to pull (level 0, idle); no busiest group
+ 2000.000000004 [001] preemption          sugov:0-3 preempts ui-12; check_preempt_curr_rt: higher priority
+";
+
+#[test]
+fn a_task_is_found_by_name_number_and_pattern() {
+    for (pattern, matched) in [
+        ("sugov:0", 4),
+        ("sugov*", 4),
+        ("sugov:?-3", 4),
+        ("3", 4),
+        ("sugov", 0),
+        ("a name*", 8),
+    ] {
+        let query = Query {
+            task: Some(pattern.to_string()),
+            ..Query::default()
+        };
+        let (text, summary) = list(&record(), &query);
+        assert_eq!(summary.matched, matched, "{pattern}:\n{text}");
+        assert_eq!(summary.task_found, matched > 0, "{pattern}");
+    }
+}
+
+#[test]
+fn a_cpu_shows_what_is_aimed_at_it() {
+    let query = Query {
+        cpu: Some(CpuId(2)),
+        ..Query::default()
+    };
+    let (text, _) = list(&record(), &query);
+    check(&text, EXPECTED_CPU);
+}
+
+const EXPECTED_CPU: &str = " 1999.999998700 [001] sched_migrate_task  ui-12: CPU 2 -> 1
+ 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: cheapest
+                          cpu  role       util  capacity  use  energy delta  max util
+                            2  prev        120       124  96%        123456       400
+                      =>    6  max_spare    40      1024   3%         99999       300
+                            7  idle scan     0         0    -             -         -
+ 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled
+";
+
+#[test]
+fn a_limit_still_counts() {
+    let (text, summary) = list(
+        &record(),
+        &Query {
+            limit: 3,
+            ..Query::default()
+        },
+    );
+    assert_eq!(text.lines().count(), 3);
+    assert_eq!((summary.matched, summary.listed), (37, 3));
+}
+
+#[test]
+fn damaged_lines_are_told_and_skipped() {
+    let mut record = record();
+    record.extend_from_slice(b"{\"at\":\n");
+    let (_, summary) = list(&record, &Query::default());
+    assert_eq!(summary.matched, 37);
+    assert_eq!(summary.problem_count, 1);
+    assert_eq!(
+        summary.problems,
+        ["line 46: EOF while parsing a value (column 6)"]
+    );
+
+    let error = explain_record(&b"junk\n"[..], &Query::default(), &mut Vec::new());
+    let error = error.expect_err("no header");
+    assert_eq!(
+        error.to_string(),
+        "read the record: line 1: expected value (column 1)"
+    );
+}
+
+#[test]
+fn a_perfetto_trace_shows_the_facts() {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    let query = Query {
+        task: Some("ui".to_string()),
+        ..Query::default()
+    };
+    let mut text = Vec::new();
+    let summary = explain_perfetto(&bytes[..], &query, &mut text).expect("a trace");
+    check(&String::from_utf8(text).expect("text"), EXPECTED_PERFETTO);
+    assert!(summary.task_found);
+}
+
+const EXPECTED_PERFETTO: &str =
+    " 1999.999998600 [001] sched_waking        ui-12 by a timer, last on CPU 2
+ 1999.999998700 [001] sched_migrate_task  ui-12: CPU 2 -> 1
+ 1999.999998800 [001] sched_wakeup        ui-12 on CPU 1
+ 1999.999999200 [001] sched_switch        idle R ==> ui-12
+ 1999.999999400 [  -] task_signals        ui-12: util_avg 90, runnable_avg 95, util_est 80
+ 2000.000001100 [001] sched_switch        ui-12 S ==> idle
+";

@@ -1,0 +1,59 @@
+//! Text traces, line by line.
+
+mod sample;
+
+use schedtwin_trace::{FtraceText, Sink};
+
+#[test]
+fn lines_are_those_of_trace_cmd() {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(FtraceText::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    let text = String::from_utf8(bytes).expect("text");
+    let expected = "\
+cpus=40
+# schedtwin: sample \"run\"
+# version: 0.1.0
+# kernel: linux-5.18+runnable-boost
+          <idle>-0     [001]  1999.999998: irq_handler_entry:    irq=3 name=timer+reschedule
+          <idle>-0     [001]  1999.999999: hrtimer_expire_entry: hrtimer=0x0 function=tick_nohz_handler now=1999999998500
+          <idle>-0     [001]  1999.999999: sched_waking:         comm=ui pid=12 prio=120 target_cpu=002
+          <idle>-0     [001]  1999.999999: sched_migrate_task:   comm=ui pid=12 prio=120 orig_cpu=2 dest_cpu=1
+          <idle>-0     [001]  1999.999999: sched_wakeup:         comm=ui pid=12 prio=120 target_cpu=001
+          <idle>-0     [001]  1999.999999: irq_handler_exit:     irq=3 ret=handled
+          <idle>-0     [001]  1999.999999: cpu_idle:             state=4294967295 cpu_id=1
+          <idle>-0     [001]  1999.999999: cpu_idle_miss:        cpu_id=1 state=2 type=above
+          <idle>-0     [001]  1999.999999: sched_switch:         prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=ui next_pid=12 next_prio=120
+              ui-12    [001]  1999.999999: sched_pelt_cfs:       cpu=1 path=/ runnable=110 util=100
+              ui-12    [001]  1999.999999: sched_util_est_cfs:   cpu=1 path=/ enqueued=0 util=100
+              ui-12    [001]  1999.999999: sched_pelt_se:        cpu=1 path=(null) comm=ui pid=12 runnable=95 util=90
+              ui-12    [001]  1999.999999: sched_util_est_se:    cpu=1 path=(null) comm=ui pid=12 enqueued=80 util=90
+              ui-12    [001]  2000.000000: cpu_frequency:        state=1803000 cpu_id=0
+              ui-12    [001]  2000.000000: cpu_frequency:        state=1803000 cpu_id=1
+              ui-12    [001]  2000.000000: cpu_frequency:        state=1803000 cpu_id=2
+              ui-12    [001]  2000.000000: cpu_frequency:        state=1803000 cpu_id=3
+              ui-12    [001]  2000.000000: sched_waking:         comm=sugov:0 pid=3 prio=98 target_cpu=039
+              ui-12    [001]  2000.000000: sched_waking:         comm=a name of more than 15 pid=70000 prio=-1 target_cpu=000
+              ui-12    [001]  2000.000000: ipi_raise:            target_mask=00000080,00000000 (Rescheduling interrupts)
+              ui-12    [001]  2000.000000: ipi_raise:            target_mask=00000000,80000000 (Function call interrupts (wake list))
+          <idle>-0     [039]  2000.000000: sched_wakeup_new:     comm=a name of more than 15 pid=70000 prio=-1 target_cpu=039
+          <idle>-0     [039]  2000.000000: sched_switch:         prev_comm=swapper/39 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a name of more than 15 next_pid=70000 next_prio=-1
+a name of more than 15-70000 [039]  2000.000000: sched_switch:         prev_comm=a name of more than 15 prev_pid=70000 prev_prio=-1 prev_state=R+ ==> next_comm=sugov:0 next_pid=3 next_prio=98
+         sugov:0-3     [039]  2000.000000: sched_switch:         prev_comm=sugov:0 prev_pid=3 prev_prio=98 prev_state=D ==> next_comm=a name of more than 15 next_pid=70000 next_prio=-1
+a name of more than 15-70000 [039]  2000.000001: sched_process_exit:   comm=a name of more than 15 pid=70000 prio=-1
+a name of more than 15-70000 [039]  2000.000001: sched_switch:         prev_comm=a name of more than 15 prev_pid=70000 prev_prio=-1 prev_state=X ==> next_comm=swapper/39 next_pid=0 next_prio=120
+          <idle>-0     [039]  2000.000001: cpu_idle:             state=0 cpu_id=39
+              ui-12    [001]  2000.000001: sched_overutilized:   overutilized=1
+              ui-12    [001]  2000.000001: sched_switch:         prev_comm=ui prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          <idle>-0     [001]  2000.000001: sched_pelt_cfs:       cpu=1 path=/ runnable=90 util=100
+          <idle>-0     [001]  2000.000001: sched_util_est_cfs:   cpu=1 path=/ enqueued=80 util=100
+          <idle>-0     [001]  2000.000001: sched_pelt_cfs:       cpu=1 path=/ runnable=90 util=100
+          <idle>-0     [001]  2000.000001: sched_util_est_cfs:   cpu=1 path=/ enqueued=80 util=100
+          <idle>-0     [001]  2000.000001: cpu_idle:             state=2 cpu_id=1
+";
+    for (line, expected) in text.lines().zip(expected.lines()) {
+        assert_eq!(line, expected);
+    }
+    assert_eq!(text.lines().count(), expected.lines().count());
+}

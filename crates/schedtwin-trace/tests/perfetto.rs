@@ -1,0 +1,196 @@
+//! Perfetto traces are read back, by an independent reader, as what was fed.
+
+mod sample;
+
+use schedtwin_trace::perfetto_read::{self, Event};
+use schedtwin_trace::{Perfetto, Sink, TaskInfo};
+use schedtwin_types::{Fact, FactKind, TaskId};
+
+/// What the format holds of a fact; `None` if it is left out.
+fn carried(fact: &Fact) -> Option<Event> {
+    let kind = match fact.kind {
+        FactKind::Preempted { .. } | FactKind::Balance { moved: 0, .. } => return None,
+        FactKind::Overutilized { .. } | FactKind::TaskSignals { .. } => {
+            return Some(Event::Unplaced {
+                at: fact.at,
+                kind: fact.kind,
+            });
+        }
+        FactKind::IdleEnter { state, .. } => FactKind::IdleEnter {
+            state,
+            tick_stopped: false,
+        },
+        FactKind::IdleExit { .. } => FactKind::IdleExit {
+            state: 0,
+            residency_ns: 0,
+        },
+        FactKind::IrqExit { .. } => FactKind::IrqExit { spent_ns: 0 },
+        FactKind::Frequency { policy, khz, .. } => FactKind::Frequency {
+            policy,
+            khz,
+            requested_at: fact.at,
+        },
+        other => other,
+    };
+    Some(Event::Fact(Fact { kind, ..*fact }))
+}
+
+fn sorted(mut events: Vec<Event>) -> Vec<String> {
+    let at = |event: &Event| match *event {
+        Event::Fact(fact) => fact.at,
+        Event::Unplaced { at, .. } | Event::Power { at, .. } => at,
+    };
+    events.sort_by_key(at);
+    let mut lines: Vec<(u64, String)> = events
+        .iter()
+        .map(|event| (at(event), format!("{event:?}")))
+        .collect();
+    lines.sort();
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+#[test]
+fn every_kind_of_fact_comes_back() {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+
+    let mut events = Vec::new();
+    let contents = perfetto_read::read(&bytes[..], &mut |event| events.push(event)).expect("read");
+    assert_eq!(contents.meta, sample::meta());
+    assert_eq!(contents.tasks, sample::tasks());
+
+    let facts = sample::facts();
+    // The second of two equal samples changes nothing.
+    let mut expected: Vec<Event> = Vec::new();
+    for (index, fact) in facts.iter().enumerate() {
+        if index == 0 || fact.kind != facts[index - 1].kind {
+            expected.extend(carried(fact));
+        }
+    }
+    expected.push(Event::Power {
+        at: 2_000_000_000_100,
+        domain: 1,
+        milliwatts: 412,
+    });
+    expected.push(Event::Power {
+        at: 2_000_000_000_200,
+        domain: 0,
+        milliwatts: 7,
+    });
+    assert_eq!(sorted(events), sorted(expected));
+}
+
+#[test]
+fn long_streams_come_back_across_bundles() {
+    let mut meta = sample::meta();
+    meta.nr_cpus = 40;
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, meta));
+    for id in 1..=200 {
+        sink.task(&TaskInfo {
+            id: TaskId(id),
+            name: format!("worker/{id}"),
+            prio: 120,
+        });
+    }
+    let mut expected = Vec::new();
+    sample::stream(100_000, 40, 200, |fact| {
+        sink.fact(&fact);
+        expected.extend(carried(&fact));
+    });
+    sink.finish().expect("memory takes everything");
+    let mut events = Vec::new();
+    let contents = perfetto_read::read(&bytes[..], &mut |event| events.push(event)).expect("read");
+    assert!(
+        contents.packets > 80,
+        "{} packets: several bundles a CPU",
+        contents.packets
+    );
+    assert_eq!(events.len(), expected.len());
+    assert!(sorted(events) == sorted(expected));
+}
+
+#[test]
+fn priorities_are_those_of_the_moment() {
+    use prost::Message;
+    use schedtwin_trace::perfetto_messages::{Data, TracePacket};
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sink.task(&TaskInfo {
+        id: sample::UI,
+        name: "ui".into(),
+        prio: 120,
+    });
+    let switches: Vec<Fact> = sample::facts()
+        .into_iter()
+        .filter(|fact| fact.cpu.0 == 1 && matches!(fact.kind, FactKind::Switch { .. }))
+        .collect();
+    sink.fact(&switches[0]);
+    sink.task_prio(sample::UI, 101);
+    sink.fact(&switches[1]);
+    sink.fact(&Fact {
+        at: switches[1].at + 50,
+        ..switches[0]
+    });
+    sink.finish().expect("memory takes everything");
+
+    #[derive(Clone, PartialEq, Message)]
+    struct Trace {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+    let trace = Trace::decode(&bytes[..]).expect("a trace is a message");
+    let bundles: Vec<_> = trace
+        .packet
+        .into_iter()
+        .filter_map(|packet| match packet.data {
+            Some(Data::FtraceEvents(bundle)) => bundle.compact_sched,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(bundles.len(), 1);
+    assert_eq!(bundles[0].switch_next_prio, [120, 120, 101]);
+    assert_eq!(bundles[0].intern_table, ["ui", "swapper/1"]);
+    assert_eq!(bundles[0].switch_next_comm_index, [0, 1, 0]);
+    let step = switches[1].at - switches[0].at;
+    assert_eq!(bundles[0].switch_timestamp, [switches[0].at, step, 50]);
+}
+
+#[test]
+fn damaged_traces_are_errors() {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    let read = |bytes: &[u8]| perfetto_read::read(bytes, &mut |_| ());
+    for (damage, message) in [
+        (&b""[..], "packet 0: the trace has no system information"),
+        (b"hello", "packet 1: not a Perfetto trace"),
+        (
+            b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+            "packet 1: a number of more than 64 bits",
+        ),
+        (
+            b"\x0a\xff\xff\xff\xff\x7f",
+            "packet 1: 34359738367 bytes, more than 16777216",
+        ),
+        (b"\x0a\x05abc", "packet 1: ends after 3 of 5 bytes"),
+        (
+            b"\x0a\x02\x40\x01",
+            "packet 1: not a trace that schedtwin wrote",
+        ),
+    ] {
+        assert_eq!(read(damage).expect_err(message).to_string(), message);
+    }
+    // Every prefix and every changed byte: an answer, no panic.
+    for cut in 0..bytes.len() {
+        let _ = read(&bytes[..cut]);
+        for value in [0, 0x7f, 0xff, bytes[cut] ^ 1] {
+            let mut damaged = bytes.clone();
+            damaged[cut] = value;
+            let _ = read(&damaged);
+        }
+    }
+}

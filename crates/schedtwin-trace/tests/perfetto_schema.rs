@@ -1,0 +1,62 @@
+//! The hand-written Perfetto messages against the official schema, by the official decoder.
+//!
+//! Skipped, and saying so, where there is no `python3` with the PyPI package `perfetto`. Another
+//! interpreter can be named in `SCHEDTWIN_PYTHON`.
+
+mod sample;
+
+use schedtwin_trace::perfetto_messages::FIELDS;
+use schedtwin_trace::{Perfetto, Sink};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn the_official_schema_agrees() {
+    let path =
+        std::env::temp_dir().join(format!("schedtwin-schema-{}.pftrace", std::process::id()));
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    std::fs::write(&path, bytes).expect("the temporary directory is writable");
+
+    let python = std::env::var("SCHEDTWIN_PYTHON").unwrap_or_else(|_| "python3".to_string());
+    let spawned = Command::new(&python)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/perfetto_schema.py"
+        ))
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = spawned else {
+        eprintln!("skipped the_official_schema_agrees: no {python}");
+        return;
+    };
+    let mut fields = String::new();
+    for (message, field, number, kind) in FIELDS {
+        let number = number.trim_matches('"');
+        fields.push_str(&format!("{message} {field} {number} {kind}\n"));
+    }
+    // A script that skips does not read its input: that pipe may be broken.
+    let _ = child
+        .stdin
+        .take()
+        .expect("piped")
+        .write_all(fields.as_bytes());
+    let output = child.wait_with_output().expect("a result");
+    std::fs::remove_file(&path).expect("removed");
+    let answer = String::from_utf8_lossy(&output.stdout);
+    if let Some(reason) = answer.strip_prefix("skip: ") {
+        eprintln!("skipped the_official_schema_agrees: {}", reason.trim_end());
+        return;
+    }
+    let expected = format!(
+        "ok {} TYPE_COUNTER=11 TYPE_INSTANT=3 cpu_frequency=4 cpu_idle=3 hrtimer_expire_entry=1 \
+         ipi_raise=2 irq_handler_entry=1 irq_handler_exit=1 sched_migrate_task=1 \
+         sched_process_exit=1 sched_switch=6 sched_wakeup=1 sched_wakeup_new=1 sched_waking=3\n",
+        FIELDS.len(),
+    );
+    assert_eq!(answer, expected, "{python} exited with {}", output.status);
+}

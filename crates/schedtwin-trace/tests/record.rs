@@ -1,0 +1,155 @@
+//! Records come back as what was fed; damaged ones are errors that name their line.
+
+mod sample;
+
+use schedtwin_trace::record::{Entry, LINE_BYTES_MAX, Reader, RecordedDecision};
+use schedtwin_trace::{Record, Sink};
+
+fn written() -> String {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    String::from_utf8(bytes).expect("text")
+}
+
+#[test]
+fn everything_comes_back() {
+    let mut expected = vec![Entry::Header(sample::meta())];
+    expected.extend(sample::tasks().into_iter().map(Entry::Task));
+    expected.extend(sample::facts().into_iter().map(Entry::Fact));
+    for decision in sample::decisions() {
+        let recorded = RecordedDecision::from(&decision.decision);
+        expected.push(Entry::Decision(decision.at, decision.cpu, recorded));
+    }
+    expected.push(Entry::Power(2_000_000_000_100, 1, 412));
+    expected.push(Entry::Power(2_000_000_000_200, 1, 412));
+    expected.push(Entry::Power(2_000_000_000_200, 0, 7));
+    expected.push(Entry::Prio(sample::UI, 110));
+    let text = written();
+    let read: Result<Vec<Entry>, _> = Reader::new(text.as_bytes()).collect();
+    assert_eq!(read.expect("no errors"), expected);
+}
+
+#[test]
+fn lines_are_readable() {
+    let text = written();
+    for line in [
+        r#"{"schema":"schedtwin.record/1","title":"sample \"run\"","nr_cpus":40,"domains":["cpu-little","cpu-big"],"policies":[[0,1,2,3],"#,
+        r#""provenance":{"version":"0.1.0","kernel":"linux-5.18+runnable-boost"}}"#,
+        r#"{"task":12,"name":"ui","prio":120}"#,
+        r#"{"at":1999999999200,"cpu":1,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}"#,
+        r#"{"at":1999999998500,"cpu":1,"fact":"sched_tick"}"#,
+        r#"{"at":2000000000001,"cpu":1,"decision":{"idle":{"state":2,"stop_tick":true,"sleep_length_ns":3999000,"rule":"teo: deepest that fits"}}}"#,
+        r#"{"at":2000000000100,"power":{"domain":1,"mw":412}}"#,
+    ] {
+        assert!(text.contains(line), "{line}\n is not in\n{text}");
+    }
+}
+
+#[test]
+fn errors_name_their_line_and_reading_goes_on() {
+    let header = r#"{"schema":"schedtwin.record/1","nr_cpus":2}"#;
+    let good = r#"{"at":7,"cpu":1,"fact":"sched_tick","later_versions":"may add members"}"#;
+    for (bad, message) in [
+        ("{", "line 2: EOF while parsing an object (column 1)"),
+        (
+            "[]",
+            "line 2: invalid length 0, expected struct Line with 14 elements (column 2)",
+        ),
+        (
+            "{}",
+            "line 2: no `task` and no `at`: not a line of a record",
+        ),
+        (
+            r#"{"at":-1}"#,
+            "line 2: invalid value: integer `-1`, expected u64 (column 8)",
+        ),
+        (
+            r#"{"at":1,"cpu":1}"#,
+            "line 2: one of `fact`, `decision` and `power` is expected",
+        ),
+        (
+            r#"{"at":1,"cpu":2,"fact":"sched_tick"}"#,
+            "line 2: CPU 2, but there are 2 CPUs",
+        ),
+        (
+            r#"{"at":1,"fact":"sched_tick"}"#,
+            "line 2: missing member `cpu`",
+        ),
+        (
+            r#"{"at":1,"cpu":0,"fact":{"sched_switch":{"prev":1,"next":2}}}"#,
+            "line 2: missing field `prev_state` (column 58)",
+        ),
+        (r#"{"task":1}"#, "line 2: a task without `prio`"),
+        (
+            r#"{"task":4294967295,"prio":1,"name":""}"#,
+            "line 2: task 4294967295 is beyond the highest task number 4194304",
+        ),
+        (
+            r#"{"at":1,"cpu":0,"fact":{"preempted":{"task":4194304}}}"#,
+            "line 2: task 4194304 is beyond the highest task number 4194304",
+        ),
+        ("\u{0}\u{1}", "line 2: expected value (column 1)"),
+        (
+            &" ".repeat(LINE_BYTES_MAX as usize + 1),
+            "line 2: longer than 1048576 bytes",
+        ),
+        (
+            &"[".repeat(100_000),
+            "line 2: invalid type: sequence, expected a string (column 2)",
+        ),
+    ] {
+        let text = format!("{header}\n{bad}\n\n{good}");
+        let entries: Vec<_> = Reader::new(text.as_bytes()).collect();
+        let name = &bad[..bad.len().min(80)];
+        assert_eq!(entries.len(), 3, "{name}");
+        assert_eq!(
+            entries[1].as_ref().expect_err(name).to_string(),
+            message,
+            "{name}"
+        );
+        assert!(matches!(entries[2], Ok(Entry::Fact(_))), "{name}");
+    }
+}
+
+#[test]
+fn without_a_header_nothing_is_read() {
+    for (text, message) in [
+        ("", "line 1: the file is empty"),
+        ("hello\nworld\n", "line 1: expected value (column 1)"),
+        (
+            "{}\n{}\n",
+            "line 1: not a record: no `\"schema\":\"schedtwin.record/1\"`",
+        ),
+        (
+            r#"{"schema":"schedtwin.run/1"}"#,
+            "line 1: schema is `schedtwin.run/1`; `schedtwin.record/1` can be read",
+        ),
+        (
+            r#"{"schema":"schedtwin.record/1","nr_cpus":257}"#,
+            "line 1: nr_cpus is 257, not within 1..=256",
+        ),
+        (
+            r#"{"schema":"schedtwin.record/1","nr_cpus":1,"policies":[[1]]}"#,
+            "line 1: policy of CPU 1, but there are 1 CPUs",
+        ),
+    ] {
+        let entries: Vec<_> = Reader::new(text.as_bytes()).collect();
+        assert_eq!(entries.len(), 1, "{text}");
+        assert_eq!(entries[0].as_ref().expect_err(text).to_string(), message);
+    }
+}
+
+#[test]
+fn truncated_and_damaged_records_do_not_panic() {
+    let bytes = written().into_bytes();
+    for cut in (0..bytes.len()).step_by(7) {
+        let _ = Reader::new(&bytes[..cut]).count();
+        let mut damaged = bytes.clone();
+        for value in [0u8, b'"', b'9', b'\n', 0xff] {
+            damaged[cut] = value;
+            let _ = Reader::new(&damaged[..]).count();
+        }
+    }
+}

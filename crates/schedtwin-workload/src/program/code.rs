@@ -1,0 +1,151 @@
+//! The instructions that threads execute: a workload compiled for one machine.
+//!
+//! rt-app's events are lowered to few primitives over user memory, so that composite events need
+//! no states of their own:
+//!
+//! ```text
+//! suspend "x"   Event; Lock m; ConditionWait c m; Unlock m         m, c: mutex and condition "x"
+//! resume  "x"   Event; Lock m; Broadcast c; Unlock m
+//! sync          Event; Signal c; ConditionWait c m                 the thread holds m
+//! barrier       Event; Lock m; BarrierArrive; ConditionWait c m; BarrierLeave; Unlock m
+//! ```
+//!
+//! `Event` opens each event of the file. It is where rt-app looks whether to go on, where a job may
+//! end, and where the work of an event that did nothing else is charged.
+
+use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, Work};
+
+/// One step of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instruction {
+    /// Begins an event; `next` is the next event's (or the phase end's) index.
+    Event { next: u32, kind: EventKind, ends_job: bool },
+    /// A fixed amount of work.
+    Compute { work: Work },
+    /// Pieces of work until `target_us` have passed by the clock.
+    ComputeUntil { chunk: Work, target_us: u64 },
+    /// Relative sleep.
+    Sleep { duration: Ns },
+    /// A periodic timer; `own`: of the thread, else shared by name.
+    Timer { timer: u32, own: bool, period: Ns },
+    Lock { mutex: u32 },
+    Unlock { mutex: u32 },
+    ConditionWait { condition: u32, mutex: u32 },
+    Signal { condition: u32 },
+    Broadcast { condition: u32 },
+    BarrierArrive { barrier: u32 },
+    BarrierLeave { barrier: u32 },
+    SemaphorePost { semaphore: u32 },
+    SemaphoreWait { semaphore: u32 },
+    Yield,
+    Fork { task: u32 },
+    /// The end of one iteration of a phase.
+    PhaseEnd,
+}
+
+/// What an event means for the end of the run and for jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// Is skipped when the run is over.
+    Plain,
+    /// As `Plain`, and it is work of a job (`run`, `runtime`).
+    Work,
+    /// `lock`: executed even when the run is over, while the thread holds a mutex.
+    Lock,
+    /// `unlock`: likewise.
+    Unlock,
+}
+
+/// All tasks of a workload, and what their threads share.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub instructions: Vec<Instruction>,
+    pub phases: Vec<PhaseCode>,
+    pub tasks: Vec<TaskCode>,
+    /// Threads at the start: the task of each, in the order of creation.
+    pub start: Vec<u32>,
+    pub duration: Option<Ns>,
+    pub mutexes: u32,
+    pub conditions: u32,
+    pub semaphores: u32,
+    /// Of each shared timer, whether it is absolute.
+    pub timers: Vec<bool>,
+    /// Of each barrier: its condition, and how many threads meet there (rt-app's count).
+    pub barriers: Vec<(u32, u32)>,
+    /// Every CPU of the machine: the affinity of a thread that nothing restricts.
+    pub all_cpus: CpuMask,
+}
+
+/// One task.
+#[derive(Debug)]
+pub(crate) struct TaskCode {
+    pub name: String,
+    pub delay: Ns,
+    /// `None`: for ever.
+    pub loops: Option<u32>,
+    pub first_phase: u32,
+    /// Behind the last phase.
+    pub end_phase: u32,
+    pub attributes: AttributeCode,
+    /// Of each of the task's own timers, whether it is absolute.
+    pub timers: Vec<bool>,
+}
+
+/// One phase.
+#[derive(Debug)]
+pub(crate) struct PhaseCode {
+    pub first_instruction: u32,
+    /// `None`: for ever.
+    pub loops: Option<u32>,
+    pub attributes: Option<AttributeCode>,
+    /// The phase's affinity, or else the task's.
+    pub cpus: Option<CpuMask>,
+}
+
+/// A change of scheduling parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttributeCode {
+    pub policy: Policy,
+    /// Nice value or real-time priority; `None`: as it is.
+    pub priority: Option<i8>,
+    /// `None`: as it is.
+    pub slice: Option<Ns>,
+}
+
+impl AttributeCode {
+    /// What a thread with `current` parameters has after the change.
+    ///
+    /// SCHED_IDLE keeps the nice value: rt-app calls setpriority() only for the other fair policies.
+    pub fn applied_to(&self, current: SchedAttr) -> SchedAttr {
+        let mut new = SchedAttr { policy: self.policy, rt_priority: 0, ..current };
+        match self.policy {
+            Policy::Normal | Policy::Batch => new.nice = self.priority.unwrap_or(current.nice),
+            Policy::Fifo | Policy::Rr => {
+                new.rt_priority = self.priority.map_or(current.rt_priority, |priority| priority.max(1) as u8);
+            }
+            Policy::Idle => {}
+        }
+        if matches!(self.policy, Policy::Normal | Policy::Batch) {
+            new.slice = self.slice.unwrap_or(current.slice);
+        }
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_change_only_what_their_policy_has() {
+        let current = SchedAttr { policy: Policy::Normal, nice: 5, rt_priority: 0, slice: 7 };
+        let change = |policy, priority, slice| AttributeCode { policy, priority, slice }.applied_to(current);
+        assert_eq!(change(Policy::Normal, Some(-3), Some(0)), SchedAttr { nice: -3, slice: 0, ..current });
+        assert_eq!(change(Policy::Normal, None, None), current);
+        assert_eq!(
+            change(Policy::Fifo, Some(10), Some(0)),
+            SchedAttr { policy: Policy::Fifo, rt_priority: 10, ..current }
+        );
+        assert_eq!(change(Policy::Idle, Some(0), Some(0)), SchedAttr { policy: Policy::Idle, ..current });
+    }
+}

@@ -1,0 +1,775 @@
+//! Executes a workload's threads, one operation at a time.
+//!
+//! # Idea
+//!
+//! [`Programs`] holds the program counter of every thread and the user memory they share. The twin
+//! asks a thread for its next operation whenever the last one is over, at the current time; the
+//! thread changes user memory as it goes and answers with what takes time: work, a system call, or
+//! the end. Nothing is random, nothing is allocated between forks.
+//!
+//! # A thread's life, as in rt-app
+//!
+//! 1. Thread 0 (`rt-app`) clones all threads, sleeps for `duration` if there is one, then sets
+//!    `continue_running` to 0 and wakes everybody who waits; then it joins all threads.
+//! 2. A thread waits on a barrier for all others (`t_zero` is when its first thread arrives), then
+//!    for its `delay`, then takes its scheduling parameters. Forked threads skip the barrier.
+//! 3. Each iteration of a phase sets affinity, then scheduling parameters, only if they differ from
+//!    the current ones; then the events follow.
+//! 4. When the run is over, a thread goes on only while it holds a mutex, and then only with
+//!    `lock` and `unlock`; then it returns to SCHED_OTHER and exits.
+//!
+//! # Jobs
+//!
+//! A *job* is the work of one iteration of a phase that has `run` or `runtime` events, the unit in
+//! which rt-app writes its log. It is *released* by the last timer expiry, end of sleep or wakeup
+//! before its first work (or when the previous job ended, if nothing comes between), and it is
+//! *done* when the thread reaches the first event after its last work that can wait (sleep, timer,
+//! suspend, wait, sync, barrier, sem_wait), else at the end of the iteration.
+//!
+//! ```text
+//! "run": 1280, "timer": 16000          "suspend": ..., "run": 300
+//!
+//! timer     timer     timer            resume      resume
+//! |=====|   |  ====|  |                |   ===|    |===|
+//! ^released ^         ^                ^ released  ^
+//!       ^ done     ^ done                     ^ done   ^ done
+//! ```
+//!
+//! Differences: a thread that reaches a wait after the end of the run does not sleep (rt-app can
+//! hang there); an event that neither works nor calls the kernel costs [`EVENT_WORK`] when the next
+//! one begins; rt-app's log, memory locking and trace markers take no time.
+
+pub(crate) mod code;
+pub(crate) mod memory;
+
+use crate::{EVENT_WORK, MAX_THREADS};
+use code::{AttributeCode, Code, EventKind, Instruction};
+use memory::{Condition, Mutex, Semaphore, Timer};
+use schedtwin_types::{CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId};
+use std::sync::Arc;
+
+/// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
+const FORKS_MAX: u32 = 1024;
+/// The longest thread name: `TASK_COMM_LEN` without the terminator.
+const NAME_BYTES_MAX: usize = 15;
+/// The start barrier's futex; main's waiting for an exit; then mutexes, conditions, semaphores.
+const START_FUTEX: FutexId = FutexId(0);
+const JOIN_FUTEX: FutexId = FutexId(1);
+const FIRST_FUTEX: u32 = 2;
+
+/// All threads of a workload with their user memory. A clone goes on independently.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    code: Arc<Code>,
+    /// rt-app's threads, from thread 1.
+    threads: Vec<Thread>,
+    names: Vec<Arc<str>>,
+    main: Main,
+    /// rt-app's `continue_running`.
+    running: bool,
+    /// Threads at the start barrier.
+    arrived: u32,
+    t_zero: Ns,
+    exited: u32,
+    mutexes: Vec<Mutex>,
+    conditions: Vec<Condition>,
+    semaphores: Vec<Semaphore>,
+    timers: Vec<Timer>,
+    /// The `unique` timers of all threads; a thread knows where its own begin.
+    own_timers: Vec<Timer>,
+    /// rt-app's count of those who must still come before the last.
+    barriers: Vec<i64>,
+    /// How often each task was forked.
+    forks: Vec<u32>,
+    limit_reached: Option<&'static str>,
+}
+
+/// What thread 0 does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Main {
+    Clone { next: u32 },
+    Sleep,
+    Stop,
+    WakeCondition { next: u32 },
+    WakeSemaphore { next: u32 },
+    Join { thread: u32, sleeping: bool },
+    Done,
+}
+
+/// Where a thread is, between two operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Born,
+    Started,
+    Delayed,
+    Iteration,
+    IterationAttributes,
+    /// At the instruction `pc`.
+    Execute,
+    /// Woken from a mutex.
+    LockRetry,
+    /// The mutex of a condition wait is unlocked.
+    Unlocked,
+    /// The condition wait is over, the mutex is to be taken back.
+    Relock,
+    /// A piece of `runtime` is done.
+    Chunk,
+    Slept,
+    /// A timer's slack is told.
+    TimerSleep,
+    TimerWoken,
+    SemaphoreWoken,
+    Ending,
+    LastWake,
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    state: State,
+    /// The last event neither worked nor called the kernel.
+    quiet: bool,
+    /// The current job has begun its work.
+    working: bool,
+    forked: bool,
+    pc: u32,
+    task: u32,
+    phase: u32,
+    phase_loop: u32,
+    task_loop: u32,
+    /// Explicit `lock`s minus `unlock`s.
+    locks: i32,
+    first_own_timer: u32,
+    released: Ns,
+    /// An expiry, or the beginning of a `runtime`.
+    reference: Ns,
+    t_first: Ns,
+    attributes: SchedAttr,
+    cpus: CpuMask,
+    /// The affinity it was created with.
+    default_cpus: CpuMask,
+}
+
+impl Programs {
+    pub(crate) fn new(code: Arc<Code>) -> Programs {
+        let count = code.start.len() as u32;
+        let mut programs = Programs {
+            threads: Vec::with_capacity(count as usize),
+            names: vec![Arc::from("rt-app")],
+            main: Main::Clone { next: 0 },
+            running: true,
+            arrived: 0,
+            t_zero: 0,
+            exited: 0,
+            mutexes: vec![Mutex::default(); code.mutexes as usize],
+            conditions: vec![Condition::default(); code.conditions as usize],
+            semaphores: vec![Semaphore::default(); code.semaphores as usize],
+            timers: code.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }).collect(),
+            own_timers: Vec::new(),
+            barriers: code.barriers.iter().map(|(_, users)| i64::from(*users) - 1).collect(),
+            forks: vec![0; code.tasks.len()],
+            limit_reached: None,
+            code: code.clone(),
+        };
+        for task in &code.start {
+            programs.create(*task, None);
+        }
+        programs
+    }
+
+    /// Thread 0: rt-app's own. It starts all others.
+    pub fn main(&self) -> ThreadId {
+        ThreadId(0)
+    }
+
+    /// The name of a thread as `comm` shows it: `<task>-<index>`, for a forked thread
+    /// `<task>-<index>-<fork>`, at most 15 bytes.
+    ///
+    /// Cut, where the real rt-app keeps the name `rt-app` if the kernel finds a name too long:
+    /// names of threads are for people.
+    pub fn thread_name(&self, thread: ThreadId) -> &str {
+        &self.names[thread.index()]
+    }
+
+    /// The task of a thread, as it is called in the file; `rt-app` for thread 0.
+    pub fn task_name(&self, thread: ThreadId) -> &str {
+        match thread.index().checked_sub(1) {
+            Some(at) => &self.code.tasks[self.threads[at].task as usize].name,
+            None => &self.names[0],
+        }
+    }
+
+    /// Threads that exist so far, thread 0 included. Forks add some, up to [`MAX_THREADS`] + 1.
+    pub fn nr_threads(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Futexes, numbered from 0; never changes.
+    pub fn nr_futexes(&self) -> usize {
+        (FIRST_FUTEX + self.code.mutexes + self.code.conditions + self.code.semaphores) as usize
+    }
+
+    /// Pipes, numbered from 0; never changes.
+    pub fn nr_pipes(&self) -> usize {
+        0
+    }
+
+    /// Sets rt-app's `continue_running` to 0: threads end when they look the next time. Who sleeps
+    /// is woken only by thread 0, when its own sleep of `duration` is over.
+    pub fn shutdown(&mut self) {
+        self.running = false;
+    }
+
+    /// Whether every thread has exited.
+    pub fn finished(&self) -> bool {
+        self.main == Main::Done
+    }
+
+    /// The bound that the workload ran into, if it did: no more threads, though it asked for one.
+    /// rt-app exits at once in that case; the caller should end the run.
+    pub fn limit_reached(&self) -> Option<&'static str> {
+        self.limit_reached
+    }
+
+    /// What `thread` does next, now that its last operation is over.
+    ///
+    /// The first call for a thread comes with [`Outcome::Started`]. A [`Op::Mark`] takes no time:
+    /// the thread is asked again at once.
+    pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
+        match thread.index().checked_sub(1) {
+            None => self.next_of_main(),
+            Some(at) => loop {
+                if let Some(op) = self.step(at, now) {
+                    return op;
+                }
+            },
+        }
+    }
+
+    /// Adds a thread of `task`, created by `parent` (or by thread 0).
+    fn create(&mut self, task: u32, parent: Option<usize>) {
+        let index = self.threads.len();
+        let code = self.code.clone();
+        let definition = &code.tasks[task as usize];
+        let (attributes, cpus) = match parent {
+            Some(parent) => (self.threads[parent].attributes, self.threads[parent].cpus),
+            None => (SchedAttr::default(), code.all_cpus),
+        };
+        let name = match parent {
+            Some(_) => format!("{}-{index}-{:04}", definition.name, self.forks[task as usize]),
+            None => format!("{}-{index}", definition.name),
+        };
+        let end = (0..=NAME_BYTES_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        self.names.push(Arc::from(&name[..end]));
+        self.threads.push(Thread {
+            state: State::Born,
+            quiet: false,
+            working: false,
+            forked: parent.is_some(),
+            pc: 0,
+            task,
+            phase: definition.first_phase,
+            phase_loop: 0,
+            task_loop: 0,
+            locks: 0,
+            first_own_timer: self.own_timers.len() as u32,
+            released: 0,
+            reference: 0,
+            t_first: 0,
+            attributes,
+            cpus,
+            default_cpus: cpus,
+        });
+        self.own_timers.extend(definition.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }));
+    }
+
+    fn next_of_main(&mut self) -> Op {
+        loop {
+            match self.main {
+                Main::Clone { next } => {
+                    if next as usize == self.code.start.len() {
+                        self.main = Main::Sleep;
+                        continue;
+                    }
+                    self.main = Main::Clone { next: next + 1 };
+                    return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
+                }
+                Main::Sleep => match self.code.duration {
+                    Some(duration) => {
+                        self.main = Main::Stop;
+                        return Op::Call(Syscall::Nanosleep { duration });
+                    }
+                    None => self.main = Main::Join { thread: 0, sleeping: false },
+                },
+                Main::Stop => {
+                    self.running = false;
+                    self.main = Main::WakeCondition { next: 0 };
+                }
+                Main::WakeCondition { next } => {
+                    if next == self.code.conditions {
+                        self.main = Main::WakeSemaphore { next: 0 };
+                        continue;
+                    }
+                    self.main = Main::WakeCondition { next: next + 1 };
+                    // The time of this wakeup releases no job: the run is over.
+                    let woken_at = self.conditions[next as usize].woken_at;
+                    if self.conditions[next as usize].broadcast(woken_at) {
+                        return wake(self.condition_futex(next), u32::MAX);
+                    }
+                }
+                Main::WakeSemaphore { next } => {
+                    if next == self.code.semaphores {
+                        self.main = Main::Join { thread: 0, sleeping: false };
+                        continue;
+                    }
+                    self.main = Main::WakeSemaphore { next: next + 1 };
+                    if self.semaphores[next as usize].has_waiters() {
+                        return wake(self.semaphore_futex(next), u32::MAX);
+                    }
+                }
+                Main::Join { thread, .. } => match self.threads.get(thread as usize) {
+                    None => self.main = Main::Done,
+                    Some(joined) if joined.state == State::Dead => {
+                        self.main = Main::Join { thread: thread + 1, sleeping: false };
+                    }
+                    Some(_) => {
+                        self.main = Main::Join { thread, sleeping: true };
+                        return Op::Call(Syscall::FutexWait { futex: JOIN_FUTEX });
+                    }
+                },
+                Main::Done => return Op::Exit,
+            }
+        }
+    }
+
+    fn mutex_futex(&self, mutex: u32) -> FutexId {
+        FutexId(FIRST_FUTEX + mutex)
+    }
+
+    fn condition_futex(&self, condition: u32) -> FutexId {
+        FutexId(FIRST_FUTEX + self.code.mutexes + condition)
+    }
+
+    fn semaphore_futex(&self, semaphore: u32) -> FutexId {
+        FutexId(FIRST_FUTEX + self.code.mutexes + self.code.conditions + semaphore)
+    }
+
+    /// One step of a thread: an operation, or `None` if the step took no time.
+    fn step(&mut self, at: usize, now: Ns) -> Option<Op> {
+        match self.threads[at].state {
+            State::Execute => self.execute(at, now),
+            State::TimerSleep => self.timer_sleep(at, now),
+            State::TimerWoken => {
+                let expiry = self.threads[at].reference;
+                self.release(at, expiry);
+                self.advance(at);
+                Some(Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) }))
+            }
+            State::Iteration => self.iteration(at),
+            State::IterationAttributes => {
+                let phase = &self.code.phases[self.threads[at].phase as usize];
+                let (attributes, pc) = (phase.attributes, phase.first_instruction);
+                let thread = &mut self.threads[at];
+                thread.pc = pc;
+                thread.state = State::Execute;
+                attributes.and_then(|change| self.set_attributes(at, &change))
+            }
+            State::LockRetry => {
+                let Instruction::Lock { mutex } = self.instruction(at) else { unreachable!("waits for no mutex") };
+                if self.mutexes[mutex as usize].lock_contended() {
+                    self.advance(at);
+                    return None;
+                }
+                Some(wait(self.mutex_futex(mutex)))
+            }
+            State::Unlocked => {
+                let condition = self.condition_of(at);
+                self.threads[at].state = State::Relock;
+                self.conditions[condition as usize].sleep().then(|| wait(self.condition_futex(condition)))
+            }
+            State::Relock => self.relock(at),
+            State::Chunk => self.chunk(at, now),
+            State::Slept => {
+                let end = self.threads[at].reference;
+                self.release(at, end);
+                self.advance(at);
+                None
+            }
+            State::SemaphoreWoken => {
+                let Instruction::SemaphoreWait { semaphore } = self.instruction(at) else {
+                    unreachable!("waits for no semaphore")
+                };
+                if self.semaphores[semaphore as usize].wait_again(!self.running) {
+                    let woken_at = self.semaphores[semaphore as usize].woken_at;
+                    self.release(at, woken_at);
+                    self.advance(at);
+                    return None;
+                }
+                Some(wait(self.semaphore_futex(semaphore)))
+            }
+            State::Born => self.born(at, now),
+            State::Started => {
+                let delay = self.code.tasks[self.threads[at].task as usize].delay;
+                let t_first = self.t_zero + delay;
+                let thread = &mut self.threads[at];
+                thread.t_first = t_first;
+                thread.released = now.max(t_first);
+                thread.state = State::Delayed;
+                (delay > 0).then_some(Op::Call(Syscall::NanosleepUntil { until: t_first }))
+            }
+            State::Delayed => {
+                let attributes = self.code.tasks[self.threads[at].task as usize].attributes;
+                self.threads[at].state = State::Iteration;
+                self.set_attributes(at, &attributes)
+            }
+            State::Ending => {
+                let thread = &mut self.threads[at];
+                thread.state = State::LastWake;
+                let plain = SchedAttr { policy: Default::default(), rt_priority: 0, ..thread.attributes };
+                if thread.attributes == plain {
+                    return None;
+                }
+                thread.attributes = plain;
+                Some(Op::Call(Syscall::SchedSetattr(plain)))
+            }
+            State::LastWake => {
+                self.threads[at].state = State::Dead;
+                self.exited += 1;
+                if self.main == (Main::Join { thread: at as u32, sleeping: true }) {
+                    // The kernel does this when it clears the thread's id; main wakes up no earlier.
+                    self.main = Main::Join { thread: at as u32, sleeping: false };
+                    return Some(wake(JOIN_FUTEX, 1));
+                }
+                None
+            }
+            State::Dead => Some(Op::Exit),
+        }
+    }
+
+    fn born(&mut self, at: usize, now: Ns) -> Option<Op> {
+        self.threads[at].state = State::Started;
+        if at == 0 {
+            self.t_zero = now;
+        }
+        if self.threads[at].forked {
+            return None;
+        }
+        self.arrived += 1;
+        match (self.arrived, self.code.start.len() as u32) {
+            (1, 1) => None,
+            (arrived, all) if arrived == all => Some(wake(START_FUTEX, u32::MAX)),
+            _ => Some(wait(START_FUTEX)),
+        }
+    }
+
+    fn iteration(&mut self, at: usize) -> Option<Op> {
+        let thread = &self.threads[at];
+        let task = &self.code.tasks[thread.task as usize];
+        if !self.running || Some(thread.task_loop) == task.loops {
+            self.threads[at].state = State::Ending;
+            return None;
+        }
+        let cpus = self.code.phases[thread.phase as usize].cpus.unwrap_or(thread.default_cpus);
+        let thread = &mut self.threads[at];
+        thread.state = State::IterationAttributes;
+        if thread.cpus == cpus {
+            return None;
+        }
+        thread.cpus = cpus;
+        Some(Op::Call(Syscall::SchedSetaffinity { mask: cpus }))
+    }
+
+    fn set_attributes(&mut self, at: usize, change: &AttributeCode) -> Option<Op> {
+        let thread = &mut self.threads[at];
+        let new = change.applied_to(thread.attributes);
+        if new == thread.attributes {
+            return None;
+        }
+        thread.attributes = new;
+        thread.quiet = false;
+        Some(Op::Call(Syscall::SchedSetattr(new)))
+    }
+
+    #[inline]
+    fn instruction(&self, at: usize) -> Instruction {
+        self.code.instructions[self.threads[at].pc as usize]
+    }
+
+    #[inline]
+    fn advance(&mut self, at: usize) {
+        let thread = &mut self.threads[at];
+        thread.pc += 1;
+        thread.state = State::Execute;
+    }
+
+    /// The next job, if it has not begun, should begin at `when`.
+    #[inline]
+    fn release(&mut self, at: usize, when: Ns) {
+        let thread = &mut self.threads[at];
+        if !thread.working {
+            thread.released = when;
+        }
+    }
+
+    /// A system call or work follows.
+    #[inline]
+    fn busy(&mut self, at: usize, state: State) {
+        let thread = &mut self.threads[at];
+        thread.quiet = false;
+        thread.state = state;
+    }
+
+    fn job_done(&mut self, at: usize, now: Ns) -> Op {
+        let thread = &mut self.threads[at];
+        thread.working = false;
+        Op::Mark(Mark::JobDone { released: std::mem::replace(&mut thread.released, now) })
+    }
+
+    fn execute(&mut self, at: usize, now: Ns) -> Option<Op> {
+        match self.instruction(at) {
+            Instruction::Event { next, kind, ends_job } => self.event(at, now, next, kind, ends_job),
+            Instruction::Compute { work } => {
+                self.advance(at);
+                if work == 0 {
+                    return None;
+                }
+                self.threads[at].quiet = false;
+                Some(Op::Compute { work, mode: Mode::User })
+            }
+            Instruction::ComputeUntil { chunk, .. } => {
+                self.busy(at, State::Chunk);
+                self.threads[at].reference = now;
+                Some(Op::Compute { work: chunk, mode: Mode::User })
+            }
+            Instruction::Sleep { duration } => {
+                self.busy(at, State::Slept);
+                self.threads[at].reference = now + duration;
+                Some(Op::Call(Syscall::Nanosleep { duration }))
+            }
+            Instruction::Timer { timer, own, period } => {
+                let t_first = self.threads[at].t_first;
+                let expiry = self.timer(at, timer, own).advance(t_first, period);
+                let thread = &mut self.threads[at];
+                thread.reference = expiry;
+                thread.state = State::TimerSleep;
+                let slack_ns = (i128::from(expiry) - i128::from(now)) as i64;
+                Some(Op::Mark(Mark::Slack { slack_ns }))
+            }
+            Instruction::Lock { mutex } => {
+                if self.mutexes[mutex as usize].lock() {
+                    self.advance(at);
+                    return None;
+                }
+                self.busy(at, State::LockRetry);
+                Some(wait(self.mutex_futex(mutex)))
+            }
+            Instruction::Unlock { mutex } => {
+                self.advance(at);
+                if !self.mutexes[mutex as usize].unlock() {
+                    return None;
+                }
+                self.threads[at].quiet = false;
+                Some(wake(self.mutex_futex(mutex), 1))
+            }
+            Instruction::ConditionWait { condition, mutex } => {
+                if !self.running {
+                    self.advance(at);
+                    return None;
+                }
+                self.conditions[condition as usize].enter();
+                self.busy(at, State::Unlocked);
+                self.mutexes[mutex as usize].unlock().then(|| wake(self.mutex_futex(mutex), 1))
+            }
+            Instruction::Signal { condition } => {
+                self.advance(at);
+                if !self.conditions[condition as usize].signal(now) {
+                    return None;
+                }
+                self.threads[at].quiet = false;
+                Some(wake(self.condition_futex(condition), 1))
+            }
+            Instruction::Broadcast { condition } => {
+                self.advance(at);
+                self.broadcast(at, condition, now)
+            }
+            Instruction::BarrierArrive { barrier } => {
+                if self.barriers[barrier as usize] != 0 {
+                    self.barriers[barrier as usize] -= 1;
+                    self.advance(at);
+                    return None;
+                }
+                // The last one: over ConditionWait and BarrierLeave, to Unlock.
+                let (condition, _) = self.code.barriers[barrier as usize];
+                self.threads[at].pc += 3;
+                self.broadcast(at, condition, now)
+            }
+            Instruction::BarrierLeave { barrier } => {
+                self.barriers[barrier as usize] += 1;
+                self.advance(at);
+                None
+            }
+            Instruction::SemaphorePost { semaphore } => {
+                self.advance(at);
+                if !self.semaphores[semaphore as usize].post(now) {
+                    return None;
+                }
+                self.threads[at].quiet = false;
+                Some(wake(self.semaphore_futex(semaphore), 1))
+            }
+            Instruction::SemaphoreWait { semaphore } => {
+                if !self.running || self.semaphores[semaphore as usize].wait() {
+                    self.advance(at);
+                    return None;
+                }
+                self.busy(at, State::SemaphoreWoken);
+                Some(wait(self.semaphore_futex(semaphore)))
+            }
+            Instruction::Yield => {
+                self.advance(at);
+                self.threads[at].quiet = false;
+                Some(Op::Call(Syscall::SchedYield))
+            }
+            Instruction::Fork { task } => self.fork(at, task),
+            Instruction::PhaseEnd => {
+                if self.threads[at].working && self.running {
+                    return Some(self.job_done(at, now));
+                }
+                self.phase_end(at);
+                None
+            }
+        }
+    }
+
+    fn event(&mut self, at: usize, now: Ns, next: u32, kind: EventKind, ends_job: bool) -> Option<Op> {
+        let thread = &mut self.threads[at];
+        if !self.running {
+            if thread.locks <= 0 {
+                thread.state = State::Ending;
+                return None;
+            }
+            if !matches!(kind, EventKind::Lock | EventKind::Unlock) {
+                thread.pc = next;
+                return None;
+            }
+        }
+        if thread.quiet {
+            thread.quiet = false;
+            return Some(Op::Compute { work: EVENT_WORK, mode: Mode::User });
+        }
+        if ends_job && thread.working {
+            return Some(self.job_done(at, now));
+        }
+        thread.quiet = true;
+        match kind {
+            EventKind::Work => thread.working = true,
+            EventKind::Lock => thread.locks += 1,
+            EventKind::Unlock => thread.locks -= 1,
+            EventKind::Plain => {}
+        }
+        thread.pc += 1;
+        None
+    }
+
+    fn phase_end(&mut self, at: usize) {
+        let code = &self.code;
+        let thread = &mut self.threads[at];
+        let task = &code.tasks[thread.task as usize];
+        thread.state = State::Iteration;
+        // Counts that nobody compares (of a loop for ever) may wrap.
+        thread.phase_loop = thread.phase_loop.wrapping_add(1);
+        if Some(thread.phase_loop) == code.phases[thread.phase as usize].loops {
+            thread.phase_loop = 0;
+            thread.phase += 1;
+            if thread.phase == task.end_phase {
+                thread.phase = task.first_phase;
+                thread.task_loop = thread.task_loop.wrapping_add(1);
+            }
+        }
+    }
+
+    fn chunk(&mut self, at: usize, now: Ns) -> Option<Op> {
+        let Instruction::ComputeUntil { chunk, target_us } = self.instruction(at) else {
+            unreachable!("computes until no time")
+        };
+        if (now - self.threads[at].reference) / 1000 < target_us {
+            return Some(Op::Compute { work: chunk, mode: Mode::User });
+        }
+        self.advance(at);
+        None
+    }
+
+    fn timer(&mut self, at: usize, timer: u32, own: bool) -> &mut Timer {
+        if own {
+            &mut self.own_timers[(self.threads[at].first_own_timer + timer) as usize]
+        } else {
+            &mut self.timers[timer as usize]
+        }
+    }
+
+    fn timer_sleep(&mut self, at: usize, now: Ns) -> Option<Op> {
+        let expiry = self.threads[at].reference;
+        if now < expiry {
+            self.busy(at, State::TimerWoken);
+            return Some(Op::Call(Syscall::NanosleepUntil { until: expiry }));
+        }
+        let Instruction::Timer { timer, own, .. } = self.instruction(at) else { unreachable!("sleeps on no timer") };
+        let reference = self.timer(at, timer, own).missed(expiry, now);
+        self.release(at, reference);
+        self.advance(at);
+        None
+    }
+
+    fn condition_of(&self, at: usize) -> u32 {
+        match self.instruction(at) {
+            Instruction::ConditionWait { condition, .. } => condition,
+            other => unreachable!("{other:?} waits for no condition"),
+        }
+    }
+
+    fn relock(&mut self, at: usize) -> Option<Op> {
+        let Instruction::ConditionWait { condition, mutex } = self.instruction(at) else {
+            unreachable!("waits for no condition")
+        };
+        if !self.mutexes[mutex as usize].lock_contended() {
+            return Some(wait(self.mutex_futex(mutex)));
+        }
+        let woken_at = self.conditions[condition as usize].woken_at;
+        self.release(at, woken_at);
+        self.advance(at);
+        None
+    }
+
+    /// Wakes all waiters; the thread is at the next instruction already.
+    fn broadcast(&mut self, at: usize, condition: u32, now: Ns) -> Option<Op> {
+        if !self.conditions[condition as usize].broadcast(now) {
+            return None;
+        }
+        self.threads[at].quiet = false;
+        Some(wake(self.condition_futex(condition), u32::MAX))
+    }
+
+    fn fork(&mut self, at: usize, task: u32) -> Option<Op> {
+        self.advance(at);
+        if self.forks[task as usize] >= FORKS_MAX || self.threads.len() >= MAX_THREADS {
+            self.limit_reached = Some(if self.threads.len() >= MAX_THREADS {
+                "\"fork\" would make more threads than the workload may have"
+            } else {
+                "\"fork\" would make more than 1024 threads of one task, rt-app's limit"
+            });
+            self.running = false;
+            return None;
+        }
+        self.create(task, Some(at));
+        self.forks[task as usize] += 1;
+        self.threads[at].quiet = false;
+        Some(Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) }))
+    }
+}
+
+fn wait(futex: FutexId) -> Op {
+    Op::Call(Syscall::FutexWait { futex })
+}
+
+fn wake(futex: FutexId, count: u32) -> Op {
+    Op::Call(Syscall::FutexWake { futex, count })
+}

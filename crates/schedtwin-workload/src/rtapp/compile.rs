@@ -1,0 +1,218 @@
+//! From a checked rt-app file and a machine to instructions.
+//!
+//! What needs the machine: CPU numbers must exist, and `run` microseconds become work.
+//!
+//! `run: t` is `floor(t * 1000 / p_load)` busy loops, where `p_load` is the calibration in
+//! nanoseconds per loop; rt-app computes whole seconds apart, with their own rounding down. A loop
+//! takes `ns_per_loop` at capacity 1024. With `"calibration": "CPUn"`, `p_load` is what CPU n needs
+//! for a loop at its highest frequency: `ns_per_loop * 1024 / capacity(n)`.
+//!
+//! ```text
+//! pixel6, ns_per_loop 21: "run": 1000, calibration 21      47619 loops = 999,999 ns of work
+//!                                      calibration "CPU0"  21*1024/124 = 173 ns: 5780 loops
+//! ```
+//!
+//! Difference: the real calibration measures, and finds a value a little above or below.
+
+use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName};
+use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
+use crate::{EVENT_WORK, Host};
+use schedtwin_input::Diagnostics;
+use schedtwin_types::{CpuMask, Ns, Policy, Work};
+
+const NS_PER_US: Ns = 1000;
+const NS_PER_S: Ns = 1_000_000_000;
+const US_PER_S: u64 = 1_000_000;
+/// `runtime` looks at the clock after pieces of so many microseconds.
+const RUNTIME_CHUNK_US: u64 = 32;
+
+/// Compiles, or says what does not fit the machine or waits for a later version: all of it.
+pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Result<Code, Diagnostics> {
+    let mut faults = model.pending.clone();
+    let cpus = host.cpu_capacity.len();
+    let ns_per_loop = host.ns_per_loop.max(1);
+    let p_load = match &model.global.calibration {
+        Calibration::NsPerLoop(ns) => u64::from(*ns),
+        Calibration::Cpu { cpu, span } => match host.cpu_capacity.get(usize::from(*cpu)) {
+            Some(capacity) => (ns_per_loop * 1024 / u64::from((*capacity).max(1))).max(1),
+            None => {
+                let message = format!("\"calibration\" names CPU {cpu}; the machine has CPUs 0 to {}", cpus - 1);
+                faults.push(&model.source, span.clone(), message, None);
+                1
+            }
+        },
+    };
+    let lists = model.tasks.iter().flat_map(|t| t.cpus.iter().chain(t.phases.iter().filter_map(|p| p.cpus.as_ref())));
+    for list in lists {
+        check_cpus(model, list, cpus, &mut faults);
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+
+    let lower = Lowering { ns_per_loop, p_load, model };
+    let mut code = Code {
+        instructions: Vec::new(),
+        phases: Vec::new(),
+        tasks: Vec::new(),
+        start: Vec::new(),
+        duration,
+        mutexes: model.mutexes.len() as u32,
+        conditions: model.conditions.len() as u32,
+        semaphores: model.semaphores.len() as u32,
+        timers: model.timers.iter().map(|t| t.absolute).collect(),
+        barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
+        all_cpus: CpuMask::first(cpus),
+    };
+    for (number, task) in model.tasks.iter().enumerate() {
+        let first_phase = code.phases.len() as u32;
+        for phase in &task.phases {
+            code.phases.push(PhaseCode {
+                first_instruction: code.instructions.len() as u32,
+                loops: times(phase.loops),
+                attributes: phase.attributes.as_ref().map(attributes),
+                cpus: phase.cpus.as_ref().or(task.cpus.as_ref()).map(|list| list.mask),
+            });
+            lower.phase(&phase.events, &mut code.instructions);
+        }
+        code.start.extend((0..task.instances).map(|_| number as u32));
+        code.tasks.push(TaskCode {
+            name: task.name.clone(),
+            delay: u64::from(task.delay_us) * NS_PER_US,
+            loops: times(task.loops),
+            first_phase,
+            end_phase: code.phases.len() as u32,
+            attributes: attributes(&task.attributes),
+            timers: task.timers.iter().map(|t| t.absolute).collect(),
+        });
+    }
+    Ok(code)
+}
+
+fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnostics) {
+    for (cpu, span) in &list.numbers {
+        if usize::from(*cpu) >= cpus {
+            let message = format!("\"cpus\" names CPU {cpu}; the machine has CPUs 0 to {}", cpus - 1);
+            faults.push(&model.source, span.clone(), message, None);
+        }
+    }
+}
+
+fn times(loops: Loops) -> Option<u32> {
+    match loops {
+        Loops::Forever => None,
+        Loops::Times(times) => Some(times),
+    }
+}
+
+fn attributes(from: &Attributes) -> AttributeCode {
+    let policy = match from.policy {
+        PolicyName::Other => Policy::Normal,
+        PolicyName::Batch => Policy::Batch,
+        PolicyName::Idle => Policy::Idle,
+        PolicyName::Fifo => Policy::Fifo,
+        PolicyName::Rr => Policy::Rr,
+        PolicyName::Deadline => unreachable!("a file with SCHED_DEADLINE is refused before it is compiled"),
+    };
+    AttributeCode { policy, priority: from.priority, slice: from.slice_us.map(|us| u64::from(us) * NS_PER_US) }
+}
+
+struct Lowering<'m> {
+    ns_per_loop: u64,
+    p_load: u64,
+    model: &'m Model,
+}
+
+impl Lowering<'_> {
+    /// The work of `run: us`.
+    fn work(&self, us: u64) -> Work {
+        let seconds = us / US_PER_S;
+        let loops = seconds * (NS_PER_S / self.p_load) + (us % US_PER_S) * NS_PER_US / self.p_load;
+        loops.saturating_mul(self.ns_per_loop)
+    }
+
+    fn phase(&self, events: &[Event], out: &mut Vec<Instruction>) {
+        // A job ends where its last work is behind it and the thread goes to wait for the next one:
+        // at the first waiting event after the last work of the phase, if there is one.
+        let is_work = |event: &Event| matches!(event, Event::Run { .. } | Event::Runtime { .. });
+        let is_release = |event: &Event| {
+            matches!(
+                event,
+                Event::Sleep { .. }
+                    | Event::Timer { .. }
+                    | Event::Suspend { .. }
+                    | Event::Wait { .. }
+                    | Event::Sync { .. }
+                    | Event::Barrier { .. }
+                    | Event::SemaphoreWait { .. }
+            )
+        };
+        let behind_work = events.iter().rposition(is_work).map(|at| at + 1);
+        let job_end = behind_work.and_then(|from| (from..events.len()).find(|at| is_release(&events[*at])));
+        for (at, event) in events.iter().enumerate() {
+            let begin = out.len();
+            let kind = match event {
+                Event::Run { .. } | Event::Runtime { .. } => EventKind::Work,
+                Event::Lock { .. } => EventKind::Lock,
+                Event::Unlock { .. } => EventKind::Unlock,
+                _ => EventKind::Plain,
+            };
+            out.push(Instruction::Event { next: 0, kind, ends_job: job_end == Some(at) });
+            self.event(event, out);
+            let end = out.len() as u32;
+            if let Instruction::Event { next, .. } = &mut out[begin] {
+                *next = end;
+            }
+        }
+        out.push(Instruction::PhaseEnd);
+    }
+
+    fn event(&self, event: &Event, out: &mut Vec<Instruction>) {
+        match *event {
+            Event::Run { us } => out.push(Instruction::Compute { work: self.work(u64::from(us)) }),
+            Event::Runtime { us } => {
+                // Looking at the clock is work too, even where the calibration makes 32 us no loop.
+                let chunk = self.work(RUNTIME_CHUNK_US).max(EVENT_WORK);
+                out.push(Instruction::ComputeUntil { chunk, target_us: u64::from(us) });
+            }
+            Event::Sleep { us } => out.push(Instruction::Sleep { duration: u64::from(us) * NS_PER_US }),
+            Event::Timer { timer, own, period_us } => {
+                out.push(Instruction::Timer { timer, own, period: u64::from(period_us) * NS_PER_US });
+            }
+            Event::Lock { mutex } => out.push(Instruction::Lock { mutex }),
+            Event::Unlock { mutex } => out.push(Instruction::Unlock { mutex }),
+            Event::Wait { condition, mutex } => out.push(Instruction::ConditionWait { condition, mutex }),
+            Event::Signal { condition } => out.push(Instruction::Signal { condition }),
+            Event::Broadcast { condition } => out.push(Instruction::Broadcast { condition }),
+            Event::Sync { condition, mutex } => {
+                out.extend([Instruction::Signal { condition }, Instruction::ConditionWait { condition, mutex }]);
+            }
+            Event::Suspend { condition, mutex } => out.extend([
+                Instruction::Lock { mutex },
+                Instruction::ConditionWait { condition, mutex },
+                Instruction::Unlock { mutex },
+            ]),
+            Event::Resume { condition, mutex } => out.extend([
+                Instruction::Lock { mutex },
+                Instruction::Broadcast { condition },
+                Instruction::Unlock { mutex },
+            ]),
+            Event::Barrier { barrier } => {
+                let definition = &self.model.barriers[barrier as usize];
+                let (mutex, condition) = (definition.mutex, definition.condition);
+                out.extend([
+                    Instruction::Lock { mutex },
+                    Instruction::BarrierArrive { barrier },
+                    Instruction::ConditionWait { condition, mutex },
+                    Instruction::BarrierLeave { barrier },
+                    Instruction::Unlock { mutex },
+                ]);
+            }
+            Event::SemaphorePost { semaphore } => out.push(Instruction::SemaphorePost { semaphore }),
+            Event::SemaphoreWait { semaphore } => out.push(Instruction::SemaphoreWait { semaphore }),
+            Event::Yield => out.push(Instruction::Yield),
+            Event::Fork { task } => out.push(Instruction::Fork { task }),
+            Event::Pending => unreachable!("a file with pending events is refused before it is compiled"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The rt-app language: a JSON file that says what each thread of a workload does.
+//!
+//! ```text
+//! { "global": { "duration": 2, "calibration": "CPU0" },
+//!   "tasks": { "worker": { "instance": 4, "loop": -1,        four threads, for ever:
+//!                          "run": 1000,                      1 ms of work at CPU0's full speed
+//!                          "timer": { "ref": "unique", "period": 16000 } } } }   until the next 16 ms
+//! ```
+//!
+//! Terms: a *task* is an entry of `tasks`, of which any number of threads are made; a *phase* is a
+//! list of *events* that is repeated; an event is one thing that a thread does. Events are matched
+//! by the beginning of their key, so `run0`, `run_b` and a second `run` are all `run`.
+//!
+//! `json` reads the text, `reader` and `task` and `event` check it into a [`model::Model`],
+//! [`compile`] turns that into the instructions that `crate::program` interprets.
+//!
+//! The facts are rt-app's own (its tutorial and, where that is silent or wrong, the behaviour of
+//! `rt-app.c` and `rt-app_parse_config.c`). Where we differ:
+//!
+//! * `suspend` waits on the condition named by its string, not on its task's name: that is what
+//!   rt-app does although its tutorial says that the string is ignored, and its own examples
+//!   (`"suspend": "BrowserSub"` in task BrowserSub1) need it. Without a value it is the task's name,
+//!   as `workgen` fills it in.
+//! * Unknown keys are faults; rt-app ignores them silently.
+//! * A loop of 0 or below -1 is a fault; rt-app would repeat such a phase for ever.
+//! * Two tasks of one name: the later ones get a number appended, as `workgen` does.
+
+pub(crate) mod compile;
+mod event;
+mod json;
+pub(crate) mod model;
+pub(crate) mod reader;
+mod task;

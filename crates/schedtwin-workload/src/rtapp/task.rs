@@ -1,0 +1,441 @@
+//! Reads `tasks`: threads, phases and their scheduling properties.
+//!
+//! Properties come at two levels. Those of a task hold from its start (absent ones take defaults),
+//! those of a phase are applied at the beginning of each of its iterations (absent ones change
+//! nothing). A task without `phases` is its own only phase, and its properties count once, as the
+//! task's.
+//!
+//! | key | task | phase |
+//! |---|---|---|
+//! | `loop` | repetitions of all phases, -1 (default) for ever; without phases as a phase's, but for ever if absent | repetitions, default 1 |
+//! | `policy`, `priority` | default `default_policy`; nice 0 or priority 10 | unchanged |
+//! | `cpus` | all CPUs | the task's |
+//! | `dl-runtime` | custom slice of a fair task (Linux 6.12 and later), default 0 | 0 if the phase sets policy or priority, else unchanged |
+
+use super::event::{self, TaskContext};
+use super::json::{Kind, Member, shorten};
+use super::model::{Attributes, CpuList, Loops, Phase, PolicyName, Task, TimerDefinition};
+use super::reader::{INT_MAX, Names, Reader, one_of};
+use crate::MAX_THREADS;
+use crate::suggestion::did_you_mean;
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
+use std::ops::Range;
+
+/// Keys of a task.
+const TASK_KEYS: &[&str] = &[
+    "instance", "delay", "loop", "phases", "policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "runtime",
+    "period", "deadline", "cpus", "nodes_membind", "taskgroup", "util_min", "util_max",
+];
+/// Keys of a phase, besides its events.
+const PHASE_KEYS: &[&str] = &[
+    "loop", "policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "cpus", "nodes_membind", "taskgroup",
+    "util_min", "util_max",
+];
+/// Keys that only rt-app before its language of events (2014) knew.
+const OLD_KEYS: [&str; 2] = ["exec", "lock_order"];
+/// rt-app's bound on task groups.
+const MAX_TASK_GROUPS: usize = 32;
+/// Default real-time priority.
+const DEFAULT_RT_PRIORITY: i64 = 10;
+
+/// Timers by name.
+#[derive(Default)]
+pub(super) struct Timers {
+    names: Names,
+    pub list: Vec<TimerDefinition>,
+}
+
+impl Timers {
+    /// The timer of this name; `absolute` sticks.
+    pub fn intern(&mut self, name: &str, absolute: bool) -> u32 {
+        let at = self.names.intern(name);
+        if at as usize == self.list.len() {
+            self.list.push(TimerDefinition { absolute: false });
+        }
+        self.list[at as usize].absolute |= absolute;
+        at
+    }
+}
+
+/// The scheduling properties of a task or a phase as they are written.
+#[derive(Default)]
+struct Properties {
+    loops: Option<Loops>,
+    policy: Option<(PolicyName, Range<usize>)>,
+    priority: Option<(i64, Range<usize>)>,
+    slice_us: Option<u32>,
+    cpus: Option<CpuList>,
+    task_group: Option<Range<usize>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Task { has_phases: bool },
+    Phase,
+}
+
+impl Reader {
+    pub fn tasks(&mut self, members: &[Member], section: &Range<usize>) -> Vec<Task> {
+        if members.is_empty() {
+            self.fault(section.clone(), "\"tasks\" is empty: there is nothing to run", None);
+            return Vec::new();
+        }
+        let names = self.task_names(members);
+        let mut instances = Vec::with_capacity(members.len());
+        let mut threads: u64 = 0;
+        for member in members {
+            let Kind::Object(inner) = &member.value.kind else {
+                instances.push(1);
+                continue;
+            };
+            let given = inner.iter().find(|m| m.key == "instance");
+            let count = match given {
+                Some(given) => self.integer(given, 0..=INT_MAX, "a number of threads").unwrap_or(1),
+                None => 1,
+            };
+            let before = threads;
+            threads += count as u64;
+            if threads > MAX_THREADS as u64 && before <= MAX_THREADS as u64 {
+                let span = given.map_or(member.key_span.clone(), |g| g.value.span.clone());
+                let message = format!("the tasks up to \"{}\" make {threads} threads, more than {MAX_THREADS}", shorten(&member.key));
+                self.fault(span, message, Some("lower \"instance\"".to_owned()));
+            }
+            instances.push(count.min(MAX_THREADS as i64) as u32);
+        }
+        let tasks: Vec<Task> = members
+            .iter()
+            .enumerate()
+            .filter_map(|(at, member)| self.task(member, &names, at, instances[at]))
+            .collect();
+        if threads == 0 {
+            self.fault(
+                section.clone(),
+                "no thread would ever start: every task has \"instance\": 0",
+                Some("give at least one task an instance".to_owned()),
+            );
+        }
+        self.lint_conditions();
+        tasks
+    }
+
+    /// Each task's own name; a repeated name gets a number, as `workgen` gives it one.
+    fn task_names(&mut self, members: &[Member]) -> Names {
+        let mut names = Names::default();
+        for member in members {
+            if member.key.is_empty() {
+                self.fault(member.key_span.clone(), "a task must have a name", None);
+            }
+            let mut name = member.key.clone();
+            let mut number = 1;
+            while names.get(&name).is_some() {
+                name = format!("{}{number}", member.key);
+                number += 1;
+            }
+            if name != member.key {
+                self.notice(format!("there is more than one task \"{}\"; a later one is called \"{name}\"", shorten(&member.key)));
+            }
+            names.intern(&name);
+        }
+        names
+    }
+
+    fn task(&mut self, member: &Member, names: &Names, index: usize, instances: u32) -> Option<Task> {
+        let name = names.list[index].clone();
+        let inner = self.object(member)?;
+        if let Some(old) = old_key(inner) {
+            let message = format!(
+                "task \"{}\" is written in the language of rt-app before 2014 (\"{}\"), without events",
+                shorten(&name),
+                old.key
+            );
+            let help = "rewrite it with events: \"run\", \"sleep\", \"timer\", \"lock\", \"wait\", ...".to_owned();
+            self.fault(old.key_span.clone(), message, Some(help));
+            return None;
+        }
+        let phases_member = inner.iter().find(|m| m.key == "phases");
+        let has_phases = phases_member.is_some();
+        self.no_duplicates(inner, |key| TASK_KEYS.contains(&key) && event::kind(key).is_none());
+        let properties = self.properties(inner, Level::Task { has_phases }, &name);
+        let delay_us = match inner.iter().find(|m| m.key == "delay") {
+            Some(delay) => self.integer(delay, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32,
+            None => 0,
+        };
+        let mut context = TaskContext { name: name.clone(), instances, timers: Timers::default() };
+
+        let policy = properties.policy.as_ref().map_or(self.default_policy, |(policy, _)| *policy);
+        let policy_span = properties.policy.as_ref().map_or(member.key_span.clone(), |(_, span)| span.clone());
+        if policy == PolicyName::Deadline {
+            self.pend(policy_span, &format!("policy SCHED_DEADLINE of task \"{}\"", shorten(&name)), "DEADLINE tasks");
+        }
+        self.check_task_group(&properties, policy, &name);
+        let priority = self.priority(&properties, policy);
+        let attributes =
+            Attributes { policy, priority: Some(priority), slice_us: Some(properties.slice_us.unwrap_or(0)) };
+
+        let mut phases = Vec::new();
+        let loops;
+        if let Some(phases_member) = phases_member {
+            let list = self.object(phases_member).unwrap_or_default();
+            if list.is_empty() && matches!(phases_member.value.kind, Kind::Object(_)) {
+                let message = format!("task \"{}\" has no phase", shorten(&name));
+                self.fault(phases_member.key_span.clone(), message, None);
+            }
+            let mut current = policy;
+            for phase in list {
+                let Some(inner) = self.object(phase) else { continue };
+                phases.extend(self.phase(phase, inner, &mut current, names, &mut context));
+            }
+            loops = properties.loops.unwrap_or(Loops::Forever);
+        } else {
+            let events = self.events(inner, names, &mut context);
+            if events.is_empty() {
+                let message = format!("task \"{}\" has no event: its threads would do nothing", shorten(&name));
+                self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
+            }
+            let phase_loops = properties.loops.unwrap_or(Loops::Times(1));
+            loops = if properties.loops.is_some() { Loops::Times(1) } else { Loops::Forever };
+            phases.push(Phase { loops: phase_loops, cpus: None, attributes: None, events });
+        }
+        Some(Task {
+            name,
+            instances,
+            delay_us,
+            loops,
+            timers: context.timers.list,
+            cpus: properties.cpus,
+            attributes,
+            phases,
+        })
+    }
+
+    fn phase(
+        &mut self,
+        member: &Member,
+        inner: &[Member],
+        current: &mut PolicyName,
+        names: &Names,
+        context: &mut TaskContext,
+    ) -> Option<Phase> {
+        let owner = format!("{}/{}", context.name, member.key);
+        self.no_duplicates(inner, |key| PHASE_KEYS.contains(&key));
+        let properties = self.properties(inner, Level::Phase, &owner);
+        let events = self.events(inner, names, context);
+        if events.is_empty() {
+            let message = format!("phase \"{}\" has no event", shorten(&member.key));
+            self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
+            return None;
+        }
+        if let Some((policy, span)) = &properties.policy {
+            *current = *policy;
+            if *policy == PolicyName::Deadline {
+                self.pend(span.clone(), &format!("policy SCHED_DEADLINE of phase \"{}\"", shorten(&owner)), "DEADLINE tasks");
+            }
+        }
+        self.check_task_group(&properties, *current, &owner);
+        let attributes = if properties.policy.is_some() || properties.priority.is_some() {
+            let priority = Some(self.priority(&properties, *current));
+            Some(Attributes { policy: *current, priority, slice_us: Some(properties.slice_us.unwrap_or(0)) })
+        } else {
+            properties.slice_us.map(|us| Attributes { policy: *current, priority: None, slice_us: Some(us) })
+        };
+        Some(Phase { loops: properties.loops.unwrap_or(Loops::Times(1)), cpus: properties.cpus, attributes, events })
+    }
+
+    fn events(&mut self, members: &[Member], names: &Names, context: &mut TaskContext) -> Vec<super::model::Event> {
+        members
+            .iter()
+            .filter_map(|m| event::kind(&m.key).map(|kind| (m, kind)))
+            .map(|(m, kind)| self.event(m, kind, names, context))
+            .collect()
+    }
+
+    /// The priority that is given, or the policy's default, within the policy's range.
+    fn priority(&mut self, properties: &Properties, policy: PolicyName) -> i8 {
+        let (range, default, meaning) = match policy {
+            PolicyName::Fifo | PolicyName::Rr => (1..=99, DEFAULT_RT_PRIORITY, "a real-time priority"),
+            PolicyName::Deadline => (0..=0, 0, "no priority under SCHED_DEADLINE"),
+            PolicyName::Other | PolicyName::Batch | PolicyName::Idle => (-20..=19, 0, "a nice value"),
+        };
+        let Some((priority, span)) = &properties.priority else { return default as i8 };
+        if range.contains(priority) {
+            return *priority as i8;
+        }
+        let message = format!("\"priority\" is {priority}, outside {}..={} of its policy", range.start(), range.end());
+        self.fault(span.clone(), message, Some(format!("give {meaning}")));
+        default as i8
+    }
+
+    fn properties(&mut self, members: &[Member], level: Level, owner: &str) -> Properties {
+        let mut found = Properties::default();
+        let mut legacy_runtime = None;
+        let (mut util_min, mut util_max) = (None, None);
+        for member in members {
+            let key = member.key.as_str();
+            if key == "runtime" && level != Level::Phase {
+                // rt-app reads this key of a task as the old spelling of "dl-runtime", even where it
+                // is an event as well.
+                if let Kind::Integer(us @ 0..=INT_MAX) = member.value.kind {
+                    legacy_runtime = Some(us as u32);
+                    if us > 0 && level == (Level::Task { has_phases: false }) {
+                        self.notice(format!(
+                            "\"runtime\" of task \"{}\" is also read as its \"dl-runtime\": a custom slice of {us} us (write \"runtime0\" to avoid that)",
+                            shorten(owner)
+                        ));
+                    }
+                }
+                if level == (Level::Task { has_phases: true }) {
+                    self.integer(member, 0..=INT_MAX, "microseconds");
+                }
+                continue;
+            }
+            if event::kind(key).is_some() {
+                if level == (Level::Task { has_phases: true }) {
+                    let message = format!("the event \"{}\" beside \"phases\" is never executed", shorten(key));
+                    self.fault(member.key_span.clone(), message, Some("move it into a phase".to_owned()));
+                }
+                continue;
+            }
+            let known = if level == Level::Phase { PHASE_KEYS } else { TASK_KEYS };
+            match key {
+                _ if !known.contains(&key) => self.unknown_key(member, known, owner),
+                "loop" => found.loops = self.loops(member),
+                "policy" => found.policy = self.policy(member).map(|policy| (policy, member.value.span.clone())),
+                "priority" => {
+                    let priority = self.integer(member, -INT_MAX..=INT_MAX, "a nice value or a real-time priority");
+                    found.priority = priority.map(|priority| (priority, member.value.span.clone()));
+                }
+                "dl-runtime" => {
+                    found.slice_us = self.integer(member, 0..=INT_MAX, "microseconds").map(|us| us as u32);
+                }
+                "dl-period" | "dl-deadline" | "period" | "deadline" => {
+                    self.integer(member, 0..=INT_MAX, "microseconds");
+                }
+                "cpus" => found.cpus = self.cpus(member),
+                "nodes_membind" => self.nodes(member, owner),
+                "taskgroup" => found.task_group = self.task_group(member, owner),
+                "util_min" => util_min = self.integer(member, -1..=1024, "a utilization, or -1 for no change"),
+                "util_max" => util_max = self.integer(member, -1..=1024, "a utilization, or -1 for no change"),
+                // Read by their owners: "instance", "delay", "phases".
+                _ => {}
+            }
+        }
+        if found.slice_us.unwrap_or(0) == 0 && legacy_runtime.is_some() {
+            found.slice_us = legacy_runtime;
+        }
+        if util_min.is_some() || util_max.is_some() {
+            self.notice(format!("uclamp is not modelled yet: util_min/util_max of \"{}\" ignored", shorten(owner)));
+        }
+        if let (Some(min @ 0..), Some(max @ 0..)) = (util_min, util_max) {
+            if min > max {
+                let at = members.iter().find(|m| m.key == "util_min").map_or(0..0, |m| m.value.span.clone());
+                self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
+            }
+        }
+        found
+    }
+
+    fn unknown_key(&mut self, member: &Member, known: &[&str], owner: &str) {
+        let words = known.iter().copied().chain(event::NAMES.iter().map(|(name, _)| *name));
+        let help = did_you_mean(&member.key, words, || Some(format!("properties are {}; {}", known.join(", "), event::HELP)));
+        let message = format!("unknown key \"{}\" in \"{}\"", shorten(&member.key), shorten(owner));
+        self.fault(member.key_span.clone(), message, help);
+    }
+
+    fn loops(&mut self, member: &Member) -> Option<Loops> {
+        match self.integer(member, -1..=INT_MAX, "a number of repetitions, or -1 for ever")? {
+            -1 => Some(Loops::Forever),
+            0 => {
+                self.fault(
+                    member.value.span.clone(),
+                    "\"loop\" is 0: rt-app never runs such a task and never ends such a phase",
+                    Some("give a number of repetitions, or -1 for ever".to_owned()),
+                );
+                None
+            }
+            times => Some(Loops::Times(times as u32)),
+        }
+    }
+
+    fn numbers(&mut self, member: &Member, what: &str, bound: i64) -> Vec<(u16, Range<usize>)> {
+        let Kind::Array(elements) = &member.value.kind else {
+            let message = format!("\"{}\" must be an array of {what} numbers, not {}", member.key, member.value.kind.describe());
+            self.fault(self.place(member), message, Some("as [0, 2, 3]".to_owned()));
+            return Vec::new();
+        };
+        if elements.is_empty() {
+            self.fault(member.value.span.clone(), format!("\"{}\" names no {what}", member.key), None);
+        }
+        let mut found = Vec::new();
+        for element in elements {
+            let place = element.span.clone();
+            let unit = format!("the number of a {what}");
+            let number = self.integer_value(element, &place, &format!("an entry of \"{}\"", member.key), 0..=bound, &unit);
+            found.extend(number.map(|number| (number as u16, place)));
+        }
+        found
+    }
+
+    fn cpus(&mut self, member: &Member) -> Option<CpuList> {
+        let numbers = self.numbers(member, "CPU", MAX_CPUS as i64 - 1);
+        let mask = CpuMask::from_cpus(numbers.iter().map(|(cpu, _)| CpuId(*cpu)));
+        // Repeated numbers say nothing new; one place of each is enough for messages.
+        let mut numbers = numbers;
+        numbers.sort_by_key(|(cpu, span)| (*cpu, span.start));
+        numbers.dedup_by_key(|(cpu, _)| *cpu);
+        (!numbers.is_empty()).then_some(CpuList { mask, numbers })
+    }
+
+    fn nodes(&mut self, member: &Member, owner: &str) {
+        /// More nodes than any Linux has (`MAX_NUMNODES` is at most 1024).
+        const MAX_NODE: i64 = 1023;
+        if !self.numbers(member, "NUMA node", MAX_NODE).is_empty() {
+            let what = format!("\"nodes_membind\" of \"{}\"", shorten(owner));
+            self.pend(member.key_span.clone(), &what, "NUMA memory binding");
+        }
+    }
+
+    /// The place of a task group other than the root.
+    fn task_group(&mut self, member: &Member, owner: &str) -> Option<Range<usize>> {
+        let path = self.text(member)?;
+        if path.is_empty() {
+            return None;
+        }
+        let span = member.value.span.clone();
+        if !path.starts_with('/') {
+            self.fault(span, format!("\"taskgroup\" is \"{}\"", shorten(path)), Some("a task group begins with \"/\"".to_owned()));
+            return None;
+        }
+        let known = self.task_groups.list.len();
+        self.task_groups.intern(path);
+        if known == MAX_TASK_GROUPS && self.task_groups.list.len() > known {
+            self.fault(span, format!("more than {MAX_TASK_GROUPS} task groups, rt-app's bound"), None);
+            return None;
+        }
+        if path == "/" {
+            return None;
+        }
+        self.pend(span.clone(), &format!("\"taskgroup\" of \"{}\"", shorten(owner)), "task groups");
+        Some(span)
+    }
+
+    fn check_task_group(&mut self, properties: &Properties, policy: PolicyName, owner: &str) {
+        if let (Some(span), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) = (&properties.task_group, policy) {
+            let message = format!("\"{}\" cannot be in a task group with its policy", shorten(owner));
+            let help = one_of(&["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE"]);
+            self.fault(span.clone(), message, Some(help));
+        }
+    }
+}
+
+/// A key of the old language, in the task or in one of its phases.
+fn old_key(members: &[Member]) -> Option<&Member> {
+    let here = members.iter().find(|m| OLD_KEYS.contains(&m.key.as_str()));
+    here.or_else(|| {
+        let phases = members.iter().find(|m| m.key == "phases")?;
+        let Kind::Object(phases) = &phases.value.kind else { return None };
+        phases.iter().find_map(|phase| match &phase.value.kind {
+            Kind::Object(inner) => inner.iter().find(|m| OLD_KEYS.contains(&m.key.as_str())),
+            _ => None,
+        })
+    })
+}

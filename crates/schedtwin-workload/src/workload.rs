@@ -1,0 +1,174 @@
+//! A checked workload: where it comes from, what a user should know of it, and how it is started.
+
+use crate::builtin;
+use crate::program::Programs;
+use crate::rtapp::model::Model;
+use crate::rtapp::{compile, reader};
+use crate::suggestion::did_you_mean;
+use schedtwin_input::{Diagnostics, Source};
+use schedtwin_types::Ns;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The largest file that is read, bytes. The largest published rt-app file has 17 KB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+const NS_PER_S: Ns = 1_000_000_000;
+
+/// What a workload needs to know of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// The capacity of each CPU at its highest frequency, 1..=1024.
+    pub cpu_capacity: Vec<u32>,
+    /// How long one loop of rt-app's busy work takes at capacity 1024, nanoseconds, at least 1.
+    pub ns_per_loop: u64,
+}
+
+/// A checked workload that knows no machine yet. Cheap to clone.
+///
+/// ```
+/// use schedtwin_input::Source;
+/// use schedtwin_workload::Workload;
+///
+/// let text = r#"{ "tasks": { "a": { "rum": 10, "sleep": -5 } } }"#;
+/// let faults = Workload::parse_rtapp(Source::new("a.json", text)).unwrap_err();
+/// assert_eq!(
+///     faults.to_string(),
+///     "a.json:1:19: unknown key \"rum\" in \"a\"\n  help: did you mean \"run\"?\n\
+///      a.json:1:39: \"sleep\" is -5, outside 0..=2147483647\n  help: give microseconds"
+/// );
+/// ```
+#[derive(Clone, Debug)]
+pub struct Workload {
+    name: String,
+    model: Arc<Model>,
+    /// Replaces the file's duration.
+    duration: Option<Ns>,
+}
+
+impl Workload {
+    /// A built-in workload by name (`w1`), or an rt-app file by path (`my/file.json`).
+    pub fn from_path_or_name(spec: &str) -> Result<Workload, Diagnostics> {
+        let mut words = spec.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        if let Some(text) = builtin::text(first) {
+            let mut faults = Diagnostics::new();
+            if let Some(option) = words.next() {
+                let source = Source::new("<command line>", spec);
+                let at = spec.find(first).unwrap_or(0) + first.len();
+                let at = at + spec[at..].find(option).unwrap_or(0);
+                let message = format!("workload \"{first}\" takes no options");
+                faults.push(&source, at..at + option.len(), message, None);
+                return Err(faults);
+            }
+            let mut workload = Workload::parse_rtapp(Source::new(format!("<built in> {first}"), text))?;
+            workload.name = first.to_owned();
+            return Ok(workload);
+        }
+        let is_json = Path::new(spec).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
+        if is_json || spec.contains('/') || Path::new(spec).exists() {
+            return Workload::parse_rtapp(read_file(spec)?);
+        }
+        let mut faults = Diagnostics::new();
+        let known = builtin::builtin_names();
+        let names = known.iter().map(|(name, _)| *name);
+        let help = did_you_mean(first, names.clone(), || {
+            Some(format!("built in are {}; an rt-app file is given by its path", names.collect::<Vec<_>>().join(", ")))
+        });
+        let source = Source::new("<command line>", spec);
+        faults.push(&source, 0..spec.len(), format!("unknown workload \"{spec}\""), help);
+        Err(faults)
+    }
+
+    /// Reads and checks an rt-app file. The name is the source's without folders and ending.
+    pub fn parse_rtapp(source: Arc<Source>) -> Result<Workload, Diagnostics> {
+        let stem = Path::new(&source.name).file_stem().map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
+        let model = reader::read(source)?;
+        let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
+        Ok(Workload { name: stem, model: Arc::new(model), duration })
+    }
+
+    /// The name of the built-in, or of the file without folders and `.json`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long it runs; `None`: until all threads have ended.
+    pub fn duration(&self) -> Option<Ns> {
+        self.duration
+    }
+
+    /// The same workload, ended after `duration` instead of what the file says.
+    #[must_use]
+    pub fn with_duration(mut self, duration: Ns) -> Workload {
+        self.duration = Some(duration);
+        self
+    }
+
+    /// What a user should know although the workload runs.
+    pub fn notices(&self) -> Vec<String> {
+        self.model.notices.clone()
+    }
+
+    /// What the file asks for that the twin understands but does not model yet: with any of it,
+    /// [`Workload::instantiate`] refuses.
+    pub fn pending(&self) -> &Diagnostics {
+        &self.model.pending
+    }
+
+    /// The text that it was read from, for provenance.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.model.source
+    }
+
+    /// The bytes that it was read from, for hashing.
+    pub fn bytes(&self) -> &[u8] {
+        self.model.source.text.as_bytes()
+    }
+
+    /// Fits the workload to a machine and makes its threads.
+    ///
+    /// Fails if the file names a CPU that the machine does not have, and if it waits for something
+    /// that is not modelled yet ("waits for: DEADLINE tasks"); all of it at once. `seed` has no
+    /// effect on an rt-app workload: nothing in the language is random.
+    ///
+    /// # Panics
+    ///
+    /// If the host has no CPU.
+    pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
+        let _ = seed;
+        assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
+        let code = compile::compile(&self.model, host, self.duration)?;
+        Ok(Programs::new(Arc::new(code)))
+    }
+}
+
+/// The text of a file, or why it cannot be had.
+fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
+    let fault = |message: String, text: String, at: usize| {
+        let mut faults = Diagnostics::new();
+        faults.push(&Source::new(path, text), at..at, message, None);
+        Err(faults)
+    };
+    if Path::new(path).is_dir() {
+        return fault("it is a directory; a workload is a file".to_owned(), String::new(), 0);
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path);
+    match file.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
+        Err(error) => return fault(format!("cannot be read: {error}"), String::new(), 0),
+        Ok(length) if length as u64 > FILE_BYTES_MAX => {
+            return fault(format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20), String::new(), 0);
+        }
+        Ok(_) => {}
+    }
+    match String::from_utf8(bytes) {
+        // A byte order mark is no part of the text.
+        Ok(text) => Ok(Source::new(path, text.strip_prefix('\u{feff}').unwrap_or(&text))),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            fault("not an rt-app file: it is not UTF-8 text".to_owned(), text, at)
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! The meter: turns what happened in a run into numbers.
+//!
+//! # What it sees
+//!
+//! Two streams, each in time order, that never meet:
+//!
+//! * **facts**: what the kernel did and believes ([`Meter::fact`], [`Meter::mark`]): switches,
+//!   wakeups, idle misses, jobs done;
+//! * **truth**: what the silicon did ([`Meter::cpu_activity`], [`Meter::domain_opp`]): residency,
+//!   frequency, energy.
+//!
+//! # Terms
+//!
+//! * window: `[warmup, end]`. Time counts from the moment the warm-up ends; an occurrence counts if
+//!   it is complete in the window (a latency when the task gets the CPU, a job when it is done), no
+//!   matter when it began.
+//! * task group: the tasks that share a label, such as the threads of one rt-app task.
+//! * cluster: the CPUs that share a `cluster_name`; latencies and idle states are split by it.
+//! * `waking_latency`, `wakeup_latency`: from `sched_waking` or `sched_wakeup` to the switch that
+//!   gives the task a CPU. A task that was woken before it had left its CPU, and a task that is new,
+//!   has none.
+//!
+//! ```text
+//!  sched_waking     sched_wakeup          sched_switch                      job done
+//!       |                |                     |                               |
+//!       |<--- waking_latency ----------------->|
+//!                        |<- wakeup_latency -->|
+//!  released |<----------------- frame_duration ------------------------------->|
+//! ```
+//!
+//! # Cost
+//!
+//! A fact is counted with a few additions on arrays indexed by CPU and task; nothing is allocated
+//! once the tasks exist, and memory does not grow with simulated time. Everything is counted in
+//! integers; floating point appears only where a [`Metric`] is written.
+//!
+//! # Differences
+//!
+//! * A latency is never negative: the stamps of two CPUs can be out of order by the kernel time
+//!   that one of them still owes, and such a sample counts as 0.
+//! * Facts about signals exist only while a trace asks for them, so they are not in the digest:
+//!   recording must not change it.
+
+mod digest;
+mod distribution;
+mod report;
+#[cfg(test)]
+mod tests;
+mod truth;
+
+use crate::result::{CpuResult, Metric, TaskResult};
+use digest::{Code, Digest};
+use distribution::Distribution;
+use schedtwin_types::{CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, TaskId};
+use std::collections::BTreeMap;
+use truth::Truth;
+
+/// What the meter must know of a machine, without the machine's own types.
+#[derive(Clone, Debug, Default)]
+pub struct MeterSetup {
+    /// The CPUs, by number.
+    pub cpus: Vec<MeterCpu>,
+    /// The frequency domains (cpufreq policies), by number.
+    pub domains: Vec<MeterDomain>,
+    /// Length of the warm-up, which is not measured, ns.
+    pub warmup_ns: Ns,
+}
+
+/// A CPU.
+#[derive(Clone, Debug)]
+pub struct MeterCpu {
+    /// Index of its frequency domain.
+    pub domain: usize,
+    /// The cluster that its measurements are summed in.
+    pub cluster_name: String,
+    /// Its idle states, the shallowest first.
+    pub idle_states: Vec<MeterIdle>,
+    /// Its capacity at the highest frequency, 1..=1024.
+    pub capacity: u32,
+}
+
+/// An idle state of a CPU.
+#[derive(Clone, Debug)]
+pub struct MeterIdle {
+    /// Its name.
+    pub name: String,
+    /// Whether the CPU draws the WFI curve's power in it. If not it draws none, and a domain whose
+    /// CPUs are all in such states draws no static power either.
+    pub uses_wfi_power: bool,
+    /// Energy of an entry, pJ.
+    pub entry_energy_pj: u64,
+    /// Energy of an exit, pJ.
+    pub exit_energy_pj: u64,
+    /// Energy of an entry that was aborted, pJ.
+    pub abort_energy_pj: u64,
+}
+
+/// A frequency domain.
+#[derive(Clone, Debug)]
+pub struct MeterDomain {
+    /// Its name.
+    pub name: String,
+    /// Its operating points, ascending. The domain starts at the first.
+    pub opps: Vec<MeterOpp>,
+}
+
+/// An operating point of a domain, with the measured power at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeterOpp {
+    /// Frequency, kHz.
+    pub khz: Khz,
+    /// Power of one CPU that executes or polls, µW.
+    pub active_uw: u64,
+    /// Power of one CPU that waits with its clock stopped (WFI), µW.
+    pub wfi_uw: u64,
+    /// Power of the domain itself while one of its CPUs is awake, µW.
+    pub static_uw: u64,
+}
+
+/// What a CPU's silicon does. Numbers are indexes of idle states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Executes code.
+    Active,
+    /// Spins in its polling idle state (state 0), at full power.
+    Polling,
+    /// On the way into an idle state, at full power.
+    Entering(u8),
+    /// Rests in an idle state.
+    Idle(u8),
+    /// On the way out of an idle state, at full power.
+    Exiting(u8),
+}
+
+impl Activity {
+    /// Number of the activity in the digest.
+    fn code(self) -> u64 {
+        match self {
+            Activity::Active => 0,
+            Activity::Polling => 1,
+            Activity::Entering(s) => 2 | u64::from(s) << 8,
+            Activity::Idle(s) => 3 | u64::from(s) << 8,
+            Activity::Exiting(s) => 4 | u64::from(s) << 8,
+        }
+    }
+}
+
+/// How many kinds of [`schedtwin_types::WakeSource`] there are.
+const WAKE_SOURCES: usize = 3;
+/// How many values `enum cpu_idle_type` has: busy, idle, newly idle.
+const BALANCE_KINDS: usize = 3;
+
+/// What the meter keeps of a CPU: the kernel's side.
+#[derive(Clone, Debug)]
+struct CpuMeter {
+    running: TaskId,
+    /// Since when.
+    since: Ns,
+    cluster: u32,
+    idle_exits: u64,
+    too_deep: u64,
+    too_shallow: u64,
+    irq_ns: Ns,
+}
+
+/// What the meter keeps of a task.
+#[derive(Clone, Debug)]
+struct TaskMeter {
+    /// `sched_waking` and `sched_wakeup` of the wakeup that has not led to a switch yet, or `NEVER`.
+    waking_at: Ns,
+    wakeup_at: Ns,
+    source: u32,
+    group: u32,
+    switches: u64,
+    migrations: u64,
+    preemptions: u64,
+    jobs: u64,
+}
+
+impl TaskMeter {
+    fn new(group: usize) -> TaskMeter {
+        TaskMeter {
+            waking_at: NEVER,
+            wakeup_at: NEVER,
+            source: 0,
+            group: group as u32,
+            switches: 0,
+            migrations: 0,
+            preemptions: 0,
+            jobs: 0,
+        }
+    }
+}
+
+/// Two views of the latencies of wakeups, each of which holds every sample.
+#[derive(Clone, Debug)]
+struct Latencies {
+    /// By task group.
+    by_group: Vec<Distribution>,
+    /// By cluster and wake source: `cluster * WAKE_SOURCES + source`.
+    by_place: Vec<Distribution>,
+}
+
+impl Latencies {
+    fn new(clusters: usize) -> Latencies {
+        let by_place = (0..clusters * WAKE_SOURCES).map(|_| Distribution::new()).collect();
+        Latencies { by_group: Vec::new(), by_place }
+    }
+
+    #[inline]
+    fn record(&mut self, group: usize, place: usize, latency: Ns) {
+        self.by_group[group].record(latency);
+        self.by_place[place].record(latency);
+    }
+}
+
+/// What the marks of a task group say.
+#[derive(Clone, Debug)]
+struct GroupMeter {
+    name: String,
+    frames: Distribution,
+    wu_lat: Distribution,
+    slack: SlackSum,
+}
+
+/// Slack has a sign, so only its count, sum and least are kept, all exact.
+#[derive(Clone, Copy, Debug, Default)]
+struct SlackSum {
+    count: u64,
+    sum_ns: i128,
+    min_ns: i64,
+}
+
+impl SlackSum {
+    fn record(&mut self, slack_ns: i64) {
+        self.min_ns = if self.count == 0 { slack_ns } else { self.min_ns.min(slack_ns) };
+        self.count += 1;
+        self.sum_ns += i128::from(slack_ns);
+    }
+
+    fn merge(&mut self, other: &SlackSum) {
+        if other.count > 0 {
+            self.min_ns =
+                if self.count == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
+            self.count += other.count;
+            self.sum_ns += other.sum_ns;
+        }
+    }
+}
+
+/// Counts of the whole machine, in the window.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    switches: u64,
+    migrations: u64,
+    preemptions: u64,
+    ticks: u64,
+    ipis: [u64; IpiKind::COUNT],
+    balance: [u64; BALANCE_KINDS],
+    balance_moved: u64,
+}
+
+/// Measures one run.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    setup: MeterSetup,
+    window_start: Ns,
+    digest: Digest,
+    counts: Counts,
+    cpus: Vec<CpuMeter>,
+    tasks: Vec<TaskMeter>,
+    /// Name of each task as `comm` shows it; `None` for a number that no task has.
+    names: Vec<Option<String>>,
+    /// Time on a CPU: `task * cpus + cpu`. Task 0 is the idle tasks, each on its CPU.
+    run_ns: Vec<Ns>,
+    waking: Latencies,
+    wakeup: Latencies,
+    groups: Vec<GroupMeter>,
+    group_by_name: BTreeMap<String, usize>,
+    /// Names of the clusters, by number.
+    clusters: Vec<String>,
+    overutilized: bool,
+    overutilized_since: Ns,
+    overutilized_ns: Ns,
+    truth: Truth,
+}
+
+impl Meter {
+    /// A meter at time 0: every CPU runs its idle task and is active, every domain is at its first
+    /// operating point. The twin reports at time 0 what is different.
+    pub fn new(setup: MeterSetup) -> Meter {
+        let mut clusters: Vec<String> = Vec::new();
+        let mut cpus = Vec::with_capacity(setup.cpus.len());
+        for cpu in &setup.cpus {
+            let known = clusters.iter().position(|name| *name == cpu.cluster_name);
+            let cluster = known.unwrap_or(clusters.len());
+            if known.is_none() {
+                clusters.push(cpu.cluster_name.clone());
+            }
+            cpus.push(CpuMeter {
+                running: TaskId::IDLE,
+                since: 0,
+                cluster: cluster as u32,
+                idle_exits: 0,
+                too_deep: 0,
+                too_shallow: 0,
+                irq_ns: 0,
+            });
+        }
+        Meter {
+            window_start: setup.warmup_ns,
+            digest: Digest::new(),
+            counts: Counts::default(),
+            // The idle tasks belong to no group: they are never woken and never done.
+            tasks: vec![TaskMeter::new(u32::MAX as usize)],
+            names: vec![Some("swapper".to_owned())],
+            run_ns: vec![0; cpus.len()],
+            cpus,
+            waking: Latencies::new(clusters.len()),
+            wakeup: Latencies::new(clusters.len()),
+            groups: Vec::new(),
+            group_by_name: BTreeMap::new(),
+            clusters,
+            overutilized: false,
+            overutilized_since: 0,
+            overutilized_ns: 0,
+            truth: Truth::new(&setup),
+            setup,
+        }
+    }
+
+    /// A task exists from now on. `name` is its `comm`, `group` the label that its measurements are
+    /// summed under. Every task that a fact names must have been created; numbers are not reused.
+    pub fn task_created(&mut self, id: TaskId, name: &str, group: &str) {
+        let group_index = match self.group_by_name.get(group) {
+            Some(index) => *index,
+            None => {
+                let index = self.groups.len();
+                self.group_by_name.insert(group.to_owned(), index);
+                self.groups.push(GroupMeter {
+                    name: group.to_owned(),
+                    frames: Distribution::new(),
+                    wu_lat: Distribution::new(),
+                    slack: SlackSum::default(),
+                });
+                self.waking.by_group.push(Distribution::new());
+                self.wakeup.by_group.push(Distribution::new());
+                index
+            }
+        };
+        let index = id.index();
+        if index >= self.tasks.len() {
+            self.tasks.resize(index + 1, TaskMeter::new(u32::MAX as usize));
+            self.names.resize(index + 1, None);
+            self.run_ns.resize((index + 1) * self.cpus.len(), 0);
+        }
+        assert!(self.names[index].is_none(), "{id:?} is created once");
+        self.tasks[index] = TaskMeter::new(group_index);
+        self.names[index] = Some(name.to_owned());
+        self.digest.absorb(0, Code::TaskCreated, 0, 0, u64::from(id.0));
+    }
+
+    /// Takes in one fact.
+    #[inline]
+    pub fn fact(&mut self, fact: &Fact) {
+        let at = fact.at;
+        let cpu = fact.cpu;
+        let counted = u64::from(at >= self.window_start);
+        let number = |task: TaskId| u64::from(task.0);
+        let (code, small, word) = match fact.kind {
+            FactKind::Switch { prev, next, prev_state } => {
+                self.switch(at, cpu, prev, next);
+                (Code::Switch, prev_state as u64, number(prev) | number(next) << 32)
+            }
+            FactKind::Waking { task, source, prev_cpu } => {
+                let meter = &mut self.tasks[task.index()];
+                meter.waking_at = at;
+                meter.source = source as u32;
+                (Code::Waking, source as u64 | u64::from(prev_cpu.0) << 8, number(task))
+            }
+            FactKind::Wakeup { task, target, new } => {
+                // A new task was not asleep, so it has no latency of waking up.
+                self.tasks[task.index()].wakeup_at = if new { NEVER } else { at };
+                (Code::Wakeup, u64::from(new) | u64::from(target.0) << 8, number(task))
+            }
+            FactKind::Migrate { task, from, to } => {
+                self.tasks[task.index()].migrations += counted;
+                self.counts.migrations += counted;
+                (Code::Migrate, u64::from(from.0) | u64::from(to.0) << 16, number(task))
+            }
+            FactKind::Exit { task } => (Code::Exit, 0, number(task)),
+            FactKind::IdleEnter { state, tick_stopped } => {
+                (Code::IdleEnter, u64::from(state) | u64::from(tick_stopped) << 8, 0)
+            }
+            FactKind::IdleExit { state, residency_ns } => {
+                self.cpus[cpu.index()].idle_exits += counted;
+                (Code::IdleExit, u64::from(state), residency_ns)
+            }
+            FactKind::IdleMiss { state, below } => {
+                let meter = &mut self.cpus[cpu.index()];
+                meter.too_shallow += counted & u64::from(below);
+                meter.too_deep += counted & u64::from(!below);
+                (Code::IdleMiss, u64::from(state) | u64::from(below) << 8, 0)
+            }
+            FactKind::Frequency { policy, khz, requested_at } => {
+                let domain = policy as usize;
+                self.truth.frequency_wanted(&self.setup, at, domain, khz, requested_at);
+                // Its fields need more room than one record has.
+                self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
+                (Code::Frequency, u64::from(policy), requested_at)
+            }
+            FactKind::Tick => {
+                self.counts.ticks += counted;
+                (Code::Tick, 0, 0)
+            }
+            FactKind::Ipi { target, kind } => {
+                self.counts.ipis[kind as usize] += counted;
+                (Code::Ipi, kind as u64 | u64::from(target.0) << 8, 0)
+            }
+            FactKind::IrqEntry { lines } => (Code::IrqEntry, u64::from(lines), 0),
+            FactKind::IrqExit { spent_ns } => {
+                let entry = at.saturating_sub(Ns::from(spent_ns));
+                self.cpus[cpu.index()].irq_ns +=
+                    at.max(self.window_start) - entry.max(self.window_start);
+                (Code::IrqExit, u64::from(spent_ns), 0)
+            }
+            FactKind::Balance { level, idle, moved } => {
+                self.counts.balance[idle as usize] += counted;
+                self.counts.balance_moved += counted * u64::from(moved);
+                let small = u64::from(level) | u64::from(idle) << 8 | u64::from(moved) << 16;
+                (Code::Balance, small, 0)
+            }
+            FactKind::Preempted { task } => {
+                self.tasks[task.index()].preemptions += counted;
+                self.counts.preemptions += counted;
+                (Code::Preempted, 0, number(task))
+            }
+            FactKind::Overutilized { on } => {
+                self.close_overutilized(at);
+                self.overutilized = on;
+                (Code::Overutilized, u64::from(on), 0)
+            }
+            FactKind::CpuSignals { .. } | FactKind::TaskSignals { .. } => return,
+        };
+        self.digest.absorb(at, code, cpu.0, small, word);
+    }
+
+    /// `next` gets `cpu` from `prev`.
+    #[inline]
+    fn switch(&mut self, at: Ns, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let counted = u64::from(at >= self.window_start);
+        self.counts.switches += counted;
+        let meter = &mut self.cpus[cpu.index()];
+        assert!(meter.running == prev, "{cpu:?} switches from a task that it does not run");
+        assert!(at >= meter.since, "{cpu:?} switches before its last switch");
+        self.run_ns[prev.index() * self.setup.cpus.len() + cpu.index()] +=
+            at.max(self.window_start) - meter.since.max(self.window_start);
+        meter.running = next;
+        meter.since = at;
+        let cluster = meter.cluster as usize;
+
+        // Woken while it still ran: it did not wait, and its next switch has another cause.
+        let leaving = &mut self.tasks[prev.index()];
+        leaving.waking_at = NEVER;
+        leaving.wakeup_at = NEVER;
+
+        let entering = &mut self.tasks[next.index()];
+        entering.switches += counted;
+        let (waking_at, wakeup_at) = (entering.waking_at, entering.wakeup_at);
+        entering.waking_at = NEVER;
+        entering.wakeup_at = NEVER;
+        if wakeup_at == NEVER || counted == 0 {
+            return;
+        }
+        let group = entering.group as usize;
+        let place = cluster * WAKE_SOURCES + entering.source as usize;
+        self.wakeup.record(group, place, at.saturating_sub(wakeup_at));
+        if waking_at != NEVER {
+            self.waking.record(group, place, at.saturating_sub(waking_at));
+        }
+    }
+
+    /// Takes in what a workload says about its own progress.
+    pub fn mark(&mut self, at: Ns, task: TaskId, mark: Mark) {
+        let counted = at >= self.window_start;
+        let meter = &mut self.tasks[task.index()];
+        let group = &mut self.groups[meter.group as usize];
+        let (code, word) = match mark {
+            Mark::JobDone { released } => {
+                if counted {
+                    meter.jobs += 1;
+                    group.frames.record(at.saturating_sub(released));
+                }
+                (Code::JobDone, released)
+            }
+            Mark::Slack { slack_ns } => {
+                if counted {
+                    group.slack.record(slack_ns);
+                }
+                (Code::Slack, slack_ns as u64)
+            }
+            Mark::WakeupLatency { latency_ns } => {
+                if counted {
+                    group.wu_lat.record(latency_ns);
+                }
+                (Code::WakeupLatency, latency_ns)
+            }
+        };
+        self.digest.absorb(at, code, 0, u64::from(task.0), word);
+    }
+
+    /// From `at` on, the silicon of `cpu` does `activity`. Truth comes in time order; saying what
+    /// is already so is free and leaves no trace in the digest.
+    #[inline]
+    pub fn cpu_activity(&mut self, at: Ns, cpu: CpuId, activity: Activity) {
+        if self.truth.cpu_activity(at, cpu, activity) {
+            self.digest.absorb(at, Code::CpuActivity, cpu.0, activity.code(), 0);
+        }
+    }
+
+    /// From `at` on, `domain` runs at its operating point number `opp`.
+    pub fn domain_opp(&mut self, at: Ns, domain: u16, opp: u16) {
+        if self.truth.domain_opp(&self.setup, at, usize::from(domain), usize::from(opp)) {
+            self.digest.absorb(at, Code::DomainOpp, domain, u64::from(opp), 0);
+        }
+    }
+
+    /// The run ends: closes everything that is open and writes down what was measured, in a fixed
+    /// order.
+    pub fn finish(&mut self, end: Ns) -> (Vec<Metric>, Vec<TaskResult>, Vec<CpuResult>) {
+        let cpus = self.setup.cpus.len();
+        for (index, cpu) in self.cpus.iter_mut().enumerate() {
+            // A switch may be stamped later than the end by the kernel time that its CPU owes.
+            let close = end.max(cpu.since);
+            self.run_ns[cpu.running.index() * cpus + index] +=
+                close.max(self.window_start) - cpu.since.max(self.window_start);
+            cpu.since = close;
+        }
+        self.close_overutilized(end);
+        self.truth.close(end);
+        let span_ns = end.max(self.window_start) - self.window_start;
+        (report::metrics(self, span_ns), report::tasks(self), report::cpus(self))
+    }
+
+    /// Recomputes every sum from scratch and panics if one is wrong: per CPU, activities and tasks
+    /// fill the span; a task runs on one CPU; the energy booked never falls. For tests.
+    pub fn verify(&self, now: Ns) {
+        let mut running: Vec<TaskId> = Vec::new();
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            let until = now.max(cpu.since).max(self.window_start);
+            let span = until - self.window_start;
+            let open = until - cpu.since.max(self.window_start);
+            let booked: Ns = self.run_ns[index..].iter().step_by(self.cpus.len()).sum();
+            assert_eq!(booked + open, span, "cpu{index}: its tasks fill the span");
+            assert!(cpu.too_deep + cpu.too_shallow <= cpu.idle_exits, "cpu{index}: idle misses");
+            if !cpu.running.is_idle() {
+                running.push(cpu.running);
+            }
+        }
+        running.sort_unstable();
+        assert!(running.windows(2).all(|pair| pair[0] != pair[1]), "a task runs on two CPUs");
+        for latencies in [&self.waking, &self.wakeup] {
+            let count = |parts: &[Distribution]| parts.iter().map(Distribution::count).sum::<u64>();
+            let (groups, places) = (count(&latencies.by_group), count(&latencies.by_place));
+            assert_eq!(groups, places, "both views hold every latency");
+        }
+        self.truth.verify(&self.setup, now);
+    }
+
+    /// Digest of everything taken in so far, in order; the same on every computer.
+    pub fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// The power of `domain` and its CPUs at this instant, µW.
+    pub fn domain_power_uw(&self, domain: u16) -> u64 {
+        self.truth.domain_power_uw(&self.setup, usize::from(domain))
+    }
+
+    fn close_overutilized(&mut self, at: Ns) {
+        if self.overutilized {
+            let since = self.overutilized_since.max(self.window_start);
+            // Two CPUs may stamp the change out of order by the kernel time that one owes.
+            self.overutilized_ns += at.max(self.window_start).saturating_sub(since);
+        }
+        self.overutilized_since = at;
+    }
+}

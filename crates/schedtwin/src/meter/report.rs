@@ -1,0 +1,412 @@
+//! Writes down what the meter counted, as metrics with stable names in a fixed order.
+//!
+//! The order is: window, progress (throughput, frames, slack), energy, latencies, idle, frequency,
+//! counts, shares of time. Within a metric: the whole machine first, then its parts (task groups in
+//! the order of their first task; clusters, domains and CPUs by number), then its stats.
+//!
+//! Which metrics exist depends on machine and task groups only, never on what happened, so that the
+//! columns of a comparison have the same rows: what has no samples has no value. Here, and only
+//! here, integers become floating point, by one division per value.
+
+use super::distribution::Distribution;
+use super::{BALANCE_KINDS, CpuMeter, Latencies, Meter, SlackSum, TaskMeter, WAKE_SOURCES};
+use crate::result::{Better, CpuResult, Metric, TaskResult};
+use schedtwin_types::{IpiKind, Ns};
+
+type Labels = Vec<(&'static str, String)>;
+/// Reads one count of a CPU or a task.
+type CountOf<T> = fn(&T) -> u64;
+
+const NS_PER_US: f64 = 1e3;
+const NS_PER_MS: f64 = 1e6;
+const NS_PER_S: f64 = 1e9;
+const FJ_PER_MJ: f64 = 1e12;
+const UW_PER_MW: f64 = 1e3;
+const KHZ_PER_MHZ: f64 = 1e3;
+
+/// Labels of the wake sources, by number.
+const SOURCE_NAMES: [&str; WAKE_SOURCES] = ["task", "timer", "kernel"];
+/// Labels of the kinds of interrupt, by number.
+const IPI_NAMES: [&str; IpiKind::COUNT] = ["reschedule", "wake_list", "nohz_kick", "irq_work"];
+/// Labels of `enum cpu_idle_type`, by number.
+const BALANCE_NAMES: [&str; BALANCE_KINDS] = ["busy", "idle", "newly_idle"];
+
+/// The metrics so far, and the name, unit and direction of those being added.
+struct Sheet {
+    metrics: Vec<Metric>,
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+}
+
+impl Sheet {
+    /// The following metrics are called `name`.
+    fn metric(&mut self, name: &'static str, unit: &'static str, better: Better) {
+        (self.name, self.unit, self.better) = (name, unit, better);
+    }
+
+    fn add(&mut self, stat: &'static str, labels: Labels, value: Option<f64>) {
+        let Sheet { name, unit, better, .. } = *self;
+        self.metrics.push(Metric { name, unit, stat, labels, value, better });
+    }
+
+    fn count(&mut self, labels: Labels, value: u64) {
+        self.add("sum", labels, Some(value as f64));
+    }
+
+    /// Mean, quantiles and maximum, in units of `unit_ns`.
+    fn distribution(&mut self, labels: &Labels, samples: &Distribution, unit_ns: f64) {
+        let stats = [
+            ("mean", samples.mean()),
+            ("p50", samples.quantile(0.5)),
+            ("p90", samples.quantile(0.9)),
+            ("p99", samples.quantile(0.99)),
+            ("max", samples.max()),
+        ];
+        for (stat, ns) in stats {
+            self.add(stat, labels.clone(), ns.map(|ns| ns / unit_ns));
+        }
+    }
+}
+
+fn label(key: &'static str, value: impl ToString) -> Labels {
+    vec![(key, value.to_string())]
+}
+
+/// `part / whole`, undefined without a whole.
+fn ratio(part: u128, whole: u128) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn percent(part: u128, whole: u128) -> Option<f64> {
+    ratio(part, whole).map(|share| share * 100.0)
+}
+
+/// All metrics of a run whose window is `span_ns` long.
+pub(super) fn metrics(meter: &Meter, span_ns: Ns) -> Vec<Metric> {
+    let mut sheet = Sheet { metrics: Vec::new(), name: "", unit: "", better: Better::Neutral };
+    window(&mut sheet, meter, span_ns);
+    progress(&mut sheet, meter, span_ns);
+    energy(&mut sheet, meter, span_ns);
+    sheet.metric("waking_latency", "us", Better::Lower);
+    latencies(&mut sheet, meter, &meter.waking);
+    sheet.metric("wakeup_latency", "us", Better::Lower);
+    latencies(&mut sheet, meter, &meter.wakeup);
+    idle(&mut sheet, meter, span_ns);
+    frequency(&mut sheet, meter, span_ns);
+    counts(&mut sheet, meter);
+    shares(&mut sheet, meter, span_ns);
+    sheet.metrics
+}
+
+/// The window that every metric is about: from `warmup` on, `elapsed` long.
+fn window(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    // Less is better where the work is fixed; where the time is fixed it never differs.
+    sheet.metric("elapsed", "s", Better::Lower);
+    sheet.add("sum", vec![], Some(span_ns as f64 / NS_PER_S));
+    sheet.metric("warmup", "s", Better::Neutral);
+    sheet.add("sum", vec![], Some(meter.window_start as f64 / NS_PER_S));
+}
+
+fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let per_second = |jobs: u64| ratio(u128::from(jobs), u128::from(span_ns)).map(|r| r * NS_PER_S);
+    let frames = Distribution::merged(meter.groups.iter().map(|g| &g.frames));
+    sheet.metric("throughput", "1/s", Better::Higher);
+    sheet.add("mean", vec![], per_second(frames.count()));
+    for group in &meter.groups {
+        sheet.add("mean", label("task", &group.name), per_second(group.frames.count()));
+    }
+
+    sheet.metric("frame_duration", "ms", Better::Lower);
+    sheet.distribution(&vec![], &frames, NS_PER_MS);
+    for group in &meter.groups {
+        sheet.distribution(&label("task", &group.name), &group.frames, NS_PER_MS);
+    }
+
+    sheet.metric("slack", "ms", Better::Higher);
+    let mut add_slack = |labels: Labels, slack: &SlackSum| {
+        let some = slack.count > 0;
+        let mean = some.then(|| slack.sum_ns as f64 / slack.count as f64 / NS_PER_MS);
+        sheet.add("mean", labels.clone(), mean);
+        sheet.add("min", labels, some.then(|| slack.min_ns as f64 / NS_PER_MS));
+    };
+    let mut all = SlackSum::default();
+    for group in &meter.groups {
+        all.merge(&group.slack);
+    }
+    add_slack(vec![], &all);
+    for group in &meter.groups {
+        add_slack(label("task", &group.name), &group.slack);
+    }
+
+    sheet.metric("wu_lat", "us", Better::Lower);
+    let all = Distribution::merged(meter.groups.iter().map(|g| &g.wu_lat));
+    sheet.distribution(&vec![], &all, NS_PER_US);
+    for group in &meter.groups {
+        sheet.distribution(&label("task", &group.name), &group.wu_lat, NS_PER_US);
+    }
+}
+
+fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let mut parts: Vec<(Labels, u128)> = vec![(vec![], 0)];
+    for (index, domain) in meter.setup.domains.iter().enumerate() {
+        let fj = meter.truth.domain_fj(&meter.setup, index);
+        parts[0].1 += fj;
+        parts.push((label("domain", &domain.name), fj));
+    }
+    for cpu in 0..meter.cpus.len() {
+        parts.push((label("cpu", cpu), meter.truth.cpu_fj(&meter.setup, cpu)));
+    }
+    sheet.metric("power", "mW", Better::Lower);
+    for (labels, fj) in &parts {
+        // fJ per ns is µW.
+        let mw = ratio(*fj, u128::from(span_ns)).map(|uw| uw / UW_PER_MW);
+        sheet.add("mean", labels.clone(), mw);
+    }
+    sheet.metric("energy", "mJ", Better::Lower);
+    for (labels, fj) in parts {
+        sheet.add("sum", labels, Some(fj as f64 / FJ_PER_MJ));
+    }
+}
+
+fn latencies(sheet: &mut Sheet, meter: &Meter, latencies: &Latencies) {
+    let all = Distribution::merged(&latencies.by_place);
+    sheet.distribution(&vec![], &all, NS_PER_US);
+    for (group, samples) in meter.groups.iter().zip(&latencies.by_group) {
+        sheet.distribution(&label("task", &group.name), samples, NS_PER_US);
+    }
+    for (cluster, samples) in meter.clusters.iter().zip(latencies.by_place.chunks(WAKE_SOURCES)) {
+        let samples = Distribution::merged(samples);
+        sheet.distribution(&label("cluster", cluster), &samples, NS_PER_US);
+    }
+    for (source, name) in SOURCE_NAMES.iter().enumerate() {
+        let samples = latencies.by_place.iter().skip(source).step_by(WAKE_SOURCES);
+        sheet.distribution(&label("source", name), &Distribution::merged(samples), NS_PER_US);
+    }
+}
+
+/// The CPUs of each cluster.
+fn members(meter: &Meter, cluster: usize) -> impl Iterator<Item = usize> + '_ {
+    (0..meter.cpus.len()).filter(move |cpu| meter.cpus[*cpu].cluster as usize == cluster)
+}
+
+fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let misses: [(&'static str, CountOf<CpuMeter>); 2] =
+        [("idle_too_deep", |cpu| cpu.too_deep), ("idle_too_shallow", |cpu| cpu.too_shallow)];
+    for (name, missed) in misses {
+        sheet.metric(name, "%", Better::Lower);
+        let share = |cpus: &mut dyn Iterator<Item = usize>| {
+            let (mut part, mut whole) = (0, 0);
+            for cpu in cpus {
+                part += u128::from(missed(&meter.cpus[cpu]));
+                whole += u128::from(meter.cpus[cpu].idle_exits);
+            }
+            percent(part, whole)
+        };
+        sheet.add("mean", vec![], share(&mut (0..meter.cpus.len())));
+        for (cluster, name) in meter.clusters.iter().enumerate() {
+            sheet.add("mean", label("cluster", name), share(&mut members(meter, cluster)));
+        }
+    }
+
+    sheet.metric("idle_residency", "%", Better::Neutral);
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        let states = |cpu: usize| &meter.setup.cpus[cpu].idle_states;
+        let count = members(meter, cluster).map(|cpu| states(cpu).len()).max().unwrap_or(0);
+        for state in 0..count {
+            let (mut part, mut whole, mut state_name) = (0, 0, "");
+            for cpu in members(meter, cluster) {
+                whole += u128::from(span_ns);
+                if let Some(known) = states(cpu).get(state) {
+                    part += u128::from(meter.truth.state_ns(cpu, state));
+                    state_name = &known.name;
+                }
+            }
+            let labels = vec![("cluster", name.clone()), ("state", state_name.to_owned())];
+            sheet.add("mean", labels, percent(part, whole));
+        }
+    }
+}
+
+fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let domains = || meter.setup.domains.iter().zip(&meter.truth.domains);
+    sheet.metric("freq_residency", "%", Better::Neutral);
+    for (domain, truth) in domains() {
+        for (opp, ns) in domain.opps.iter().zip(&truth.opp_ns) {
+            let labels = vec![("domain", domain.name.clone()), ("khz", opp.khz.to_string())];
+            sheet.add("mean", labels, percent(u128::from(*ns), u128::from(span_ns)));
+        }
+    }
+
+    sheet.metric("freq_mean", "MHz", Better::Neutral);
+    for (index, (domain, truth)) in domains().enumerate() {
+        let mean = |ns: &[Ns]| {
+            let weighted = domain.opps.iter().zip(ns);
+            let sum = weighted.map(|(o, ns)| u128::from(o.khz) * u128::from(*ns)).sum();
+            ratio(sum, ns.iter().map(|ns| u128::from(*ns)).sum()).map(|khz| khz / KHZ_PER_MHZ)
+        };
+        let mut active_ns = vec![0; domain.opps.len()];
+        for cpu in (0..meter.cpus.len()).filter(|c| meter.setup.cpus[*c].domain == index) {
+            for (sum, ns) in active_ns.iter_mut().zip(meter.truth.active_ns(cpu)) {
+                *sum += ns;
+            }
+        }
+        sheet.add("mean", label("domain", &domain.name), mean(&truth.opp_ns));
+        // The frequency that code met, rather than the one that the clock had.
+        let labels = vec![("domain", domain.name.clone()), ("while", "active".to_owned())];
+        sheet.add("mean", labels, mean(&active_ns));
+    }
+
+    sheet.metric("freq_transitions", "count", Better::Neutral);
+    sheet.count(vec![], domains().map(|(_, truth)| truth.transitions).sum());
+    for (domain, truth) in domains() {
+        sheet.count(label("domain", &domain.name), truth.transitions);
+    }
+
+    sheet.metric("freq_update_latency", "us", Better::Lower);
+    let all = Distribution::merged(domains().map(|(_, truth)| &truth.update_latency));
+    sheet.distribution(&vec![], &all, NS_PER_US);
+    for (domain, truth) in domains() {
+        sheet.distribution(&label("domain", &domain.name), &truth.update_latency, NS_PER_US);
+    }
+}
+
+fn counts(sheet: &mut Sheet, meter: &Meter) {
+    let counts = &meter.counts;
+    let per_group: [(&'static str, u64, CountOf<TaskMeter>); 3] = [
+        ("context_switches", counts.switches, |task| task.switches),
+        ("migrations", counts.migrations, |task| task.migrations),
+        ("preemptions", counts.preemptions, |task| task.preemptions),
+    ];
+    for (name, total, of_task) in per_group {
+        sheet.metric(name, "count", Better::Neutral);
+        sheet.count(vec![], total);
+        for (group, sum) in meter.groups.iter().zip(sum_by_group(meter, |_, task| of_task(task))) {
+            sheet.count(label("task", &group.name), sum);
+        }
+    }
+    sheet.metric("ticks", "count", Better::Neutral);
+    sheet.count(vec![], counts.ticks);
+    sheet.metric("ipis", "count", Better::Neutral);
+    sheet.count(vec![], counts.ipis.iter().sum());
+    for (name, count) in IPI_NAMES.iter().zip(counts.ipis) {
+        sheet.count(label("kind", name), count);
+    }
+    sheet.metric("balance_passes", "count", Better::Neutral);
+    sheet.count(vec![], counts.balance.iter().sum());
+    for (name, count) in BALANCE_NAMES.iter().zip(counts.balance) {
+        sheet.count(label("idle", name), count);
+    }
+    sheet.metric("balance_moved", "count", Better::Neutral);
+    sheet.count(vec![], counts.balance_moved);
+}
+
+/// Per task group: the sum of `of_task` (number and task).
+fn sum_by_group(meter: &Meter, of_task: impl Fn(usize, &TaskMeter) -> u64) -> Vec<u64> {
+    let mut sums = vec![0; meter.groups.len()];
+    for (index, task) in meter.tasks.iter().enumerate() {
+        // The idle task and numbers that no task has are in no group.
+        if let Some(sum) = sums.get_mut(task.group as usize) {
+            *sum += of_task(index, task);
+        }
+    }
+    sums
+}
+
+/// Time of task number `task`, per CPU.
+fn run_ns(meter: &Meter, task: usize) -> &[Ns] {
+    &meter.run_ns[task * meter.cpus.len()..][..meter.cpus.len()]
+}
+
+fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let span_of = |cpus: usize| u128::from(span_ns) * cpus as u128;
+    sheet.metric("overutilized", "%", Better::Neutral);
+    sheet.add("mean", vec![], percent(u128::from(meter.overutilized_ns), span_of(1)));
+
+    let cpus = 0..meter.cpus.len();
+    let irq = |cpu: usize| u128::from(meter.cpus[cpu].irq_ns);
+    sheet.metric("irq_time", "%", Better::Lower);
+    sheet.add("mean", vec![], percent(cpus.clone().map(irq).sum(), span_of(cpus.len())));
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        let sum = members(meter, cluster).map(irq).sum();
+        let whole = span_of(members(meter, cluster).count());
+        sheet.add("mean", label("cluster", name), percent(sum, whole));
+    }
+
+    // The share of the capacity at the highest frequency that executing code used.
+    sheet.metric("utilization", "%", Better::Neutral);
+    let used = |part: &mut dyn Iterator<Item = usize>| {
+        let (mut used, mut whole) = (0.0, 0.0);
+        for cpu in part {
+            let setup = &meter.setup.cpus[cpu];
+            let opps = &meter.setup.domains[setup.domain].opps;
+            let highest = u128::from(opps.iter().map(|opp| opp.khz).max().unwrap_or(0));
+            let active = meter.truth.active_ns(cpu).zip(opps);
+            let khz_ns = active.map(|(ns, opp)| u128::from(ns) * u128::from(opp.khz)).sum();
+            let share = ratio(khz_ns, highest * u128::from(span_ns)).unwrap_or(0.0);
+            used += share * f64::from(setup.capacity);
+            whole += f64::from(setup.capacity);
+        }
+        (span_ns > 0 && whole > 0.0).then(|| used / whole * 100.0)
+    };
+    sheet.add("mean", vec![], used(&mut cpus.clone()));
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        sheet.add("mean", label("cluster", name), used(&mut members(meter, cluster)));
+    }
+
+    sheet.metric("cpu_time", "s", Better::Neutral);
+    let seconds = |ns: Ns| Some(ns as f64 / NS_PER_S);
+    let busy: Vec<Ns> = cpus.map(|cpu| busy_ns(meter, cpu)).collect();
+    sheet.add("sum", vec![], seconds(busy.iter().sum()));
+    let by_group = sum_by_group(meter, |index, _| run_ns(meter, index).iter().sum());
+    for (group, ns) in meter.groups.iter().zip(by_group) {
+        sheet.add("sum", label("task", &group.name), seconds(ns));
+    }
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        let ns = members(meter, cluster).map(|cpu| busy[cpu]).sum();
+        sheet.add("sum", label("cluster", name), seconds(ns));
+    }
+}
+
+/// Time that `cpu` ran tasks other than its idle task.
+fn busy_ns(meter: &Meter, cpu: usize) -> Ns {
+    meter.run_ns.iter().skip(meter.cpus.len() + cpu).step_by(meter.cpus.len()).sum()
+}
+
+/// What the tasks did, by number, without the idle tasks.
+pub(super) fn tasks(meter: &Meter) -> Vec<TaskResult> {
+    let mut results = Vec::new();
+    for (index, (task, name)) in meter.tasks.iter().zip(&meter.names).enumerate().skip(1) {
+        if let Some(name) = name {
+            let by_cpu = run_ns(meter, index);
+            results.push(TaskResult {
+                name: name.clone(),
+                id: index as u32,
+                cpu_time_ns: by_cpu.iter().sum(),
+                cpu_time_by_cpu_ns: by_cpu.to_vec(),
+                jobs: task.jobs,
+                switches: task.switches,
+                migrations: task.migrations,
+            });
+        }
+    }
+    results
+}
+
+/// What the CPUs did, by number.
+pub(super) fn cpus(meter: &Meter) -> Vec<CpuResult> {
+    let mut results = Vec::new();
+    for (cpu, setup) in meter.setup.cpus.iter().enumerate() {
+        let states = 0..setup.idle_states.len();
+        let domain = &meter.setup.domains[setup.domain];
+        let at = domain.opps.iter().zip(&meter.truth.domains[setup.domain].opp_ns);
+        results.push(CpuResult {
+            cpu: cpu as u16,
+            busy_ns: busy_ns(meter, cpu),
+            idle_ns: states.clone().map(|s| meter.truth.state_ns(cpu, s)).collect(),
+            idle_entries: states.map(|s| meter.truth.visits(cpu, s).entries).collect(),
+            frequency_ns: at.map(|(opp, ns)| (opp.khz, *ns)).collect(),
+        });
+    }
+    results
+}
