@@ -556,9 +556,8 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
 /// How many records ahead of the present one can be looked at.
 ///
 /// What an enqueue was for is printed up to some thirty lines after it began, with the lines of
-/// seven other CPUs in between; what became of a task that stayed queued when it went to sleep, up
-/// to its next period.
-pub const WINDOW: usize = 2048;
+/// seven other CPUs in between.
+pub const WINDOW: usize = 512;
 
 /// A recording, read as it is asked for, with a bounded view ahead.
 pub struct Trace {
@@ -629,11 +628,6 @@ impl Trace {
     /// window reaches.
     pub fn ahead(&self, cpu: usize) -> impl Iterator<Item = &Record> {
         self.window.iter().filter(move |r| r.cpu == cpu)
-    }
-
-    /// What all CPUs will print.
-    pub fn ahead_all(&self) -> impl Iterator<Item = &Record> {
-        self.window.iter()
     }
 
     /// Lines that could not be read: the first few, and how many there were.

@@ -1,26 +1,238 @@
-//! L1: recordings of the real kernel, re-driven.
+//! L1: recordings of the real kernel, re-driven and compared.
+//!
+//! ```text
+//! schedtwin-conformance l1 [--totals] [--misses] [FILE...]
+//! ```
+//!
+//! Without files: all recordings beside the checkout, in `../shared/rig/recordings`. Prints per
+//! recording, kind of entity and signal how many recorded values were judged, how many of ours are
+//! within 1 and how many are equal, the largest difference and what the rest is due to; then the single
+//! steps; then the totals. Exit 0 if every signal is within 1 in 99 % and nothing was resynchronised, 1
+//! if not, 2 if a recording cannot be read.
+//!
+//! How it works is in [`redrive`].
+
+mod compare;
+#[cfg(test)]
+mod golden;
 pub mod operation;
+mod queue;
 pub mod redrive;
+mod state;
 pub mod tally;
-use std::path::Path;
-/// Dev.
-pub fn main(args: &[String]) -> i32 {
-    let mut total = tally::Tally::default();
-    let debug = std::env::var("MISSES").is_ok();
-    for f in args {
-        let mut t = crate::ftrace::Trace::open(Path::new(f)).unwrap();
-        let mut d = redrive::Redrive::default(); d.keep_misses = debug;
-        d.drive(&mut t).unwrap();
-        println!("== {f} {:?}", t.bad_lines());
-        for m in &d.misses { println!("{} {}", m.time_us, m.text); }
-        print(&d.tally);
-        total.merge(&d.tally);
-    }
-    println!("== total"); print(&total);
-    0
+mod vruntime;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ftrace::Trace;
+use redrive::Redrive;
+use tally::{Row, Steps, Tally, WITHIN_MIN_PERMILLE};
+
+const USAGE: &str = "\
+usage: schedtwin-conformance l1 [--totals] [--misses] [FILE...]
+  re-drives recordings (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
+  --totals   only the totals
+  --misses   also each value that is off by more than 1 and each step that is not met";
+
+/// Where the recordings are that belong to this checkout.
+pub fn recordings_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
 }
-fn print(t: &tally::Tally) {
-    println!("records {} picture wrong {} starts {:?} resyncs {:?}", t.records, t.picture_wrong, t.starts, t.resyncs);
-    for ((k, s), r) in &t.rows { println!("{k:7} {s:9} {:7} within {:8.4} exact {:8.4} max {} {:?}", r.judged, r.within as f64*100./r.judged as f64, r.exact as f64*100./r.judged as f64, r.error_max, r.causes); }
-    for (k, s) in &t.steps { println!("step {k:7} {} met {:.4} max {} {:?}", s.judged, s.met as f64*100./s.judged as f64, s.error_max_milli, s.causes); }
+
+/// The recordings in a folder, by name.
+pub fn recordings_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".trace.txt") || name.ends_with(".trace.txt.xz") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Re-drives one recording.
+pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
+    let mut trace = Trace::open(path)?;
+    let mut redrive = Redrive::default();
+    redrive.keep_misses = keep_misses;
+    redrive.drive(&mut trace)?;
+    if let (Some(first), count) = (trace.bad_lines().0.first(), trace.bad_lines().1) {
+        let message = format!("{count} unreadable lines; {first}");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(redrive)
+}
+
+/// The command; returns the exit code.
+pub fn main(args: &[String]) -> i32 {
+    let mut totals_only = false;
+    let mut misses = false;
+    let mut files = Vec::new();
+    for arg in args {
+        match arg.as_str() {
+            "--totals" => totals_only = true,
+            "--misses" => misses = true,
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return 0;
+            }
+            option if option.starts_with('-') => {
+                eprintln!("unknown option {option}\n{USAGE}");
+                return 2;
+            }
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    if files.is_empty() {
+        files = match recordings_in(&recordings_dir()) {
+            Ok(found) if !found.is_empty() => found,
+            Ok(_) => {
+                eprintln!("no recordings in {}", recordings_dir().display());
+                return 2;
+            }
+            Err(error) => {
+                eprintln!("failed to list {}: {error}", recordings_dir().display());
+                return 2;
+            }
+        };
+    }
+
+    let mut total = Tally::default();
+    let mut unreadable = false;
+    for file in &files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
+        match redrive_file(file, misses) {
+            Ok(redrive) => {
+                for miss in &redrive.misses {
+                    println!("{name} at {} us: {}", miss.time_us, miss.text);
+                }
+                if !totals_only {
+                    print!("{}", Table(name, &redrive.tally));
+                }
+                total.merge(&redrive.tally);
+            }
+            Err(error) => {
+                eprintln!("failed to read {}: {error}", file.display());
+                unreadable = true;
+            }
+        }
+    }
+    print!("{}", Table("all", &total));
+    let failing = total.failing();
+    for (signal, within, judged) in &failing {
+        println!("{signal}: only {within} of {judged} within 1");
+    }
+    match (unreadable, failing.is_empty() && total.resyncs() == 0) {
+        (true, _) => 2,
+        (false, true) => 0,
+        (false, false) => 1,
+    }
+}
+
+/// `part` of `whole` in percent, rounded down to hundredths: 100.00 only if it is all.
+struct Percent(u64, u64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hundredths = self.0 as u128 * 10_000 / self.1.max(1) as u128;
+        f.pad(&format!("{}.{:02}", hundredths / 100, hundredths % 100))
+    }
+}
+
+/// The counts of one recording, as text.
+struct Table<'a>(&'a str, &'a Tally);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Table(name, tally) = self;
+        let starts: u64 = tally.starts.values().sum();
+        writeln!(
+            f,
+            "{name}: {} lines, {starts} states taken over, {} resyncs, {} lines against our picture of the queues",
+            tally.records,
+            tally.resyncs(),
+            tally.picture_wrong,
+        )?;
+        writeln!(
+            f,
+            "  {:7}{:14}{:>8}{:>8}{:>8}{:>7}  not within 1, not met: due to",
+            "entity", "signal", "judged", "±1 %", "exact %", "max",
+        )?;
+        for ((kind, signal), row) in &tally.rows {
+            let Row { judged, within, exact, error_max, causes } = row;
+            write!(
+                f,
+                "  {kind:7}{signal:14}{judged:8}{:>8}{:>8}{error_max:7} ",
+                Percent(*within, *judged),
+                Percent(*exact, *judged),
+            )?;
+            for (cause, count) in causes {
+                write!(f, " {cause}: {count};")?;
+            }
+            writeln!(f)?;
+        }
+        for (kind, steps) in &tally.steps {
+            let Steps { judged, met, error_max_milli, causes } = steps;
+            let (whole, milli) = (error_max_milli / 1000, error_max_milli % 1000);
+            write!(
+                f,
+                "  {kind:7}{:14}{judged:8}{:>8}{:>8}{:>7} ",
+                "steps, sums",
+                "",
+                Percent(*met, *judged),
+                format!("{whole}.{milli:03}"),
+            )?;
+            for (cause, count) in causes {
+                write!(f, " {cause}: {count};")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tally::{Kind, Signal};
+    use super::*;
+
+    /// One with migrations, delayed dequeues and a removal at almost every wakeup, one with RT.
+    #[test]
+    fn two_recordings_meet_the_99_percent_rule() {
+        for name in ["littles.2", "rt-over-fair.1"] {
+            let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
+            if !path.exists() {
+                eprintln!("skipped {name}: {} is not there", path.display());
+                continue;
+            }
+            let tally = redrive_file(&path, false).unwrap().tally;
+            assert_eq!(tally.failing(), [], "{}", Table(name, &tally));
+            assert_eq!(tally.resyncs(), 0);
+            assert_eq!(tally.picture_wrong, 0, "{}", Table(name, &tally));
+            let judged = tally.rows[&(Kind::Task, Signal::Util)].judged;
+            assert!(judged > 1000, "{name}: only {judged} values");
+            let steps = &tally.steps[&Kind::Task];
+            assert!(steps.met * 1000 >= steps.judged * WITHIN_MIN_PERMILLE, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn percent_is_full_only_if_all_is() {
+        assert_eq!(Percent(3, 3).to_string(), "100.00");
+        assert_eq!(Percent(99_999, 100_000).to_string(), "99.99");
+        assert_eq!(Percent(0, 0).to_string(), "0.00");
+    }
+
+    #[test]
+    fn bad_options_and_files_are_reported_not_fatal() {
+        let run = |args: &[&str]| main(&args.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(run(&["--no-such-option"]), 2);
+        assert_eq!(run(&["/no/such/recording.trace.txt"]), 2);
+    }
 }

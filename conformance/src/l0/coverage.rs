@@ -1,8 +1,6 @@
 //! Whether the random sequences reach every branch of the kernel's own file, by gcov.
 
-use super::oracle::Oracle;
-use super::{Subject, oracle, sequence};
-use std::io::Write;
+use super::{Subject, compare};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,16 +14,10 @@ pub fn report<S: Subject>(
 ) -> Result<String, String> {
     // -O0: no branch is optimised away or duplicated.
     let binary = S::build_oracle(tree, build_dir, &["--coverage", "-O0"])?;
-    let mut child = Oracle::start(&binary)?;
-    let mut stdin = child.take_stdin();
-    for case in 0..cases {
-        let mut bytes = Vec::new();
-        oracle::encode(&sequence::<S>(seed, case).0, false, &mut bytes);
-        stdin.write_all(&bytes).map_err(|error| format!("write to the oracle: {error}"))?;
-        child_digest(&mut child, &mut stdin, case)?;
+    let found = compare::<S>(&binary, seed, cases, false)?;
+    if let Some(difference) = found.first_difference {
+        return Err(difference);
     }
-    drop(stdin);
-    child.finish()?;
 
     let notes = std::fs::read_dir(build_dir)
         .map_err(|error| format!("read {}: {error}", build_dir.display()))?
@@ -53,23 +45,6 @@ pub fn report<S: Subject>(
         }
     }
     Ok(text)
-}
-
-/// Reads what the oracle has written now and then, so that neither side's pipe fills up.
-fn child_digest(
-    child: &mut Oracle,
-    stdin: &mut std::process::ChildStdin,
-    case: u64,
-) -> Result<(), String> {
-    // The oracle writes eight bytes a sequence through a buffer of 64 KiB; a pipe holds as much.
-    const PER_BUFFER: u64 = (1 << 16) / 8;
-    if (case + 1).is_multiple_of(PER_BUFFER) {
-        stdin.flush().map_err(|error| format!("write to the oracle: {error}"))?;
-        for _ in 0..PER_BUFFER {
-            child.read_word()?;
-        }
-    }
-    Ok(())
 }
 
 /// Lines of the annotated source whose branches or code were never reached.

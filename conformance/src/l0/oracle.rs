@@ -101,7 +101,7 @@ impl Oracle {
         let _ = self.child.kill();
     }
 
-    /// Lets it end by itself (a program built for coverage writes its counts then).
+    /// Lets it end by itself, which it does when its input is closed.
     pub fn finish(mut self) -> Result<(), String> {
         drop(self.stdin.take());
         self.child.wait().map_err(|error| format!("wait for the oracle: {error}"))?;

@@ -95,10 +95,8 @@ pub struct Found {
     /// How many `pelt_cfs` lines of the CPU it prints. An attach or detach prints one after the
     /// averages moved, and one before if the update crossed a segment.
     pub cfs_lines: u32,
-    /// How many dequeues the CPU prints up to its next switch.
-    pub dequeues: u32,
-    /// A delayed task other than the one that goes to sleep was updated before the first of them.
-    pub delayed_first: bool,
+    /// `clock_task` to which the running task is charged in it.
+    pub clock_task: Option<u64>,
 }
 
 /// Classifies the operation on `cpu` whose `ue_cfs` line was `start`; `ahead` are the lines that the
@@ -116,8 +114,7 @@ pub fn look_ahead<'a>(
         clock_pelt: None,
         nr_after: None,
         cfs_lines: 0,
-        dequeues: 0,
-        delayed_first: false,
+        clock_task: None,
     };
     let own = start.cpu == cpu;
     let mut change = 0;
@@ -126,11 +123,8 @@ pub fn look_ahead<'a>(
     for record in ahead {
         match record.event {
             Event::PeltCfs { cpu: c, .. } if c == cpu && change == 0 => found.cfs_lines += 1,
-            Event::PeltSe { pid, on, dly, .. } if change == 0 => {
-                found.delayed_first |= own && on && dly && pid != start.pid;
-            }
+            Event::Run { ct, .. } if change == 0 => found.clock_task = Some(ct),
             Event::Nr { cpu: c, ch, cp, nr } if c == cpu => {
-                found.dequeues += (ch < 0) as u32;
                 if change == 0 {
                     change = ch;
                     found.clock_pelt = Some(cp);
@@ -198,73 +192,6 @@ pub fn look_ahead<'a>(
         }
     }
     found
-}
-
-/// Whether a task that is queued but delayed will still be so when the recording next speaks of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is still queued then.
-    StillQueued,
-    /// It has been dequeued by then. `was_delayed`: it was so while not eligible, that is, after a
-    /// time as delayed. Its lag tells: an eligible sleeper keeps a lag above 0, a delayed one's is
-    /// clipped to 0 when the pick finishes it (`DELAY_ZERO`). `None`: not printed.
-    Gone {
-        /// See above.
-        was_delayed: Option<bool>,
-    },
-    /// The lines in view do not say.
-    Unknown,
-}
-
-/// The fate of delayed task `pid`. A task that wakes up where it still is prints no `nr` line between
-/// `ue_cfs` and `sched_wakeup`.
-pub fn fate<'a>(pid: i32, ahead: impl Iterator<Item = &'a Record>) -> Fate {
-    // Per printing CPU: an enqueue has begun; it has printed `nr`. Few CPUs: a list.
-    let mut enqueues: Vec<(usize, bool)> = Vec::new();
-    let mut migrated = false;
-    for record in ahead {
-        match record.event {
-            Event::PeltSe {
-                pid: p,
-                on,
-                dly,
-                vlag,
-                ..
-            } if p == pid => {
-                return match (on, dly) {
-                    (true, true) => Fate::StillQueued,
-                    (false, _) => Fate::Gone {
-                        was_delayed: Some(vlag <= 0),
-                    },
-                    (true, false) => Fate::Unknown,
-                };
-            }
-            Event::UeCfs { .. } => {
-                enqueues.retain(|e| e.0 != record.cpu);
-                enqueues.push((record.cpu, false));
-            }
-            Event::Nr { ch, .. } if ch > 0 => {
-                if let Some(e) = enqueues.iter_mut().find(|e| e.0 == record.cpu) {
-                    e.1 = true;
-                }
-            }
-            Event::SchedWakeup { pid: p, .. } => {
-                let enqueue = enqueues.iter().position(|e| e.0 == record.cpu);
-                let queued = enqueue.map(|at| enqueues.swap_remove(at).1);
-                if p == pid {
-                    return match queued {
-                        Some(true) => Fate::Gone { was_delayed: None },
-                        Some(false) if !migrated => Fate::StillQueued,
-                        Some(false) => Fate::Unknown,
-                        None => Fate::Unknown,
-                    };
-                }
-            }
-            Event::SchedMigrateTask { pid: p, .. } if p == pid => migrated = true,
-            _ => {}
-        }
-    }
-    Fate::Unknown
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Cause::UnknownOperation => "unknown operation",
+            Cause::UnknownOperation => "operation not told",
             Cause::UnknownTask => "task without a record",
             Cause::RemovedFold => "time of a removal's fold",
             Cause::BalanceSoftirq => "time of a balancer's update",
@@ -228,6 +228,11 @@ impl Tally {
         add_counts(&mut self.resyncs, &other.resyncs);
         self.picture_wrong += other.picture_wrong;
         self.records += other.records;
+    }
+
+    /// States taken from the recording again.
+    pub fn resyncs(&self) -> u64 {
+        self.resyncs.values().sum()
     }
 
     /// The signals of which fewer than [`WITHIN_MIN_PERMILLE`] are within 1, all kinds together.

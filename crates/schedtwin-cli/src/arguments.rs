@@ -17,22 +17,27 @@ const MOST_THREADS: u64 = 1024;
 
 const OVERVIEW: &str = "\
 Examples:
-  schedtwin list                                       what there is to choose from
-  schedtwin run -m pixel6 -w jankbench                 one run on the newest kernel
+  schedtwin list                                        what there is to choose from
+  schedtwin run -m pixel6 -w jankbench                  one run on the newest kernel
   schedtwin compare -m pixel6 -w jankbench -k linux-5.18 -k linux-5.18+runnable-boost
-  schedtwin run -m pixel6 -w app.json --record r.jsonl   and why: schedtwin explain r.jsonl --at 1.5s
+  schedtwin run -m pixel6 -w app.json --record r.jsonl  keeps every decision
+  schedtwin explain r.jsonl --at 1.5s                   says why
 
 Names and their variants:
-  MACHINE    NAME[:KEY=VALUE,...]            pixel6:ambient_c=4, or a path to a .toml file
-  KERNEL     NAME[+PATCH...][:KEY=VALUE,...]  linux-5.18+runnable-boost:schedutil.rate_limit_us=500
-  WORKLOAD   NAME [OPTIONS]                  'messaging -t -g 1 -l 2000', or a path to an rt-app .json file
+  MACHINE   NAME[:KEY=VALUE,...]             pixel6:ambient_c=4
+  KERNEL    NAME[+PATCH...][:KEY=VALUE,...]  linux-5.18+runnable-boost:schedutil.rate_limit_us=500
+  WORKLOAD  NAME [OPTIONS]                   'messaging -t -g 1 -l 2000'
+Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
 Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug.";
 
-/// A deterministic twin of Linux's scheduler, frequency and idle code: name a machine, a workload and
-/// two kernels, and see what the change does.
+const ABOUT: &str = "\
+A deterministic twin of Linux's scheduler, frequency and idle code: name a machine, a workload
+and two kernels, and see what the change does.";
+
+/// The command line.
 #[derive(Parser)]
-#[command(name = "schedtwin", version, after_help = OVERVIEW, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "schedtwin", version, about = ABOUT, long_about = None, after_help = OVERVIEW, subcommand_required = true, arg_required_else_help = true)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -53,10 +58,14 @@ pub enum Command {
     #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels")]
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
-    #[command(after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-5.18+runnable-boost\n  schedtwin show machine pixel6:ambient_c=4\n  schedtwin show schema compare > compare.schema.json")]
+    #[command(
+        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-5.18+runnable-boost\n  schedtwin show machine pixel6:ambient_c=4\n  schedtwin show schema compare > compare.schema.json"
+    )]
     Show(Show),
     /// Check machine, kernel and workload files without running them
-    #[command(after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read.")]
+    #[command(
+        after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read."
+    )]
     Check(Check),
     /// (later) Compare the twin with published experiments
     Study(Later),
@@ -139,7 +148,11 @@ impl Printing {
     }
 
     pub fn extent(&self) -> Extent {
-        if self.all { Extent::All } else { Extent::Important }
+        if self.all {
+            Extent::All
+        } else {
+            Extent::Important
+        }
     }
 }
 

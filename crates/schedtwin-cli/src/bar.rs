@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedtwin_lab::Progress;
@@ -29,27 +29,46 @@ impl Bar {
     /// Starts to watch, unless `quiet` or stderr is no terminal.
     pub fn watch(progress: &Arc<Progress>, quiet: bool) -> Bar {
         if quiet || !io::stderr().is_terminal() {
-            return Bar { stop: None, thread: None };
+            return Bar {
+                stop: None,
+                thread: None,
+            };
         }
         let (stop, stopped) = mpsc::channel::<()>();
-        let progress = progress.clone();
+        let (progress, started) = (progress.clone(), Instant::now());
         let thread = std::thread::spawn(move || {
             if stopped.recv_timeout(APPEARS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let style = ProgressStyle::with_template("{bar:40} {percent:>3}%  {msg}  ETA {eta}")
+            let style = ProgressStyle::with_template("{bar:40} {msg}")
                 .expect("the template is well formed");
-            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()).with_style(style);
-            // The estimate has to count the second before the bar appeared.
-            let bar = bar.with_elapsed(APPEARS_AFTER);
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr())
+                .with_style(style);
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                bar.set_message(message(&progress, started.elapsed()));
                 bar.set_position((progress.fraction() * STEPS as f64) as u64);
-                bar.set_message(format!("{}/{} runs", progress.done_runs(), progress.expected_runs()));
             }
             bar.finish_and_clear();
         });
-        Bar { stop: Some(stop), thread: Some(thread) }
+        Bar {
+            stop: Some(stop),
+            thread: Some(thread),
+        }
     }
+}
+
+/// `13%  52/400 runs  ETA 8s`. The ETA assumes that the rest goes as what is done: runs are alike.
+fn message(progress: &Progress, elapsed: Duration) -> String {
+    let fraction = progress.fraction();
+    let eta = match fraction {
+        ..0.001 => "ETA unknown".to_string(),
+        _ => format!(
+            "ETA {:.0}s",
+            elapsed.as_secs_f64() * (1.0 - fraction) / fraction
+        ),
+    };
+    let (done, expected) = (progress.done_runs(), progress.expected_runs());
+    format!("{:>3.0}%  {done}/{expected} runs  {eta}", 100.0 * fraction)
 }
 
 impl Drop for Bar {

@@ -17,15 +17,20 @@ pub fn parse(text: &str) -> Result<Ns, String> {
         return Err(format!("a duration has a unit: {text}s or {text}ms"));
     }
     let duration = humantime::parse_duration(text).map_err(|error| match error {
-        humantime::Error::Empty => "a duration is written 10s, 500ms or 1m 30s".to_string(),
-        humantime::Error::NumberOverflow => "too large, or finer than a nanosecond".to_string(),
+        humantime::DurationError::Empty => "a duration is written 10s, 500ms or 1m 30s".to_string(),
+        humantime::DurationError::NumberOverflow => {
+            "too large, or finer than a nanosecond".to_string()
+        }
         error => format!("{error}; a duration is written 10s, 500ms or 1m 30s"),
     })?;
     if duration.is_zero() {
         return Err("a run of no length measures nothing".to_string());
     }
     if duration > LONGEST {
-        return Err(format!("at most {} can be simulated", humantime::format_duration(LONGEST)));
+        return Err(format!(
+            "at most {} can be simulated",
+            humantime::format_duration(LONGEST)
+        ));
     }
     Ok(u64::try_from(duration.as_nanos()).expect("a day has less than 2^64 ns"))
 }
@@ -33,9 +38,15 @@ pub fn parse(text: &str) -> Result<Ns, String> {
 /// Reads a precision such as `1%` or `0.5%`, in percent.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-    let percent: f64 = number.parse().map_err(|_| "a precision is written 1% or 0.5%".to_string())?;
+    let percent: f64 = number
+        .parse()
+        .map_err(|_| "a precision is written 1% or 0.5%".to_string())?;
     // The least positive number would ask for the most iterations, which are bounded anyway.
-    if percent > 0.0 && percent <= 100.0 { Ok(percent) } else { Err("a precision lies between 0% and 100%".to_string()) }
+    if percent > 0.0 && percent <= 100.0 {
+        Ok(percent)
+    } else {
+        Err("a precision lies between 0% and 100%".to_string())
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +76,9 @@ mod tests {
         ] {
             match (parse(text), expected) {
                 (Ok(ns), Ok(expected)) => assert_eq!(ns, expected, "{text}"),
-                (Err(message), Err(expected)) => assert!(message.contains(expected), "{text}: {message}"),
+                (Err(message), Err(expected)) => {
+                    assert!(message.contains(expected), "{text}: {message}")
+                }
                 (found, _) => panic!("{text}: {found:?}"),
             }
         }
@@ -73,9 +86,15 @@ mod tests {
 
     #[test]
     fn precisions_are_percentages() {
-        for (text, expected) in
-            [("1%", Some(1.0)), ("0.5", Some(0.5)), ("0%", None), ("-1%", None), ("nan%", None), ("101%", None), ("x", None)]
-        {
+        for (text, expected) in [
+            ("1%", Some(1.0)),
+            ("0.5", Some(0.5)),
+            ("0%", None),
+            ("-1%", None),
+            ("nan%", None),
+            ("101%", None),
+            ("x", None),
+        ] {
             assert_eq!(parse_percent(text).ok(), expected, "{text}");
         }
     }

@@ -23,6 +23,7 @@ use crate::arguments::{Arguments, Command, Later};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    report_panics();
     let arguments = Arguments::parse();
     interrupt::install();
     let outcome = match arguments.command {
@@ -34,7 +35,9 @@ fn main() -> ExitCode {
         Command::Check(check) => show::check(&check.files),
         Command::Explain(explain) => explain::explain(explain),
         Command::Study(later) => waits("study", &later, "the studies and their calibrations"),
-        Command::Calibrate(later) => waits("calibrate", &later, "the studies and their calibrations"),
+        Command::Calibrate(later) => {
+            waits("calibrate", &later, "the studies and their calibrations")
+        }
         Command::Replay(later) => waits("replay", &later, "workloads from recorded traces"),
         Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
     };
@@ -42,6 +45,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// A panic is a bug, never the user's fault: says so after Rust's own message. The exit code is Rust's 101.
+fn report_panics() {
+    let rusts_own = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        rusts_own(panic);
+        let version = env!("CARGO_PKG_VERSION");
+        eprintln!(
+            "schedtwin {version}: this is a bug; please report it with the command line that led to it"
+        );
+    }));
 }
 
 /// A command that is designed and not built yet says so, so that scripts do not mistake it for a typing error.

@@ -40,7 +40,12 @@ fn unknown(what: &str, name: &str, known: &[(String, String)]) -> Failure {
         None => format!("there are {}", names.join(", ")),
     };
     let mut faults = Diagnostics::new();
-    faults.push(&Source::new("<command line>", name), 0..name.len(), format!("there is no {what} `{name}`"), Some(help));
+    faults.push(
+        &Source::new("<command line>", name),
+        0..name.len(),
+        format!("there is no {what} `{name}`"),
+        Some(help),
+    );
     Failure::Refused(faults)
 }
 
@@ -50,7 +55,10 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     let mut text = String::new();
     for path in files {
-        if unreadable.absorb(schedtwin_input::read_source(path)).is_none() {
+        if unreadable
+            .absorb(schedtwin_input::read_source(path))
+            .is_none()
+        {
             continue;
         }
         match schedtwin::check_file(path) {
@@ -61,11 +69,19 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
             Err(faults) => {
                 eprint!("{}", faults.render(stderr_takes_colour()));
                 let count = faults.0.len();
-                wrong.push(format!("{}: {count} fault{}", path.display(), if count == 1 { "" } else { "s" }));
+                wrong.push(format!(
+                    "{}: {count} fault{}",
+                    path.display(),
+                    if count == 1 { "" } else { "s" }
+                ));
             }
         }
     }
     let printed = output::print(&text);
     unreadable.into_result(())?;
-    if wrong.is_empty() { printed } else { Err(Failure::Failed(wrong)) }
+    if wrong.is_empty() {
+        printed
+    } else {
+        Err(Failure::Failed(wrong))
+    }
 }

@@ -7,7 +7,7 @@
 //!
 //! A setting takes the type of what it replaces: `name=7` is text if `name` was text.
 //!
-//! Bounds: a source has at most [`crate::MAX_SOURCE_BYTES`]; tables nest at most 64 deep by dots and
+//! Bounds: a TOML file has at most 1 MiB (the largest of ours has 20 KiB); tables nest at most 64 deep by dots and
 //! 80 deep by brackets (toml's own limit), so walking the tree cannot exhaust the stack.
 
 use std::collections::BTreeMap;
@@ -22,6 +22,15 @@ use crate::{Diagnostics, Location, Setting, Source, TableReader};
 
 /// The most dots in one key. Nobody writes more than five; each is a table inside a table.
 const MAX_DOTS: usize = 64;
+
+/// The largest TOML file.
+const MAX_TOML_BYTES: usize = 1 << 20;
+
+/// Up to this size all errors of syntax are looked for, beyond it only the first.
+const MAX_RECOVERABLE_BYTES: usize = 64 << 10;
+
+/// The most errors of syntax that are kept.
+const MAX_SYNTAX_ERRORS: usize = 100;
 
 /// A parsed file with the settings that were put into it.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,11 +120,28 @@ impl TomlDocument {
             );
             return Err(faults);
         }
-        let (table, errors) = DeTable::parse_recoverable(&source.text);
-        for error in errors {
-            let span = error.span().unwrap_or(0..0);
-            faults.push(source, span, error.message().to_string(), None);
+        if source.text.len() > MAX_TOML_BYTES {
+            let message = format!("a TOML file of more than {} MiB", MAX_TOML_BYTES >> 20);
+            faults.push_whole(source, message, None);
+            return Err(faults);
         }
+        let table = match DeTable::parse(&source.text) {
+            Ok(table) => table,
+            Err(first) => {
+                // Going on after an error costs a lot of memory for each further one.
+                let mut errors = vec![first];
+                if source.text.len() <= MAX_RECOVERABLE_BYTES {
+                    errors = DeTable::parse_recoverable(&source.text).1;
+                    errors.truncate(MAX_SYNTAX_ERRORS);
+                }
+                for error in errors {
+                    let span = error.span().unwrap_or(0..0);
+                    faults.push(source, span, error.message().to_string(), None);
+                }
+                faults.sort();
+                return Err(faults);
+            }
+        };
         let root = convert_table(source, table.into_inner(), &mut faults);
         // The root has no header to point at: a fault about it points at the first line.
         let at = Location::new(source, 0..0);

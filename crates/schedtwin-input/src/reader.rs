@@ -20,6 +20,13 @@
 use crate::suggest::{did_you_mean, help_for};
 use crate::{Diagnostics, Entry, Location, Node, Table, Value};
 
+/// The most tables that one list or group of tables may have: sixteen for each CPU of the largest
+/// machine. Checks may compare each with each.
+const MAX_TABLES: usize = 4096;
+
+/// After so many faults in one list or table the rest of it is not looked at.
+const MAX_FAULTS: usize = 100;
+
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Located<T> {
@@ -123,8 +130,8 @@ impl<'d> TableReader<'d> {
             None => Vec::new(),
             Some(Node {
                 value: Value::Array(items),
-                ..
-            }) => items
+                at,
+            }) => items[..few(items.len(), &path, at, faults)]
                 .iter()
                 .enumerate()
                 .filter_map(|(index, item)| table_of(item, &format!("{path}[{index}]"), faults))
@@ -155,7 +162,8 @@ impl<'d> TableReader<'d> {
             return Vec::new();
         };
         let mut out = Vec::new();
-        for (name, entry) in &table.0 {
+        let count = few(table.0.len(), &path, &entry.node.at, faults);
+        for (name, entry) in table.0.iter().take(count) {
             if let Some(reader) = table_of(&entry.node, &format!("{path}.{name}"), faults) {
                 out.push((
                     Located {
@@ -185,7 +193,7 @@ impl<'d> TableReader<'d> {
             format!(" in `{}`", self.path)
         };
         let mut slips = Vec::new();
-        for (key, entry) in unknown {
+        for (key, entry) in unknown.into_iter().take(MAX_FAULTS) {
             // A slip for a missing key is one fault, not two.
             let slip = did_you_mean(key, self.missing.iter().map(String::as_str));
             let help = match slip {
@@ -223,6 +231,15 @@ impl<'d> TableReader<'d> {
             format!("{}.{key}", self.path)
         }
     }
+}
+
+/// How many of `count` tables are looked at; more than the limit are a fault.
+fn few(count: usize, path: &str, at: &Location, faults: &mut Diagnostics) -> usize {
+    if count > MAX_TABLES {
+        let message = format!("`{path}` has {count} tables, at most {MAX_TABLES} are taken");
+        faults.push_at(at, message, None);
+    }
+    count.min(MAX_TABLES)
 }
 
 fn table_of<'d>(node: &'d Node, path: &str, faults: &mut Diagnostics) -> Option<TableReader<'d>> {
@@ -307,11 +324,15 @@ impl<T: FromNode> FromNode for Vec<T> {
             );
             return None;
         };
-        let read: Vec<Option<T>> = items
-            .iter()
-            .map(|item| T::from_node(item, faults))
-            .collect();
-        read.into_iter().collect()
+        let had = faults.0.len();
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            out.extend(T::from_node(item, faults));
+            if faults.0.len() - had >= MAX_FAULTS {
+                return None;
+            }
+        }
+        (out.len() == items.len()).then_some(out)
     }
 }
 

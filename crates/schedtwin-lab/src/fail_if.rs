@@ -89,14 +89,19 @@ impl Condition {
                 };
                 // Without a change there is nothing to object to, also where a share of zero is undefined.
                 let unchanged = difference.is_some_and(|d| d.diff == 0.0);
-                let found = found.or((unchanged && matches!(self.limit, Limit::ChangePercent(_))).then_some(0.0));
+                let found =
+                    found
+                        .or((unchanged && matches!(self.limit, Limit::ChangePercent(_)))
+                            .then_some(0.0));
                 if found.is_some_and(|found| !self.holds(found)) {
                     continue;
                 }
                 let what = match (found, self.limit) {
                     (None, _) => "is undefined".to_string(),
                     (Some(x), Limit::ChangePercent(_)) => format!("changed by {}%", signed(x)),
-                    (Some(x), Limit::Change(_)) => format!("changed by {} {}", signed(x), row.row.unit),
+                    (Some(x), Limit::Change(_)) => {
+                        format!("changed by {} {}", signed(x), row.row.unit)
+                    }
                     (Some(x), Limit::Value(_)) => format!("is {} {}", number(x), row.row.unit),
                 };
                 let sure = match (difference, self.limit) {
@@ -105,10 +110,18 @@ impl Condition {
                     (Some(_), _) => " (not significant)",
                 };
                 let kernel = &comparison.kernels[kernel];
-                findings.push(format!("{}: {} of {kernel} {}{sure}", self.source.text, row.row.title(), what.trim_end()));
+                findings.push(format!(
+                    "{}: {} of {kernel} {}{sure}",
+                    self.source.text,
+                    row.row.title(),
+                    what.trim_end()
+                ));
             }
         }
-        Ok(Verdict { failed: !findings.is_empty(), findings })
+        Ok(Verdict {
+            failed: !findings.is_empty(),
+            findings,
+        })
     }
 
     fn holds(&self, found: f64) -> bool {
@@ -122,36 +135,64 @@ impl Condition {
     }
 
     fn select<'a>(&self, comparison: &'a Comparison) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let named: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.row.name == self.name).collect();
+        let named: Vec<&ComparedRow> = comparison
+            .rows
+            .iter()
+            .filter(|row| row.row.name == self.name)
+            .collect();
         if named.is_empty() {
             let names = distinct(comparison.rows.iter().map(|row| row.row.name.to_string()));
-            return Err(self.fault(format!("no metric is named {:?}", self.name), &names, "measured were"));
+            return Err(self.fault(
+                format!("no metric is named {:?}", self.name),
+                &names,
+                "measured were",
+            ));
         }
         let has = |row: &ComparedRow, (key, value): &(String, String)| {
             row.row.labels.iter().any(|(k, v)| k == key && v == value)
         };
-        let mut rows: Vec<&ComparedRow> =
-            named.iter().filter(|row| self.labels.iter().all(|label| has(row, label))).copied().collect();
+        let mut rows: Vec<&ComparedRow> = named
+            .iter()
+            .filter(|row| self.labels.iter().all(|label| has(row, label)))
+            .copied()
+            .collect();
         if rows.is_empty() {
             let titles = distinct(named.iter().map(|row| {
-                row.row.labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",")
+                row.row
+                    .labels
+                    .iter()
+                    .map(|(k, v)| format!("{k}={v}"))
+                    .collect::<Vec<_>>()
+                    .join(",")
             }));
-            return Err(self.fault(format!("no {} has these labels", self.name), &titles, "it has"));
+            return Err(self.fault(
+                format!("no {} has these labels", self.name),
+                &titles,
+                "it has",
+            ));
         }
         // The row with exactly the labels asked for stands for its parts.
-        if rows.iter().any(|row| row.row.labels.len() == self.labels.len()) {
+        if rows
+            .iter()
+            .any(|row| row.row.labels.len() == self.labels.len())
+        {
             rows.retain(|row| row.row.labels.len() == self.labels.len());
         }
         let stats = distinct(rows.iter().map(|row| row.row.stat.to_string()));
         let stat = match &self.stat {
             Some(stat) => stats.iter().find(|s| *s == stat),
             None if stats.len() == 1 => stats.first(),
-            None => ["mean", "sum", "gmean"].iter().find_map(|total| stats.iter().find(|s| s == total)),
+            None => ["mean", "sum", "gmean"]
+                .iter()
+                .find_map(|total| stats.iter().find(|s| s == total)),
         };
         let Some(stat) = stat else {
             let message = match &self.stat {
                 Some(stat) => format!("{} has no {stat}", self.name),
-                None => format!("{} has several stats, and none of them is its total", self.name),
+                None => format!(
+                    "{} has several stats, and none of them is its total",
+                    self.name
+                ),
             };
             return Err(self.fault(message, &stats, "it has"));
         };
@@ -160,14 +201,20 @@ impl Condition {
     }
 
     fn check_unit(&self, row: &ComparedRow) -> Result<(), Diagnostics> {
-        if self.unit.is_empty() || self.unit == row.row.unit || matches!(self.limit, Limit::ChangePercent(_)) {
+        if self.unit.is_empty()
+            || self.unit == row.row.unit
+            || matches!(self.limit, Limit::ChangePercent(_))
+        {
             return Ok(());
         }
         let help = match self.unit.as_str() {
             "%" => "a change against the baseline has a sign: +5% or -5%".to_string(),
             _ => format!("write the limit in {}", row.row.unit),
         };
-        let message = format!("{} is measured in {:?}, not in {:?}", row.row.name, row.row.unit, self.unit);
+        let message = format!(
+            "{} is measured in {:?}, not in {:?}",
+            row.row.name, row.row.unit, self.unit
+        );
         let mut faults = Diagnostics::new();
         faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
         Err(faults)
@@ -175,18 +222,32 @@ impl Condition {
 
     fn fault(&self, message: String, choices: &[String], lead: &str) -> Diagnostics {
         const LISTED: usize = 40;
-        let mut list = choices.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+        let mut list = choices
+            .iter()
+            .take(LISTED)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ");
         if choices.len() > LISTED {
             list.push_str(", ...");
         }
         let mut faults = Diagnostics::new();
-        faults.push(&self.source, 0..self.source.text.len(), message, Some(format!("{lead} {list}")));
+        faults.push(
+            &self.source,
+            0..self.source.text.len(),
+            message,
+            Some(format!("{lead} {list}")),
+        );
         faults
     }
 }
 
 fn signed(x: f64) -> String {
-    if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
+    if x > 0.0 {
+        format!("+{}", number(x))
+    } else {
+        number(x)
+    }
 }
 
 fn distinct(items: impl Iterator<Item = String>) -> Vec<String> {
@@ -208,25 +269,46 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn condition(&mut self, source: &Arc<Source>) -> Result<Condition, Fault> {
-        let example = || Some("for example power>+5% or 'wakeup_latency.p99{task=ui}>+10%'".to_string());
+        let example =
+            || Some("for example power>+5% or 'wakeup_latency.p99{task=ui}>+10%'".to_string());
         let name = self.word();
         if name.is_empty() {
-            return Err((self.at, "a condition begins with the name of a metric".into(), example()));
+            return Err((
+                self.at,
+                "a condition begins with the name of a metric".into(),
+                example(),
+            ));
         }
         let stat = self.eat(".").then(|| self.word());
         if stat.as_ref().is_some_and(String::is_empty) {
-            return Err((self.at, "the dot is followed by a stat such as mean or p99".into(), example()));
+            return Err((
+                self.at,
+                "the dot is followed by a stat such as mean or p99".into(),
+                example(),
+            ));
         }
-        let labels = if self.eat("{") { self.labels()? } else { Vec::new() };
+        let labels = if self.eat("{") {
+            self.labels()?
+        } else {
+            Vec::new()
+        };
         self.skip_spaces();
-        let op = [(">=", Op::AtLeast), ("<=", Op::AtMost), (">", Op::Above), ("<", Op::Below)]
-            .into_iter()
-            .find_map(|(sign, op)| self.eat(sign).then_some(op))
-            .ok_or_else(|| (self.at, "expected one of > >= < <=".to_string(), example()))?;
+        let op = [
+            (">=", Op::AtLeast),
+            ("<=", Op::AtMost),
+            (">", Op::Above),
+            ("<", Op::Below),
+        ]
+        .into_iter()
+        .find_map(|(sign, op)| self.eat(sign).then_some(op))
+        .ok_or_else(|| (self.at, "expected one of > >= < <=".to_string(), example()))?;
         self.skip_spaces();
         let from = self.at;
         let signed = self.rest().starts_with(['+', '-']);
-        let length = self.rest().find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(self.rest().len());
+        let length = self
+            .rest()
+            .find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'))
+            .unwrap_or(self.rest().len());
         let digits = &self.rest()[..length];
         let limit: f64 = digits
             .parse()
@@ -240,7 +322,15 @@ impl Reader<'_> {
             (true, _) => Limit::Change(limit),
             (false, _) => Limit::Value(limit),
         };
-        Ok(Condition { source: source.clone(), name, stat, labels, op, limit, unit })
+        Ok(Condition {
+            source: source.clone(),
+            name,
+            stat,
+            labels,
+            op,
+            limit,
+            unit,
+        })
     }
 
     fn labels(&mut self) -> Result<Vec<(String, String)>, Fault> {
@@ -248,10 +338,20 @@ impl Reader<'_> {
         loop {
             let key = self.word();
             if key.is_empty() || !self.eat("=") {
-                return Err((self.at, "labels are written {key=value,key=value}".into(), None));
+                return Err((
+                    self.at,
+                    "labels are written {key=value,key=value}".into(),
+                    None,
+                ));
             }
             let length = self.rest().find([',', '}']);
-            let length = length.ok_or_else(|| (self.at, "the labels are not closed with }".to_string(), None))?;
+            let length = length.ok_or_else(|| {
+                (
+                    self.at,
+                    "the labels are not closed with }".to_string(),
+                    None,
+                )
+            })?;
             labels.push((key, self.rest()[..length].trim().to_string()));
             self.at += length;
             if self.eat("}") {
@@ -272,7 +372,9 @@ impl Reader<'_> {
     fn word(&mut self) -> String {
         self.skip_spaces();
         let rest = self.rest();
-        let length = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(rest.len());
+        let length = rest
+            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+            .unwrap_or(rest.len());
         let word = rest[..length].to_string();
         self.at += length;
         word
@@ -314,7 +416,10 @@ mod tests {
             ("wakeup_latency.p99>+0%", Ok(2)),
             ("wakeup_latency.p99{task=ui}>+0%", Ok(1)),
             ("frame_duration.p99>+1%", Err("frame_duration has no p99")),
-            ("wakeup_latency.p99{task=nobody}>+0%", Err("no wakeup_latency has these labels")),
+            (
+                "wakeup_latency.p99{task=nobody}>+0%",
+                Err("no wakeup_latency has these labels"),
+            ),
             ("wakeup_latency>+5%", Err("several stats")),
             ("powre>+5%", Err("no metric is named \"powre\"")),
             ("power>5%", Err("measured in \"mW\", not in \"%\"")),
@@ -332,11 +437,19 @@ mod tests {
             let outcome = Condition::parse(condition).and_then(|c| c.judge(&comparison));
             match (outcome, expected) {
                 (Ok(verdict), Ok(findings)) => {
-                    assert_eq!(verdict.findings.len(), findings, "{condition}: {:?}", verdict.findings);
+                    assert_eq!(
+                        verdict.findings.len(),
+                        findings,
+                        "{condition}: {:?}",
+                        verdict.findings
+                    );
                     assert_eq!(verdict.failed, findings > 0);
                 }
                 (Err(faults), Err(message)) => {
-                    assert!(faults.to_string().contains(message), "{condition}: {faults}");
+                    assert!(
+                        faults.to_string().contains(message),
+                        "{condition}: {faults}"
+                    );
                 }
                 (outcome, _) => panic!("{condition}: {outcome:?}"),
             }
@@ -345,10 +458,15 @@ mod tests {
 
     #[test]
     fn a_finding_says_what_was_found() {
-        let verdict = Condition::parse("power>+3%").unwrap().judge(&example::comparison()).unwrap();
+        let verdict = Condition::parse("power>+3%")
+            .unwrap()
+            .judge(&example::comparison())
+            .unwrap();
         assert_eq!(
             verdict.findings,
-            ["power>+3%: power mean domain=cpu of linux-5.18+runnable-boost changed by +3.707% (significant)"]
+            [
+                "power>+3%: power mean domain=cpu of linux-5.18+runnable-boost changed by +3.707% (significant)"
+            ]
         );
     }
 }

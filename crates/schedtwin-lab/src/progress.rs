@@ -3,11 +3,13 @@
 //! Progress only reports; nothing that is computed depends on it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use schedtwin_types::Ns;
+
+/// A run under way: simulated ns so far, and the whole duration where it is known.
+type Active = (Arc<AtomicU64>, Option<Ns>);
 
 /// Counters of a piece of work, shared between its runs and a watcher.
 ///
@@ -21,8 +23,8 @@ use schedtwin_types::Ns;
 pub struct Progress {
     expected: AtomicU64,
     done: AtomicU64,
-    /// Runs under way by start number: simulated ns so far, and the whole duration where known.
-    active: Mutex<BTreeMap<u64, (Arc<AtomicU64>, Option<Ns>)>>,
+    /// Runs under way, by start number.
+    active: Mutex<BTreeMap<u64, Active>>,
     started: AtomicU64,
 }
 
@@ -50,7 +52,7 @@ impl Progress {
     /// The completed share of what is announced, 0 to 1; runs under way count by simulated time
     /// where their duration is known.
     pub fn fraction(&self) -> f64 {
-        let active = self.active.lock().expect("no run panics while it holds the counters");
+        let active = self.active();
         let partial: f64 = active
             .values()
             .filter_map(|(simulated, duration)| {
@@ -66,16 +68,17 @@ impl Progress {
     pub fn one_run<T>(&self, duration: Option<Ns>, run: impl FnOnce(Arc<AtomicU64>) -> T) -> T {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let simulated = Arc::new(AtomicU64::new(0));
-        self.lock_insert(number, &simulated, duration);
+        self.active().insert(number, (simulated.clone(), duration));
         let result = run(simulated);
-        self.active.lock().expect("no run panics while it holds the counters").remove(&number);
+        self.active().remove(&number);
         self.done.fetch_add(1, Ordering::Relaxed);
         result
     }
 
-    fn lock_insert(&self, number: u64, simulated: &Arc<AtomicU64>, duration: Option<Ns>) {
-        let mut active = self.active.lock().expect("no run panics while it holds the counters");
-        active.insert(number, (simulated.clone(), duration));
+    fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Active>> {
+        self.active
+            .lock()
+            .expect("no run panics while it holds the list")
     }
 }
 
@@ -91,7 +94,11 @@ mod tests {
             simulated.store(500, Ordering::Relaxed);
             assert_eq!(progress.fraction(), 0.25);
             simulated.store(5000, Ordering::Relaxed);
-            assert_eq!(progress.fraction(), 0.5, "an overshooting run counts as one");
+            assert_eq!(
+                progress.fraction(),
+                0.5,
+                "an overshooting run counts as one"
+            );
         });
         assert_eq!((progress.fraction(), progress.done_runs()), (0.5, 1));
         progress.one_run(None, |_| assert_eq!(progress.fraction(), 0.5));

@@ -34,7 +34,11 @@ const SHOWN: &[(&str, Group, &[&str])] = &[
     ("elapsed", Group::Performance, TOTALS),
     ("throughput", Group::Performance, TOTALS),
     ("score", Group::Performance, TOTALS),
-    ("frame_duration", Group::Performance, &["mean", "p90", "p99", "max"]),
+    (
+        "frame_duration",
+        Group::Performance,
+        &["mean", "p90", "p99", "max"],
+    ),
     ("jank", Group::Performance, TOTALS),
     ("frames_over_period", Group::Performance, TOTALS),
     ("slack", Group::Performance, &["mean", "min"]),
@@ -49,7 +53,11 @@ const SHOWN: &[(&str, Group, &[&str])] = &[
     ("idle_residency", Group::Idle, TOTALS),
     ("freq_mean", Group::Frequency, TOTALS),
     ("freq_transitions", Group::Frequency, TOTALS),
-    ("freq_update_latency", Group::Frequency, &["mean", "p99", "max"]),
+    (
+        "freq_update_latency",
+        Group::Frequency,
+        &["mean", "p99", "max"],
+    ),
     ("utilization", Group::Scheduling, TOTALS),
     ("irq_time", Group::Scheduling, TOTALS),
     ("overutilized", Group::Scheduling, TOTALS),
@@ -63,7 +71,10 @@ const DETAIL_LABELS: [&str; 5] = ["task", "cpu", "khz", "source", "while"];
 
 /// The group of a metric name.
 pub fn group(name: &str) -> Group {
-    SHOWN.iter().find(|(shown, _, _)| *shown == name).map_or(Group::Other, |(_, group, _)| *group)
+    SHOWN
+        .iter()
+        .find(|(shown, _, _)| *shown == name)
+        .map_or(Group::Other, |(_, group, _)| *group)
 }
 
 /// Whether a metric belongs into the short table.
@@ -75,6 +86,8 @@ pub fn group(name: &str) -> Group {
 /// assert!(!is_shown("wakeup_latency", "p50", &vec![]));
 /// ```
 pub fn is_shown(name: &str, stat: &str, labels: &Labels) -> bool {
-    SHOWN.iter().any(|(shown, _, stats)| *shown == name && stats.contains(&stat))
+    SHOWN
+        .iter()
+        .any(|(shown, _, stats)| *shown == name && stats.contains(&stat))
         && labels.iter().all(|(key, _)| !DETAIL_LABELS.contains(key))
 }

@@ -22,7 +22,12 @@ pub struct Synthetic {
 
 impl Synthetic {
     pub fn new(name: &str, mean: f64, deviation: f64) -> Synthetic {
-        Synthetic { name: name.to_string(), mean, deviation, fails_at: None }
+        Synthetic {
+            name: name.to_string(),
+            mean,
+            deviation,
+            fails_at: None,
+        }
     }
 }
 
@@ -62,8 +67,22 @@ impl Subject for Synthetic {
         simulated.store(1_000_000_000, Ordering::Relaxed);
         Ok(RunResult {
             metrics: vec![
-                metric("elapsed", "s", "mean", &[], Some(self.mean + self.deviation * normal), Better::Lower),
-                metric("wakeup_latency", "us", "p99", &[("task", "ui")], Some(50.0 * exponential), Better::Lower),
+                metric(
+                    "elapsed",
+                    "s",
+                    "mean",
+                    &[],
+                    Some(self.mean + self.deviation * normal),
+                    Better::Lower,
+                ),
+                metric(
+                    "wakeup_latency",
+                    "us",
+                    "p99",
+                    &[("task", "ui")],
+                    Some(50.0 * exponential),
+                    Better::Lower,
+                ),
                 metric("migrations", "", "sum", &[], Some(3.0), Better::Neutral),
                 metric("frame_duration", "ms", "mean", &[], None, Better::Lower),
             ],

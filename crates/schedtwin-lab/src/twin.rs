@@ -30,7 +30,13 @@ impl Subject for Column {
     }
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
-        self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
+        self.scenario.run(
+            seed,
+            RunOptions {
+                progress: Some(simulated),
+                ..RunOptions::default()
+            },
+        )
     }
 }
 
@@ -50,7 +56,9 @@ pub fn provenance(scenario: &Scenario) -> Provenance {
 
 /// Where results of a comparison come from.
 pub fn joint_provenance(columns: &[Column]) -> Provenance {
-    let of: Vec<(String, Provenance)> =
-        columns.iter().map(|column| (column.kernel.clone(), provenance(&column.scenario))).collect();
+    let of: Vec<(String, Provenance)> = columns
+        .iter()
+        .map(|column| (column.kernel.clone(), provenance(&column.scenario)))
+        .collect();
     Provenance::join(&of)
 }

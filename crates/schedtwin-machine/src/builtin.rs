@@ -61,11 +61,10 @@ impl Machine {
         faults.sort();
         match machine {
             Some(mut machine) if faults.is_empty() => {
-                for (at, setting) in settings.iter().enumerate() {
-                    machine.identity.push(if at == 0 { ':' } else { ',' });
-                    machine
-                        .identity
-                        .push_str(&format!("{}={}", setting.key.text, setting.value.text));
+                let text = |s: &Setting| format!("{}={}", s.key.text, s.value.text);
+                machine.settings = settings.iter().map(text).collect();
+                if !machine.settings.is_empty() {
+                    machine.identity = format!("{}:{}", machine.name, machine.settings.join(","));
                 }
                 Ok(machine)
             }

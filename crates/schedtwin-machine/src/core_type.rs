@@ -32,7 +32,7 @@ pub(crate) fn read(
 ) -> Option<CoreType> {
     let at = table.location_of("idle");
     let had = faults.0.len();
-    let rows = table.tables("idle", faults);
+    let mut rows = table.tables("idle", faults);
     if rows.is_empty() && faults.0.len() == had {
         faults.push_at(
             &at,
@@ -46,6 +46,7 @@ pub(crate) fn read(
             rows.len()
         );
         faults.push_at(&at, message, None);
+        rows.truncate(MAX_IDLE_STATES);
     }
     let mut states: Vec<IdleState> = Vec::new();
     let mut complete = true;

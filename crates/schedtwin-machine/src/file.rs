@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Located, Source, TableReader, TomlDocument, did_you_mean};
-use schedtwin_types::{Capacity, CpuId, CpuMask, Khz};
+use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, MAX_CPUS};
 
 use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
@@ -64,7 +64,16 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
 
     let mut domains: Vec<ReadDomain> = Vec::new();
     let mut domain_names = Vec::new();
-    for (name, table) in root.named_tables("domain", &mut faults) {
+    let mut tables = root.named_tables("domain", &mut faults);
+    if tables.len() > MAX_CPUS {
+        let message = format!("{} domains: at most {MAX_CPUS}", tables.len());
+        faults.push_at(&root.location_of("domain"), message, None);
+        tables.truncate(MAX_CPUS);
+    }
+    for (name, table) in tables {
+        if domains.len() > MAX_CPUS {
+            break; // `per_cpu` again and again: a CPU is in two of them, which is noted below
+        }
         domain_names.push(name.value.clone());
         domains.extend(domain::read(
             &name,
@@ -110,6 +119,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let cpus = build_cpus(&groups, &core_names, &domains, &topology, &cpus);
     Ok(Machine {
         identity: name.clone(),
+        settings: Vec::new(),
         name,
         description: sure(description),
         topology: topology_name,
@@ -151,7 +161,13 @@ fn read_groups(
 ) -> Option<Vec<CpuGroup>> {
     let mut groups = Vec::new();
     let mut complete = true;
-    for (_, mut table) in root.named_tables("cpu", faults) {
+    let tables = root.named_tables("cpu", faults);
+    if tables.len() > MAX_CPUS {
+        let message = format!("{} groups of CPUs: at most {MAX_CPUS}", tables.len());
+        faults.push_at(&root.location_of("cpu"), message, None);
+        return None;
+    }
+    for (_, mut table) in tables {
         let cpus: Option<CpuList> = table.required("cpus", faults);
         let core: Option<Located<String>> = table.required("core", faults);
         let capacity: Option<Located<Capacity>> = table.required("capacity", faults);

@@ -21,6 +21,8 @@ pub struct Machine {
     pub name: String,
     /// What the user asked for, with settings: `pixel6:coupling=false`.
     pub identity: String,
+    /// The settings that were put in, `KEY=VALUE` each, in the order given.
+    pub settings: Vec<String>,
     /// One line for people.
     pub description: String,
     /// Which of the file's topologies is in use: `mc`.
@@ -42,8 +44,8 @@ pub struct Machine {
     pub ns_per_loop: u64,
     /// What looks wrong but is possible.
     pub warnings: Diagnostics,
-    /// The file. Together with the settings in `identity` it determines the machine, so the hash
-    /// of a provenance covers both: see [`Machine::fingerprint_text`].
+    /// The file. Together with `settings` it determines the machine, so the hash of a provenance
+    /// covers both: see [`Machine::fingerprint_text`].
     pub source: Arc<Source>,
 }
 
@@ -160,9 +162,21 @@ impl Machine {
         self.cpus.len()
     }
 
-    /// The text whose hash identifies this machine: settings and file.
+    /// The text whose hash identifies this machine: settings (in no particular order) and file,
+    /// wherever that lies.
     pub fn fingerprint_text(&self) -> String {
-        format!("{}\n{}", self.identity, self.source.text)
+        let mut settings = self.settings.clone();
+        settings.sort();
+        format!("{}\n{}", settings.join(","), self.source.text)
+    }
+
+    /// How fast `cpu` works at `khz`: see [`crate::rate`].
+    pub fn rate(&self, cpu: CpuId, khz: Khz) -> u64 {
+        crate::rate(
+            self.cpus[cpu.index()].capacity,
+            khz,
+            self.domain_of(cpu).max_khz(),
+        )
     }
 
     /// The idle states of a CPU.

@@ -16,9 +16,12 @@
 //! within one cache and one package, a cache within one package and one node.
 
 use schedtwin_input::{Diagnostics, Located, Location, TableReader, did_you_mean};
-use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
 
 use crate::cpu_list::CpuList;
+
+/// The most topologies of a file.
+const MAX_TOPOLOGIES: usize = 16;
 
 /// A level of a topology: for each CPU the number of its part.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +76,15 @@ pub(crate) fn read(
 ) -> Option<Topology> {
     let mut names = Vec::new();
     let mut found = None;
-    for (name, table) in tables {
+    for (index, (name, table)) in tables.into_iter().enumerate() {
+        if index == MAX_TOPOLOGIES {
+            faults.push_at(
+                &name.at,
+                format!("more than {MAX_TOPOLOGIES} topologies"),
+                None,
+            );
+            return None;
+        }
         let topology = read_one(table, cpus, faults);
         if chosen.is_some_and(|chosen| chosen.value == name.value) {
             found = Some(topology);
@@ -169,6 +180,14 @@ fn read_level(
             }
         }
     };
+    if parts.len() > MAX_CPUS {
+        let message = format!(
+            "`{key}` has {} parts, more than a machine has CPUs",
+            parts.len()
+        );
+        faults.push_at(&table.location_of(key), message, None);
+        return None;
+    }
     parts.sort_by_key(|part| part.mask.lowest());
     Some(Level { parts, at })
 }

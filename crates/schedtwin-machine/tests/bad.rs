@@ -85,6 +85,56 @@ fn a_clock_for_each_cpu() {
     assert!(machine.cpus.iter().map(|c| c.domain).eq([0, 1, 2, 2]));
 }
 
+#[test]
+fn huge_files_are_refused_soon_and_with_few_faults() {
+    let good = std::fs::read_to_string(tests().join("good.toml")).unwrap();
+    let many = |n: usize, line: fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let cases = [
+        ("garbage", "=\n".repeat(400_000)),
+        ("keys", many(80_000, |i| format!("a{i} = 1\n")) + &good),
+        (
+            "idle states",
+            "core.a.idle = [".to_string() + &"{name=\"x\"},\n".repeat(80_000) + "]\n",
+        ),
+        (
+            "groups",
+            many(20_000, |i| {
+                format!("[cpu.a{i}]\ncpus=\"0\"\ncore=\"x\"\ncapacity=1\n")
+            }),
+        ),
+        (
+            "domains",
+            many(15_000, |i| {
+                format!("[domain.a{i}]\nper_cpu=true\ncpus=\"0-255\"\nopp=[]\n")
+            }),
+        ),
+        (
+            "parts",
+            "topologies.mc.llc = [".to_string() + &"\"0\",".repeat(200_000) + "]\n",
+        ),
+        (
+            "words",
+            "topologies.mc.llc = [".to_string() + &"\"x\",".repeat(200_000) + "]\n",
+        ),
+        (
+            "topologies",
+            many(15_000, |i| {
+                format!("[topologies.a{i}]\npackage=[\"0\",\"0\"]\n")
+            }),
+        ),
+        ("too large", "#".repeat(2_000_000)),
+    ];
+    for (what, text) in cases {
+        let faults = Machine::from_source(&Source::new("x", text), &[]).unwrap_err();
+        assert!(
+            (1..500).contains(&faults.0.len()),
+            "{what}: {} faults",
+            faults.0.len()
+        );
+        assert!(faults.render(false).len() < 20_000, "{what}");
+    }
+}
+
 /// Changes a text somewhere: cuts, doubles, swaps words for others of the same file or for trouble.
 fn mutate(text: &str, edits: &[(usize, usize, u8)]) -> String {
     const TROUBLE: [&str; 14] = [

@@ -36,6 +36,7 @@
 //! ```
 
 mod atomic_file;
+pub mod convert;
 pub mod explain;
 mod ftrace_text;
 pub mod perfetto;

@@ -230,6 +230,10 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn parse(&mut self) -> Result<Entry, ReadError> {
+        // serde would take an array's elements for the members in order.
+        if self.bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(self.fail("not a JSON object"));
+        }
         let line: Line = serde_json::from_slice(&self.bytes).map_err(|error| {
             // The line number that serde appends is within this line: always 1.
             let text = error.to_string();

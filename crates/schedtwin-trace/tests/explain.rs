@@ -127,7 +127,7 @@ fn damaged_lines_are_told_and_skipped() {
     let error = error.expect_err("no header");
     assert_eq!(
         error.to_string(),
-        "read the record: line 1: expected value (column 1)"
+        "read the record: line 1: not a JSON object"
     );
 }
 

@@ -53,10 +53,7 @@ fn errors_name_their_line_and_reading_goes_on() {
     let good = r#"{"at":7,"cpu":1,"fact":"sched_tick","later_versions":"may add members"}"#;
     for (bad, message) in [
         ("{", "line 2: EOF while parsing an object (column 1)"),
-        (
-            "[]",
-            "line 2: invalid length 0, expected struct Line with 14 elements (column 2)",
-        ),
+        ("[]", "line 2: not a JSON object"),
         (
             "{}",
             "line 2: no `task` and no `at`: not a line of a record",
@@ -90,15 +87,12 @@ fn errors_name_their_line_and_reading_goes_on() {
             r#"{"at":1,"cpu":0,"fact":{"preempted":{"task":4194304}}}"#,
             "line 2: task 4194304 is beyond the highest task number 4194304",
         ),
-        ("\u{0}\u{1}", "line 2: expected value (column 1)"),
+        ("\u{0}\u{1}", "line 2: not a JSON object"),
         (
             &" ".repeat(LINE_BYTES_MAX as usize + 1),
             "line 2: longer than 1048576 bytes",
         ),
-        (
-            &"[".repeat(100_000),
-            "line 2: invalid type: sequence, expected a string (column 2)",
-        ),
+        (&"[".repeat(100_000), "line 2: not a JSON object"),
     ] {
         let text = format!("{header}\n{bad}\n\n{good}");
         let entries: Vec<_> = Reader::new(text.as_bytes()).collect();
@@ -117,7 +111,7 @@ fn errors_name_their_line_and_reading_goes_on() {
 fn without_a_header_nothing_is_read() {
     for (text, message) in [
         ("", "line 1: the file is empty"),
-        ("hello\nworld\n", "line 1: expected value (column 1)"),
+        ("hello\nworld\n", "line 1: not a JSON object"),
         (
             "{}\n{}\n",
             "line 1: not a record: no `\"schema\":\"schedtwin.record/1\"`",

@@ -3,8 +3,9 @@
 /// Words longer than this are not compared: nobody mistypes them, and the comparison is quadratic.
 const LONGEST: usize = 40;
 
-/// The known word with the fewest edits to `word`, if it is near enough to be meant: at most one
-/// edit per three letters, at least one.
+/// The known word with the fewest edits to `word` (letters inserted, removed, replaced, or swapped
+/// with their neighbour), if it is near enough to be meant: at most one edit per three letters, at
+/// least one.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -13,7 +14,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), candidate))
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&word.to_lowercase(), &candidate.to_lowercase()),
+                candidate,
+            )
+        })
         .filter(|(count, _)| *count <= bound)
         .min_by_key(|(count, _)| *count)
         .map(|(_, candidate)| candidate)
@@ -29,22 +35,6 @@ pub(crate) fn did_you_mean<'a>(
         Some(meant) => Some(format!("did you mean \"{meant}\"?")),
         None => otherwise(),
     }
-}
-
-/// Levenshtein distance: insertions, deletions and substitutions from `a` to `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

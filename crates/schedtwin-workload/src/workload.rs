@@ -34,8 +34,8 @@ pub struct Host {
 /// let faults = Workload::parse_rtapp(Source::new("a.json", text)).unwrap_err();
 /// assert_eq!(
 ///     faults.to_string(),
-///     "a.json:1:19: unknown key \"rum\" in \"a\"\n  help: did you mean \"run\"?\n\
-///      a.json:1:39: \"sleep\" is -5, outside 0..=2147483647\n  help: give microseconds"
+///     "a.json:1:21: unknown key \"rum\" in \"a\"\n  help: did you mean \"run\"?\n\
+///      a.json:1:41: \"sleep\" is -5, outside 0..=2147483647\n  help: give microseconds"
 /// );
 /// ```
 #[derive(Clone, Debug)]
@@ -61,11 +61,14 @@ impl Workload {
                 faults.push(&source, at..at + option.len(), message, None);
                 return Err(faults);
             }
-            let mut workload = Workload::parse_rtapp(Source::new(format!("<built in> {first}"), text))?;
+            let mut workload =
+                Workload::parse_rtapp(Source::new(format!("<built in> {first}"), text))?;
             workload.name = first.to_owned();
             return Ok(workload);
         }
-        let is_json = Path::new(spec).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
+        let is_json = Path::new(spec)
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("json"));
         if is_json || spec.contains('/') || Path::new(spec).exists() {
             return Workload::parse_rtapp(read_file(spec)?);
         }
@@ -73,19 +76,33 @@ impl Workload {
         let known = builtin::builtin_names();
         let names = known.iter().map(|(name, _)| *name);
         let help = did_you_mean(first, names.clone(), || {
-            Some(format!("built in are {}; an rt-app file is given by its path", names.collect::<Vec<_>>().join(", ")))
+            Some(format!(
+                "built in are {}; an rt-app file is given by its path",
+                names.collect::<Vec<_>>().join(", ")
+            ))
         });
         let source = Source::new("<command line>", spec);
-        faults.push(&source, 0..spec.len(), format!("unknown workload \"{spec}\""), help);
+        faults.push(
+            &source,
+            0..spec.len(),
+            format!("unknown workload \"{spec}\""),
+            help,
+        );
         Err(faults)
     }
 
     /// Reads and checks an rt-app file. The name is the source's without folders and ending.
     pub fn parse_rtapp(source: Arc<Source>) -> Result<Workload, Diagnostics> {
-        let stem = Path::new(&source.name).file_stem().map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
+        let stem = Path::new(&source.name)
+            .file_stem()
+            .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload { name: stem, model: Arc::new(model), duration })
+        Ok(Workload {
+            name: stem,
+            model: Arc::new(model),
+            duration,
+        })
     }
 
     /// The name of the built-in, or of the file without folders and `.json`.
@@ -137,7 +154,10 @@ impl Workload {
     /// If the host has no CPU.
     pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
         let _ = seed;
-        assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
+        assert!(
+            !host.cpu_capacity.is_empty(),
+            "a machine has at least one CPU"
+        );
         let code = compile::compile(&self.model, host, self.duration)?;
         Ok(Programs::new(Arc::new(code)))
     }
@@ -151,24 +171,42 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
         Err(faults)
     };
     if Path::new(path).is_dir() {
-        return fault("it is a directory; a workload is a file".to_owned(), String::new(), 0);
+        return fault(
+            "it is a directory; a workload is a file".to_owned(),
+            String::new(),
+            0,
+        );
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path);
     match file.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
         Err(error) => return fault(format!("cannot be read: {error}"), String::new(), 0),
         Ok(length) if length as u64 > FILE_BYTES_MAX => {
-            return fault(format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20), String::new(), 0);
+            return fault(
+                format!(
+                    "larger than {} MiB; an rt-app file is not",
+                    FILE_BYTES_MAX >> 20
+                ),
+                String::new(),
+                0,
+            );
         }
         Ok(_) => {}
     }
     match String::from_utf8(bytes) {
         // A byte order mark is no part of the text.
-        Ok(text) => Ok(Source::new(path, text.strip_prefix('\u{feff}').unwrap_or(&text))),
+        Ok(text) => Ok(Source::new(
+            path,
+            text.strip_prefix('\u{feff}').unwrap_or(&text),
+        )),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            fault("not an rt-app file: it is not UTF-8 text".to_owned(), text, at)
+            fault(
+                "not an rt-app file: it is not UTF-8 text".to_owned(),
+                text,
+                at,
+            )
         }
     }
 }

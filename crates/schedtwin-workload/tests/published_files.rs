@@ -6,7 +6,9 @@
 mod executor;
 
 use executor::{End, Executor, host};
+use schedtwin_types::{Mark, Op};
 use schedtwin_workload::Workload;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 enum Expected {
@@ -26,8 +28,14 @@ fn table() -> Vec<(&'static str, Expected)> {
     vec![
         ("rt-app/browser-long.json", Runs(End::Time)),
         ("rt-app/browser-short.json", Runs(End::Time)),
-        ("rt-app/cpufreq_governor_efficiency__calibration.json", Runs(End::Finished)),
-        ("rt-app/cpufreq_governor_efficiency__dvfs.json", Runs(End::Time)),
+        (
+            "rt-app/cpufreq_governor_efficiency__calibration.json",
+            Runs(End::Finished),
+        ),
+        (
+            "rt-app/cpufreq_governor_efficiency__dvfs.json",
+            Runs(End::Time),
+        ),
         ("rt-app/custom-slice.json", Waits(&["DEADLINE tasks"])),
         ("rt-app/merge__global.json", Refused(no_tasks)),
         ("rt-app/merge__resources.json", Refused(no_tasks)),
@@ -46,7 +54,10 @@ fn table() -> Vec<(&'static str, Expected)> {
         ("rt-app/tutorial__example3.json", Runs(End::Finished)),
         ("rt-app/tutorial__example4.json", Runs(End::Time)),
         ("rt-app/tutorial__example5.json", Runs(End::Finished)),
-        ("rt-app/tutorial__example6.json", Waits(&["memory-bound work", "I/O"])),
+        (
+            "rt-app/tutorial__example6.json",
+            Waits(&["memory-bound work", "I/O"]),
+        ),
         ("rt-app/tutorial__example7.json", Runs(End::Time)),
         ("rt-app/tutorial__example8.json", Runs(End::Finished)),
         ("rt-app/tutorial__example9.json", Runs(End::Finished)),
@@ -75,7 +86,10 @@ fn folder() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!("skipped: the published rt-app files are not there ({})", folder.display());
+    eprintln!(
+        "skipped: the published rt-app files are not there ({})",
+        folder.display()
+    );
     None
 }
 
@@ -97,7 +111,10 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn every_published_file_is_in_the_table() {
     let Some(folder) = folder() else { return };
-    let mut listed: Vec<_> = table().into_iter().map(|(name, _)| name.to_owned()).collect();
+    let mut listed: Vec<_> = table()
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
     listed.sort();
     assert_eq!(files(&folder), listed);
 }
@@ -122,7 +139,10 @@ fn every_published_file_does_what_the_table_says() {
         let right = match &expected {
             Runs(end) => found.starts_with(&format!("runs: {end:?} ")),
             Waits(features) => {
-                found.starts_with("waits: ") && features.iter().all(|f| found.contains(&format!("waits for: {f}")))
+                found.starts_with("waits: ")
+                    && features
+                        .iter()
+                        .all(|f| found.contains(&format!("waits for: {f}")))
             }
             Refused(reason) => found.starts_with("refused: ") && found.contains(reason),
         };
@@ -146,6 +166,66 @@ fn every_running_file_with_a_duration_ends_after_it() {
             let mut executor = Executor::with_delays(&short, &host(8), seed, 50_000);
             let end = executor.run(3_000_000_000, 2_000_000, |_, _, _, _| {});
             assert_eq!(end, End::Finished, "{name}, seed {seed}");
+        }
+    }
+}
+
+/// The chains of wakeups are whole: the last thread of each works as often as its first one wakes.
+#[test]
+fn the_published_phone_workloads_are_alive_to_the_end() {
+    let Some(folder) = folder() else { return };
+    // (file, tasks, jobs in six seconds)
+    let cases: [(&str, &[&str], std::ops::RangeInclusive<u32>); 5] = [
+        (
+            "rt-app/mp3-short.json",
+            &["AudioOut", "AudioTrack", "mp3.decoder", "OMXCall"],
+            198..=200,
+        ),
+        (
+            "rt-app/browser-short.json",
+            &["BrowserSub1", "BrowserSub2"],
+            205..=210,
+        ),
+        (
+            "rt-app/browser-short.json",
+            &[
+                "BrowserDisplay",
+                "Binder-dummy",
+                "Binder-display",
+                "Display",
+            ],
+            185..=195,
+        ),
+        (
+            "rt-app/video-short.json",
+            &[
+                "CodecLooper1",
+                "CodecLooper2",
+                "CodecLooper3",
+                "OMXCallbackDisp2",
+            ],
+            175..=180,
+        ),
+        (
+            "workload-automation/camera-short.json",
+            &["FaceDetection", "EncodeBuffer", "ThumbnailBase3"],
+            178..=180,
+        ),
+    ];
+    for (name, tasks, expected) in cases {
+        let workload = Workload::from_path_or_name(&folder.join(name).to_string_lossy()).unwrap();
+        let mut executor = Executor::with_delays(&workload, &host(8), 1, 50_000);
+        let mut jobs = BTreeMap::<String, u32>::new();
+        executor.run(6_000_000_000, 2_000_000, |_, thread, op, programs| {
+            if matches!(op, Op::Mark(Mark::JobDone { .. })) {
+                *jobs
+                    .entry(programs.task_name(thread).to_owned())
+                    .or_default() += 1;
+            }
+        });
+        for task in tasks {
+            let count = jobs.get(*task).copied().unwrap_or(0);
+            assert!(expected.contains(&count), "{name}: {task} did {count} jobs");
         }
     }
 }

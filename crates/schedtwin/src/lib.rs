@@ -1,3 +1,81 @@
 //! The twin: joins kernel, machine and workload.
+//!
+//! ```
+//! use schedtwin::{RunOptions, Scenario};
+//! let scenario = Scenario::new("uniform8", "linux-6.12", "w1", Some(100_000_000)).unwrap();
+//! let result = scenario.run(1, RunOptions::default()).unwrap();
+//! assert!(result.tasks.iter().any(|task| task.name == "job-0" && task.cpu_time_ns > 0));
+//! ```
 
+pub mod board;
+pub mod difference;
+pub mod draw;
+pub mod firmware;
+pub mod kernel_file;
+pub mod meter;
+pub mod output;
 pub mod result;
+pub mod scenario;
+pub mod twin;
+
+pub use difference::{first_difference, Difference};
+pub use scenario::{Provenance, RunOptions, Scenario, MODEL_VERSION};
+
+use kernel_file::KernelFile;
+use schedtwin_input::{read_source, Diagnostics};
+use schedtwin_machine::Machine;
+use schedtwin_workload::Workload;
+use std::path::Path;
+
+/// The built-in machines: name and description.
+pub fn list_machines() -> Vec<(String, String)> {
+    schedtwin_machine::builtin_names().into_iter().map(|(name, text)| (name.to_string(), text)).collect()
+}
+
+/// The built-in kernels.
+pub fn list_kernels() -> Vec<(String, String)> {
+    kernel_file::builtin_names()
+}
+
+/// The built-in patches. None yet: the first comes with the second release.
+pub fn list_patches() -> Vec<(String, String)> {
+    Vec::new()
+}
+
+/// The built-in workloads.
+pub fn list_workloads() -> Vec<(String, String)> {
+    schedtwin_workload::builtin_names()
+        .into_iter()
+        .map(|(name, text)| (name.to_string(), text.to_string()))
+        .collect()
+}
+
+/// Text about a machine.
+pub fn describe_machine(spec: &str) -> Result<String, Diagnostics> {
+    Ok(Machine::load(spec)?.describe())
+}
+
+/// Text about a kernel.
+pub fn describe_kernel(spec: &str) -> Result<String, Diagnostics> {
+    Ok(KernelFile::load(spec)?.describe())
+}
+
+/// Checks a file of any kind; notices if it is right.
+pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
+    let source = read_source(path)?;
+    let spec = path.to_string_lossy();
+    if path.extension().is_some_and(|e| e == "toml") {
+        // A machine says which CPUs there are, a kernel which preemption.
+        let is_kernel = source.text.lines().any(|l| l.trim_start().starts_with("preempt"));
+        if is_kernel {
+            KernelFile::load(&spec)?;
+            return Ok(Vec::new());
+        }
+        let machine = Machine::load(&spec)?;
+        return Ok(machine.warnings.0.iter().map(|w| w.message.clone()).collect());
+    }
+    let workload = Workload::parse_rtapp(source)?;
+    let mut notices = workload.notices();
+    notices.extend(workload.pending().0.iter().map(|p| p.message.clone()));
+    Ok(notices)
+}

@@ -84,9 +84,10 @@ pub struct MeterCpu {
 pub struct MeterIdle {
     /// Its name.
     pub name: String,
-    /// Whether the CPU draws the WFI curve's power in it. If not it draws none, and a domain whose
-    /// CPUs are all in such states draws no static power either.
-    pub uses_wfi_power: bool,
+    /// What the CPU draws in it, thousandths of the WFI curve's power.
+    pub wfi_permille: u16,
+    /// A domain whose CPUs are all in such states draws no static power.
+    pub deep: bool,
     /// Energy of an entry, pJ.
     pub entry_energy_pj: u64,
     /// Energy of an exit, pJ.
@@ -115,6 +116,13 @@ pub struct MeterOpp {
     pub wfi_uw: u64,
     /// Power of the domain itself while one of its CPUs is awake, µW.
     pub static_uw: u64,
+}
+
+impl MeterIdle {
+    /// Power of a CPU at rest in the state, µW.
+    fn rest_uw(&self, opp: &MeterOpp) -> u64 {
+        opp.wfi_uw * u64::from(self.wfi_permille) / 1000
+    }
 }
 
 /// What a CPU's silicon does. Numbers are indexes of idle states.

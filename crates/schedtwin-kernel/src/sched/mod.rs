@@ -11,6 +11,7 @@ pub mod rq_clock;
 pub mod rt;
 pub mod stop;
 pub mod topology;
+mod verify;
 
 use crate::arena::Id;
 use pelt::{Removed, RqClockPelt, SchedAvg};

@@ -46,7 +46,7 @@
 
 mod build;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::device_tree::DeviceTree;
 use schedtwin_types::{CpuId, CpuMask, Ns};

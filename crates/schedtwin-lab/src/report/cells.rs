@@ -37,7 +37,9 @@ pub fn value(x: Option<f64>, unit: &str) -> String {
 /// A difference as two cells: the signed change and the half-width of its interval. In percent of
 /// the baseline, or in the metric's unit (no `%`) where the baseline is zero.
 pub fn difference_cells(difference: Option<&Difference>) -> (String, String) {
-    let Some(difference) = difference else { return ("-".into(), String::new()) };
+    let Some(difference) = difference else {
+        return ("-".into(), String::new());
+    };
     match difference.diff_pct {
         Some(percent) => {
             let half = difference.half_width_pct();
@@ -51,21 +53,29 @@ pub fn difference_cells(difference: Option<&Difference>) -> (String, String) {
                 0.0 => "0%".to_string(),
                 _ => format!("{percent:+.decimals$}%"),
             };
-            (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
+            (
+                change,
+                half.map_or(String::new(), |half| format!("{half:.decimals$}")),
+            )
         }
         None if difference.diff == 0.0 => ("0".into(), String::new()),
         None => {
             let sign = if difference.diff > 0.0 { "+" } else { "" };
             let half = difference.ci95.map(|[low, high]| (high - low) / 2.0);
             let half = half.filter(|half| *half > 0.0);
-            (format!("{sign}{}", number(difference.diff)), half.map_or(String::new(), number))
+            (
+                format!("{sign}{}", number(difference.diff)),
+                half.map_or(String::new(), number),
+            )
         }
     }
 }
 
 /// `*` and, where the metric has a direction, which way it went; empty when not significant.
 pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str {
-    let Some(difference) = difference.filter(|d| d.significant) else { return "" };
+    let Some(difference) = difference.filter(|d| d.significant) else {
+        return "";
+    };
     match (better, difference.diff > 0.0) {
         (Better::Neutral, _) => "*",
         (Better::Higher, true) | (Better::Lower, false) => "* better",
@@ -93,7 +103,11 @@ pub fn shown_rows(comparison: &Comparison, extent: Extent) -> (Vec<&ComparedRow>
 /// `A`, `B`, ..., `Z`, `A2`, `B2`, ...: the letter of a column.
 pub fn letter(kernel: usize) -> String {
     let letter = char::from(b'A' + (kernel % 26) as u8);
-    if kernel < 26 { letter.to_string() } else { format!("{letter}{}", kernel / 26 + 1) }
+    if kernel < 26 {
+        letter.to_string()
+    } else {
+        format!("{letter}{}", kernel / 26 + 1)
+    }
 }
 
 /// A table without lines whose columns are two spaces apart: the first `left` columns and those in
@@ -122,7 +136,10 @@ pub fn plain_table(rows: Vec<Vec<String>>, left: usize, also_left: &[usize]) -> 
 
 /// `1 further metric`, `2 further metrics`: what a table leaves out.
 pub fn further(count: usize, what: &str) -> String {
-    format!("{count} further {what}{}", if count == 1 { "" } else { "s" })
+    format!(
+        "{count} further {what}{}",
+        if count == 1 { "" } else { "s" }
+    )
 }
 
 /// Which seeds: `seed 1`, `seeds 1-10`.
@@ -142,12 +159,19 @@ pub fn duration_text(provenance: &Provenance) -> Option<String> {
 
 /// The lines that end every text report: version, trust, hashes.
 pub fn provenance_lines(provenance: &Provenance) -> Vec<String> {
-    let mut lines = vec![format!("schedtwin {}, model {}", provenance.version, provenance.model_version)];
+    let mut lines = vec![format!(
+        "schedtwin {}, model {}",
+        provenance.version, provenance.model_version
+    )];
     if !provenance.trust.is_empty() {
         lines.push(format!("how far to trust this: {}", provenance.trust));
     }
     if !provenance.hashes.is_empty() {
-        let hashes: Vec<String> = provenance.hashes.iter().map(|(name, hash)| format!("{name} {hash}")).collect();
+        let hashes: Vec<String> = provenance
+            .hashes
+            .iter()
+            .map(|(name, hash)| format!("{name} {hash}"))
+            .collect();
         lines.push(format!("inputs: {}", hashes.join(", ")));
     }
     lines
@@ -206,7 +230,8 @@ mod tests {
             diff,
             diff_pct: (base != 0.0).then(|| 100.0 * diff / base),
             ci95: Some([diff - half, diff + half]),
-            ci95_pct: (base != 0.0).then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
+            ci95_pct: (base != 0.0)
+                .then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
             p: Some(0.01),
             significant: true,
         };
@@ -222,9 +247,18 @@ mod tests {
             assert_eq!((change.as_str(), half.as_str()), expected);
         }
         assert_eq!(difference_cells(None).0, "-");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower), "* worse");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher), "* better");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral), "*");
+        assert_eq!(
+            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower),
+            "* worse"
+        );
+        assert_eq!(
+            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher),
+            "* better"
+        );
+        assert_eq!(
+            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral),
+            "*"
+        );
     }
 
     #[test]

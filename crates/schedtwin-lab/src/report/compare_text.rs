@@ -6,8 +6,8 @@
 
 use super::Extent;
 use super::cells::{
-    difference_cells, duration_text, further, letter, plain_table, provenance_lines, seeds_text, shown_rows,
-    value, verdict, wrap,
+    difference_cells, duration_text, further, letter, plain_table, provenance_lines, seeds_text,
+    shown_rows, value, verdict, wrap,
 };
 use crate::compare::{ComparedRow, Comparison};
 use crate::select;
@@ -62,10 +62,18 @@ fn row_cells(row: &ComparedRow, others: &[usize]) -> Vec<String> {
     for &kernel in others {
         let difference = row.cells[kernel].difference.as_ref();
         let (change, half) = difference_cells(difference);
-        let half = if half.is_empty() { half } else { format!("+-{half}") };
+        let half = if half.is_empty() {
+            half
+        } else {
+            format!("+-{half}")
+        };
         let verdict = verdict(difference, row.row.better);
         // Beside further columns the star has to do: the sign and the metric say the rest.
-        let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
+        let verdict = if others.len() > 1 {
+            verdict.get(..1).unwrap_or("")
+        } else {
+            verdict
+        };
         cells.extend([mean(kernel), change, half, verdict.to_string()]);
     }
     cells
@@ -75,7 +83,12 @@ fn header_cells(others: &[usize]) -> Vec<String> {
     let mut cells = vec![String::new(), String::new(), letter(0)];
     for &kernel in others {
         let letter = letter(kernel);
-        cells.extend([letter.clone(), format!("{letter} vs A"), "95%".into(), String::new()]);
+        cells.extend([
+            letter.clone(),
+            format!("{letter} vs A"),
+            "95%".into(),
+            String::new(),
+        ]);
     }
     cells
 }
@@ -83,7 +96,10 @@ fn header_cells(others: &[usize]) -> Vec<String> {
 /// Distributes the other kernels over blocks that fit the width; at least one in each.
 fn blocks(comparison: &Comparison, rows: &[&ComparedRow]) -> Vec<Vec<usize>> {
     let width_of = |others: &[usize]| {
-        let mut widths: Vec<usize> = header_cells(others).iter().map(|cell| cell.chars().count()).collect();
+        let mut widths: Vec<usize> = header_cells(others)
+            .iter()
+            .map(|cell| cell.chars().count())
+            .collect();
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row_cells(row, others)) {
                 *width = (*width).max(cell.chars().count());
@@ -112,7 +128,9 @@ fn block(comparison: &Comparison, rows: &[&ComparedRow], others: &[usize]) -> St
         }
         lines.push(row_cells(row, others));
     }
-    let verdicts: Vec<usize> = (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect();
+    let verdicts: Vec<usize> = (0..comparison.kernels.len())
+        .map(|other| 6 + 4 * other)
+        .collect();
     let table = plain_table(lines, 2, &verdicts);
     let mut text = String::new();
     let mut printed = 0;
@@ -136,28 +154,36 @@ fn notes(comparison: &Comparison, rows: &[&ComparedRow], left_out: usize) -> Str
             "95%: half the width of the 95% interval of the difference, over the seeds, in % of A."
                 .to_string(),
         );
-        let judged = rows
-            .iter()
-            .flat_map(|row| &row.cells)
-            .filter(|cell| cell.difference.is_some_and(|d| d.p.is_some_and(|p| p < 1.0)))
-            .count();
-        notes.push(format!(
-            "*: p < 0.05 in the paired t-test. By chance alone about {:.0} of {judged} would be marked.",
-            (judged as f64 * crate::stats::SIGNIFICANCE).ceil()
-        ));
+        notes.push("*: p < 0.05 in the paired t-test; where nothing changed 1 row in 20 is marked by chance.".to_string());
     } else if others > 0 {
-        notes.push("One seed: no interval, and no difference can be called significant. Use -n 10.".to_string());
+        notes.push(
+            "One seed: no interval, and no difference can be called significant. Use -n 10."
+                .to_string(),
+        );
     }
     let unit_rows = |row: &&&ComparedRow| {
-        row.cells.iter().any(|c| c.difference.is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0))
+        row.cells.iter().any(|c| {
+            c.difference
+                .is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0)
+        })
     };
     if rows.iter().any(|row| unit_rows(&row)) {
-        notes.push("Differences without % are in the metric's unit: their baseline is zero.".to_string());
+        notes.push(
+            "Differences without % are in the metric's unit: their baseline is zero.".to_string(),
+        );
     }
     if left_out > 0 {
-        notes.push(format!("{}: --all or --format json.", further(left_out, "metric")));
+        notes.push(format!(
+            "{}: --all or --format json.",
+            further(left_out, "metric")
+        ));
     }
-    notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
+    notes.extend(
+        comparison
+            .notices
+            .iter()
+            .map(|notice| format!("note: {notice}")),
+    );
     notes.extend(provenance_lines(&comparison.provenance));
     notes.iter().map(|note| wrap(note, WIDTH, "  ")).collect()
 }

@@ -10,9 +10,27 @@ use crate::measured::Labels;
 
 pub fn comparison(comparison: &Comparison) -> String {
     let mut lines = Lines::new(&[
-        "version", "model_version", "machine", "workload", "kernel", "metric", "stat", "labels", "unit", "better",
-        "n", "mean", "ci95_low", "ci95_high", "diff", "diff_pct", "diff_ci95_low", "diff_ci95_high", "p",
-        "significant", "hashes",
+        "version",
+        "model_version",
+        "machine",
+        "workload",
+        "kernel",
+        "metric",
+        "stat",
+        "labels",
+        "unit",
+        "better",
+        "n",
+        "mean",
+        "ci95_low",
+        "ci95_high",
+        "diff",
+        "diff_pct",
+        "diff_ci95_low",
+        "diff_ci95_high",
+        "p",
+        "significant",
+        "hashes",
     ]);
     for row in &comparison.rows {
         for (name, cell) in comparison.kernels.iter().zip(&row.cells) {
@@ -20,7 +38,13 @@ pub fn comparison(comparison: &Comparison) -> String {
             let ci95 = estimate.and_then(|e| e.ci95);
             let diff_ci95 = difference.and_then(|d| d.ci95);
             let mut line = origin(&comparison.provenance, name);
-            line.extend(metric(row.row.name, row.row.stat, &row.row.labels, row.row.unit, row.row.better.word()));
+            line.extend(metric(
+                row.row.name,
+                row.row.stat,
+                &row.row.labels,
+                row.row.unit,
+                row.row.better.word(),
+            ));
             line.extend([
                 text(estimate.map(|e| e.n)),
                 text(estimate.map(|e| e.mean)),
@@ -42,8 +66,19 @@ pub fn comparison(comparison: &Comparison) -> String {
 
 pub fn run(report: &RunReport) -> String {
     let mut lines = Lines::new(&[
-        "version", "model_version", "machine", "workload", "kernel", "metric", "stat", "labels", "unit", "better",
-        "seed", "value", "hashes",
+        "version",
+        "model_version",
+        "machine",
+        "workload",
+        "kernel",
+        "metric",
+        "stat",
+        "labels",
+        "unit",
+        "better",
+        "seed",
+        "value",
+        "hashes",
     ]);
     for m in &report.result.metrics {
         let mut line = origin(report.provenance, report.kernel);
@@ -80,17 +115,47 @@ impl Lines {
 }
 
 fn origin(provenance: &Provenance, kernel: &str) -> Vec<String> {
-    let Provenance { version, model_version, machine, workload, .. } = provenance;
-    [version, model_version, machine, workload].into_iter().cloned().chain([kernel.to_string()]).collect()
+    let Provenance {
+        version,
+        model_version,
+        machine,
+        workload,
+        ..
+    } = provenance;
+    [version, model_version, machine, workload]
+        .into_iter()
+        .cloned()
+        .chain([kernel.to_string()])
+        .collect()
 }
 
-fn metric(name: &str, stat: &str, labels: &Labels, unit: &str, better: Option<&str>) -> Vec<String> {
-    let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    vec![name.into(), stat.into(), labels.join(";"), unit.into(), better.unwrap_or("").into()]
+fn metric(
+    name: &str,
+    stat: &str,
+    labels: &Labels,
+    unit: &str,
+    better: Option<&str>,
+) -> Vec<String> {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    vec![
+        name.into(),
+        stat.into(),
+        labels.join(";"),
+        unit.into(),
+        better.unwrap_or("").into(),
+    ]
 }
 
 fn hashes(provenance: &Provenance) -> String {
-    provenance.hashes.iter().map(|(name, hash)| format!("{name}={hash}")).collect::<Vec<_>>().join(";")
+    provenance
+        .hashes
+        .iter()
+        .map(|(name, hash)| format!("{name}={hash}"))
+        .collect::<Vec<_>>()
+        .join(";")
 }
 
 fn text(value: Option<impl Display>) -> String {

@@ -1,7 +1,8 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_rows, value, verdict,
+    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_rows, value,
+    verdict,
 };
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
@@ -32,16 +33,31 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
     text.push('\n');
     let (rows, left_out) = shown_rows(comparison, extent);
     for row in rows {
-        text.push_str(&format!("| {} | {} |", escape(&row.row.title()), escape(row.row.unit)));
+        text.push_str(&format!(
+            "| {} | {} |",
+            escape(&row.row.title()),
+            escape(row.row.unit)
+        ));
         for (kernel, cell) in row.cells.iter().enumerate() {
-            text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), row.row.unit)));
+            text.push_str(&format!(
+                " {} |",
+                value(cell.estimate.map(|e| e.mean), row.row.unit)
+            ));
             if kernel == 0 {
                 continue;
             }
             let difference = cell.difference.as_ref();
             let (change, half) = difference_cells(difference);
-            let change = if verdict(difference, row.row.better).is_empty() { change } else { format!("**{change}**") };
-            let half = if half.is_empty() { half } else { format!(" ±{half}") };
+            let change = if verdict(difference, row.row.better).is_empty() {
+                change
+            } else {
+                format!("**{change}**")
+            };
+            let half = if half.is_empty() {
+                half
+            } else {
+                format!(" ±{half}")
+            };
             text.push_str(&format!(" {change}{half} |"));
         }
         text.push('\n');
@@ -61,7 +77,12 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
 }
 
 pub fn run(report: &RunReport, extent: Extent) -> String {
-    let RunReport { provenance, kernel, seed, result } = report;
+    let RunReport {
+        provenance,
+        kernel,
+        seed,
+        result,
+    } = report;
     let mut text = format!(
         "**{}**, **{}**, **{}**, seed {seed}\n\n| metric | value | unit |\n|---|---:|---|\n",
         escape(&provenance.machine),
@@ -71,16 +92,29 @@ pub fn run(report: &RunReport, extent: Extent) -> String {
     let mut metrics: Vec<_> = result
         .metrics
         .iter()
-        .filter(|m| extent == Extent::All || select::is_shown(m.name, m.stat, &m.labels) && m.value != Some(0.0))
+        .filter(|m| {
+            extent == Extent::All
+                || select::is_shown(m.name, m.stat, &m.labels) && m.value != Some(0.0)
+        })
         .filter(|m| m.value.is_some())
         .collect();
     metrics.sort_by_key(|metric| select::group(metric.name));
     for metric in metrics {
         let title = title(metric.name, metric.stat, &metric.labels);
-        text.push_str(&format!("| {} | {} | {} |\n", escape(&title), value(metric.value, metric.unit), escape(metric.unit)));
+        text.push_str(&format!(
+            "| {} | {} | {} |\n",
+            escape(&title),
+            value(metric.value, metric.unit),
+            escape(metric.unit)
+        ));
     }
     text.push('\n');
-    for line in result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance)) {
+    for line in result
+        .notices
+        .iter()
+        .map(|n| format!("note: {n}"))
+        .chain(provenance_lines(provenance))
+    {
         text.push_str(&format!("- {}\n", escape(&line)));
     }
     text

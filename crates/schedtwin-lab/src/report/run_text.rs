@@ -13,8 +13,14 @@ const WIDTH: usize = 100;
 const LISTED: usize = 16;
 
 pub fn render(report: &RunReport, extent: Extent) -> String {
-    let RunReport { provenance, kernel, seed, result } = report;
-    let simulated = humantime::format_duration(std::time::Duration::from_nanos(result.simulated_ns));
+    let RunReport {
+        provenance,
+        kernel,
+        seed,
+        result,
+    } = report;
+    let simulated =
+        humantime::format_duration(std::time::Duration::from_nanos(result.simulated_ns));
     let line = format!(
         "{}, {}, {kernel}, seed {seed}: {simulated} simulated, {} events",
         provenance.machine, provenance.workload, result.events
@@ -25,9 +31,17 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     cpus(&result.cpus, result.simulated_ns, extent, &mut text);
     text.push('\n');
     if left_out > 0 {
-        text.push_str(&format!("{}: --all or --format json.\n", further(left_out, "metric")));
+        text.push_str(&format!(
+            "{}: --all or --format json.\n",
+            further(left_out, "metric")
+        ));
     }
-    for line in result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance)) {
+    for line in result
+        .notices
+        .iter()
+        .map(|n| format!("note: {n}"))
+        .chain(provenance_lines(provenance))
+    {
         text.push_str(&wrap(&line, WIDTH, "  "));
     }
     text.push_str(&format!("execution: {:016x}\n", result.digest));
@@ -41,7 +55,8 @@ fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
         .filter(|metric| match extent {
             Extent::All => true,
             Extent::Important => {
-                select::is_shown(metric.name, metric.stat, &metric.labels) && metric.value.is_some_and(|v| v != 0.0)
+                select::is_shown(metric.name, metric.stat, &metric.labels)
+                    && metric.value.is_some_and(|v| v != 0.0)
             }
         })
         .collect();
@@ -49,10 +64,18 @@ fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
     for group in shown.chunk_by(|a, b| select::group(a.name) == select::group(b.name)) {
         text.push('\n');
         // Titles of all groups take part in every group's width, so that values stand in one column.
-        let width = shown.iter().map(|m| title(m.name, m.stat, &m.labels).chars().count()).max().unwrap_or(0);
+        let width = shown
+            .iter()
+            .map(|m| title(m.name, m.stat, &m.labels).chars().count())
+            .max()
+            .unwrap_or(0);
         let rows = group.iter().map(|metric| {
             let title = title(metric.name, metric.stat, &metric.labels);
-            vec![format!("{title:width$}"), format!("{:>10}", value(metric.value, metric.unit)), metric.unit.to_string()]
+            vec![
+                format!("{title:width$}"),
+                format!("{:>10}", value(metric.value, metric.unit)),
+                metric.unit.to_string(),
+            ]
         });
         text.push_str(&plain_table(rows.collect(), 1, &[2]));
     }
@@ -62,11 +85,27 @@ fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
 fn tasks(tasks: &[TaskResult], extent: Extent, text: &mut String) {
     let mut busiest: Vec<&TaskResult> = tasks.iter().collect();
     busiest.sort_by_key(|task| (std::cmp::Reverse(task.cpu_time_ns), task.id));
-    let listed = if extent == Extent::All { busiest.len() } else { busiest.len().min(LISTED) };
+    let listed = if extent == Extent::All {
+        busiest.len()
+    } else {
+        busiest.len().min(LISTED)
+    };
     if listed == 0 {
         return;
     }
-    let mut rows = vec![["task", "id", "cpu time ms", "jobs", "switches", "migrations", "mostly on"].map(String::from).to_vec()];
+    let mut rows = vec![
+        [
+            "task",
+            "id",
+            "cpu time ms",
+            "jobs",
+            "switches",
+            "migrations",
+            "mostly on",
+        ]
+        .map(String::from)
+        .to_vec(),
+    ];
     for task in &busiest[..listed] {
         rows.push(vec![
             task.name.clone(),
@@ -81,23 +120,37 @@ fn tasks(tasks: &[TaskResult], extent: Extent, text: &mut String) {
     text.push('\n');
     text.push_str(&plain_table(rows, 1, &[6]));
     if listed < busiest.len() {
-        text.push_str(&format!("... {}: --all\n", further(busiest.len() - listed, "task")));
+        text.push_str(&format!(
+            "... {}: --all\n",
+            further(busiest.len() - listed, "task")
+        ));
     }
 }
 
 /// The CPU that a task was on longest and its share of the task's time.
 fn mostly_on(task: &TaskResult) -> String {
-    let most = task.cpu_time_by_cpu_ns.iter().enumerate().max_by_key(|(cpu, ns)| (**ns, std::cmp::Reverse(*cpu)));
+    let most = task
+        .cpu_time_by_cpu_ns
+        .iter()
+        .enumerate()
+        .max_by_key(|(cpu, ns)| (**ns, std::cmp::Reverse(*cpu)));
     match most {
         Some((cpu, ns)) if *ns > 0 => {
-            format!("CPU {cpu} ({:.0}%)", 100.0 * *ns as f64 / task.cpu_time_ns.max(1) as f64)
+            format!(
+                "CPU {cpu} ({:.0}%)",
+                100.0 * *ns as f64 / task.cpu_time_ns.max(1) as f64
+            )
         }
         _ => "-".to_string(),
     }
 }
 
 fn cpus(cpus: &[CpuResult], simulated_ns: u64, extent: Extent, text: &mut String) {
-    let listed = if extent == Extent::All { cpus.len() } else { cpus.len().min(LISTED) };
+    let listed = if extent == Extent::All {
+        cpus.len()
+    } else {
+        cpus.len().min(LISTED)
+    };
     if listed == 0 {
         return;
     }
@@ -109,20 +162,29 @@ fn cpus(cpus: &[CpuResult], simulated_ns: u64, extent: Extent, text: &mut String
     let share = |ns: u64| format!("{:.1}", 100.0 * ns as f64 / simulated_ns.max(1) as f64);
     for cpu in &cpus[..listed] {
         let mut row = vec![cpu.cpu.to_string(), share(cpu.busy_ns)];
-        row.extend((0..states).map(|state| cpu.idle_ns.get(state).map_or("-".into(), |ns| share(*ns))));
+        row.extend(
+            (0..states).map(|state| cpu.idle_ns.get(state).map_or("-".into(), |ns| share(*ns))),
+        );
         row.push(mean_mhz(cpu));
         rows.push(row);
     }
     text.push('\n');
     text.push_str(&plain_table(rows, 1, &[]));
     if listed < cpus.len() {
-        text.push_str(&format!("... {}: --all\n", further(cpus.len() - listed, "CPU")));
+        text.push_str(&format!(
+            "... {}: --all\n",
+            further(cpus.len() - listed, "CPU")
+        ));
     }
 }
 
 fn mean_mhz(cpu: &CpuResult) -> String {
     let time: u128 = cpu.frequency_ns.iter().map(|(_, ns)| u128::from(*ns)).sum();
-    let weighted: u128 = cpu.frequency_ns.iter().map(|(khz, ns)| u128::from(*khz) * u128::from(*ns)).sum();
+    let weighted: u128 = cpu
+        .frequency_ns
+        .iter()
+        .map(|(khz, ns)| u128::from(*khz) * u128::from(*ns))
+        .sum();
     match time {
         0 => "-".to_string(),
         _ => format!("{:.0}", weighted as f64 / time as f64 / 1000.0),

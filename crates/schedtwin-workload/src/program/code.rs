@@ -19,26 +19,62 @@ use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, Work};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instruction {
     /// Begins an event; `next` is the next event's (or the phase end's) index.
-    Event { next: u32, kind: EventKind, ends_job: bool },
+    Event {
+        next: u32,
+        kind: EventKind,
+        ends_job: bool,
+    },
     /// A fixed amount of work.
-    Compute { work: Work },
+    Compute {
+        work: Work,
+    },
     /// Pieces of work until `target_us` have passed by the clock.
-    ComputeUntil { chunk: Work, target_us: u64 },
+    ComputeUntil {
+        chunk: Work,
+        target_us: u64,
+    },
     /// Relative sleep.
-    Sleep { duration: Ns },
+    Sleep {
+        duration: Ns,
+    },
     /// A periodic timer; `own`: of the thread, else shared by name.
-    Timer { timer: u32, own: bool, period: Ns },
-    Lock { mutex: u32 },
-    Unlock { mutex: u32 },
-    ConditionWait { condition: u32, mutex: u32 },
-    Signal { condition: u32 },
-    Broadcast { condition: u32 },
-    BarrierArrive { barrier: u32 },
-    BarrierLeave { barrier: u32 },
-    SemaphorePost { semaphore: u32 },
-    SemaphoreWait { semaphore: u32 },
+    Timer {
+        timer: u32,
+        own: bool,
+        period: Ns,
+    },
+    Lock {
+        mutex: u32,
+    },
+    Unlock {
+        mutex: u32,
+    },
+    ConditionWait {
+        condition: u32,
+        mutex: u32,
+    },
+    Signal {
+        condition: u32,
+    },
+    Broadcast {
+        condition: u32,
+    },
+    BarrierArrive {
+        barrier: u32,
+    },
+    BarrierLeave {
+        barrier: u32,
+    },
+    SemaphorePost {
+        semaphore: u32,
+    },
+    SemaphoreWait {
+        semaphore: u32,
+    },
     Yield,
-    Fork { task: u32 },
+    Fork {
+        task: u32,
+    },
     /// The end of one iteration of a phase.
     PhaseEnd,
 }
@@ -117,11 +153,17 @@ impl AttributeCode {
     ///
     /// SCHED_IDLE keeps the nice value: rt-app calls setpriority() only for the other fair policies.
     pub fn applied_to(&self, current: SchedAttr) -> SchedAttr {
-        let mut new = SchedAttr { policy: self.policy, rt_priority: 0, ..current };
+        let mut new = SchedAttr {
+            policy: self.policy,
+            rt_priority: 0,
+            ..current
+        };
         match self.policy {
             Policy::Normal | Policy::Batch => new.nice = self.priority.unwrap_or(current.nice),
             Policy::Fifo | Policy::Rr => {
-                new.rt_priority = self.priority.map_or(current.rt_priority, |priority| priority.max(1) as u8);
+                new.rt_priority = self
+                    .priority
+                    .map_or(current.rt_priority, |priority| priority.max(1) as u8);
             }
             Policy::Idle => {}
         }
@@ -138,14 +180,43 @@ mod tests {
 
     #[test]
     fn attributes_change_only_what_their_policy_has() {
-        let current = SchedAttr { policy: Policy::Normal, nice: 5, rt_priority: 0, slice: 7 };
-        let change = |policy, priority, slice| AttributeCode { policy, priority, slice }.applied_to(current);
-        assert_eq!(change(Policy::Normal, Some(-3), Some(0)), SchedAttr { nice: -3, slice: 0, ..current });
+        let current = SchedAttr {
+            policy: Policy::Normal,
+            nice: 5,
+            rt_priority: 0,
+            slice: 7,
+        };
+        let change = |policy, priority, slice| {
+            AttributeCode {
+                policy,
+                priority,
+                slice,
+            }
+            .applied_to(current)
+        };
+        assert_eq!(
+            change(Policy::Normal, Some(-3), Some(0)),
+            SchedAttr {
+                nice: -3,
+                slice: 0,
+                ..current
+            }
+        );
         assert_eq!(change(Policy::Normal, None, None), current);
         assert_eq!(
             change(Policy::Fifo, Some(10), Some(0)),
-            SchedAttr { policy: Policy::Fifo, rt_priority: 10, ..current }
+            SchedAttr {
+                policy: Policy::Fifo,
+                rt_priority: 10,
+                ..current
+            }
         );
-        assert_eq!(change(Policy::Idle, Some(0), Some(0)), SchedAttr { policy: Policy::Idle, ..current });
+        assert_eq!(
+            change(Policy::Idle, Some(0), Some(0)),
+            SchedAttr {
+                policy: Policy::Idle,
+                ..current
+            }
+        );
     }
 }

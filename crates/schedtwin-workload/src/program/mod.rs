@@ -40,12 +40,16 @@
 //! one begins; rt-app's log, memory locking and trace markers take no time.
 
 pub(crate) mod code;
+mod main_thread;
 pub(crate) mod memory;
 
 use crate::{EVENT_WORK, MAX_THREADS};
 use code::{AttributeCode, Code, EventKind, Instruction};
+use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
-use schedtwin_types::{CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId};
+use schedtwin_types::{
+    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId,
+};
 use std::sync::Arc;
 
 /// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
@@ -82,18 +86,6 @@ pub struct Programs {
     /// How often each task was forked.
     forks: Vec<u32>,
     limit_reached: Option<&'static str>,
-}
-
-/// What thread 0 does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Main {
-    Clone { next: u32 },
-    Sleep,
-    Stop,
-    WakeCondition { next: u32 },
-    WakeSemaphore { next: u32 },
-    Join { thread: u32, sleeping: bool },
-    Done,
 }
 
 /// Where a thread is, between two operations.
@@ -164,9 +156,20 @@ impl Programs {
             mutexes: vec![Mutex::default(); code.mutexes as usize],
             conditions: vec![Condition::default(); code.conditions as usize],
             semaphores: vec![Semaphore::default(); code.semaphores as usize],
-            timers: code.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }).collect(),
+            timers: code
+                .timers
+                .iter()
+                .map(|absolute| Timer {
+                    next: None,
+                    absolute: *absolute,
+                })
+                .collect(),
             own_timers: Vec::new(),
-            barriers: code.barriers.iter().map(|(_, users)| i64::from(*users) - 1).collect(),
+            barriers: code
+                .barriers
+                .iter()
+                .map(|(_, users)| i64::from(*users) - 1)
+                .collect(),
             forks: vec![0; code.tasks.len()],
             limit_reached: None,
             code: code.clone(),
@@ -256,10 +259,16 @@ impl Programs {
             None => (SchedAttr::default(), code.all_cpus),
         };
         let name = match parent {
-            Some(_) => format!("{}-{index}-{:04}", definition.name, self.forks[task as usize]),
+            Some(_) => format!(
+                "{}-{index}-{:04}",
+                definition.name, self.forks[task as usize]
+            ),
             None => format!("{}-{index}", definition.name),
         };
-        let end = (0..=NAME_BYTES_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=NAME_BYTES_MAX.min(name.len()))
+            .rev()
+            .find(|end| name.is_char_boundary(*end))
+            .unwrap_or(0);
         self.names.push(Arc::from(&name[..end]));
         self.threads.push(Thread {
             state: State::Born,
@@ -280,66 +289,11 @@ impl Programs {
             cpus,
             default_cpus: cpus,
         });
-        self.own_timers.extend(definition.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }));
-    }
-
-    fn next_of_main(&mut self) -> Op {
-        loop {
-            match self.main {
-                Main::Clone { next } => {
-                    if next as usize == self.code.start.len() {
-                        self.main = Main::Sleep;
-                        continue;
-                    }
-                    self.main = Main::Clone { next: next + 1 };
-                    return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
-                }
-                Main::Sleep => match self.code.duration {
-                    Some(duration) => {
-                        self.main = Main::Stop;
-                        return Op::Call(Syscall::Nanosleep { duration });
-                    }
-                    None => self.main = Main::Join { thread: 0, sleeping: false },
-                },
-                Main::Stop => {
-                    self.running = false;
-                    self.main = Main::WakeCondition { next: 0 };
-                }
-                Main::WakeCondition { next } => {
-                    if next == self.code.conditions {
-                        self.main = Main::WakeSemaphore { next: 0 };
-                        continue;
-                    }
-                    self.main = Main::WakeCondition { next: next + 1 };
-                    // The time of this wakeup releases no job: the run is over.
-                    let woken_at = self.conditions[next as usize].woken_at;
-                    if self.conditions[next as usize].broadcast(woken_at) {
-                        return wake(self.condition_futex(next), u32::MAX);
-                    }
-                }
-                Main::WakeSemaphore { next } => {
-                    if next == self.code.semaphores {
-                        self.main = Main::Join { thread: 0, sleeping: false };
-                        continue;
-                    }
-                    self.main = Main::WakeSemaphore { next: next + 1 };
-                    if self.semaphores[next as usize].has_waiters() {
-                        return wake(self.semaphore_futex(next), u32::MAX);
-                    }
-                }
-                Main::Join { thread, .. } => match self.threads.get(thread as usize) {
-                    None => self.main = Main::Done,
-                    Some(joined) if joined.state == State::Dead => {
-                        self.main = Main::Join { thread: thread + 1, sleeping: false };
-                    }
-                    Some(_) => {
-                        self.main = Main::Join { thread, sleeping: true };
-                        return Op::Call(Syscall::FutexWait { futex: JOIN_FUTEX });
-                    }
-                },
-                Main::Done => return Op::Exit,
-            }
-        }
+        self.own_timers
+            .extend(definition.timers.iter().map(|absolute| Timer {
+                next: None,
+                absolute: *absolute,
+            }));
     }
 
     fn mutex_futex(&self, mutex: u32) -> FutexId {
@@ -363,7 +317,9 @@ impl Programs {
                 let expiry = self.threads[at].reference;
                 self.release(at, expiry);
                 self.advance(at);
-                Some(Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) }))
+                Some(Op::Mark(Mark::WakeupLatency {
+                    latency_ns: now.saturating_sub(expiry),
+                }))
             }
             State::Iteration => self.iteration(at),
             State::IterationAttributes => {
@@ -375,7 +331,9 @@ impl Programs {
                 attributes.and_then(|change| self.set_attributes(at, &change))
             }
             State::LockRetry => {
-                let Instruction::Lock { mutex } = self.instruction(at) else { unreachable!("waits for no mutex") };
+                let Instruction::Lock { mutex } = self.instruction(at) else {
+                    unreachable!("waits for no mutex")
+                };
                 if self.mutexes[mutex as usize].lock_contended() {
                     self.advance(at);
                     return None;
@@ -385,7 +343,9 @@ impl Programs {
             State::Unlocked => {
                 let condition = self.condition_of(at);
                 self.threads[at].state = State::Relock;
-                self.conditions[condition as usize].sleep().then(|| wait(self.condition_futex(condition)))
+                self.conditions[condition as usize]
+                    .sleep()
+                    .then(|| wait(self.condition_futex(condition)))
             }
             State::Relock => self.relock(at),
             State::Chunk => self.chunk(at, now),
@@ -425,7 +385,11 @@ impl Programs {
             State::Ending => {
                 let thread = &mut self.threads[at];
                 thread.state = State::LastWake;
-                let plain = SchedAttr { policy: Default::default(), rt_priority: 0, ..thread.attributes };
+                let plain = SchedAttr {
+                    policy: Default::default(),
+                    rt_priority: 0,
+                    ..thread.attributes
+                };
                 if thread.attributes == plain {
                     return None;
                 }
@@ -435,9 +399,17 @@ impl Programs {
             State::LastWake => {
                 self.threads[at].state = State::Dead;
                 self.exited += 1;
-                if self.main == (Main::Join { thread: at as u32, sleeping: true }) {
+                if self.main
+                    == (Main::Join {
+                        thread: at as u32,
+                        sleeping: true,
+                    })
+                {
                     // The kernel does this when it clears the thread's id; main wakes up no earlier.
-                    self.main = Main::Join { thread: at as u32, sleeping: false };
+                    self.main = Main::Join {
+                        thread: at as u32,
+                        sleeping: false,
+                    };
                     return Some(wake(JOIN_FUTEX, 1));
                 }
                 None
@@ -469,7 +441,9 @@ impl Programs {
             self.threads[at].state = State::Ending;
             return None;
         }
-        let cpus = self.code.phases[thread.phase as usize].cpus.unwrap_or(thread.default_cpus);
+        let cpus = self.code.phases[thread.phase as usize]
+            .cpus
+            .unwrap_or(thread.default_cpus);
         let thread = &mut self.threads[at];
         thread.state = State::IterationAttributes;
         if thread.cpus == cpus {
@@ -522,24 +496,36 @@ impl Programs {
     fn job_done(&mut self, at: usize, now: Ns) -> Op {
         let thread = &mut self.threads[at];
         thread.working = false;
-        Op::Mark(Mark::JobDone { released: std::mem::replace(&mut thread.released, now) })
+        Op::Mark(Mark::JobDone {
+            released: std::mem::replace(&mut thread.released, now),
+        })
     }
 
     fn execute(&mut self, at: usize, now: Ns) -> Option<Op> {
         match self.instruction(at) {
-            Instruction::Event { next, kind, ends_job } => self.event(at, now, next, kind, ends_job),
+            Instruction::Event {
+                next,
+                kind,
+                ends_job,
+            } => self.event(at, now, next, kind, ends_job),
             Instruction::Compute { work } => {
                 self.advance(at);
                 if work == 0 {
                     return None;
                 }
                 self.threads[at].quiet = false;
-                Some(Op::Compute { work, mode: Mode::User })
+                Some(Op::Compute {
+                    work,
+                    mode: Mode::User,
+                })
             }
             Instruction::ComputeUntil { chunk, .. } => {
                 self.busy(at, State::Chunk);
                 self.threads[at].reference = now;
-                Some(Op::Compute { work: chunk, mode: Mode::User })
+                Some(Op::Compute {
+                    work: chunk,
+                    mode: Mode::User,
+                })
             }
             Instruction::Sleep { duration } => {
                 self.busy(at, State::Slept);
@@ -578,7 +564,9 @@ impl Programs {
                 }
                 self.conditions[condition as usize].enter();
                 self.busy(at, State::Unlocked);
-                self.mutexes[mutex as usize].unlock().then(|| wake(self.mutex_futex(mutex), 1))
+                self.mutexes[mutex as usize]
+                    .unlock()
+                    .then(|| wake(self.mutex_futex(mutex), 1))
             }
             Instruction::Signal { condition } => {
                 self.advance(at);
@@ -640,7 +628,14 @@ impl Programs {
         }
     }
 
-    fn event(&mut self, at: usize, now: Ns, next: u32, kind: EventKind, ends_job: bool) -> Option<Op> {
+    fn event(
+        &mut self,
+        at: usize,
+        now: Ns,
+        next: u32,
+        kind: EventKind,
+        ends_job: bool,
+    ) -> Option<Op> {
         let thread = &mut self.threads[at];
         if !self.running {
             if thread.locks <= 0 {
@@ -654,7 +649,10 @@ impl Programs {
         }
         if thread.quiet {
             thread.quiet = false;
-            return Some(Op::Compute { work: EVENT_WORK, mode: Mode::User });
+            return Some(Op::Compute {
+                work: EVENT_WORK,
+                mode: Mode::User,
+            });
         }
         if ends_job && thread.working {
             return Some(self.job_done(at, now));
@@ -674,16 +672,23 @@ impl Programs {
         let code = &self.code;
         let thread = &mut self.threads[at];
         let task = &code.tasks[thread.task as usize];
-        thread.state = State::Iteration;
+        let ended = thread.phase;
         // Counts that nobody compares (of a loop for ever) may wrap.
         thread.phase_loop = thread.phase_loop.wrapping_add(1);
-        if Some(thread.phase_loop) == code.phases[thread.phase as usize].loops {
+        if Some(thread.phase_loop) == code.phases[ended as usize].loops {
             thread.phase_loop = 0;
             thread.phase += 1;
             if thread.phase == task.end_phase {
                 thread.phase = task.first_phase;
                 thread.task_loop = thread.task_loop.wrapping_add(1);
             }
+        }
+        if thread.phase == ended && self.running && Some(thread.task_loop) != task.loops {
+            // The same phase again: its affinity and parameters are in force already.
+            thread.pc = code.phases[ended as usize].first_instruction;
+            thread.state = State::Execute;
+        } else {
+            thread.state = State::Iteration;
         }
     }
 
@@ -692,7 +697,10 @@ impl Programs {
             unreachable!("computes until no time")
         };
         if (now - self.threads[at].reference) / 1000 < target_us {
-            return Some(Op::Compute { work: chunk, mode: Mode::User });
+            return Some(Op::Compute {
+                work: chunk,
+                mode: Mode::User,
+            });
         }
         self.advance(at);
         None
@@ -712,7 +720,9 @@ impl Programs {
             self.busy(at, State::TimerWoken);
             return Some(Op::Call(Syscall::NanosleepUntil { until: expiry }));
         }
-        let Instruction::Timer { timer, own, .. } = self.instruction(at) else { unreachable!("sleeps on no timer") };
+        let Instruction::Timer { timer, own, .. } = self.instruction(at) else {
+            unreachable!("sleeps on no timer")
+        };
         let reference = self.timer(at, timer, own).missed(expiry, now);
         self.release(at, reference);
         self.advance(at);
@@ -762,7 +772,9 @@ impl Programs {
         self.create(task, Some(at));
         self.forks[task as usize] += 1;
         self.threads[at].quiet = false;
-        Some(Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) }))
+        Some(Op::Call(Syscall::Clone {
+            thread: ThreadId(self.threads.len() as u32),
+        }))
     }
 }
 

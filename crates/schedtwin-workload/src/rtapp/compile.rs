@@ -27,7 +27,11 @@ const US_PER_S: u64 = 1_000_000;
 const RUNTIME_CHUNK_US: u64 = 32;
 
 /// Compiles, or says what does not fit the machine or waits for a later version: all of it.
-pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Result<Code, Diagnostics> {
+pub(crate) fn compile(
+    model: &Model,
+    host: &Host,
+    duration: Option<Ns>,
+) -> Result<Code, Diagnostics> {
     let mut faults = model.pending.clone();
     let cpus = host.cpu_capacity.len();
     let ns_per_loop = host.ns_per_loop.max(1);
@@ -36,13 +40,20 @@ pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Resul
         Calibration::Cpu { cpu, span } => match host.cpu_capacity.get(usize::from(*cpu)) {
             Some(capacity) => (ns_per_loop * 1024 / u64::from((*capacity).max(1))).max(1),
             None => {
-                let message = format!("\"calibration\" names CPU {cpu}; the machine has CPUs 0 to {}", cpus - 1);
+                let message = format!(
+                    "\"calibration\" names CPU {cpu}; the machine has CPUs 0 to {}",
+                    cpus - 1
+                );
                 faults.push(&model.source, span.clone(), message, None);
                 1
             }
         },
     };
-    let lists = model.tasks.iter().flat_map(|t| t.cpus.iter().chain(t.phases.iter().filter_map(|p| p.cpus.as_ref())));
+    let lists = model.tasks.iter().flat_map(|t| {
+        t.cpus
+            .iter()
+            .chain(t.phases.iter().filter_map(|p| p.cpus.as_ref()))
+    });
     for list in lists {
         check_cpus(model, list, cpus, &mut faults);
     }
@@ -50,7 +61,11 @@ pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Resul
         return Err(faults);
     }
 
-    let lower = Lowering { ns_per_loop, p_load, model };
+    let lower = Lowering {
+        ns_per_loop,
+        p_load,
+        model,
+    };
     let mut code = Code {
         instructions: Vec::new(),
         phases: Vec::new(),
@@ -61,7 +76,11 @@ pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Resul
         conditions: model.conditions.len() as u32,
         semaphores: model.semaphores.len() as u32,
         timers: model.timers.iter().map(|t| t.absolute).collect(),
-        barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
+        barriers: model
+            .barriers
+            .iter()
+            .map(|b| (b.condition, b.users))
+            .collect(),
         all_cpus: CpuMask::first(cpus),
     };
     for (number, task) in model.tasks.iter().enumerate() {
@@ -71,11 +90,16 @@ pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Resul
                 first_instruction: code.instructions.len() as u32,
                 loops: times(phase.loops),
                 attributes: phase.attributes.as_ref().map(attributes),
-                cpus: phase.cpus.as_ref().or(task.cpus.as_ref()).map(|list| list.mask),
+                cpus: phase
+                    .cpus
+                    .as_ref()
+                    .or(task.cpus.as_ref())
+                    .map(|list| list.mask),
             });
             lower.phase(&phase.events, &mut code.instructions);
         }
-        code.start.extend((0..task.instances).map(|_| number as u32));
+        code.start
+            .extend((0..task.instances).map(|_| number as u32));
         code.tasks.push(TaskCode {
             name: task.name.clone(),
             delay: u64::from(task.delay_us) * NS_PER_US,
@@ -92,7 +116,10 @@ pub(crate) fn compile(model: &Model, host: &Host, duration: Option<Ns>) -> Resul
 fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnostics) {
     for (cpu, span) in &list.numbers {
         if usize::from(*cpu) >= cpus {
-            let message = format!("\"cpus\" names CPU {cpu}; the machine has CPUs 0 to {}", cpus - 1);
+            let message = format!(
+                "\"cpus\" names CPU {cpu}; the machine has CPUs 0 to {}",
+                cpus - 1
+            );
             faults.push(&model.source, span.clone(), message, None);
         }
     }
@@ -112,9 +139,15 @@ fn attributes(from: &Attributes) -> AttributeCode {
         PolicyName::Idle => Policy::Idle,
         PolicyName::Fifo => Policy::Fifo,
         PolicyName::Rr => Policy::Rr,
-        PolicyName::Deadline => unreachable!("a file with SCHED_DEADLINE is refused before it is compiled"),
+        PolicyName::Deadline => {
+            unreachable!("a file with SCHED_DEADLINE is refused before it is compiled")
+        }
     };
-    AttributeCode { policy, priority: from.priority, slice: from.slice_us.map(|us| u64::from(us) * NS_PER_US) }
+    AttributeCode {
+        policy,
+        priority: from.priority,
+        slice: from.slice_us.map(|us| u64::from(us) * NS_PER_US),
+    }
 }
 
 struct Lowering<'m> {
@@ -148,7 +181,8 @@ impl Lowering<'_> {
             )
         };
         let behind_work = events.iter().rposition(is_work).map(|at| at + 1);
-        let job_end = behind_work.and_then(|from| (from..events.len()).find(|at| is_release(&events[*at])));
+        let job_end =
+            behind_work.and_then(|from| (from..events.len()).find(|at| is_release(&events[*at])));
         for (at, event) in events.iter().enumerate() {
             let begin = out.len();
             let kind = match event {
@@ -157,7 +191,11 @@ impl Lowering<'_> {
                 Event::Unlock { .. } => EventKind::Unlock,
                 _ => EventKind::Plain,
             };
-            out.push(Instruction::Event { next: 0, kind, ends_job: job_end == Some(at) });
+            out.push(Instruction::Event {
+                next: 0,
+                kind,
+                ends_job: job_end == Some(at),
+            });
             self.event(event, out);
             let end = out.len() as u32;
             if let Instruction::Event { next, .. } = &mut out[begin] {
@@ -169,23 +207,43 @@ impl Lowering<'_> {
 
     fn event(&self, event: &Event, out: &mut Vec<Instruction>) {
         match *event {
-            Event::Run { us } => out.push(Instruction::Compute { work: self.work(u64::from(us)) }),
+            Event::Run { us } => out.push(Instruction::Compute {
+                work: self.work(u64::from(us)),
+            }),
             Event::Runtime { us } => {
                 // Looking at the clock is work too, even where the calibration makes 32 us no loop.
                 let chunk = self.work(RUNTIME_CHUNK_US).max(EVENT_WORK);
-                out.push(Instruction::ComputeUntil { chunk, target_us: u64::from(us) });
+                out.push(Instruction::ComputeUntil {
+                    chunk,
+                    target_us: u64::from(us),
+                });
             }
-            Event::Sleep { us } => out.push(Instruction::Sleep { duration: u64::from(us) * NS_PER_US }),
-            Event::Timer { timer, own, period_us } => {
-                out.push(Instruction::Timer { timer, own, period: u64::from(period_us) * NS_PER_US });
+            Event::Sleep { us } => out.push(Instruction::Sleep {
+                duration: u64::from(us) * NS_PER_US,
+            }),
+            Event::Timer {
+                timer,
+                own,
+                period_us,
+            } => {
+                out.push(Instruction::Timer {
+                    timer,
+                    own,
+                    period: u64::from(period_us) * NS_PER_US,
+                });
             }
             Event::Lock { mutex } => out.push(Instruction::Lock { mutex }),
             Event::Unlock { mutex } => out.push(Instruction::Unlock { mutex }),
-            Event::Wait { condition, mutex } => out.push(Instruction::ConditionWait { condition, mutex }),
+            Event::Wait { condition, mutex } => {
+                out.push(Instruction::ConditionWait { condition, mutex })
+            }
             Event::Signal { condition } => out.push(Instruction::Signal { condition }),
             Event::Broadcast { condition } => out.push(Instruction::Broadcast { condition }),
             Event::Sync { condition, mutex } => {
-                out.extend([Instruction::Signal { condition }, Instruction::ConditionWait { condition, mutex }]);
+                out.extend([
+                    Instruction::Signal { condition },
+                    Instruction::ConditionWait { condition, mutex },
+                ]);
             }
             Event::Suspend { condition, mutex } => out.extend([
                 Instruction::Lock { mutex },
@@ -208,11 +266,17 @@ impl Lowering<'_> {
                     Instruction::Unlock { mutex },
                 ]);
             }
-            Event::SemaphorePost { semaphore } => out.push(Instruction::SemaphorePost { semaphore }),
-            Event::SemaphoreWait { semaphore } => out.push(Instruction::SemaphoreWait { semaphore }),
+            Event::SemaphorePost { semaphore } => {
+                out.push(Instruction::SemaphorePost { semaphore })
+            }
+            Event::SemaphoreWait { semaphore } => {
+                out.push(Instruction::SemaphoreWait { semaphore })
+            }
             Event::Yield => out.push(Instruction::Yield),
             Event::Fork { task } => out.push(Instruction::Fork { task }),
-            Event::Pending => unreachable!("a file with pending events is refused before it is compiled"),
+            Event::Pending => {
+                unreachable!("a file with pending events is refused before it is compiled")
+            }
         }
     }
 }

@@ -82,18 +82,37 @@ pub(super) struct ConditionUse {
 
 /// The event that a key begins with.
 pub(super) fn kind(key: &str) -> Option<EventName> {
-    NAMES.iter().find(|(name, _)| key.starts_with(name)).map(|(_, kind)| *kind)
+    NAMES
+        .iter()
+        .find(|(name, _)| key.starts_with(name))
+        .map(|(_, kind)| *kind)
 }
 
 impl Reader {
-    pub fn event(&mut self, member: &Member, name: EventName, tasks: &Names, task: &mut TaskContext) -> Event {
+    pub fn event(
+        &mut self,
+        member: &Member,
+        name: EventName,
+        tasks: &Names,
+        task: &mut TaskContext,
+    ) -> Event {
         match name {
-            EventName::Run => Event::Run { us: self.microseconds(member) },
-            EventName::Runtime => Event::Runtime { us: self.microseconds(member) },
-            EventName::Sleep => Event::Sleep { us: self.microseconds(member) },
+            EventName::Run => Event::Run {
+                us: self.microseconds(member),
+            },
+            EventName::Runtime => Event::Runtime {
+                us: self.microseconds(member),
+            },
+            EventName::Sleep => Event::Sleep {
+                us: self.microseconds(member),
+            },
             EventName::Memory | EventName::IoRun => {
                 self.integer(member, 0..=INT_MAX, "bytes");
-                let feature = if name == EventName::Memory { "memory-bound work" } else { "I/O" };
+                let feature = if name == EventName::Memory {
+                    "memory-bound work"
+                } else {
+                    "I/O"
+                };
                 self.pending_event(member, task, feature)
             }
             EventName::MemoryRun => {
@@ -101,20 +120,35 @@ impl Reader {
                 self.pending_event(member, task, "memory-bound work")
             }
             EventName::Lock | EventName::Unlock => {
-                let mutex = self.name(member).map_or(0, |name| self.mutexes.intern(name));
-                if name == EventName::Lock { Event::Lock { mutex } } else { Event::Unlock { mutex } }
+                let mutex = self
+                    .name(member)
+                    .map_or(0, |name| self.mutexes.intern(name));
+                if name == EventName::Lock {
+                    Event::Lock { mutex }
+                } else {
+                    Event::Unlock { mutex }
+                }
             }
             EventName::Signal | EventName::Broadcast => {
                 let condition = self.name(member).map_or(0, |name| self.waker(name, task));
-                if name == EventName::Signal { Event::Signal { condition } } else { Event::Broadcast { condition } }
+                if name == EventName::Signal {
+                    Event::Signal { condition }
+                } else {
+                    Event::Broadcast { condition }
+                }
             }
             EventName::Wait | EventName::Sync => self.wait(member, name, task),
             EventName::Barrier => self.barrier(member, task),
             EventName::Timer => self.timer(member, task),
             EventName::Resume => {
-                let Some(name) = self.name(member) else { return Event::Pending };
+                let Some(name) = self.name(member) else {
+                    return Event::Pending;
+                };
                 let condition = self.waker(name, task);
-                Event::Resume { condition, mutex: self.mutexes.intern(name) }
+                Event::Resume {
+                    condition,
+                    mutex: self.mutexes.intern(name),
+                }
             }
             EventName::Suspend => {
                 let own = task.name.clone();
@@ -126,21 +160,29 @@ impl Reader {
                     },
                 };
                 let condition = self.sleeper(name, task);
-                Event::Suspend { condition, mutex: self.mutexes.intern(name) }
+                Event::Suspend {
+                    condition,
+                    mutex: self.mutexes.intern(name),
+                }
             }
             EventName::Yield => Event::Yield,
             EventName::Fork => self.fork(member, tasks),
-            EventName::SemaphorePost => {
-                Event::SemaphorePost { semaphore: self.name(member).map_or(0, |name| self.semaphores.intern(name)) }
-            }
-            EventName::SemaphoreWait => {
-                Event::SemaphoreWait { semaphore: self.name(member).map_or(0, |name| self.semaphores.intern(name)) }
-            }
+            EventName::SemaphorePost => Event::SemaphorePost {
+                semaphore: self
+                    .name(member)
+                    .map_or(0, |name| self.semaphores.intern(name)),
+            },
+            EventName::SemaphoreWait => Event::SemaphoreWait {
+                semaphore: self
+                    .name(member)
+                    .map_or(0, |name| self.semaphores.intern(name)),
+            },
         }
     }
 
     fn microseconds(&mut self, member: &Member) -> u32 {
-        self.integer(member, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32
+        self.integer(member, 0..=INT_MAX, "microseconds")
+            .unwrap_or(0) as u32
     }
 
     fn name<'m>(&mut self, member: &'m Member) -> Option<&'m str> {
@@ -148,7 +190,11 @@ impl Reader {
     }
 
     fn pending_event(&mut self, member: &Member, task: &TaskContext, feature: &str) -> Event {
-        let what = format!("\"{}\" of task \"{}\"", shorten(&member.key), shorten(&task.name));
+        let what = format!(
+            "\"{}\" of task \"{}\"",
+            shorten(&member.key),
+            shorten(&task.name)
+        );
         self.pend(member.key_span.clone(), &what, feature);
         Event::Pending
     }
@@ -156,23 +202,32 @@ impl Reader {
     /// A condition that somebody wakes.
     fn waker(&mut self, name: &str, task: &TaskContext) -> u32 {
         let at = self.conditions.intern(name);
-        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
-        self.condition_uses[at as usize].waker.get_or_insert_with(|| task.name.clone());
+        self.condition_uses
+            .resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses[at as usize]
+            .waker
+            .get_or_insert_with(|| task.name.clone());
         at
     }
 
     /// A condition that somebody sleeps on.
     fn sleeper(&mut self, name: &str, task: &TaskContext) -> u32 {
         let at = self.conditions.intern(name);
-        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
-        self.condition_uses[at as usize].sleeper.get_or_insert_with(|| task.name.clone());
+        self.condition_uses
+            .resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses[at as usize]
+            .sleeper
+            .get_or_insert_with(|| task.name.clone());
         at
     }
 
     /// Hints about conditions with only one side.
     pub fn lint_conditions(&mut self) {
         for at in 0..self.condition_uses.len() {
-            let (name, uses) = (shorten(&self.conditions.list[at]), self.condition_uses[at].clone());
+            let (name, uses) = (
+                shorten(&self.conditions.list[at]),
+                self.condition_uses[at].clone(),
+            );
             match (uses.sleeper, uses.waker) {
                 (Some(task), None) => self.notice(format!(
                     "task \"{}\" waits for \"{name}\", which nothing resumes or signals: it sleeps there until the end",
@@ -188,17 +243,26 @@ impl Reader {
     }
 
     /// The object of an event, whose keys must be known.
-    fn arguments<'m>(&mut self, member: &'m Member, known: &[&str], example: &str) -> Option<&'m [Member]> {
+    fn arguments<'m>(
+        &mut self,
+        member: &'m Member,
+        known: &[&str],
+        example: &str,
+    ) -> Option<&'m [Member]> {
         let Kind::Object(inner) = &member.value.kind else {
-            let message = format!("\"{}\" must be an object, not {}", shorten(&member.key), member.value.kind.describe());
-            self.fault(self.place(member), message, Some(format!("as {example}")));
+            self.wrong_kind(member, "an object", Some(format!("as {example}")));
             return None;
         };
         self.no_duplicates(inner, |_| true);
         for argument in inner {
             if !known.contains(&argument.key.as_str()) {
-                let help = did_you_mean(&argument.key, known.iter().copied(), || Some(one_of(known)));
-                let message = format!("unknown key \"{}\" in \"{}\"", shorten(&argument.key), shorten(&member.key));
+                let help =
+                    did_you_mean(&argument.key, known.iter().copied(), || Some(one_of(known)));
+                let message = format!(
+                    "unknown key \"{}\" in \"{}\"",
+                    shorten(&argument.key),
+                    shorten(&member.key)
+                );
                 self.fault(argument.key_span.clone(), message, help);
             }
         }
@@ -210,7 +274,10 @@ impl Reader {
         match arguments.iter().find(|argument| argument.key == key) {
             Some(argument) => self.text(argument).unwrap_or(UNNAMED),
             None => {
-                self.notice(format!("\"{}\" names no \"{key}\"; rt-app takes \"{UNNAMED}\"", shorten(&member.key)));
+                self.notice(format!(
+                    "\"{}\" names no \"{key}\"; rt-app takes \"{UNNAMED}\"",
+                    shorten(&member.key)
+                ));
                 UNNAMED
             }
         }
@@ -218,7 +285,9 @@ impl Reader {
 
     fn wait(&mut self, member: &Member, name: EventName, task: &TaskContext) -> Event {
         let example = "{ \"ref\": \"condition\", \"mutex\": \"mutex\" }";
-        let Some(arguments) = self.arguments(member, &["ref", "mutex"], example) else { return Event::Pending };
+        let Some(arguments) = self.arguments(member, &["ref", "mutex"], example) else {
+            return Event::Pending;
+        };
         let condition = self.argument(arguments, "ref", member);
         let mutex = self.argument(arguments, "mutex", member);
         let mutex = self.mutexes.intern(mutex);
@@ -226,18 +295,31 @@ impl Reader {
             self.waker(condition, task);
         }
         let condition = self.sleeper(condition, task);
-        if name == EventName::Sync { Event::Sync { condition, mutex } } else { Event::Wait { condition, mutex } }
+        if name == EventName::Sync {
+            Event::Sync { condition, mutex }
+        } else {
+            Event::Wait { condition, mutex }
+        }
     }
 
     fn barrier(&mut self, member: &Member, task: &TaskContext) -> Event {
-        let Some(name) = self.name(member) else { return Event::Pending };
+        let Some(name) = self.name(member) else {
+            return Event::Pending;
+        };
         let barrier = self.barrier_names.intern(name);
         if barrier as usize == self.barriers.len() {
             let mutex = self.mutexes.anonymous(format!("mutex of barrier {name}"));
-            let condition = self.conditions.anonymous(format!("condition of barrier {name}"));
-            self.barriers.push(BarrierDefinition { mutex, condition, users: 0 });
+            let condition = self
+                .conditions
+                .anonymous(format!("condition of barrier {name}"));
+            self.barriers.push(BarrierDefinition {
+                mutex,
+                condition,
+                users: 0,
+            });
         }
-        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses
+            .resize(self.conditions.list.len(), ConditionUse::default());
         let users = &mut self.barriers[barrier as usize].users;
         *users = users.saturating_add(task.instances);
         if task.instances == 0 {
@@ -260,7 +342,10 @@ impl Reader {
         let period_us = match arguments.iter().find(|argument| argument.key == "period") {
             Some(period) => self.microseconds(period),
             None => {
-                self.notice(format!("\"{}\" has no \"period\"; rt-app takes 0", shorten(&member.key)));
+                self.notice(format!(
+                    "\"{}\" has no \"period\"; rt-app takes 0",
+                    shorten(&member.key)
+                ));
                 0
             }
         };
@@ -270,22 +355,40 @@ impl Reader {
                 absolute = mode == "absolute";
                 if !MODES.contains(&mode) {
                     let help = did_you_mean(mode, MODES, || Some(one_of(&MODES)));
-                    self.fault(argument.value.span.clone(), format!("unknown \"mode\" \"{}\"", shorten(mode)), help);
+                    self.fault(
+                        argument.value.span.clone(),
+                        format!("unknown \"mode\" \"{}\"", shorten(mode)),
+                        help,
+                    );
                 }
             }
         }
         let own = name.starts_with("unique");
-        let timers = if own { &mut task.timers } else { &mut self.timers };
-        Event::Timer { timer: timers.intern(name, absolute), own, period_us }
+        let timers = if own {
+            &mut task.timers
+        } else {
+            &mut self.timers
+        };
+        Event::Timer {
+            timer: timers.intern(name, absolute),
+            own,
+            period_us,
+        }
     }
 
     fn fork(&mut self, member: &Member, tasks: &Names) -> Event {
-        let Some(name) = self.name(member) else { return Event::Pending };
+        let Some(name) = self.name(member) else {
+            return Event::Pending;
+        };
         match tasks.get(name) {
             Some(task) => Event::Fork { task },
             None => {
                 let help = did_you_mean(name, tasks.list.iter().map(String::as_str), || None);
-                let message = format!("\"{}\" names the task \"{}\", which is not there", shorten(&member.key), shorten(name));
+                let message = format!(
+                    "\"{}\" names the task \"{}\", which is not there",
+                    shorten(&member.key),
+                    shorten(name)
+                );
                 self.fault(member.value.span.clone(), message, help);
                 Event::Pending
             }
@@ -297,7 +400,9 @@ impl Reader {
         const PATTERNS: [&str; 2] = ["random", "sequential"];
         let known = ["type", "size", "count", "ref", "stride", "pattern"];
         let example = "{ \"type\": \"read\", \"size\": 1048576, \"count\": 1000 }";
-        let Some(arguments) = self.arguments(member, &known, example) else { return };
+        let Some(arguments) = self.arguments(member, &known, example) else {
+            return;
+        };
         for argument in arguments {
             match argument.key.as_str() {
                 "type" => self.one_of_words(argument, &TYPES),
@@ -317,7 +422,11 @@ impl Reader {
         for key in ["type", "size", "count"] {
             if !arguments.iter().any(|argument| argument.key == key) {
                 let message = format!("\"{}\" has no \"{key}\"", shorten(&member.key));
-                self.fault(member.key_span.clone(), message, Some(format!("as {example}")));
+                self.fault(
+                    member.key_span.clone(),
+                    message,
+                    Some(format!("as {example}")),
+                );
             }
         }
     }

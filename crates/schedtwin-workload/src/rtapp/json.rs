@@ -27,7 +27,7 @@
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::ParseErrorKind;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 use std::ops::Range;
 
 /// What is inserted after a key that has no value.
@@ -129,21 +129,31 @@ pub(super) fn parse(text: &str) -> Result<Option<Value>, SyntaxError> {
             let help = match error.kind() {
                 ParseErrorKind::UnterminatedObject
                 | ParseErrorKind::UnterminatedArray
-                | ParseErrorKind::UnterminatedCommentBlock => {
-                    Some("what is opened here is never closed: the file seems to be truncated".to_owned())
+                | ParseErrorKind::UnterminatedCommentBlock => Some(
+                    "what is opened here is never closed: the file seems to be truncated"
+                        .to_owned(),
+                ),
+                ParseErrorKind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+                    Some("the string that begins here is never closed".to_owned())
                 }
                 ParseErrorKind::ExpectedComma => Some("separate the entries with ','".to_owned()),
                 _ => None,
             };
             let message = format!("not JSON: {}", lower_first(&error.kind().to_string()));
-            Err(SyntaxError { span: positions.original(range.start)..positions.original(range.end), message, help })
+            Err(SyntaxError {
+                span: positions.original(range.start)..positions.original(range.end),
+                message,
+                help,
+            })
         }
     }
 }
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
+    chars.next().map_or(String::new(), |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
 }
 
 /// Where values are missing: the byte offsets right after the keys, ascending.
@@ -269,7 +279,9 @@ impl Positions {
                 Err(_) => Kind::OtherNumber(literal.value.to_owned()),
             },
             ast::Value::StringLit(literal) => Kind::Text(literal.value.to_string()),
-            ast::Value::Array(array) => Kind::Array(array.elements.iter().map(|v| self.value(v)).collect()),
+            ast::Value::Array(array) => {
+                Kind::Array(array.elements.iter().map(|v| self.value(v)).collect())
+            }
             ast::Value::Object(object) => {
                 let member = |property: &ast::ObjectProp| Member {
                     key: property.name.as_str().to_owned(),
@@ -289,10 +301,18 @@ mod tests {
 
     fn members(text: &str) -> Vec<(String, String, String)> {
         let value = parse(text).unwrap().unwrap();
-        let Kind::Object(members) = value.kind else { panic!("not an object") };
+        let Kind::Object(members) = value.kind else {
+            panic!("not an object")
+        };
         members
             .into_iter()
-            .map(|m| (m.key, text[m.key_span].to_owned(), format!("{} {}", m.value.kind.describe(), &text[m.value.span])))
+            .map(|m| {
+                (
+                    m.key,
+                    text[m.key_span].to_owned(),
+                    format!("{} {}", m.value.kind.describe(), &text[m.value.span]),
+                )
+            })
             .collect()
     }
 
@@ -308,13 +328,18 @@ mod tests {
             ("t", "\"t\"", "the string \"a\\\",b\" \"a\\\",b\""),
             ("yield", "\"yield\"", "missing "),
         ];
-        let expected: Vec<_> = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())).into();
+        let expected: Vec<_> = expected
+            .map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()))
+            .into();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn an_array_of_strings_has_no_missing_values() {
-        assert_eq!(keys_without_value(r#"{"a": ["x", "y"], "b": {"c", "d": "e"}}"#), [27]);
+        assert_eq!(
+            keys_without_value(r#"{"a": ["x", "y"], "b": {"c", "d": "e"}}"#),
+            [27]
+        );
     }
 
     #[test]

@@ -124,23 +124,61 @@ pub(crate) struct BarrierDefinition {
 /// One event; resources by index, times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Run { us: u32 },
-    Runtime { us: u32 },
-    Sleep { us: u32 },
-    Timer { timer: u32, own: bool, period_us: u32 },
-    Lock { mutex: u32 },
-    Unlock { mutex: u32 },
-    Wait { condition: u32, mutex: u32 },
-    Signal { condition: u32 },
-    Broadcast { condition: u32 },
-    Sync { condition: u32, mutex: u32 },
-    Barrier { barrier: u32 },
-    Suspend { condition: u32, mutex: u32 },
-    Resume { condition: u32, mutex: u32 },
-    SemaphorePost { semaphore: u32 },
-    SemaphoreWait { semaphore: u32 },
+    Run {
+        us: u32,
+    },
+    Runtime {
+        us: u32,
+    },
+    Sleep {
+        us: u32,
+    },
+    Timer {
+        timer: u32,
+        own: bool,
+        period_us: u32,
+    },
+    Lock {
+        mutex: u32,
+    },
+    Unlock {
+        mutex: u32,
+    },
+    Wait {
+        condition: u32,
+        mutex: u32,
+    },
+    Signal {
+        condition: u32,
+    },
+    Broadcast {
+        condition: u32,
+    },
+    Sync {
+        condition: u32,
+        mutex: u32,
+    },
+    Barrier {
+        barrier: u32,
+    },
+    Suspend {
+        condition: u32,
+        mutex: u32,
+    },
+    Resume {
+        condition: u32,
+        mutex: u32,
+    },
+    SemaphorePost {
+        semaphore: u32,
+    },
+    SemaphoreWait {
+        semaphore: u32,
+    },
     Yield,
-    Fork { task: u32 },
+    Fork {
+        task: u32,
+    },
     /// Understood, but waits for a later version; never executed.
     Pending,
 }

@@ -43,11 +43,33 @@ const GLOBAL_KEYS: &[&str] = &[
     "fragment",
 ];
 /// Categories of `ftrace`.
-const FTRACE_CATEGORIES: &[&str] = &["none", "main", "task", "run", "event", "loop", "stats", "attrs"];
+const FTRACE_CATEGORIES: &[&str] = &[
+    "none", "main", "task", "run", "event", "loop", "stats", "attrs",
+];
 /// Types of a pre-declared resource.
 const RESOURCE_TYPES: &[&str] = &[
-    "mutex", "wait", "signal", "broadcast", "sync", "sleep", "run", "runtime", "timer", "timer_unique", "lock",
-    "unlock", "suspend", "resume", "mem", "memrun", "iorun", "yield", "barrier", "fork", "sem", "sem_post",
+    "mutex",
+    "wait",
+    "signal",
+    "broadcast",
+    "sync",
+    "sleep",
+    "run",
+    "runtime",
+    "timer",
+    "timer_unique",
+    "lock",
+    "unlock",
+    "suspend",
+    "resume",
+    "mem",
+    "memrun",
+    "iorun",
+    "yield",
+    "barrier",
+    "fork",
+    "sem",
+    "sem_post",
     "sem_wait",
 ];
 
@@ -69,6 +91,8 @@ pub(super) struct Reader {
     pub barrier_names: Names,
     pub task_groups: Names,
     pub condition_uses: Vec<super::event::ConditionUse>,
+    /// All keys have been listed once already, in the help of a fault.
+    pub keys_listed: bool,
 }
 
 /// Names in the order of their first use.
@@ -120,8 +144,11 @@ pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
         barrier_names: Names::default(),
         task_groups: Names::default(),
         condition_uses: Vec::new(),
+        keys_listed: false,
     };
     let model = reader.document();
+    // In the order of the file, whatever the order of reading.
+    reader.faults.0.sort_by_key(|fault| fault.span.start);
     if reader.suppressed > 0 {
         let message = format!("{} more faults are not shown", reader.suppressed);
         reader.faults.push(&source, 0..0, message, None);
@@ -144,7 +171,12 @@ impl Reader {
     /// Notes something that the file asks for and that a later version will model.
     pub fn pend(&mut self, span: Range<usize>, what: &str, feature: &str) {
         if self.pending.0.len() < MAX_FAULTS {
-            self.pending.push(&self.source, span, format!("{what} waits for: {feature}"), None);
+            self.pending.push(
+                &self.source,
+                span,
+                format!("{what} waits for: {feature}"),
+                None,
+            );
         }
     }
 
@@ -179,12 +211,19 @@ impl Reader {
         };
         let Kind::Object(members) = root.kind else {
             let message = format!("the file must hold an object, not {}", root.kind.describe());
-            self.fault(root.span, message, Some("write { \"tasks\": { ... } }".to_owned()));
+            self.fault(
+                root.span,
+                message,
+                Some("write { \"tasks\": { ... } }".to_owned()),
+            );
             return None;
         };
         self.no_duplicates(&members, |_| true);
 
-        let mut global = Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
+        let mut global = Global {
+            duration_s: None,
+            calibration: Calibration::Cpu { cpu: 0, span: 0..0 },
+        };
         let mut tasks = None;
         for member in &members {
             match member.key.as_str() {
@@ -202,16 +241,28 @@ impl Reader {
                 key => {
                     let known = ["global", "tasks", "resources"];
                     let help = did_you_mean(key, known, || Some(one_of(&known)));
-                    self.fault(member.key_span.clone(), format!("unknown section \"{}\"", shorten(key)), help);
+                    self.fault(
+                        member.key_span.clone(),
+                        format!("unknown section \"{}\"", shorten(key)),
+                        help,
+                    );
                 }
             }
         }
         let Some(tasks) = tasks else {
-            let sections: Vec<_> = members.iter().map(|m| format!("\"{}\"", shorten(&m.key))).take(3).collect();
-            let holds = if sections.is_empty() { "nothing".to_owned() } else { sections.join(", ") };
+            let sections: Vec<_> = members
+                .iter()
+                .map(|m| format!("\"{}\"", shorten(&m.key)))
+                .take(3)
+                .collect();
+            let holds = if sections.is_empty() {
+                "nothing".to_owned()
+            } else {
+                format!("only {}", sections.join(", "))
+            };
             self.fault(
                 everything,
-                format!("no \"tasks\" section: the file holds only {holds} and says of no thread what it does"),
+                format!("no \"tasks\" section: the file holds {holds} and says of no thread what it does"),
                 Some("it is a part that is meant to be merged with others into one file; merge them first".to_owned()),
             );
             return None;
@@ -223,6 +274,7 @@ impl Reader {
         if let (Some(span), false) = (self.pi_enabled.clone(), self.mutexes.list.is_empty()) {
             self.pend(span, "\"pi_enabled\"", "priority inheritance of mutexes");
         }
+        self.pending.0.sort_by_key(|fault| fault.span.start);
         Some(Model {
             source,
             global,
@@ -239,22 +291,30 @@ impl Reader {
 
     fn global(&mut self, members: &[Member]) -> Global {
         self.no_duplicates(members, |_| true);
-        let mut global = Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
+        let mut global = Global {
+            duration_s: None,
+            calibration: Calibration::Cpu { cpu: 0, span: 0..0 },
+        };
         for member in members {
             match member.key.as_str() {
                 "duration" => {
-                    let seconds = self.integer(member, -1..=1_000_000, "seconds, or -1 for no limit");
+                    let seconds =
+                        self.integer(member, -1..=1_000_000, "seconds, or -1 for no limit");
                     if seconds == Some(0) {
                         self.notice("\"duration\": 0 means no limit, as -1 does".to_owned());
                     }
-                    global.duration_s = seconds.and_then(|s| u32::try_from(s).ok()).filter(|s| *s > 0);
+                    global.duration_s = seconds
+                        .and_then(|s| u32::try_from(s).ok())
+                        .filter(|s| *s > 0);
                 }
                 "calibration" => {
                     if let Some(calibration) = self.calibration(member) {
                         global.calibration = calibration;
                     }
                 }
-                "default_policy" => self.default_policy = self.policy(member).unwrap_or(PolicyName::Other),
+                "default_policy" => {
+                    self.default_policy = self.policy(member).unwrap_or(PolicyName::Other)
+                }
                 "pi_enabled" => {
                     if self.boolean(member) == Some(true) {
                         self.pi_enabled = Some(member.key_span.clone());
@@ -276,8 +336,14 @@ impl Reader {
                 "log_size" => self.log_size(member),
                 "ftrace" => self.ftrace(member),
                 key => {
-                    let help = did_you_mean(key, GLOBAL_KEYS.iter().copied(), || Some(one_of(GLOBAL_KEYS)));
-                    self.fault(member.key_span.clone(), format!("unknown key \"{}\" in \"global\"", shorten(key)), help);
+                    let help = did_you_mean(key, GLOBAL_KEYS.iter().copied(), || {
+                        Some(one_of(GLOBAL_KEYS))
+                    });
+                    self.fault(
+                        member.key_span.clone(),
+                        format!("unknown key \"{}\" in \"global\"", shorten(key)),
+                        help,
+                    );
                 }
             }
         }
@@ -285,21 +351,41 @@ impl Reader {
     }
 
     fn calibration(&mut self, member: &Member) -> Option<Calibration> {
-        let help = || Some("write nanoseconds per loop as a number, or a CPU to measure on, as \"CPU0\"".to_owned());
+        let help = || {
+            Some(
+                "write nanoseconds per loop as a number, or a CPU to measure on, as \"CPU0\""
+                    .to_owned(),
+            )
+        };
         let span = member.value.span.clone();
         match &member.value.kind {
             Kind::Integer(ns @ 1..=1_000_000) => Some(Calibration::NsPerLoop(*ns as u32)),
             Kind::Text(text) => {
-                let number = text.strip_prefix("CPU").filter(|n| n.len() < 9).and_then(|n| n.parse::<u32>().ok());
+                let number = text
+                    .strip_prefix("CPU")
+                    .filter(|n| n.len() < 9)
+                    .and_then(|n| n.parse::<u32>().ok());
                 match number {
-                    Some(cpu) if (cpu as usize) < MAX_CPUS => Some(Calibration::Cpu { cpu: cpu as u16, span }),
+                    Some(cpu) if (cpu as usize) < MAX_CPUS => Some(Calibration::Cpu {
+                        cpu: cpu as u16,
+                        span,
+                    }),
                     Some(cpu) => {
-                        let message = format!("\"calibration\" names CPU {cpu}; machines have at most {MAX_CPUS} CPUs");
+                        let message = format!(
+                            "\"calibration\" names CPU {cpu}; machines have at most {MAX_CPUS} CPUs"
+                        );
                         self.fault(span, message, None);
                         None
                     }
                     None => {
-                        self.fault(span, format!("\"calibration\" is \"{}\", which is not a CPU", shorten(text)), help());
+                        self.fault(
+                            span,
+                            format!(
+                                "\"calibration\" is \"{}\", which is not a CPU",
+                                shorten(text)
+                            ),
+                            help(),
+                        );
                         None
                     }
                 }
@@ -309,9 +395,8 @@ impl Reader {
                 self.fault(span, message, help());
                 None
             }
-            other => {
-                let message = format!("\"calibration\" must be a number or a string, not {}", other.describe());
-                self.fault(self.place(member), message, help());
+            _ => {
+                self.wrong_kind(member, "a number or a string", help());
                 None
             }
         }
@@ -325,12 +410,13 @@ impl Reader {
             Kind::Text(text) if WORDS.contains(&text.to_lowercase().as_str()) => {}
             Kind::Text(text) => {
                 let help = did_you_mean(text, WORDS, || Some(one_of(&WORDS)));
-                self.fault(member.value.span.clone(), format!("unknown \"log_size\" \"{}\"", shorten(text)), help);
+                self.fault(
+                    member.value.span.clone(),
+                    format!("unknown \"log_size\" \"{}\"", shorten(text)),
+                    help,
+                );
             }
-            other => {
-                let message = format!("\"log_size\" must be megabytes or a string, not {}", other.describe());
-                self.fault(self.place(member), message, Some(one_of(&WORDS)));
-            }
+            _ => self.wrong_kind(member, "megabytes or a string", Some(one_of(&WORDS))),
         }
     }
 
@@ -338,20 +424,28 @@ impl Reader {
         match &member.value.kind {
             Kind::Boolean(_) => {}
             Kind::Text(list) => {
-                for category in list.split(',').map(str::trim).filter(|c| !c.is_empty()).take(100) {
+                for category in list
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|c| !c.is_empty())
+                    .take(100)
+                {
                     if !FTRACE_CATEGORIES.contains(&category) {
-                        let help = did_you_mean(category, FTRACE_CATEGORIES.iter().copied(), || {
-                            Some(one_of(FTRACE_CATEGORIES))
-                        });
-                        let message = format!("unknown \"ftrace\" category \"{}\"", shorten(category));
+                        let help =
+                            did_you_mean(category, FTRACE_CATEGORIES.iter().copied(), || {
+                                Some(one_of(FTRACE_CATEGORIES))
+                            });
+                        let message =
+                            format!("unknown \"ftrace\" category \"{}\"", shorten(category));
                         self.fault(member.value.span.clone(), message, help);
                     }
                 }
             }
-            other => {
-                let message = format!("\"ftrace\" must be a list of categories in a string, not {}", other.describe());
-                self.fault(self.place(member), message, Some(one_of(FTRACE_CATEGORIES)));
-            }
+            _ => self.wrong_kind(
+                member,
+                "a list of categories in a string",
+                Some(one_of(FTRACE_CATEGORIES)),
+            ),
         }
     }
 
@@ -359,17 +453,21 @@ impl Reader {
     /// no effect; it is checked all the same.
     fn resources(&mut self, members: &[Member]) {
         for member in members {
-            let Some(inner) = self.object(member) else { continue };
+            let Some(inner) = self.object(member) else {
+                continue;
+            };
             self.no_duplicates(inner, |_| true);
             for property in inner {
                 match property.key.as_str() {
                     "type" => {
                         if let Some(kind) = self.text(property) {
                             if !RESOURCE_TYPES.contains(&kind) {
-                                let help = did_you_mean(kind, RESOURCE_TYPES.iter().copied(), || {
-                                    Some(one_of(RESOURCE_TYPES))
-                                });
-                                let message = format!("unknown type \"{}\" of a resource", shorten(kind));
+                                let help =
+                                    did_you_mean(kind, RESOURCE_TYPES.iter().copied(), || {
+                                        Some(one_of(RESOURCE_TYPES))
+                                    });
+                                let message =
+                                    format!("unknown type \"{}\" of a resource", shorten(kind));
                                 self.fault(property.value.span.clone(), message, help);
                             }
                         }
@@ -403,8 +501,22 @@ impl Reader {
         }
         let known = NAMES.map(|(name, _)| name);
         let help = did_you_mean(name, known, || Some(one_of(&known)));
-        self.fault(member.value.span.clone(), format!("unknown policy \"{}\"", shorten(name)), help);
+        self.fault(
+            member.value.span.clone(),
+            format!("unknown policy \"{}\"", shorten(name)),
+            help,
+        );
         None
+    }
+
+    /// A value of the wrong kind: `"run" must be a whole number, not null`.
+    pub fn wrong_kind(&mut self, member: &Member, wanted: &str, help: Option<String>) {
+        let key = shorten(&member.key);
+        let message = match &member.value.kind {
+            Kind::Missing => format!("\"{key}\" has no value; it must be {wanted}"),
+            other => format!("\"{key}\" must be {wanted}, not {}", other.describe()),
+        };
+        self.fault(self.place(member), message, help);
     }
 
     /// Where to point for a wrong value: at the value, or at the key if there is no value.
@@ -416,8 +528,23 @@ impl Reader {
     }
 
     /// A whole number in `range`; `unit` completes "must be ...".
-    pub fn integer(&mut self, member: &Member, range: RangeInclusive<i64>, unit: &str) -> Option<i64> {
-        self.integer_value(&member.value, &self.place(member), &format!("\"{}\"", shorten(&member.key)), range, unit)
+    pub fn integer(
+        &mut self,
+        member: &Member,
+        range: RangeInclusive<i64>,
+        unit: &str,
+    ) -> Option<i64> {
+        if matches!(member.value.kind, Kind::Missing) {
+            self.wrong_kind(member, "a whole number", Some(format!("give {unit}")));
+            return None;
+        }
+        self.integer_value(
+            &member.value,
+            &self.place(member),
+            &format!("\"{}\"", shorten(&member.key)),
+            range,
+            unit,
+        )
     }
 
     /// As [`Reader::integer`], for a value that has no key of its own.
@@ -432,12 +559,27 @@ impl Reader {
         match &value.kind {
             Kind::Integer(number) if range.contains(number) => Some(*number),
             Kind::Integer(_) => {
-                let message = format!("{what} is {}, outside {}..={}", &self.source.text[value.span.clone()], range.start(), range.end());
+                let message = format!(
+                    "{what} is {}, outside {}..={}",
+                    &self.source.text[value.span.clone()],
+                    range.start(),
+                    range.end()
+                );
                 self.fault(place.clone(), message, Some(format!("give {unit}")));
                 None
             }
-            Kind::OtherNumber(text) if text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) => {
-                let message = format!("{what} is {}, outside {}..={}", shorten(text), range.start(), range.end());
+            Kind::OtherNumber(text)
+                if text
+                    .trim_start_matches('-')
+                    .bytes()
+                    .all(|b| b.is_ascii_digit()) =>
+            {
+                let message = format!(
+                    "{what} is {}, outside {}..={}",
+                    shorten(text),
+                    range.start(),
+                    range.end()
+                );
                 self.fault(place.clone(), message, Some(format!("give {unit}")));
                 None
             }
@@ -453,8 +595,7 @@ impl Reader {
         if let Kind::Boolean(value) = member.value.kind {
             return Some(value);
         }
-        let message = format!("\"{}\" must be true or false, not {}", shorten(&member.key), member.value.kind.describe());
-        self.fault(self.place(member), message, None);
+        self.wrong_kind(member, "true or false", None);
         None
     }
 
@@ -462,8 +603,7 @@ impl Reader {
         if let Kind::Text(value) = &member.value.kind {
             return Some(value);
         }
-        let message = format!("\"{}\" must be a string, not {}", shorten(&member.key), member.value.kind.describe());
-        self.fault(self.place(member), message, None);
+        self.wrong_kind(member, "a string", None);
         None
     }
 
@@ -471,8 +611,7 @@ impl Reader {
         if let Kind::Object(inner) = &member.value.kind {
             return Some(inner);
         }
-        let message = format!("\"{}\" must be an object, not {}", shorten(&member.key), member.value.kind.describe());
-        self.fault(self.place(member), message, None);
+        self.wrong_kind(member, "an object", None);
         None
     }
 
@@ -488,7 +627,11 @@ impl Reader {
                 }
                 let (line, _) = self.source.line_column(first);
                 let message = format!("\"{}\" is given twice", shorten(&member.key));
-                self.fault(member.key_span.clone(), message, Some(format!("remove one; the first is in line {line}")));
+                self.fault(
+                    member.key_span.clone(),
+                    message,
+                    Some(format!("remove one; the first is in line {line}")),
+                );
             }
         }
     }

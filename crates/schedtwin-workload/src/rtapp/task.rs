@@ -23,13 +23,37 @@ use std::ops::Range;
 
 /// Keys of a task.
 const TASK_KEYS: &[&str] = &[
-    "instance", "delay", "loop", "phases", "policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "runtime",
-    "period", "deadline", "cpus", "nodes_membind", "taskgroup", "util_min", "util_max",
+    "instance",
+    "delay",
+    "loop",
+    "phases",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "runtime",
+    "period",
+    "deadline",
+    "cpus",
+    "nodes_membind",
+    "taskgroup",
+    "util_min",
+    "util_max",
 ];
 /// Keys of a phase, besides its events.
 const PHASE_KEYS: &[&str] = &[
-    "loop", "policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "cpus", "nodes_membind", "taskgroup",
-    "util_min", "util_max",
+    "loop",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "cpus",
+    "nodes_membind",
+    "taskgroup",
+    "util_min",
+    "util_max",
 ];
 /// Keys that only rt-app before its language of events (2014) knew.
 const OLD_KEYS: [&str; 2] = ["exec", "lock_order"];
@@ -77,7 +101,11 @@ enum Level {
 impl Reader {
     pub fn tasks(&mut self, members: &[Member], section: &Range<usize>) -> Vec<Task> {
         if members.is_empty() {
-            self.fault(section.clone(), "\"tasks\" is empty: there is nothing to run", None);
+            self.fault(
+                section.clone(),
+                "\"tasks\" is empty: there is nothing to run",
+                None,
+            );
             return Vec::new();
         }
         let names = self.task_names(members);
@@ -90,14 +118,19 @@ impl Reader {
             };
             let given = inner.iter().find(|m| m.key == "instance");
             let count = match given {
-                Some(given) => self.integer(given, 0..=INT_MAX, "a number of threads").unwrap_or(1),
+                Some(given) => self
+                    .integer(given, 0..=INT_MAX, "a number of threads")
+                    .unwrap_or(1),
                 None => 1,
             };
             let before = threads;
             threads += count as u64;
             if threads > MAX_THREADS as u64 && before <= MAX_THREADS as u64 {
                 let span = given.map_or(member.key_span.clone(), |g| g.value.span.clone());
-                let message = format!("the tasks up to \"{}\" make {threads} threads, more than {MAX_THREADS}", shorten(&member.key));
+                let message = format!(
+                    "the tasks up to \"{}\" make {threads} threads, more than {MAX_THREADS}",
+                    shorten(&member.key)
+                );
                 self.fault(span, message, Some("lower \"instance\"".to_owned()));
             }
             instances.push(count.min(MAX_THREADS as i64) as u32);
@@ -132,14 +165,23 @@ impl Reader {
                 number += 1;
             }
             if name != member.key {
-                self.notice(format!("there is more than one task \"{}\"; a later one is called \"{name}\"", shorten(&member.key)));
+                self.notice(format!(
+                    "there is more than one task \"{}\"; a later one is called \"{name}\"",
+                    shorten(&member.key)
+                ));
             }
             names.intern(&name);
         }
         names
     }
 
-    fn task(&mut self, member: &Member, names: &Names, index: usize, instances: u32) -> Option<Task> {
+    fn task(
+        &mut self,
+        member: &Member,
+        names: &Names,
+        index: usize,
+        instances: u32,
+    ) -> Option<Task> {
         let name = names.list[index].clone();
         let inner = self.object(member)?;
         if let Some(old) = old_key(inner) {
@@ -148,29 +190,52 @@ impl Reader {
                 shorten(&name),
                 old.key
             );
-            let help = "rewrite it with events: \"run\", \"sleep\", \"timer\", \"lock\", \"wait\", ...".to_owned();
+            let help =
+                "rewrite it with events: \"run\", \"sleep\", \"timer\", \"lock\", \"wait\", ..."
+                    .to_owned();
             self.fault(old.key_span.clone(), message, Some(help));
             return None;
         }
         let phases_member = inner.iter().find(|m| m.key == "phases");
         let has_phases = phases_member.is_some();
-        self.no_duplicates(inner, |key| TASK_KEYS.contains(&key) && event::kind(key).is_none());
+        self.no_duplicates(inner, |key| {
+            TASK_KEYS.contains(&key) && event::kind(key).is_none()
+        });
         let properties = self.properties(inner, Level::Task { has_phases }, &name);
         let delay_us = match inner.iter().find(|m| m.key == "delay") {
-            Some(delay) => self.integer(delay, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32,
+            Some(delay) => self
+                .integer(delay, 0..=INT_MAX, "microseconds")
+                .unwrap_or(0) as u32,
             None => 0,
         };
-        let mut context = TaskContext { name: name.clone(), instances, timers: Timers::default() };
+        let mut context = TaskContext {
+            name: name.clone(),
+            instances,
+            timers: Timers::default(),
+        };
 
-        let policy = properties.policy.as_ref().map_or(self.default_policy, |(policy, _)| *policy);
-        let policy_span = properties.policy.as_ref().map_or(member.key_span.clone(), |(_, span)| span.clone());
+        let policy = properties
+            .policy
+            .as_ref()
+            .map_or(self.default_policy, |(policy, _)| *policy);
+        let policy_span = properties
+            .policy
+            .as_ref()
+            .map_or(member.key_span.clone(), |(_, span)| span.clone());
         if policy == PolicyName::Deadline {
-            self.pend(policy_span, &format!("policy SCHED_DEADLINE of task \"{}\"", shorten(&name)), "DEADLINE tasks");
+            self.pend(
+                policy_span,
+                &format!("policy SCHED_DEADLINE of task \"{}\"", shorten(&name)),
+                "DEADLINE tasks",
+            );
         }
         self.check_task_group(&properties, policy, &name);
         let priority = self.priority(&properties, policy);
-        let attributes =
-            Attributes { policy, priority: Some(priority), slice_us: Some(properties.slice_us.unwrap_or(0)) };
+        let attributes = Attributes {
+            policy,
+            priority: Some(priority),
+            slice_us: Some(properties.slice_us.unwrap_or(0)),
+        };
 
         let mut phases = Vec::new();
         let loops;
@@ -182,19 +247,37 @@ impl Reader {
             }
             let mut current = policy;
             for phase in list {
-                let Some(inner) = self.object(phase) else { continue };
+                let Some(inner) = self.object(phase) else {
+                    continue;
+                };
                 phases.extend(self.phase(phase, inner, &mut current, names, &mut context));
             }
             loops = properties.loops.unwrap_or(Loops::Forever);
         } else {
             let events = self.events(inner, names, &mut context);
             if events.is_empty() {
-                let message = format!("task \"{}\" has no event: its threads would do nothing", shorten(&name));
-                self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
+                let message = format!(
+                    "task \"{}\" has no event: its threads would do nothing",
+                    shorten(&name)
+                );
+                self.fault(
+                    member.key_span.clone(),
+                    message,
+                    Some(event::HELP.to_owned()),
+                );
             }
             let phase_loops = properties.loops.unwrap_or(Loops::Times(1));
-            loops = if properties.loops.is_some() { Loops::Times(1) } else { Loops::Forever };
-            phases.push(Phase { loops: phase_loops, cpus: None, attributes: None, events });
+            loops = if properties.loops.is_some() {
+                Loops::Times(1)
+            } else {
+                Loops::Forever
+            };
+            phases.push(Phase {
+                loops: phase_loops,
+                cpus: None,
+                attributes: None,
+                events,
+            });
         }
         Some(Task {
             name,
@@ -222,26 +305,52 @@ impl Reader {
         let events = self.events(inner, names, context);
         if events.is_empty() {
             let message = format!("phase \"{}\" has no event", shorten(&member.key));
-            self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
+            self.fault(
+                member.key_span.clone(),
+                message,
+                Some(event::HELP.to_owned()),
+            );
             return None;
         }
         if let Some((policy, span)) = &properties.policy {
             *current = *policy;
             if *policy == PolicyName::Deadline {
-                self.pend(span.clone(), &format!("policy SCHED_DEADLINE of phase \"{}\"", shorten(&owner)), "DEADLINE tasks");
+                self.pend(
+                    span.clone(),
+                    &format!("policy SCHED_DEADLINE of phase \"{}\"", shorten(&owner)),
+                    "DEADLINE tasks",
+                );
             }
         }
         self.check_task_group(&properties, *current, &owner);
         let attributes = if properties.policy.is_some() || properties.priority.is_some() {
             let priority = Some(self.priority(&properties, *current));
-            Some(Attributes { policy: *current, priority, slice_us: Some(properties.slice_us.unwrap_or(0)) })
+            Some(Attributes {
+                policy: *current,
+                priority,
+                slice_us: Some(properties.slice_us.unwrap_or(0)),
+            })
         } else {
-            properties.slice_us.map(|us| Attributes { policy: *current, priority: None, slice_us: Some(us) })
+            properties.slice_us.map(|us| Attributes {
+                policy: *current,
+                priority: None,
+                slice_us: Some(us),
+            })
         };
-        Some(Phase { loops: properties.loops.unwrap_or(Loops::Times(1)), cpus: properties.cpus, attributes, events })
+        Some(Phase {
+            loops: properties.loops.unwrap_or(Loops::Times(1)),
+            cpus: properties.cpus,
+            attributes,
+            events,
+        })
     }
 
-    fn events(&mut self, members: &[Member], names: &Names, context: &mut TaskContext) -> Vec<super::model::Event> {
+    fn events(
+        &mut self,
+        members: &[Member],
+        names: &Names,
+        context: &mut TaskContext,
+    ) -> Vec<super::model::Event> {
         members
             .iter()
             .filter_map(|m| event::kind(&m.key).map(|kind| (m, kind)))
@@ -252,15 +361,25 @@ impl Reader {
     /// The priority that is given, or the policy's default, within the policy's range.
     fn priority(&mut self, properties: &Properties, policy: PolicyName) -> i8 {
         let (range, default, meaning) = match policy {
-            PolicyName::Fifo | PolicyName::Rr => (1..=99, DEFAULT_RT_PRIORITY, "a real-time priority"),
+            PolicyName::Fifo | PolicyName::Rr => {
+                (1..=99, DEFAULT_RT_PRIORITY, "a real-time priority")
+            }
             PolicyName::Deadline => (0..=0, 0, "no priority under SCHED_DEADLINE"),
-            PolicyName::Other | PolicyName::Batch | PolicyName::Idle => (-20..=19, 0, "a nice value"),
+            PolicyName::Other | PolicyName::Batch | PolicyName::Idle => {
+                (-20..=19, 0, "a nice value")
+            }
         };
-        let Some((priority, span)) = &properties.priority else { return default as i8 };
+        let Some((priority, span)) = &properties.priority else {
+            return default as i8;
+        };
         if range.contains(priority) {
             return *priority as i8;
         }
-        let message = format!("\"priority\" is {priority}, outside {}..={} of its policy", range.start(), range.end());
+        let message = format!(
+            "\"priority\" is {priority}, outside {}..={} of its policy",
+            range.start(),
+            range.end()
+        );
         self.fault(span.clone(), message, Some(format!("give {meaning}")));
         default as i8
     }
@@ -290,22 +409,43 @@ impl Reader {
             }
             if event::kind(key).is_some() {
                 if level == (Level::Task { has_phases: true }) {
-                    let message = format!("the event \"{}\" beside \"phases\" is never executed", shorten(key));
-                    self.fault(member.key_span.clone(), message, Some("move it into a phase".to_owned()));
+                    let message = format!(
+                        "the event \"{}\" beside \"phases\" is never executed",
+                        shorten(key)
+                    );
+                    self.fault(
+                        member.key_span.clone(),
+                        message,
+                        Some("move it into a phase".to_owned()),
+                    );
                 }
                 continue;
             }
-            let known = if level == Level::Phase { PHASE_KEYS } else { TASK_KEYS };
+            let known = if level == Level::Phase {
+                PHASE_KEYS
+            } else {
+                TASK_KEYS
+            };
             match key {
                 _ if !known.contains(&key) => self.unknown_key(member, known, owner),
                 "loop" => found.loops = self.loops(member),
-                "policy" => found.policy = self.policy(member).map(|policy| (policy, member.value.span.clone())),
+                "policy" => {
+                    found.policy = self
+                        .policy(member)
+                        .map(|policy| (policy, member.value.span.clone()))
+                }
                 "priority" => {
-                    let priority = self.integer(member, -INT_MAX..=INT_MAX, "a nice value or a real-time priority");
+                    let priority = self.integer(
+                        member,
+                        -INT_MAX..=INT_MAX,
+                        "a nice value or a real-time priority",
+                    );
                     found.priority = priority.map(|priority| (priority, member.value.span.clone()));
                 }
                 "dl-runtime" => {
-                    found.slice_us = self.integer(member, 0..=INT_MAX, "microseconds").map(|us| us as u32);
+                    found.slice_us = self
+                        .integer(member, 0..=INT_MAX, "microseconds")
+                        .map(|us| us as u32);
                 }
                 "dl-period" | "dl-deadline" | "period" | "deadline" => {
                     self.integer(member, 0..=INT_MAX, "microseconds");
@@ -313,8 +453,12 @@ impl Reader {
                 "cpus" => found.cpus = self.cpus(member),
                 "nodes_membind" => self.nodes(member, owner),
                 "taskgroup" => found.task_group = self.task_group(member, owner),
-                "util_min" => util_min = self.integer(member, -1..=1024, "a utilization, or -1 for no change"),
-                "util_max" => util_max = self.integer(member, -1..=1024, "a utilization, or -1 for no change"),
+                "util_min" => {
+                    util_min = self.integer(member, -1..=1024, "a utilization, or -1 for no change")
+                }
+                "util_max" => {
+                    util_max = self.integer(member, -1..=1024, "a utilization, or -1 for no change")
+                }
                 // Read by their owners: "instance", "delay", "phases".
                 _ => {}
             }
@@ -323,26 +467,53 @@ impl Reader {
             found.slice_us = legacy_runtime;
         }
         if util_min.is_some() || util_max.is_some() {
-            self.notice(format!("uclamp is not modelled yet: util_min/util_max of \"{}\" ignored", shorten(owner)));
+            self.notice(format!(
+                "uclamp is not modelled yet: util_min/util_max of \"{}\" ignored",
+                shorten(owner)
+            ));
         }
         if let (Some(min @ 0..), Some(max @ 0..)) = (util_min, util_max) {
             if min > max {
-                let at = members.iter().find(|m| m.key == "util_min").map_or(0..0, |m| m.value.span.clone());
-                self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
+                let at = members
+                    .iter()
+                    .find(|m| m.key == "util_min")
+                    .map_or(0..0, |m| m.value.span.clone());
+                self.fault(
+                    at,
+                    format!("\"util_min\" {min} is above \"util_max\" {max}"),
+                    None,
+                );
             }
         }
         found
     }
 
     fn unknown_key(&mut self, member: &Member, known: &[&str], owner: &str) {
-        let words = known.iter().copied().chain(event::NAMES.iter().map(|(name, _)| *name));
-        let help = did_you_mean(&member.key, words, || Some(format!("properties are {}; {}", known.join(", "), event::HELP)));
-        let message = format!("unknown key \"{}\" in \"{}\"", shorten(&member.key), shorten(owner));
+        let words = known
+            .iter()
+            .copied()
+            .chain(event::NAMES.iter().map(|(name, _)| *name));
+        let listed = self.keys_listed;
+        let all =
+            || (!listed).then(|| format!("properties are {}; {}", known.join(", "), event::HELP));
+        let help = did_you_mean(&member.key, words, all);
+        self.keys_listed |= help
+            .as_ref()
+            .is_some_and(|help| help.starts_with("properties"));
+        let message = format!(
+            "unknown key \"{}\" in \"{}\"",
+            shorten(&member.key),
+            shorten(owner)
+        );
         self.fault(member.key_span.clone(), message, help);
     }
 
     fn loops(&mut self, member: &Member) -> Option<Loops> {
-        match self.integer(member, -1..=INT_MAX, "a number of repetitions, or -1 for ever")? {
+        match self.integer(
+            member,
+            -1..=INT_MAX,
+            "a number of repetitions, or -1 for ever",
+        )? {
             -1 => Some(Loops::Forever),
             0 => {
                 self.fault(
@@ -358,18 +529,31 @@ impl Reader {
 
     fn numbers(&mut self, member: &Member, what: &str, bound: i64) -> Vec<(u16, Range<usize>)> {
         let Kind::Array(elements) = &member.value.kind else {
-            let message = format!("\"{}\" must be an array of {what} numbers, not {}", member.key, member.value.kind.describe());
-            self.fault(self.place(member), message, Some("as [0, 2, 3]".to_owned()));
+            self.wrong_kind(
+                member,
+                &format!("an array of {what} numbers"),
+                Some("as [0, 2, 3]".to_owned()),
+            );
             return Vec::new();
         };
         if elements.is_empty() {
-            self.fault(member.value.span.clone(), format!("\"{}\" names no {what}", member.key), None);
+            self.fault(
+                member.value.span.clone(),
+                format!("\"{}\" names no {what}", member.key),
+                None,
+            );
         }
         let mut found = Vec::new();
         for element in elements {
             let place = element.span.clone();
             let unit = format!("the number of a {what}");
-            let number = self.integer_value(element, &place, &format!("an entry of \"{}\"", member.key), 0..=bound, &unit);
+            let number = self.integer_value(
+                element,
+                &place,
+                &format!("an entry of \"{}\"", member.key),
+                0..=bound,
+                &unit,
+            );
             found.extend(number.map(|number| (number as u16, place)));
         }
         found
@@ -402,25 +586,42 @@ impl Reader {
         }
         let span = member.value.span.clone();
         if !path.starts_with('/') {
-            self.fault(span, format!("\"taskgroup\" is \"{}\"", shorten(path)), Some("a task group begins with \"/\"".to_owned()));
+            self.fault(
+                span,
+                format!("\"taskgroup\" is \"{}\"", shorten(path)),
+                Some("a task group begins with \"/\"".to_owned()),
+            );
             return None;
         }
         let known = self.task_groups.list.len();
         self.task_groups.intern(path);
         if known == MAX_TASK_GROUPS && self.task_groups.list.len() > known {
-            self.fault(span, format!("more than {MAX_TASK_GROUPS} task groups, rt-app's bound"), None);
+            self.fault(
+                span,
+                format!("more than {MAX_TASK_GROUPS} task groups, rt-app's bound"),
+                None,
+            );
             return None;
         }
         if path == "/" {
             return None;
         }
-        self.pend(span.clone(), &format!("\"taskgroup\" of \"{}\"", shorten(owner)), "task groups");
+        self.pend(
+            span.clone(),
+            &format!("\"taskgroup\" of \"{}\"", shorten(owner)),
+            "task groups",
+        );
         Some(span)
     }
 
     fn check_task_group(&mut self, properties: &Properties, policy: PolicyName, owner: &str) {
-        if let (Some(span), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) = (&properties.task_group, policy) {
-            let message = format!("\"{}\" cannot be in a task group with its policy", shorten(owner));
+        if let (Some(span), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) =
+            (&properties.task_group, policy)
+        {
+            let message = format!(
+                "\"{}\" cannot be in a task group with its policy",
+                shorten(owner)
+            );
             let help = one_of(&["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE"]);
             self.fault(span.clone(), message, Some(help));
         }
@@ -432,7 +633,9 @@ fn old_key(members: &[Member]) -> Option<&Member> {
     let here = members.iter().find(|m| OLD_KEYS.contains(&m.key.as_str()));
     here.or_else(|| {
         let phases = members.iter().find(|m| m.key == "phases")?;
-        let Kind::Object(phases) = &phases.value.kind else { return None };
+        let Kind::Object(phases) = &phases.value.kind else {
+            return None;
+        };
         phases.iter().find_map(|phase| match &phase.value.kind {
             Kind::Object(inner) => inner.iter().find(|m| OLD_KEYS.contains(&m.key.as_str())),
             _ => None,

@@ -33,11 +33,15 @@ pub struct Executor {
 }
 
 pub fn host(cpus: usize) -> Host {
-    Host { cpu_capacity: vec![1024; cpus], ns_per_loop: 1000 }
+    Host {
+        cpu_capacity: vec![1024; cpus],
+        ns_per_loop: 1000,
+    }
 }
 
 pub fn workload(text: &str) -> Workload {
-    Workload::parse_rtapp(schedtwin_input::Source::new("test.json", text)).unwrap_or_else(|e| panic!("{e}"))
+    Workload::parse_rtapp(schedtwin_input::Source::new("test.json", text))
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 impl Executor {
@@ -47,8 +51,15 @@ impl Executor {
     }
 
     /// Woken threads run after up to `wake_delay_max`.
-    pub fn with_delays(workload: &Workload, host: &Host, seed: u64, wake_delay_max: Ns) -> Executor {
-        let programs = workload.instantiate(host, seed).unwrap_or_else(|e| panic!("{e}"));
+    pub fn with_delays(
+        workload: &Workload,
+        host: &Host,
+        seed: u64,
+        wake_delay_max: Ns,
+    ) -> Executor {
+        let programs = workload
+            .instantiate(host, seed)
+            .unwrap_or_else(|e| panic!("{e}"));
         let queues = vec![VecDeque::new(); programs.nr_futexes()];
         let mut executor = Executor {
             programs,
@@ -71,16 +82,32 @@ impl Executor {
     }
 
     fn delay(&mut self) -> Ns {
-        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        if self.wake_delay_max == 0 { 0 } else { (self.random >> 33) % self.wake_delay_max }
+        self.random = self
+            .random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        if self.wake_delay_max == 0 {
+            0
+        } else {
+            (self.random >> 33) % self.wake_delay_max
+        }
     }
 
     /// Runs to `end`; `see` is told every operation.
-    pub fn run(&mut self, end: Ns, steps: u64, mut see: impl FnMut(Ns, ThreadId, Op, &Programs)) -> End {
+    pub fn run(
+        &mut self,
+        end: Ns,
+        steps: u64,
+        mut see: impl FnMut(Ns, ThreadId, Op, &Programs),
+    ) -> End {
         let last = self.ops + steps;
         loop {
             let Some((&(time, order), _)) = self.events.first_key_value() else {
-                return if self.programs.finished() { End::Finished } else { End::Stuck };
+                return if self.programs.finished() {
+                    End::Finished
+                } else {
+                    End::Stuck
+                };
             };
             if time > end {
                 return End::Time;
@@ -119,7 +146,9 @@ impl Executor {
             Syscall::FutexWake { futex, count } => {
                 let mut woken = 0;
                 while woken < u64::from(count) {
-                    let Some(sleeper) = self.queues[futex.0 as usize].pop_front() else { break };
+                    let Some(sleeper) = self.queues[futex.0 as usize].pop_front() else {
+                        break;
+                    };
                     let delay = self.delay();
                     self.at(time + 1 + delay, sleeper, Outcome::Done);
                     woken += 1;
@@ -157,7 +186,11 @@ pub fn story(text: &str, end: Ns) -> Vec<String> {
             Op::Exit => "exit".to_owned(),
             _ => return,
         };
-        lines.push(format!("{:>6} {} {what}", now / 1000, programs.thread_name(thread)));
+        lines.push(format!(
+            "{:>6} {} {what}",
+            now / 1000,
+            programs.thread_name(thread)
+        ));
     });
     lines
 }

@@ -7,7 +7,8 @@ use schedtwin_types::{TaskState, WakeSource};
 fn setup(warmup_ns: Ns) -> MeterSetup {
     let idle = |name: &str, uses_wfi_power, entry, exit, abort| MeterIdle {
         name: name.to_owned(),
-        uses_wfi_power,
+        wfi_permille: if uses_wfi_power { 1000 } else { 0 },
+        deep: !uses_wfi_power,
         entry_energy_pj: entry,
         exit_energy_pj: exit,
         abort_energy_pj: abort,

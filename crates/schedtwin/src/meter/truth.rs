@@ -11,7 +11,7 @@
 //!
 //! * slot: an activity as a column of the table: active, polling, and per idle state s entering,
 //!   in it, exiting.
-//! * deep: an idle state without power of its own (`uses_wfi_power` is false).
+//! * deep: an idle state that lets the domain's static power go off.
 //! * awake: a domain with at least one CPU that is not resting in a deep state.
 //! * window: from the end of the warm-up to the end of the run. Only what happens in it counts; a
 //!   segment across its start counts from there.
@@ -127,7 +127,7 @@ impl Truth {
             assert!(cpu.domain < setup.domains.len(), "a CPU names a domain that exists");
             assert!(cpu.idle_states.len() <= 32, "deep states are bits of 32");
             let deep = cpu.idle_states.iter().enumerate();
-            let deep = deep.map(|(index, state)| u32::from(!state.uses_wfi_power) << index).sum();
+            let deep = deep.map(|(index, state)| u32::from(state.deep) << index).sum();
             let width = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
             cpus.push(CpuTruth {
                 activity: Activity::Active,
@@ -322,7 +322,7 @@ impl Truth {
             for (slot, ns) in row.iter().enumerate() {
                 let power = match slot.checked_sub(SLOT_IDLE) {
                     Some(column) if column % SLOTS_PER_STATE == 1 => {
-                        if states[column / SLOTS_PER_STATE].uses_wfi_power { opp.wfi_uw } else { 0 }
+                        states[column / SLOTS_PER_STATE].rest_uw(opp)
                     }
                     _ => opp.active_uw,
                 };
@@ -356,10 +356,7 @@ impl Truth {
         let mut power = if truth.awake > 0 { opp.static_uw } else { 0 };
         for cpu in &truth.cpus {
             power += match self.cpus[*cpu].activity {
-                Activity::Idle(s) if setup.cpus[*cpu].idle_states[s as usize].uses_wfi_power => {
-                    opp.wfi_uw
-                }
-                Activity::Idle(_) => 0,
+                Activity::Idle(s) => setup.cpus[*cpu].idle_states[s as usize].rest_uw(opp),
                 _ => opp.active_uw,
             };
         }
@@ -391,7 +388,7 @@ impl Truth {
             assert_eq!(booked, span, "domain {index}: its operating points fill the span");
             let deep = domain.cpus.iter().filter(|cpu| {
                 matches!(self.cpus[**cpu].activity, Activity::Idle(s)
-                    if !setup.cpus[**cpu].idle_states[s as usize].uses_wfi_power)
+                    if setup.cpus[**cpu].idle_states[s as usize].deep)
             });
             assert_eq!(domain.cpus.len() - deep.count(), domain.awake, "domain {index}: awake");
             for (awake, all) in domain.awake_ns.iter().zip(&domain.opp_ns) {

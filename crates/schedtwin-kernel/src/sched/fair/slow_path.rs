@@ -76,7 +76,7 @@ impl Kernel {
     }
 
     /// `sched_balance_find_dst_group()`; `None`: stay in the local group.
-    fn find_dst_group(&self, sd: DomainId, task: TaskId, this_cpu: CpuId) -> Option<GroupId> {
+    pub(super) fn find_dst_group(&self, sd: DomainId, task: TaskId, this_cpu: CpuId) -> Option<GroupId> {
         let domain = &self.topology[sd];
         let allowed = &self.tasks[task].cpus_mask;
         let mut local: Option<(GroupId, SgLbStats)> = None;
@@ -206,7 +206,7 @@ impl Kernel {
     }
 
     /// `sched_balance_find_dst_group_cpu()`.
-    fn find_dst_group_cpu(&self, group: GroupId, task: TaskId, this_cpu: CpuId) -> CpuId {
+    pub(super) fn find_dst_group_cpu(&self, group: GroupId, task: TaskId, this_cpu: CpuId) -> CpuId {
         let group = &self.topology[group];
         if group.group_weight == 1 {
             return group.first_cpu;

@@ -1,10 +1,11 @@
-//! Prints what a fact costs when it becomes part of a Perfetto trace: nanoseconds and bytes.
+//! Prints what a fact costs in each format: nanoseconds and bytes.
 //!
-//! `cargo run --release -p schedtwin-trace --example perfetto_bench [FILE]`
+//! `cargo run --release -p schedtwin-trace --example trace_bench [FILE]`
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
+use schedtwin_trace::explain::{Query, explain};
 use schedtwin_trace::{Format, TaskInfo};
 use schedtwin_types::{CpuId, Fact, FactKind, TaskId};
 use std::time::Instant;
@@ -15,7 +16,7 @@ fn main() -> std::io::Result<()> {
     let keep = std::env::args().nth(1);
     let scratch = || {
         std::env::temp_dir()
-            .join("schedtwin-bench.pftrace")
+            .join("schedtwin-bench.trace")
             .display()
             .to_string()
     };
@@ -65,6 +66,19 @@ fn main() -> std::io::Result<()> {
             println!("{name:<22} {ns:6.1} ns/fact {bytes:6.1} bytes/fact");
         }
     }
+    // The record was written last.
+    let query = Query {
+        cpu: Some(CpuId(3)),
+        limit: 10,
+        ..Query::default()
+    };
+    let start = Instant::now();
+    let summary = explain(path.as_ref(), &query, &mut std::io::sink())?;
+    let ns = start.elapsed().as_nanos() as f64 / FACTS as f64;
+    println!(
+        "{:<22} {ns:6.1} ns/fact, {} matched",
+        "explain a record", summary.matched
+    );
     if keep.is_none() {
         std::fs::remove_file(&path)?;
     }

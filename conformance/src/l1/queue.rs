@@ -1,0 +1,461 @@
+//! Enqueues and dequeues, as the recording's lines tell them.
+//!
+//! An operation begins with its `ue_cfs` line ([`Redrive::ue_cfs`]: what is it? the estimates move) and
+//! ends with its `nr` line ([`Redrive::nr`]: entity and queue are updated, then who is queued changes).
+//! Attach and detach move averages in between, before the last `pelt_cfs` line. Delayed dequeues have no
+//! `nr` line at the sleep, and no `ue_cfs` line when the pick finishes them.
+
+use schedtwin_kernel::sched::pelt::{
+    UTIL_AVG_UNCHANGED, attach_entity, dequeue_load_avg, detach_entity, enqueue_load_avg,
+    post_init_entity_util_avg, reweight_load_avg, util_est_dequeue, util_est_enqueue,
+    util_est_update,
+};
+
+use super::operation::{Found, Operation, look_ahead};
+use super::redrive::Redrive;
+use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, arch_capacity};
+use super::tally::{Cause, Kind, Signal};
+use crate::ftrace::{Event, Record, Trace};
+
+impl Redrive {
+    pub(super) fn ue_cfs(&mut self, r: &Record, trace: &Trace, cpu: usize, ue: u32) {
+        let q = &self.cpus[r.cpu];
+        let moving = q
+            .moving
+            .iter()
+            .rev()
+            .find(|(_, dest)| *dest == cpu)
+            .map(|(pid, _)| *pid);
+        let saved = self.cpus[cpu].saved;
+        let mut found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved);
+        if let Operation::Sleep { pid } = found.operation
+            && self.stays_delayed(cpu, pid, &found)
+        {
+            found.operation = Operation::SleepDelayed { pid };
+        }
+        let enqueue = matches!(
+            found.operation,
+            Operation::Wakeup { .. }
+                | Operation::RequeueDelayed { .. }
+                | Operation::AttachMigrating { .. }
+                | Operation::Restore { .. }
+        );
+        if enqueue && found.nr_after == Some(1) {
+            self.seen_empty(cpu);
+        }
+        if found.operation == Operation::Unknown {
+            self.cpus[cpu].cause(Cause::UnknownOperation);
+        }
+        if let Some(pid) = found.operation.pid() {
+            let known = self.tasks.get(&pid).is_some_and(|t| t.known);
+            let c = &mut self.cpus[cpu];
+            if !known {
+                c.cause(Cause::UnknownTask);
+            }
+            let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
+            if !known && enqueue {
+                // The first line that says something of this task: its estimate is what it adds.
+                for (avg, cfs) in t.avg.iter_mut().zip(&c.cfs) {
+                    avg.util_est = ue.saturating_sub(cfs.util_est);
+                }
+            }
+            for run in 0..RUNS {
+                if enqueue {
+                    util_est_enqueue(&mut c.cfs[run], &t.avg[run]);
+                } else {
+                    util_est_dequeue(&mut c.cfs[run], &t.avg[run]);
+                }
+            }
+            if matches!(
+                found.operation,
+                Operation::Sleep { .. } | Operation::SleepDelayed { .. }
+            ) {
+                for avg in &mut t.avg {
+                    util_est_update(avg, arch_capacity(cpu));
+                }
+            }
+            if let Operation::Wakeup { new: true, .. } = found.operation {
+                for run in 0..RUNS {
+                    let (util, load) = (c.cfs[run].util_avg, c.cfs[run].load_avg);
+                    let weight = t.weight;
+                    post_init_entity_util_avg(
+                        &mut t.avg[run],
+                        util,
+                        load,
+                        weight,
+                        arch_capacity(cpu),
+                    );
+                }
+            }
+        }
+        self.cpus[r.cpu].active = Some(Active {
+            cpu,
+            found,
+            done: false,
+            moved: false,
+        });
+        let c = &self.cpus[cpu];
+        if c.cfs_started {
+            let (ours, causes) = (c.cfs[FREE].util_est, c.causes[FREE]);
+            let ok = self.tally.value(
+                Kind::CfsRq,
+                Signal::UtilEst,
+                ue as u64,
+                ours as u64,
+                causes,
+            );
+            if !ok {
+                self.miss(r, || format!("ue_cfs {cpu}: {ours} for {ue}, {found:?}"));
+            }
+        }
+    }
+
+    /// Whether a task that goes to sleep stays queued although a dequeue is printed: then that was
+    /// another's, who slept before and is dequeued by the pick that follows. What is not eligible
+    /// stays.
+    pub(super) fn stays_delayed(&self, cpu: usize, pid: i32, found: &Found) -> bool {
+        let others = self
+            .tasks
+            .iter()
+            .any(|(other, t)| t.cpu == cpu && t.on_rq && t.delayed && *other != pid);
+        others && !self.eligible(cpu, pid, found.clock_task)
+    }
+
+    pub(super) fn ue_se(&mut self, r: &Record, pid: i32, ue: u32, uf: bool) {
+        let Some(t) = self.tasks.get_mut(&pid) else {
+            return;
+        };
+        if !t.started || !self.driving {
+            for avg in &mut t.avg {
+                avg.util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
+            }
+            return;
+        }
+        let ours = t.avg[FREE].util_est & !UTIL_AVG_UNCHANGED;
+        let causes = t.causes[FREE];
+        t.avg[STEP].util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
+        let ok = self
+            .tally
+            .value(Kind::Task, Signal::UtilEst, ue as u64, ours as u64, causes);
+        if !ok {
+            self.miss(r, || format!("ue_se {pid}: {ours} for {ue}"));
+        }
+    }
+
+    pub(super) fn nr(&mut self, r: &Record, trace: &Trace, cpu: usize, nr: u32, ch: i32, cp: u64) {
+        let now = cp.wrapping_sub(self.cpus[cpu].lost);
+        self.cpus[cpu].now = now;
+        let active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
+        if let Some(active) = active {
+            let fits = match active.found.operation {
+                Operation::Wakeup { .. }
+                | Operation::AttachMigrating { .. }
+                | Operation::Restore { .. } => ch > 0,
+                Operation::Sleep { .. }
+                | Operation::DetachMigrating { .. }
+                | Operation::Save { .. } => ch < 0,
+                Operation::Unknown => true,
+                Operation::RequeueDelayed { .. } | Operation::SleepDelayed { .. } => false,
+            };
+            if fits {
+                self.finish(trace, r.cpu, active, now);
+                self.check_count(r, cpu, nr);
+                return;
+            }
+        }
+        if ch < 0 {
+            let c = &mut self.cpus[cpu];
+            let other_class = !matches!(c.curr_class, Class::Fair | Class::Idle);
+            if other_class && !c.curr_dequeued && r.cpu == cpu {
+                c.curr_dequeued = true;
+                c.others = c.others.saturating_sub(1);
+                return;
+            }
+            // A queued task that is delayed and moved skips `ue_cfs`.
+            let moved = trace.ahead(r.cpu).take(2).find_map(|r| match r.event {
+                Event::SchedMigrateTask { pid, orig_cpu, .. } if orig_cpu == cpu => Some(pid),
+                _ => None,
+            });
+            if let Some(pid) = moved
+                && self.tasks.get(&pid).is_some_and(|t| t.on_rq)
+            {
+                self.update_load_avg(cpu, pid, now);
+                self.detach(cpu, pid);
+                self.dequeued(cpu, pid);
+                return;
+            }
+            if r.cpu == cpu {
+                // The pick comes after the sleep, and may meet the sleeper itself.
+                self.delay(cpu, now, true);
+            }
+            self.finish_delayed(r, cpu, now);
+        } else {
+            if let Some(at) = self.cpus[r.cpu].moving.iter().rposition(|m| m.1 == cpu) {
+                // The same task arrives, still delayed.
+                let (pid, _) = self.cpus[r.cpu].moving.remove(at);
+                if self.tasks.get(&pid).is_some_and(|t| t.delayed) {
+                    self.attach(cpu, pid, now);
+                    self.enqueued(cpu, pid);
+                    return;
+                }
+            }
+            self.cpus[cpu].others += 1;
+            if let Some(pid) = self.cpus[cpu].saved.take() {
+                // Dequeued as fair, enqueued as another class: `switched_from_fair` detaches it.
+                self.update_load_avg(cpu, pid, now);
+                self.detach(cpu, pid);
+                let c = &mut self.cpus[cpu];
+                if c.curr == pid {
+                    c.curr_class = Class::Rt;
+                    c.cfs_curr = None;
+                    c.curr_dequeued = false;
+                }
+            }
+        }
+    }
+
+    /// The kernel's `nr_running` counts all classes: never less than the fair ones.
+    pub(super) fn check_count(&mut self, r: &Record, cpu: usize, nr: u32) {
+        let c = &self.cpus[cpu];
+        if c.tracked && c.h_nr_queued > nr {
+            let ours = c.h_nr_queued;
+            self.tally.picture_wrong += 1;
+            self.miss(r, || format!("queue {cpu}: {ours} fair ones of {nr}"));
+        }
+    }
+
+    /// The `nr` line of an operation.
+    pub(super) fn finish(&mut self, trace: &Trace, by: usize, active: Active, now: u64) {
+        let cpu = active.cpu;
+        if let Some(a) = &mut self.cpus[by].active {
+            a.done = true;
+        }
+        match active.found.operation {
+            Operation::Wakeup { pid, .. } => {
+                if !active.moved {
+                    self.attach(cpu, pid, now);
+                }
+                self.enqueued(cpu, pid);
+            }
+            Operation::AttachMigrating { pid } => {
+                if !active.moved {
+                    self.attach(cpu, pid, now);
+                }
+                self.cpus[by].moving.retain(|m| m.0 != pid);
+                self.enqueued(cpu, pid);
+            }
+            Operation::Restore { pid } => {
+                self.update_load_avg(cpu, pid, now);
+                self.reweight(trace, by, cpu, pid);
+                self.enqueued(cpu, pid);
+                self.cpus[cpu].saved = None;
+            }
+            Operation::Sleep { pid } => {
+                self.update_load_avg(cpu, pid, now);
+                self.dequeued(cpu, pid);
+            }
+            Operation::DetachMigrating { pid } => {
+                if !active.moved {
+                    self.update_load_avg(cpu, pid, now);
+                    self.detach(cpu, pid);
+                }
+                self.dequeued(cpu, pid);
+            }
+            Operation::Save { pid } => {
+                self.update_load_avg(cpu, pid, now);
+                self.dequeued(cpu, pid);
+                self.cpus[cpu].saved = Some(pid);
+            }
+            Operation::RequeueDelayed { .. }
+            | Operation::SleepDelayed { .. }
+            | Operation::Unknown => {}
+        }
+    }
+
+    /// Between its save and restore a task's nice value may have changed; the next switch shows it.
+    pub(super) fn reweight(&mut self, trace: &Trace, by: usize, cpu: usize, pid: i32) {
+        let prio = trace.ahead(by).find_map(|r| match r.event {
+            Event::SchedSwitch { prev_pid, prev_prio, .. } => Some((prev_pid, prev_prio)),
+            _ => None,
+        });
+        let Some((prev, prio)) = prio else { return };
+        let nice_index = usize::try_from(prio - 100).ok();
+        let weight = nice_index.and_then(|i| PRIO_TO_WEIGHT.get(i).copied());
+        let (Some(weight), Some(t)) = (weight, self.tasks.get_mut(&pid)) else {
+            return;
+        };
+        if prev != pid || weight == t.weight {
+            return;
+        }
+        let c = &mut self.cpus[cpu];
+        for run in 0..RUNS {
+            dequeue_load_avg(&mut c.cfs[run], &t.avg[run], t.weight);
+            reweight_load_avg(&mut t.avg[run], weight);
+            enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight);
+        }
+        t.weight = weight;
+    }
+
+    /// Updates for an enqueue, and attaches if it comes from elsewhere.
+    pub(super) fn attach(&mut self, cpu: usize, pid: i32, now: u64) {
+        self.update_load_avg(cpu, pid, now);
+        let c = &mut self.cpus[cpu];
+        let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
+        t.cpu = cpu;
+        if t.detached {
+            t.detached = false;
+            if !t.known {
+                c.cause(Cause::UnknownTask);
+                return;
+            }
+            for run in 0..RUNS {
+                attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight);
+                t.causes[run].add(Cause::Attach);
+                let causes = c.causes[run];
+                t.causes[run].merge(causes);
+                c.causes[run].merge(t.causes[run]);
+            }
+        }
+    }
+
+    pub(super) fn detach(&mut self, cpu: usize, pid: i32) {
+        let c = &mut self.cpus[cpu];
+        if let Some(t) = self.tasks.get_mut(&pid) {
+            t.detached = true;
+            for run in 0..RUNS {
+                detach_entity(&mut c.cfs[run], &t.avg[run], t.weight);
+                c.causes[run].merge(t.causes[run]);
+            }
+        }
+    }
+
+    pub(super) fn enqueued(&mut self, cpu: usize, pid: i32) {
+        let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
+        if t.on_rq {
+            self.tally.picture_wrong += 1;
+            return;
+        }
+        t.cpu = cpu;
+        self.place(cpu, pid);
+        let c = &mut self.cpus[cpu];
+        let Some(t) = self.tasks.get_mut(&pid) else {
+            return;
+        };
+        t.on_rq = true;
+        t.inserted = self.tally.records;
+        c.weight += t.weight;
+        c.h_nr_queued += 1;
+        c.h_nr_delayed += t.delayed as u32;
+    }
+
+    pub(super) fn dequeued(&mut self, cpu: usize, pid: i32) {
+        self.keep_lag(cpu, pid);
+        let c = &mut self.cpus[cpu];
+        let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.on_rq) else {
+            if c.tracked {
+                self.tally.picture_wrong += 1;
+            }
+            return;
+        };
+        t.on_rq = false;
+        c.weight = c.weight.saturating_sub(t.weight);
+        c.h_nr_queued = c.h_nr_queued.saturating_sub(1);
+        c.h_nr_delayed = c.h_nr_delayed.saturating_sub(t.delayed as u32);
+    }
+
+    /// The pick met a delayed entity and dequeues it: the eligible one with the earliest deadline. The
+    /// line does not say which. (Or the fair server has stopped, which prints the same.)
+    pub(super) fn finish_delayed(&mut self, r: &Record, cpu: usize, now: u64) {
+        let candidates: Vec<i32> = self
+            .tasks
+            .iter()
+            .filter(|(_, t)| t.cpu == cpu && t.on_rq && t.delayed)
+            .map(|(pid, _)| *pid)
+            .collect();
+        let c = &mut self.cpus[cpu];
+        if candidates.is_empty() && c.others > 0 {
+            c.others -= 1;
+            return;
+        }
+        let order = |pid: &&i32| {
+            let t = &self.tasks[*pid];
+            (!self.eligible(cpu, **pid, None), t.deadline, t.inserted)
+        };
+        let Some(pid) = candidates.iter().min_by_key(order).copied() else {
+            if self.cpus[cpu].tracked {
+                self.cpus[cpu].cause(Cause::UnknownOperation);
+                self.tally.picture_wrong += 1;
+                self.miss(r, || format!("queue {cpu}: a dequeue and nobody delayed"));
+            }
+            return;
+        };
+        self.update_load_avg(cpu, pid, now);
+        self.dequeued(cpu, pid);
+        if let Some(t) = self.tasks.get_mut(&pid) {
+            t.delayed = false;
+        }
+    }
+
+    /// A sleep that leaves its task queued: the update, and at the switch the flag, which the lines
+    /// of the update do not show yet.
+    pub(super) fn delay(&mut self, by: usize, now: u64, at_switch: bool) {
+        let Some(active) = self.cpus[by].active.filter(|a| !a.done) else {
+            return;
+        };
+        let Operation::SleepDelayed { pid } = active.found.operation else {
+            return;
+        };
+        self.update_load_avg(active.cpu, pid, now);
+        if !at_switch {
+            return;
+        }
+        if let Some(a) = &mut self.cpus[by].active {
+            a.done = true;
+        }
+        if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.on_rq && !t.delayed) {
+            t.delayed = true;
+            self.cpus[active.cpu].h_nr_delayed += 1;
+        }
+    }
+
+    /// The clock of a wakeup: the only one that tells when a delayed task was requeued.
+    pub(super) fn rq_at_wake(&mut self, by: usize, cpu: usize, now: u64) {
+        let Some(active) = self.cpus[by].active.filter(|a| a.cpu == cpu && !a.done) else {
+            return;
+        };
+        let Operation::RequeueDelayed { pid } = active.found.operation else {
+            return;
+        };
+        self.update_load_avg(cpu, pid, now);
+        if let Some(a) = &mut self.cpus[by].active {
+            a.done = true;
+        }
+        self.requeue(cpu, pid);
+        if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.delayed) {
+            t.delayed = false;
+            let c = &mut self.cpus[cpu];
+            c.h_nr_delayed = c.h_nr_delayed.saturating_sub(1);
+        } else {
+            self.tally.picture_wrong += 1;
+        }
+    }
+
+    /// The queue of `cpu` is empty.
+    pub(super) fn seen_empty(&mut self, cpu: usize) {
+        let c = &mut self.cpus[cpu];
+        if c.tracked && c.h_nr_queued == 0 {
+            return;
+        }
+        if c.tracked {
+            self.tally.picture_wrong += 1;
+        }
+        c.tracked = true;
+        c.weight = 0;
+        c.h_nr_queued = 0;
+        c.h_nr_delayed = 0;
+        for t in self.tasks.values_mut().filter(|t| t.cpu == cpu) {
+            t.on_rq = false;
+            t.delayed = false;
+        }
+    }
+}

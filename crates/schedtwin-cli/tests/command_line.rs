@@ -1,0 +1,483 @@
+//! The binary as its users meet it: what it prints where, and with which exit code.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const SCHEDTWIN: &str = env!("CARGO_BIN_EXE_schedtwin");
+
+/// A small comparison that every test machine does in no time.
+const SMALL: [&str; 6] = ["-m", "uniform8", "-w", "w1", "--duration", "50ms"];
+
+struct Outcome {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn schedtwin(arguments: &[&str]) -> Outcome {
+    let output = Command::new(SCHEDTWIN)
+        .args(arguments)
+        .output()
+        .expect("the binary starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+    Outcome {
+        code: output.status.code().expect("it ends by itself"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// `head` and then the arguments of [`SMALL`] and then `tail`.
+fn small(head: &[&str], tail: &[&str]) -> Outcome {
+    schedtwin(&[head, &SMALL, tail].concat())
+}
+
+#[test]
+fn bad_input_is_refused_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let folder = directory.path().display().to_string();
+    fs::write(path("binary.json"), [0u8, 159, 146, 150]).unwrap();
+    fs::write(
+        path("syntax.json"),
+        "{ \"tasks\": { \"a\": { \"run\": } } }",
+    )
+    .unwrap();
+    fs::write(
+        path("typo.json"),
+        "{ \"tasks\": { \"a\": { \"runn\": 1000 } } }",
+    )
+    .unwrap();
+    let trace_in_nowhere = path("no/such.pftrace");
+    let (json, toml) = (path("none.json"), path("none.toml"));
+    let (binary, syntax, typo) = (path("binary.json"), path("syntax.json"), path("typo.json"));
+    let w1 = "-m uniform8 -w w1";
+    let mut wrong = String::new();
+    for (arguments, expected) in [
+        ("run -m pixl6 -w w1".to_string(), "did you mean `pixel6`"),
+        (
+            "run -m uniform8 -w w1 -k linux-6.21".into(),
+            "did you mean `linux-6.12`",
+        ),
+        ("run -m uniform8 -w w1 -k linux-6.12:hzz=100".into(), "hzz"),
+        ("run -m uniform8:nonsense=1 -w w1".into(), "nonsense"),
+        (format!("run -m {toml} -w w1"), "there is no such file"),
+        (format!("run -m {folder}/ -w w1"), "is a directory"),
+        (
+            format!("run -m uniform8 -w {json}"),
+            "there is no such file",
+        ),
+        (format!("run -m uniform8 -w {binary}"), "binary"),
+        (format!("run -m uniform8 -w {syntax}"), "syntax.json:1:"),
+        (format!("run -m uniform8 -w {typo}"), "runn"),
+        (format!("run {w1} --duration 10"), "has a unit: 10s"),
+        (format!("run {w1} --duration 0s"), "measures nothing"),
+        (format!("run {w1} --duration -5s"), "is positive"),
+        (format!("run {w1} --duration 1000days"), "at most 1day"),
+        (format!("run {w1} --seed -1"), "invalid value '-1'"),
+        (
+            format!("run {w1} --trace {trace_in_nowhere}"),
+            "there is no directory",
+        ),
+        (format!("run {w1} --trace out.xyz"), "ends in .pftrace"),
+        (
+            format!("run {w1} --trace {folder}/a.jsonl --record {folder}/a.jsonl"),
+            "the same file",
+        ),
+        (format!("run {w1} --record {folder}"), "is a directory"),
+        ("run -m uniform8".into(), "--workload"),
+        (
+            format!("compare {w1} -k linux-6.12"),
+            "at least two kernels",
+        ),
+        (
+            format!("compare {w1} -k linux-6.12 -k linux-6.12"),
+            "named twice",
+        ),
+        (format!("compare {w1} -k a -k b -n 0"), "0 is not in 1..="),
+        (
+            format!("compare {w1} -k a -k b --threads 0"),
+            "0 is not in 1..=",
+        ),
+        (
+            format!("compare {w1} -k a -k b --precision 0%"),
+            "between 0% and 100%",
+        ),
+        (
+            format!("compare {w1} -k a -k b --precision 1% -n 3"),
+            "cannot be used with",
+        ),
+        (
+            format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --fail-if power"),
+            "expected one of > >= < <=",
+        ),
+        (
+            format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --seed 18446744073709551615"),
+            "below 2^64",
+        ),
+        (
+            format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html a.html"),
+            "waits for",
+        ),
+        (format!("explain {json} --at 1s"), "failed to read"),
+        (format!("explain {folder} --at 1s"), "is a directory"),
+        (format!("explain {syntax} --at 1s"), "failed to explain"),
+        (format!("explain {json}"), "--at"),
+        ("show machine pixl6".into(), "did you mean `pixel6`"),
+        ("show kernel linux-6.21".into(), "did you mean `linux-6.12`"),
+        ("show schema campare".into(), "there is no schema `campare`"),
+        ("list studies".into(), "waits for"),
+        (format!("check {json}"), "there is no such file"),
+        (format!("check {folder}"), "is a directory"),
+        ("study run --all".into(), "waits for"),
+        ("calibrate x --dry-run".into(), "waits for"),
+        ("replay t.dat -m pixel6".into(), "waits for"),
+        ("convert a b".into(), "waits for"),
+        ("frobnicate".into(), "unrecognized subcommand"),
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let Outcome {
+            code,
+            stdout,
+            stderr,
+        } = schedtwin(&words);
+        if !stderr.contains(expected) || code != 2 || !stdout.is_empty() {
+            wrong.push_str(&format!(
+                "{arguments}: expected {expected:?}, exit code {code}\n{stderr}\n"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn all_faults_are_reported_at_once_and_each_once() {
+    let outcome = schedtwin(&[
+        "compare",
+        "-m",
+        "pixl6",
+        "-w",
+        "w1",
+        "-k",
+        "linux-6.21",
+        "-k",
+        "linux-6.31",
+    ]);
+    let count = |word: &str| {
+        outcome
+            .stderr
+            .lines()
+            .filter(|line| line.contains(word) && line.contains("error"))
+            .count()
+    };
+    assert_eq!(
+        (count("pixl6"), count("linux-6.21"), count("linux-6.31")),
+        (1, 1, 1),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn help_teaches_at_every_level() {
+    for arguments in [
+        "--help",
+        "run --help",
+        "compare --help",
+        "explain --help",
+        "list --help",
+        "show --help",
+        "check --help",
+    ] {
+        let outcome = schedtwin(&arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(
+            (outcome.code, outcome.stderr.as_str()),
+            (0, ""),
+            "{arguments}"
+        );
+        assert!(
+            outcome.stdout.contains("Examples:\n  schedtwin "),
+            "{arguments}\n{}",
+            outcome.stdout
+        );
+    }
+    assert_eq!(schedtwin(&[]).code, 2);
+}
+
+#[test]
+fn lists_name_what_runs() {
+    let all = schedtwin(&["list"]).stdout;
+    for title in ["Machines", "Kernels", "Patches", "Workloads"] {
+        assert!(all.contains(title), "{all}");
+    }
+    for (kind, name) in [
+        ("machines", "pixel6"),
+        ("kernels", "linux-6.12"),
+        ("workloads", "w1"),
+        ("schemas", "schedtwin.run/1"),
+    ] {
+        let outcome = schedtwin(&["list", kind]);
+        assert!(
+            outcome.code == 0
+                && outcome
+                    .stdout
+                    .lines()
+                    .any(|line| line.split(' ').next() == Some(name)),
+            "{}",
+            outcome.stdout
+        );
+    }
+    assert!(
+        schedtwin(&["show", "machine", "pixel6"])
+            .stdout
+            .contains("pixel6")
+    );
+    assert!(
+        schedtwin(&["show", "kernel", "linux-6.12"])
+            .stdout
+            .contains("linux-6.12")
+    );
+}
+
+fn schema_errors(name: &str, document: &str) -> Vec<String> {
+    let schema = schedtwin(&["show", "schema", name]).stdout;
+    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
+    let document: Value = serde_json::from_str(document).expect("valid JSON");
+    validator
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
+}
+
+#[test]
+fn json_follows_the_shipped_schemas() {
+    let run = small(&["run"], &["--format", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(schema_errors("run", &run.stdout), [""; 0]);
+    let compared = small(
+        &["compare"],
+        &[
+            "-k",
+            "linux-6.12",
+            "-k",
+            "linux-6.12:hz=1000",
+            "-n",
+            "2",
+            "--format",
+            "json",
+        ],
+    );
+    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    assert_eq!(schema_errors("compare", &compared.stdout), [""; 0]);
+    assert!(!schema_errors("run", &compared.stdout).is_empty());
+}
+
+#[test]
+fn a_record_follows_its_schema_and_can_be_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("out.jsonl").display().to_string();
+    let run = small(&["run"], &["--record", &record, "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let file = BufReader::new(fs::File::open(&record).unwrap());
+    let schema: Value =
+        serde_json::from_str(&schedtwin(&["show", "schema", "record"]).stdout).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let mut lines = 0;
+    for line in file.lines().take(2000) {
+        let line: Value = serde_json::from_str(&line.unwrap()).expect("each line is JSON");
+        assert!(validator.is_valid(&line), "{line}");
+        lines += 1;
+    }
+    assert!(lines > 100, "{lines} lines");
+    let explained = schedtwin(&["explain", &record, "--at", "20ms", "--window", "5ms"]);
+    assert!(
+        explained.code == 0 && explained.stdout.contains("sched_switch"),
+        "{}{}",
+        explained.stderr,
+        explained.stdout
+    );
+    let nobody = schedtwin(&["explain", &record, "--task", "nobody-of-this-name"]);
+    assert!(
+        nobody.code == 2 && nobody.stderr.contains("has no task"),
+        "{}",
+        nobody.stderr
+    );
+}
+
+#[test]
+fn the_same_bytes_twice_and_with_any_number_of_threads() {
+    let kernels = [
+        "-k",
+        "linux-6.12",
+        "-k",
+        "linux-6.12:hz=1000",
+        "-n",
+        "3",
+        "--all",
+    ];
+    for format in ["text", "markdown", "json", "csv"] {
+        let run = |threads| {
+            let outcome = small(
+                &["compare", "--format", format, "--threads", threads],
+                &kernels,
+            );
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+            outcome.stdout
+        };
+        let one = run("1");
+        assert!(one.len() > 500, "{one}");
+        assert_eq!(one, run("4"), "{format}");
+        let run = || small(&["run", "--format", format], &["--seed", "9"]).stdout;
+        assert_eq!(run(), run(), "{format}");
+    }
+}
+
+#[test]
+fn conditions_decide_the_exit_code_and_the_table_is_printed_all_the_same() {
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000", "-n", "2"];
+    let holds = small(&["compare", "--fail-if", "power>=0mW"], &kernels);
+    assert_eq!(holds.code, 1, "{}", holds.stderr);
+    assert!(
+        holds
+            .stderr
+            .starts_with("failed: power>=0mW: power mean of linux-6.12:hz=1000 is "),
+        "{}",
+        holds.stderr
+    );
+    let not = small(&["compare", "--fail-if", "power>+1000000%"], &kernels);
+    assert_eq!((not.code, not.stderr.as_str()), (0, ""));
+    assert_eq!(not.stdout, holds.stdout);
+    let unknown = small(&["compare", "--fail-if", "powre>+5%"], &kernels);
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("no metric is named"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn the_first_difference_is_named() {
+    let outcome = small(
+        &["compare", "--first-difference"],
+        &["-k", "linux-6.12", "-k", "linux-6.12:hz=1000"],
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("the first difference is at "),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn check_tells_wrong_files_from_unreadable_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let fine = path(
+        "fine.json",
+        r#"{ "tasks": { "a": { "loop": 10, "run": 1000, "timer": { "ref": "t", "period": 16000 } } } }"#,
+    );
+    let wrong = path("wrong.json", r#"{ "tasks": { "a": { "runn": 1000 } } }"#);
+    let outcome = schedtwin(&["check", &fine]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stdout.starts_with(&format!("{fine}: fine\n")));
+    let outcome = schedtwin(&["check", &wrong, &fine]);
+    assert_eq!(outcome.code, 1);
+    assert!(
+        outcome.stderr.contains("wrong.json:1:") && outcome.stderr.contains("failed: "),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stdout.contains("fine.json: fine"),
+        "the other files are checked all the same"
+    );
+}
+
+/// `schedtwin ... | head -1` must not end in a panic.
+#[test]
+fn a_closed_pipe_is_no_fault() {
+    for arguments in [
+        vec!["list"],
+        vec!["show", "schema", "compare"],
+        [&["run", "--format", "json"], &SMALL[..]].concat(),
+    ] {
+        let mut child = Command::new(SCHEDTWIN)
+            .args(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert_eq!(
+            String::from_utf8(output.stderr).unwrap(),
+            "",
+            "{arguments:?}"
+        );
+    }
+}
+
+/// Results that cannot be stored are a fault.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_a_fault() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Command::new(SCHEDTWIN)
+        .arg("list")
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("failed to write to stdout")
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_run_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("out.pftrace");
+    let entries = |path: &Path| fs::read_dir(path).unwrap().count();
+    let mut child = Command::new(SCHEDTWIN)
+        .args([
+            "run",
+            "-m",
+            "uniform8",
+            "-w",
+            "w1",
+            "--duration",
+            "12h",
+            "--trace",
+        ])
+        .arg(&trace)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    // Half a day takes minutes: the run is still under way when the file has appeared.
+    while entries(directory.path()) == 0 && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(entries(directory.path()), 0);
+}

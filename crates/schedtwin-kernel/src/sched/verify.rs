@@ -1,0 +1,111 @@
+//! Recomputes every sum and mask that is kept incrementally, from scratch.
+//!
+//! Called after every event by the reference twin and in tests; a difference is a bug.
+
+use crate::sched::fair::scale_load_down;
+use crate::sched::{pelt, CfsRqId, Class, OnRq};
+use crate::Kernel;
+use schedtwin_types::{CpuId, TaskState, NEVER};
+
+impl Kernel {
+    /// Asserts that all sums, counters and masks are what the tasks and entities say.
+    pub fn verify(&self) {
+        for cpu in self.rq.ids() {
+            self.verify_cpu(cpu);
+        }
+        for task in self.tasks.ids().skip(1) {
+            let t = &self.tasks[task];
+            let running_on = self.rq.ids().filter(|&c| self.rq[c].curr == task).count();
+            assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
+            if t.on_rq == OnRq::No && t.state == TaskState::Running && t.is_user {
+                // Woken, but not activated yet: it is on a wake list, or has never run.
+                let waiting = self.rq.iter().filter(|rq| rq.wake_list.contains(&task)).count();
+                assert_eq!(waiting, 0, "{task:?} is running and on a wake list");
+            }
+            if t.on_rq == OnRq::Queued && t.class == Class::Fair {
+                assert!(self.se[t.se].on_rq, "{task:?} is queued, its entity is not");
+            }
+            assert!(t.on_rq != OnRq::Migrating, "{task:?} was left in the middle of a migration");
+        }
+    }
+
+    fn verify_cpu(&self, cpu: CpuId) {
+        let root = CfsRqId::root(cpu);
+        let (rq, cfs) = (&self.rq[cpu], &self.cfs[root]);
+        let (mut load, mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0, 0u64);
+        for task in self.tasks.ids().skip(1) {
+            let t = &self.tasks[task];
+            if t.cpu != cpu || t.class != Class::Fair || t.on_rq != OnRq::Queued {
+                continue;
+            }
+            let se = &self.se[t.se];
+            load += se.load.weight;
+            queued += 1;
+            delayed += se.sched_delayed as u32;
+            idle += (t.policy == schedtwin_types::Policy::Idle) as u32;
+            if !se.sched_delayed {
+                estimate += pelt::_task_util_est(&se.avg);
+            }
+        }
+        assert_eq!(cfs.load_weight, load, "{cpu:?}: weight");
+        assert_eq!(cfs.h_nr_queued, queued, "{cpu:?}: h_nr_queued");
+        assert_eq!(cfs.nr_queued, queued, "{cpu:?}: nr_queued");
+        assert_eq!(cfs.h_nr_delayed, delayed, "{cpu:?}: h_nr_delayed");
+        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{cpu:?}: h_nr_runnable");
+        assert_eq!(cfs.h_nr_idle, idle, "{cpu:?}: idle_h_nr_running");
+        if self.config.features.util_est {
+            assert_eq!(cfs.avg.util_est as u64, estimate, "{cpu:?}: util_est");
+        }
+
+        let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
+        assert_eq!(cfs.timeline.len() + running, queued as usize, "{cpu:?}: timeline");
+        let (mut sum, mut weights) = (0i64, 0);
+        for (at, node) in cfs.timeline.iter().enumerate() {
+            let se = &self.se[node.se];
+            assert_eq!((node.deadline, node.vruntime), (se.deadline, se.vruntime), "{cpu:?}: node");
+            assert!(cfs.curr != Some(node.se), "{cpu:?}: the running entity is queued");
+            if at > 0 {
+                let before = cfs.timeline[at - 1].deadline;
+                assert!(node.deadline.wrapping_sub(before) as i64 >= 0, "{cpu:?}: order");
+            }
+            let weight = scale_load_down(se.load.weight);
+            let key = se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
+            weights += weight;
+        }
+        assert_eq!(cfs.avg_vruntime, sum, "{cpu:?}: avg_vruntime");
+        assert_eq!(cfs.avg_load, weights, "{cpu:?}: avg_load");
+
+        let mut count = 0;
+        let mut at = rq.cfs_tasks_head;
+        let mut last = None;
+        while let Some(task) = at {
+            count += 1;
+            assert!(count <= queued, "{cpu:?}: cfs_tasks is longer than the queue");
+            assert_eq!(self.tasks[task].cfs_tasks_prev, last, "{cpu:?}: cfs_tasks links");
+            last = at;
+            at = self.tasks[task].cfs_tasks_next;
+        }
+        assert_eq!(count, queued, "{cpu:?}: cfs_tasks");
+        assert_eq!(rq.cfs_tasks_tail, last, "{cpu:?}: cfs_tasks tail");
+
+        let all = queued
+            + rq.rt.nr_running() as u32
+            + rq.stop_queued as u32
+            + rq.fair_server.is_queued() as u32;
+        assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
+        assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
+        assert_eq!(self.wires[cpu].clock_event_at, self.timers[cpu].next_event(), "{cpu:?}: timer");
+        if rq.ttwu_pending {
+            assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");
+        }
+        if rq.need_resched && !rq.curr.is_idle() {
+            return;
+        }
+        if rq.curr.is_idle() && rq.nr_running > 0 {
+            // Somebody must be on the way to it: a reschedule that is pending, or an interrupt.
+            let coming = rq.need_resched || self.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);
+            assert!(coming, "{cpu:?} idles with {} tasks and nobody tells it", rq.nr_running);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Turns what schedtwin wrote in one format into another.
+//!
+//! A record or a Perfetto trace is read back and fed to a new [`crate::Sink`]. A record is streamed;
+//! of a trace all events are kept at first, since its CPUs have to be merged into one order.
+//!
+//! Differences: a conversion can hold no more than its source: a Perfetto trace lacks what
+//! [`crate::perfetto_read`] lists. Decisions stay in their record: no other format has them.
+//! Events whose CPU a trace does not hold are given to CPU 0.
+
+use crate::perfetto_read::{self, Event};
+use crate::record::{Entry, Reader};
+use crate::{Format, Sink};
+use schedtwin_types::{CpuId, Fact, Ns};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// How a conversion went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// Facts written.
+    pub facts: u64,
+    /// Decisions left out.
+    pub decisions_dropped: u64,
+}
+
+/// Writes what `from` holds to `to`. A damaged source is an error and leaves `to` as it was.
+pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
+    let mut input = BufReader::with_capacity(1 << 16, File::open(from)?);
+    // The tag of a trace's first packet; a record begins with a brace.
+    if input.fill_buf()?.first() == Some(&0x0a) {
+        convert_perfetto(input, to, format)
+    } else {
+        convert_record(input, to, format)
+    }
+}
+
+fn damaged(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+fn convert_record(input: impl BufRead, to: &Path, format: Format) -> io::Result<Converted> {
+    let mut converted = Converted::default();
+    let mut sink: Option<Box<dyn Sink>> = None;
+    for entry in Reader::new(input) {
+        let entry = entry.map_err(|error| damaged(format!("read the record: {error}")))?;
+        let Some(sink) = &mut sink else {
+            let Entry::Header(meta) = entry else {
+                unreachable!("a record begins with its header")
+            };
+            sink = Some(crate::create(to, format, meta)?);
+            continue;
+        };
+        match entry {
+            Entry::Header(_) => unreachable!("only the first line is read as a header"),
+            Entry::Task(info) => sink.task(&info),
+            Entry::Prio(id, prio) => sink.task_prio(id, prio),
+            Entry::Fact(fact) => {
+                converted.facts += 1;
+                sink.fact(&fact);
+            }
+            Entry::Decision(..) => converted.decisions_dropped += 1,
+            Entry::Power(at, domain, milliwatts) => sink.power_mw(at, domain, milliwatts),
+        }
+    }
+    sink.expect("an empty file is an error of its first line")
+        .finish()?;
+    Ok(converted)
+}
+
+fn convert_perfetto(input: impl BufRead, to: &Path, format: Format) -> io::Result<Converted> {
+    let mut events: Vec<(Ns, Event)> = Vec::new();
+    let contents = perfetto_read::read(input, &mut |event| {
+        let at = match event {
+            Event::Fact(fact) => fact.at,
+            Event::Unplaced { at, .. } | Event::Power { at, .. } => at,
+        };
+        events.push((at, event));
+    })
+    .map_err(|error| damaged(format!("read the trace: {error}")))?;
+    events.sort_by_key(|(at, _)| *at);
+    let mut converted = Converted::default();
+    let mut sink = crate::create(to, format, contents.meta)?;
+    contents.tasks.iter().for_each(|info| sink.task(info));
+    for (_, event) in events {
+        let fact = match event {
+            Event::Fact(fact) => fact,
+            Event::Unplaced { at, kind } => Fact {
+                at,
+                cpu: CpuId(0),
+                kind,
+            },
+            Event::Power {
+                at,
+                domain,
+                milliwatts,
+            } => {
+                sink.power_mw(at, domain, milliwatts);
+                continue;
+            }
+        };
+        converted.facts += 1;
+        sink.fact(&fact);
+    }
+    sink.finish()?;
+    Ok(converted)
+}

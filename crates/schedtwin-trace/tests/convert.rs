@@ -1,0 +1,68 @@
+//! Conversions between the formats that schedtwin writes.
+
+mod sample;
+
+use schedtwin_trace::convert::{Converted, convert};
+use schedtwin_trace::{Format, create};
+use std::fs;
+
+#[test]
+fn formats_turn_into_each_other() {
+    let directory = std::env::temp_dir().join(format!("schedtwin-convert-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("writable");
+    let path = |name: &str| directory.join(name);
+    let formats = [
+        ("direct.jsonl", Format::Record),
+        ("direct.pftrace", Format::Perfetto),
+        ("direct.txt", Format::FtraceText),
+    ];
+    for (name, format) in formats {
+        let mut sink = create(&path(name), format, sample::meta()).expect("writable");
+        sample::feed(&mut *sink);
+        sink.finish().expect("room");
+    }
+
+    // A record loses nothing: what it turns into is what the run would have written.
+    let all = Converted {
+        facts: 31,
+        decisions_dropped: 6,
+    };
+    for (name, format) in &formats[1..] {
+        let made = convert(&path("direct.jsonl"), &path("made"), *format).expect("converted");
+        assert_eq!(made, all);
+        assert!(fs::read(path("made")).expect("read") == fs::read(path(name)).expect("read"));
+    }
+
+    // A trace loses what it has no place for, but a second trace of it nothing more.
+    let made = convert(&path("direct.pftrace"), &path("made.jsonl"), Format::Record);
+    assert_eq!(
+        made.expect("converted"),
+        Converted {
+            facts: 28,
+            decisions_dropped: 0
+        }
+    );
+    convert(
+        &path("made.jsonl"),
+        &path("again.pftrace"),
+        Format::Perfetto,
+    )
+    .expect("converted");
+    convert(&path("again.pftrace"), &path("again.jsonl"), Format::Record).expect("converted");
+    let read = |name: &str| fs::read_to_string(path(name)).expect("read");
+    assert_eq!(read("again.jsonl"), read("made.jsonl"));
+
+    // A damaged source leaves what is there.
+    fs::write(path("cut.jsonl"), &read("direct.jsonl")[..4000]).expect("written");
+    let error = convert(&path("cut.jsonl"), &path("direct.txt"), Format::FtraceText);
+    assert!(
+        error
+            .expect_err("cut")
+            .to_string()
+            .starts_with("read the record: line ")
+    );
+    assert!(read("direct.txt").starts_with("cpus=40\n"));
+    fs::write(path("empty"), "").expect("written");
+    assert!(convert(&path("empty"), &path("made"), Format::Record).is_err());
+    fs::remove_dir_all(&directory).expect("removed");
+}

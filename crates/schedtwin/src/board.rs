@@ -1,0 +1,186 @@
+//! The event board: when does what happen next?
+//!
+//! Each source of events (a CPU's timer, an interrupt of a kind, the end of its work, ...) has a slot with at
+//! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
+//! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
+//! frequency domains first, then CPU by CPU in the order of [`CpuSlot`].
+//!
+//! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
+//! the smaller one, so the next event is at the root and a change walks up until nothing changes.
+//!
+//! ```
+//! use schedtwin::board::{Board, FlatBoard};
+//! let mut board = FlatBoard::new(3);
+//! board.set(2, 500);
+//! board.set(0, 700);
+//! assert_eq!(board.next(), Some((500, 2)));
+//! board.set(2, schedtwin_types::NEVER);
+//! assert_eq!(board.next(), Some((700, 0)));
+//! ```
+
+use schedtwin_types::{CpuId, Ns, NEVER};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bits of a key that hold the slot: 256 CPUs of 8 slots, and domains. 52 bits are left for the time, 52 days.
+const SLOT_BITS: u32 = 12;
+
+/// The latest time that the board can hold: a run ends before it.
+pub const LATEST: Ns = (1 << (64 - SLOT_BITS)) - 2;
+
+/// A CPU's slots, in the order in which simultaneous events happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CpuSlot {
+    /// The clock event.
+    ClockEvent = 0,
+    /// The IPI of kind 0; the others follow.
+    Ipi = 1,
+    /// Interrupts are enabled again while some are pending.
+    Unmask = 5,
+    /// The running task's work is done.
+    Work = 6,
+    /// The idle task's next step: asking the governor, arriving in a state, or being out of it.
+    Idle = 7,
+}
+
+impl CpuSlot {
+    /// Slots of a CPU.
+    pub const COUNT: usize = 8;
+}
+
+/// Numbers the slots of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots {
+    /// Frequency domains come first.
+    pub nr_domains: usize,
+    /// Then CPUs.
+    pub nr_cpus: usize,
+}
+
+impl Slots {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.nr_domains + self.nr_cpus * CpuSlot::COUNT
+    }
+
+    /// A CPU's slot.
+    #[inline(always)]
+    pub fn cpu(&self, cpu: CpuId, slot: u8) -> usize {
+        self.nr_domains + cpu.index() * CpuSlot::COUNT + slot as usize
+    }
+
+    /// What a number stands for: a domain or a CPU's slot.
+    #[inline(always)]
+    pub fn name(&self, slot: usize) -> Slot {
+        match slot.checked_sub(self.nr_domains) {
+            None => Slot::Domain(slot),
+            Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
+        }
+    }
+}
+
+/// What a slot stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A frequency domain settles.
+    Domain(usize),
+    /// A CPU's event.
+    Cpu(CpuId, u8),
+}
+
+/// A board: implemented fast, and plainly for the reference twin.
+pub trait Board: Clone {
+    /// A board with `count` empty slots.
+    fn new(count: usize) -> Self;
+    /// Sets the time of a slot's event; [`NEVER`]: none.
+    fn set(&mut self, slot: usize, at: Ns);
+    /// The next event; it stays pending until its slot is set again.
+    fn next(&self) -> Option<(Ns, usize)>;
+}
+
+/// The fast board.
+#[derive(Clone)]
+pub struct FlatBoard {
+    /// `nodes[1]` is the root, leaves begin at `first_leaf`.
+    nodes: Vec<u64>,
+    first_leaf: usize,
+}
+
+impl Board for FlatBoard {
+    fn new(count: usize) -> FlatBoard {
+        let first_leaf = count.next_power_of_two().max(2);
+        assert!(count <= 1 << SLOT_BITS, "more slots than a key can number");
+        FlatBoard { nodes: vec![u64::MAX; 2 * first_leaf], first_leaf }
+    }
+
+    #[inline]
+    fn set(&mut self, slot: usize, at: Ns) {
+        let key = if at > LATEST { u64::MAX } else { at << SLOT_BITS | slot as u64 };
+        let mut at = self.first_leaf + slot;
+        if self.nodes[at] == key {
+            return;
+        }
+        self.nodes[at] = key;
+        while at > 1 {
+            let smaller = self.nodes[at].min(self.nodes[at ^ 1]);
+            at >>= 1;
+            if self.nodes[at] == smaller {
+                break;
+            }
+            self.nodes[at] = smaller;
+        }
+    }
+
+    #[inline]
+    fn next(&self) -> Option<(Ns, usize)> {
+        let key = self.nodes[1];
+        (key != u64::MAX).then(|| (key >> SLOT_BITS, (key & ((1 << SLOT_BITS) - 1)) as usize))
+    }
+}
+
+/// The reference twin's board: ordered collections, no tricks.
+#[derive(Clone, Default)]
+pub struct MapBoard {
+    at: BTreeMap<usize, Ns>,
+    order: BTreeSet<(Ns, usize)>,
+}
+
+impl Board for MapBoard {
+    fn new(_count: usize) -> MapBoard {
+        MapBoard::default()
+    }
+
+    fn set(&mut self, slot: usize, at: Ns) {
+        if let Some(old) = self.at.remove(&slot) {
+            self.order.remove(&(old, slot));
+        }
+        if at <= LATEST && at != NEVER {
+            self.at.insert(slot, at);
+            self.order.insert((at, slot));
+        }
+    }
+
+    fn next(&self) -> Option<(Ns, usize)> {
+        self.order.first().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_boards_agree() {
+        let count = 37;
+        let (mut flat, mut map) = (FlatBoard::new(count), MapBoard::new(count));
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let slot = (state >> 33) as usize % count;
+            let at = if state >> 60 == 0 { NEVER } else { (state >> 40) & 0xff };
+            flat.set(slot, at);
+            map.set(slot, at);
+            assert_eq!(flat.next(), map.next());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Firmware: the machine's truth becomes the kernel's tables, as a device tree would tell it.
+
+use schedtwin_input::Diagnostics;
+use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_machine::{CostScale, IdlePower, Machine};
+use schedtwin_types::CpuMask;
+
+use crate::meter::{MeterCpu, MeterDomain, MeterIdle, MeterOpp, MeterSetup};
+
+/// What the kernel is told about a machine.
+pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
+    let costs = &machine.path_costs;
+    DeviceTree {
+        cpus: machine
+            .cpus
+            .iter()
+            .map(|cpu| DtCpu {
+                capacity: cpu.capacity,
+                policy: cpu.domain,
+                idle_table: cpu.core_type,
+                package: cpu.package,
+                cluster: cpu.cluster,
+                llc: cpu.llc,
+                node: cpu.node,
+            })
+            .collect(),
+        policies: machine
+            .domains
+            .iter()
+            .map(|domain| DtPolicy {
+                cpus: CpuMask::from_cpus(domain.cpus.iter().copied()),
+                opps: domain.opps.iter().map(|o| (o.khz, o.em_power_uw)).collect(),
+                transition_latency: domain.kernel_transition_latency_ns,
+                fast_switch: domain.fast_switch,
+                dvfs_possible_from_any_cpu: domain.dvfs_possible_from_any_cpu,
+            })
+            .collect(),
+        idle_tables: machine
+            .core_types
+            .iter()
+            .map(|core| {
+                core.idle_states
+                    .iter()
+                    .map(|s| DtIdleState {
+                        exit_latency: s.kernel_exit_latency_ns,
+                        target_residency: s.target_residency_ns,
+                    })
+                    .collect()
+            })
+            .collect(),
+        path_costs: PathCosts {
+            constant_time: costs.scale == CostScale::Time,
+            syscall: costs.syscall_ns,
+            schedule: costs.schedule_ns,
+            context_switch: costs.context_switch_ns,
+            wakeup: costs.wakeup_ns,
+            select_per_cpu: costs.select_per_cpu_ns,
+            energy_per_domain: costs.energy_per_domain_ns,
+            interrupt: costs.interrupt_ns,
+            hrtimer: costs.hrtimer_ns,
+            tick: costs.tick_ns,
+            ipi_send: costs.ipi_send_ns,
+            softirq: costs.softirq_ns,
+            balance_per_cpu: costs.balance_per_cpu_ns,
+            migrate_task: costs.migrate_task_ns,
+            idle_enter: costs.idle_enter_ns,
+            idle_exit: costs.idle_exit_ns,
+            frequency_switch: costs.frequency_switch_ns,
+            fork: costs.fork_ns,
+            exit: costs.exit_ns,
+        },
+        nr_threads_hint,
+    }
+}
+
+/// What the meter is told about a machine.
+pub fn meter_setup(machine: &Machine) -> MeterSetup {
+    MeterSetup {
+        cpus: machine
+            .cpus
+            .iter()
+            .map(|cpu| MeterCpu {
+                domain: cpu.domain,
+                cluster_name: machine.domains[cpu.domain].name.clone(),
+                capacity: cpu.capacity,
+                idle_states: machine.core_types[cpu.core_type]
+                    .idle_states
+                    .iter()
+                    .map(|s| MeterIdle {
+                        name: s.name.clone(),
+                        wfi_permille: match s.power {
+                            IdlePower::WfiPermille(permille) => permille,
+                            IdlePower::Active => unreachable!("polling states are refused"),
+                        },
+                        deep: s.deep,
+                        entry_energy_pj: s.energy_entry_nj * 1000,
+                        exit_energy_pj: s.energy_exit_nj * 1000,
+                        // An aborted entry has saved and flushed, and restores.
+                        abort_energy_pj: s.energy_entry_nj * 1000,
+                    })
+                    .collect(),
+            })
+            .collect(),
+        domains: machine
+            .domains
+            .iter()
+            .map(|domain| MeterDomain {
+                name: domain.name.clone(),
+                opps: domain
+                    .opps
+                    .iter()
+                    .map(|o| MeterOpp {
+                        khz: o.khz,
+                        active_uw: o.active_uw,
+                        wfi_uw: o.idle_wfi_uw,
+                        static_uw: o.static_uw,
+                    })
+                    .collect(),
+            })
+            .collect(),
+        warmup_ns: 0,
+    }
+}
+
+/// Refuses by name what a machine may have but the twin does not run yet.
+pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let source = &machine.source;
+    for core in &machine.core_types {
+        for state in &core.idle_states {
+            if state.polling || state.power == IdlePower::Active {
+                let message = format!(
+                    "idle state {} of {}: waits for: polling idle states",
+                    state.name, core.name
+                );
+                faults.push_whole(source, message, None);
+            }
+            if state.local_timer_stops {
+                let message = format!(
+                    "idle state {} of {}: waits for: timers that stop in deep states",
+                    state.name, core.name
+                );
+                faults.push_whole(source, message, None);
+            }
+        }
+    }
+    for domain in machine.domains.iter().filter(|d| !d.fast_switch) {
+        let message =
+            format!("domain {}: waits for: schedutil's slow path (fast_switch = false)", domain.name);
+        faults.push_whole(source, message, None);
+    }
+    if machine.domains.len() > 64 {
+        faults.push_whole(source, "more than 64 frequency domains", None);
+    }
+    faults.into_result(())
+}

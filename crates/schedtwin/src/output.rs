@@ -1,0 +1,123 @@
+//! Traces and records of a run: puts facts into time order and hands them to their files.
+//!
+//! Facts are stamped with the executing CPU's local clock, which may run a few microseconds ahead of the
+//! event that they belong to. What is stamped up to the time of the board can no longer be preceded by
+//! anything, so it is handed on; the rest waits in a short sorted list.
+
+use crate::twin::Observer;
+use schedtwin_trace::{Sink, TaskInfo};
+use schedtwin_types::{DecisionRecord, Fact, Ns, TaskId};
+use std::io;
+
+/// Facts that may wait before they are handed on.
+const BATCH: usize = 256;
+
+/// Files that a run is written to.
+#[derive(Default)]
+pub struct Output {
+    trace: Option<Box<dyn Sink>>,
+    record: Option<Box<dyn Sink>>,
+    facts: Vec<Fact>,
+    decisions: Vec<DecisionRecord>,
+    /// Power per domain as told last, milliwatts.
+    power_mw: Vec<u32>,
+}
+
+impl Output {
+    /// Writes to a trace and a record.
+    pub fn new(trace: Option<Box<dyn Sink>>, record: Option<Box<dyn Sink>>) -> Output {
+        Output { trace, record, facts: Vec::with_capacity(2 * BATCH), ..Output::default() }
+    }
+
+    fn flush(&mut self, until: Ns) {
+        let ready = self.facts.partition_point(|f| f.at <= until);
+        if let Some(record) = &mut self.record {
+            let mut decided = self.decisions.drain(..).peekable();
+            for fact in &self.facts[..ready] {
+                while decided.peek().is_some_and(|d| d.at <= fact.at) {
+                    record.decision(&decided.next().expect("peeked"));
+                }
+                record.fact(fact);
+            }
+            let rest: Vec<DecisionRecord> = decided.collect();
+            self.decisions = rest;
+        }
+        if let Some(trace) = &mut self.trace {
+            for fact in &self.facts[..ready] {
+                trace.fact(fact);
+            }
+        }
+        self.facts.drain(..ready);
+    }
+
+    /// Hands on what is left and closes the files.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush(Ns::MAX);
+        if let Some(record) = &mut self.record {
+            for decision in self.decisions.drain(..) {
+                record.decision(&decision);
+            }
+        }
+        if let Some(trace) = self.trace.take() {
+            trace.finish()?;
+        }
+        if let Some(record) = self.record.take() {
+            record.finish()?;
+        }
+        Ok(())
+    }
+
+    fn sinks(&mut self) -> impl Iterator<Item = &mut Box<dyn Sink>> {
+        self.trace.iter_mut().chain(self.record.iter_mut())
+    }
+}
+
+impl Observer for Output {
+    const DECISIONS: bool = true;
+
+    fn task(&mut self, id: TaskId, name: &str, prio: i32) {
+        for sink in self.sinks() {
+            sink.task(&TaskInfo { id, name: name.to_string(), prio });
+        }
+    }
+
+    #[inline]
+    fn fact(&mut self, fact: &Fact) {
+        let mut at = self.facts.len();
+        while at > 0 && self.facts[at - 1].at > fact.at {
+            at -= 1;
+        }
+        self.facts.insert(at, *fact);
+    }
+
+    fn decision(&mut self, decision: &DecisionRecord) {
+        if self.record.is_some() {
+            let mut at = self.decisions.len();
+            while at > 0 && self.decisions[at - 1].at > decision.at {
+                at -= 1;
+            }
+            self.decisions.insert(at, decision.clone());
+        }
+    }
+
+    fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
+        let milliwatts = ((microwatts + 500) / 1000) as u32;
+        let index = domain as usize;
+        if self.power_mw.len() <= index {
+            self.power_mw.resize(index + 1, u32::MAX);
+        }
+        if self.power_mw[index] != milliwatts {
+            self.power_mw[index] = milliwatts;
+            for sink in self.sinks() {
+                sink.power_mw(at, domain, milliwatts);
+            }
+        }
+    }
+
+    #[inline]
+    fn settled(&mut self, now: Ns) {
+        if self.facts.len() >= BATCH {
+            self.flush(now);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A scenario: machine, kernel and workload, checked together; running it with a seed is a run.
+
+use crate::board::{Board, FlatBoard, LATEST};
+use crate::firmware;
+use crate::kernel_file::KernelFile;
+use crate::output::Output;
+use crate::result::RunResult;
+use crate::twin::Twin;
+use schedtwin_input::Diagnostics;
+use schedtwin_machine::Machine;
+use schedtwin_trace::{Format, Meta};
+use schedtwin_types::{CpuMask, Ns};
+use schedtwin_workload::{Host, Workload};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// Version of the model: results of different model versions are not comparable. Raised with every entry
+/// under "Model" in CHANGELOG.md.
+pub const MODEL_VERSION: &str = "1";
+
+/// A run without a duration of its own ends after this much simulated time.
+pub const LONGEST_RUN: Ns = 3_600 * 1_000_000_000;
+
+/// How often progress is told: every so many events.
+const PROGRESS_EVERY: u64 = 4096;
+
+/// Machine, kernel and workload, validated together. Cheap to clone.
+#[derive(Clone)]
+pub struct Scenario {
+    machine: Arc<Machine>,
+    kernel: Arc<KernelFile>,
+    workload: Workload,
+    host: Host,
+    duration: Option<Ns>,
+}
+
+/// What else a run is to do.
+#[derive(Clone, Default)]
+pub struct RunOptions {
+    /// Write a trace; its ending says the format.
+    pub trace: Option<PathBuf>,
+    /// Write a record with decisions.
+    pub record: Option<PathBuf>,
+    /// Told how far the run is, simulated nanoseconds.
+    pub progress: Option<Arc<AtomicU64>>,
+    /// Verify every sum after every event (slow).
+    pub verify: bool,
+}
+
+/// Where a result comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// Version of schedtwin.
+    pub version: String,
+    /// Version of the model.
+    pub model_version: String,
+    /// The machine as spelled.
+    pub machine: String,
+    /// The kernel as spelled.
+    pub kernel: String,
+    /// The workload as spelled.
+    pub workload: String,
+    /// Name and digest of each input.
+    pub hashes: Vec<(String, String)>,
+    /// One line: how far to trust this.
+    pub trust: String,
+}
+
+impl Scenario {
+    /// Loads and checks all three; every fault of all of them at once.
+    pub fn new(
+        machine_spec: &str,
+        kernel_spec: &str,
+        workload_spec: &str,
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
+        let mut faults = Diagnostics::new();
+        let machine = faults.absorb(Machine::load(machine_spec));
+        let kernel = faults.absorb(KernelFile::load(kernel_spec));
+        let workload = faults.absorb(Workload::from_path_or_name(workload_spec));
+        if let Some(machine) = &machine {
+            faults.absorb(firmware::refuse_what_waits(machine));
+        }
+        let (Some(machine), Some(kernel), Some(mut workload)) = (machine, kernel, workload) else {
+            return Err(faults);
+        };
+        if let Some(duration) = duration {
+            workload = workload.with_duration(duration);
+        }
+        let host = Host {
+            cpu_capacity: machine.cpus.iter().map(|c| c.capacity).collect(),
+            ns_per_loop: machine.ns_per_loop,
+        };
+        // The threads' programs depend on the machine, not on the seed: they are checked once.
+        faults.absorb(workload.instantiate(&host, 0));
+        faults.into_result(())?;
+        let duration = duration.or(workload.duration());
+        Ok(Scenario {
+            machine: Arc::new(machine),
+            kernel: Arc::new(kernel),
+            workload,
+            host,
+            duration,
+        })
+    }
+
+    /// How long a run simulates, if that is known before.
+    pub fn duration(&self) -> Option<Ns> {
+        self.duration
+    }
+
+    /// What the user should know: features ignored with a notice.
+    pub fn notices(&self) -> Vec<String> {
+        self.workload.notices()
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &KernelFile {
+        &self.kernel
+    }
+
+    /// A run that has not begun.
+    pub fn twin<B: Board>(&self, seed: u64) -> Twin<B> {
+        let programs = self
+            .workload
+            .instantiate(&self.host, seed)
+            .expect("the workload was instantiated when the scenario was checked");
+        // The workload's own end comes a little after its duration: threads finish their events.
+        let end = match self.duration {
+            Some(duration) => duration.saturating_add(10_000_000_000),
+            None => LONGEST_RUN,
+        };
+        Twin::new(
+            self.machine.clone(),
+            self.kernel.config.clone(),
+            programs,
+            seed,
+            end.min(LATEST),
+        )
+    }
+
+    /// Runs it.
+    pub fn run(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
+        let mut twin: Twin<FlatBoard> = self.twin(seed);
+        if options.verify {
+            twin = twin.eager();
+        }
+        let progress = options.progress;
+        let tell = |now: Ns| {
+            if let Some(progress) = &progress {
+                progress.store(now, Ordering::Relaxed);
+            }
+        };
+        if options.trace.is_none() && options.record.is_none() {
+            while twin.step(&mut ()) {
+                if twin.events() % PROGRESS_EVERY == 0 {
+                    tell(twin.now());
+                }
+            }
+            return Ok(twin.finish());
+        }
+        let open = |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
+        let trace = match &options.trace {
+            Some(path) => {
+                let format = Format::from_path(path).ok_or_else(|| {
+                    io::Error::other(format!("the name of a trace ends in {}", Format::ENDINGS))
+                })?;
+                Some(open(path, format)?)
+            }
+            None => None,
+        };
+        let record = match &options.record {
+            Some(path) => Some(open(path, Format::Record)?),
+            None => None,
+        };
+        twin.kernel.want_decisions = record.is_some();
+        twin.kernel.want_signals = true;
+        let mut output = Output::new(trace, record);
+        twin.introduce(&mut output);
+        while twin.step(&mut output) {
+            if twin.events() % PROGRESS_EVERY == 0 {
+                tell(twin.now());
+            }
+        }
+        output.finish()?;
+        Ok(twin.finish())
+    }
+
+    fn meta(&self, seed: u64) -> Meta {
+        let from = self.provenance();
+        let mut provenance = vec![
+            ("version".to_string(), from.version),
+            ("model_version".to_string(), from.model_version),
+            ("machine".to_string(), from.machine),
+            ("kernel".to_string(), from.kernel),
+            ("workload".to_string(), from.workload.clone()),
+            ("seed".to_string(), seed.to_string()),
+        ];
+        provenance.extend(from.hashes);
+        Meta {
+            title: from.workload,
+            nr_cpus: self.machine.nr_cpus(),
+            domain_names: self.machine.domains.iter().map(|d| d.name.clone()).collect(),
+            policy_cpus: self
+                .machine
+                .domains
+                .iter()
+                .map(|d| CpuMask::from_cpus(d.cpus.iter().copied()))
+                .collect(),
+            provenance,
+        }
+    }
+
+    /// Where its results come from.
+    pub fn provenance(&self) -> Provenance {
+        let hash = |text: &[u8]| format!("{:016x}", fnv_1a(text));
+        Provenance {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            model_version: MODEL_VERSION.to_string(),
+            machine: self.machine.identity.clone(),
+            kernel: self.kernel.identity.clone(),
+            workload: self.workload.name().to_string(),
+            hashes: vec![
+                ("machine".to_string(), hash(self.machine.fingerprint_text().as_bytes())),
+                (
+                    "kernel".to_string(),
+                    hash(format!("{}\n{}", self.kernel.identity, self.kernel.source.text).as_bytes()),
+                ),
+                ("workload".to_string(), hash(self.workload.bytes())),
+            ],
+            trust: "nothing is fitted; path costs and idle energies are estimates; \
+                    absent: caches, memory, heat, task groups, uclamp (MODEL.md)"
+                .to_string(),
+        }
+    }
+}
+
+/// FNV-1a, 64 bits: names an input in a provenance line; nothing depends on its strength.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ *byte as u64).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

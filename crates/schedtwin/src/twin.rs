@@ -1,0 +1,706 @@
+//! The twin: one run of a workload under a kernel on a machine.
+//!
+//! ```text
+//!            ┌───────────── board: the next event ─────────────┐
+//!            ▼                                                 │
+//!  interrupt, work done, idle step, frequency settled          │
+//!            │ entry                                           │
+//!         kernel ── wires: timer, IPIs, activity, debt ──► execution ── re-arms slots
+//!            │ facts                                           │ segments
+//!            └────────────► meter, traces ◄────────────────────┘
+//! ```
+//!
+//! The kernel decides with what it believes; what exists twice is true here: the settled frequency, the
+//! entered idle state, the work that is left.
+//!
+//! **Debt.** After an entry a CPU owes kernel time. Until it is paid its activity does not proceed and
+//! interrupts wait; then those that wait are delivered together.
+//!
+//! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
+//! the entry aborts it: the CPU is back when the entry would have been complete.
+//!
+//! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
+//! one; caches do not exist (MODEL.md).
+
+use crate::board::{Board, CpuSlot, FlatBoard, Slot, Slots, LATEST};
+use crate::draw::{draw, Purpose};
+use crate::firmware;
+use crate::meter::{Activity as Silicon, Meter};
+use schedtwin_kernel::config::Config;
+use schedtwin_kernel::{Activity, IrqLines, Kernel};
+use schedtwin_machine::{rate, Machine, RATE_SHIFT};
+use schedtwin_types::{
+    CpuId, DecisionRecord, Fact, IpiKind, Khz, Mode, Ns, Op, TaskId, ThreadId, Work, NEVER,
+};
+use schedtwin_workload::Programs;
+use std::sync::Arc;
+
+/// The most work that is counted at once: 2^42 ns, above an hour; more is done in pieces.
+const MAX_PIECE: Work = 1 << 42;
+
+/// Operations that a thread may do at one instant before the twin calls it a bug of the workload: every
+/// system call costs time and every event of a program works at least a little.
+const MAX_OPS_AT_ONCE: u32 = 1_000_000;
+
+/// Watches a run: traces, records, comparisons.
+pub trait Observer {
+    /// Whether decisions are wanted.
+    const DECISIONS: bool;
+    /// A task has been made.
+    fn task(&mut self, id: TaskId, name: &str, prio: i32);
+    /// Something happened. Stamps are those of the executing CPU's local clock, so they may be ahead of
+    /// the event's time `now`.
+    fn fact(&mut self, fact: &Fact);
+    /// The kernel decided something.
+    fn decision(&mut self, decision: &DecisionRecord);
+    /// A domain's power may have changed at `at`.
+    fn power(&mut self, at: Ns, domain: u16, microwatts: u64);
+    /// All that is stamped up to `now` has been told.
+    fn settled(&mut self, now: Ns);
+}
+
+impl Observer for () {
+    const DECISIONS: bool = false;
+    fn task(&mut self, _: TaskId, _: &str, _: i32) {}
+    #[inline(always)]
+    fn fact(&mut self, _: &Fact) {}
+    fn decision(&mut self, _: &DecisionRecord) {}
+    #[inline(always)]
+    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    #[inline(always)]
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// What a CPU's silicon and its current thread are doing.
+#[derive(Clone, Debug)]
+struct CpuState {
+    phase: Phase,
+    /// The kernel is paying debt until then.
+    masked_until: Ns,
+    /// Interrupts that wait for the debt's end or for the way out of idle.
+    pending: IrqLines,
+    /// Work is accounted up to here.
+    since: Ns,
+    /// Work per nanosecond, 20 fractional bits.
+    rate: u64,
+    /// How late the next timer interrupt will be, and its ordinal.
+    timer_latency: Ns,
+    timer_ordinal: u64,
+    /// How long the next IPI will take, and its ordinal.
+    ipi_latency: Ns,
+    ipi_ordinal: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Runs a task (or pays its debt).
+    Task(TaskId),
+    /// Runs the idle loop.
+    IdleLoop,
+    /// On the way into an idle state, or in it.
+    Idle { state: u8, asleep_at: Ns },
+    /// On the way out.
+    Waking,
+}
+
+/// What a task still has to do.
+#[derive(Clone, Debug)]
+struct TaskState {
+    /// Work left, 20 fractional bits.
+    remaining: u64,
+    /// Whole work beyond that.
+    reserve: Work,
+    mode: Mode,
+    /// Its thread in the workload; `None` for the kernel's own tasks.
+    thread: Option<ThreadId>,
+}
+
+/// A frequency domain's truth.
+#[derive(Clone, Debug)]
+struct DomainState {
+    /// What the kernel asked for.
+    requested: Khz,
+    /// What the hardware runs at.
+    settled: Khz,
+    /// Since when a change is under way to this frequency.
+    target: Khz,
+}
+
+/// A run in progress.
+#[derive(Clone)]
+pub struct Twin<B = FlatBoard> {
+    machine: Arc<Machine>,
+    /// The kernel.
+    pub kernel: Kernel,
+    programs: Programs,
+    board: B,
+    slots: Slots,
+    cpus: Vec<CpuState>,
+    tasks: Vec<TaskState>,
+    domains: Vec<DomainState>,
+    meter: Meter,
+    seed: u64,
+    now: Ns,
+    end: Ns,
+    events: u64,
+    /// The reference twin looks at everything after each event and trusts nothing that is kept.
+    eager: bool,
+    threads_done: bool,
+    notices: Vec<String>,
+}
+
+impl<B: Board> Twin<B> {
+    /// Boots a kernel on a machine and gives it a workload. `end`: when the run ends at the latest.
+    pub fn new(machine: Arc<Machine>, config: Config, programs: Programs, seed: u64, end: Ns) -> Twin<B> {
+        let device_tree = firmware::device_tree(&machine, programs.nr_threads());
+        let meter = Meter::new(firmware::meter_setup(&machine));
+        let mut kernel = Kernel::boot(device_tree, config);
+        let nr_cpus = machine.nr_cpus();
+        let tick = kernel.config.tick_nsec();
+        // The workload starts somewhere between the second and the third tick, at any nanosecond.
+        let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);
+        let first = kernel.boot_thread(tick + phase);
+        for c in 0..nr_cpus {
+            kernel.rq[CpuId(c as u16)].newidle_rnd =
+                draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
+        }
+        let slots = Slots { nr_domains: machine.domains.len(), nr_cpus };
+        let mut twin = Twin {
+            board: B::new(slots.count()),
+            slots,
+            cpus: (0..nr_cpus)
+                .map(|_| CpuState {
+                    phase: Phase::IdleLoop,
+                    masked_until: 0,
+                    pending: IrqLines::default(),
+                    since: 0,
+                    rate: 0,
+                    timer_latency: 0,
+                    timer_ordinal: 0,
+                    ipi_latency: 0,
+                    ipi_ordinal: 0,
+                })
+                .collect(),
+            tasks: Vec::with_capacity(nr_cpus + 2 + programs.nr_threads()),
+            domains: machine
+                .domains
+                .iter()
+                .map(|d| DomainState { requested: d.max_khz(), settled: d.max_khz(), target: d.max_khz() })
+                .collect(),
+            machine,
+            kernel,
+            programs,
+            meter,
+            seed,
+            now: 0,
+            end: end.min(LATEST - 1),
+            events: 0,
+            eager: false,
+            threads_done: false,
+            notices: Vec::new(),
+        };
+        twin.meter.task_created(TaskId::IDLE, "swapper", "swapper");
+        twin.tasks.push(TaskState { remaining: 0, reserve: 0, mode: Mode::Kernel, thread: None });
+        for c in 0..nr_cpus {
+            let id = twin.kernel.rq[CpuId(c as u16)].stopper;
+            twin.add_task(id, &format!("migration/{c}"), "migration", None);
+        }
+        let main = twin.programs.main();
+        let (name, group) = twin.names(main);
+        twin.add_task(first, &name, &group, Some(main));
+        for d in 0..twin.domains.len() {
+            let opp = twin.machine.domains[d].opp_of(twin.domains[d].settled).unwrap_or(0);
+            twin.meter.domain_opp(0, d as u16, opp as u16);
+            for cpu in twin.machine.domains[d].cpus.clone() {
+                twin.refresh_rate(cpu);
+            }
+        }
+        for c in 0..nr_cpus {
+            let cpu = CpuId(c as u16);
+            twin.draw_timer_latency(cpu);
+            twin.draw_ipi_latency(cpu);
+        }
+        twin
+    }
+
+    /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.
+    pub fn eager(mut self) -> Twin<B> {
+        self.eager = true;
+        self
+    }
+
+    /// Tells an observer of the tasks that exist already.
+    pub fn introduce(&self, observer: &mut impl Observer) {
+        for (index, task) in self.tasks.iter().enumerate().skip(1) {
+            let id = TaskId(index as u32);
+            let name = match task.thread {
+                Some(thread) => self.programs.thread_name(thread).to_string(),
+                None => format!("migration/{}", self.kernel.tasks[id].cpu),
+            };
+            observer.task(id, &name, self.kernel.tasks[id].prio);
+        }
+    }
+
+    fn names(&self, thread: ThreadId) -> (String, String) {
+        (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread).to_string())
+    }
+
+    fn add_task(&mut self, id: TaskId, name: &str, group: &str, thread: Option<ThreadId>) {
+        assert_eq!(id.index(), self.tasks.len(), "tasks are made in order");
+        self.meter.task_created(id, name, group);
+        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode: Mode::User, thread });
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Ns {
+        self.now
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Digest over all facts and segments so far.
+    pub fn digest(&self) -> u64 {
+        self.meter.digest()
+    }
+
+    /// Takes the next event. `false`: the run is over.
+    pub fn step(&mut self, observer: &mut impl Observer) -> bool {
+        if self.events == 0 {
+            for c in 0..self.cpus.len() {
+                self.sync_wires(CpuId(c as u16));
+                self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
+            }
+            self.after_entry(None, observer);
+        }
+        let Some((at, slot)) = self.board.next() else { return false };
+        if at > self.end || self.threads_done {
+            return false;
+        }
+        debug_assert!(at >= self.now, "time goes forward");
+        self.now = at;
+        self.events += 1;
+        match self.slots.name(slot) {
+            Slot::Domain(domain) => self.frequency_settled(domain, observer),
+            Slot::Cpu(cpu, line @ 0..=4) => self.interrupt_arrives(cpu, line, observer),
+            Slot::Cpu(cpu, 5) => {
+                self.board.set(slot, NEVER);
+                self.deliver(cpu, observer);
+            }
+            Slot::Cpu(cpu, 6) => self.work_done(cpu, observer),
+            Slot::Cpu(cpu, _) => self.idle_step(cpu, observer),
+        }
+        if self.eager {
+            self.look_at_everything();
+        }
+        observer.settled(self.now);
+        true
+    }
+
+    // ---- interrupts ---------------------------------------------------------------------------
+
+    fn interrupt_arrives(&mut self, cpu: CpuId, line: u8, observer: &mut impl Observer) {
+        let lines = IrqLines(1 << line);
+        self.board.set(self.slots.cpu(cpu, line), NEVER);
+        let now = self.now;
+        let c = &mut self.cpus[cpu.index()];
+        c.pending.insert(lines);
+        match c.phase {
+            Phase::Task(_) | Phase::IdleLoop if now < c.masked_until => {
+                let until = c.masked_until;
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), until);
+            }
+            Phase::Task(_) | Phase::IdleLoop => self.deliver(cpu, observer),
+            Phase::Idle { state, asleep_at } => {
+                let states = self.machine.idle_states(cpu);
+                let back = if now < asleep_at {
+                    asleep_at
+                } else {
+                    now + states[state as usize].exit_latency_ns
+                };
+                c.phase = Phase::Waking;
+                if now >= asleep_at {
+                    self.silicon(cpu, Silicon::Exiting(state), observer);
+                }
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
+            }
+            Phase::Waking => {}
+        }
+    }
+
+    /// Hands the pending interrupts to the kernel.
+    fn deliver(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        let lines = self.take_pending(cpu);
+        if lines.is_empty() {
+            return;
+        }
+        self.account_work(cpu);
+        let mode = match self.cpus[cpu.index()].phase {
+            Phase::Task(task) => self.tasks[task.index()].mode,
+            _ => Mode::Kernel,
+        };
+        self.kernel.interrupt(cpu, self.now, lines, mode);
+        self.after_entry(Some(cpu), observer);
+    }
+
+    fn take_pending(&mut self, cpu: CpuId) -> IrqLines {
+        let lines = std::mem::take(&mut self.cpus[cpu.index()].pending);
+        if lines.contains(IrqLines::CLOCK_EVENT) {
+            self.draw_timer_latency(cpu);
+        }
+        if lines.0 & !1 != 0 {
+            self.draw_ipi_latency(cpu);
+        }
+        lines
+    }
+
+    fn draw_timer_latency(&mut self, cpu: CpuId) {
+        let range = &self.machine.interrupts;
+        let c = &mut self.cpus[cpu.index()];
+        c.timer_ordinal += 1;
+        let (min, max) = (range.timer_latency_min_ns, range.timer_latency_max_ns);
+        c.timer_latency =
+            draw(self.seed, cpu.0 as u64, Purpose::TimerLatency, c.timer_ordinal, min, max);
+    }
+
+    fn draw_ipi_latency(&mut self, cpu: CpuId) {
+        let range = &self.machine.interrupts;
+        let c = &mut self.cpus[cpu.index()];
+        c.ipi_ordinal += 1;
+        let (min, max) = (range.ipi_latency_min_ns, range.ipi_latency_max_ns);
+        c.ipi_latency = draw(self.seed, cpu.0 as u64, Purpose::IpiLatency, c.ipi_ordinal, min, max);
+    }
+
+    // ---- work ---------------------------------------------------------------------------------
+
+    /// Counts the work that a CPU's task has done until now.
+    #[inline]
+    fn account_work(&mut self, cpu: CpuId) {
+        let c = &mut self.cpus[cpu.index()];
+        if let Phase::Task(task) = c.phase
+            && self.now > c.since
+        {
+            let t = &mut self.tasks[task.index()];
+            t.remaining = t.remaining.saturating_sub((self.now - c.since).saturating_mul(c.rate));
+            c.since = self.now;
+        }
+    }
+
+    fn refresh_rate(&mut self, cpu: CpuId) {
+        let hardware = &self.machine.cpus[cpu.index()];
+        let domain = &self.machine.domains[hardware.domain];
+        let khz = self.domains[hardware.domain].settled;
+        self.cpus[cpu.index()].rate = rate(hardware.capacity, khz, domain.max_khz()).max(1);
+    }
+
+    /// When the CPU's task will be through with its work.
+    #[inline]
+    fn work_done_at(&self, cpu: CpuId) -> Ns {
+        let c = &self.cpus[cpu.index()];
+        match c.phase {
+            Phase::Task(task) => {
+                let remaining = self.tasks[task.index()].remaining;
+                c.since.saturating_add(remaining.div_ceil(c.rate))
+            }
+            _ => NEVER,
+        }
+    }
+
+    fn work_done(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        self.account_work(cpu);
+        let Phase::Task(task) = self.cpus[cpu.index()].phase else {
+            unreachable!("only a task has work")
+        };
+        if !self.cpus[cpu.index()].pending.is_empty() {
+            // Simultaneous with the end of the debt: interrupts first, as in hardware.
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+            self.deliver(cpu, observer);
+            return;
+        }
+        let t = &mut self.tasks[task.index()];
+        if t.reserve > 0 {
+            let piece = t.reserve.min(MAX_PIECE);
+            t.reserve -= piece;
+            t.remaining = piece << RATE_SHIFT;
+            let at = self.work_done_at(cpu);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+            return;
+        }
+        let Some(thread) = t.thread else {
+            self.kernel.kthread(cpu, self.now);
+            self.after_entry(Some(cpu), observer);
+            return;
+        };
+        if self.kernel.need_resched(cpu) {
+            self.kernel.preempt_point(cpu, self.now);
+            self.after_entry(Some(cpu), observer);
+            return;
+        }
+        if let Some(call) = self.kernel.tasks[task].resume {
+            self.kernel.syscall(cpu, self.now, call);
+            self.after_entry(Some(cpu), observer);
+            return;
+        }
+        self.next_operation(cpu, task, thread, observer);
+    }
+
+    /// Asks the program what comes next, until it is something that takes time.
+    fn next_operation(&mut self, cpu: CpuId, task: TaskId, thread: ThreadId, observer: &mut impl Observer) {
+        for _ in 0..MAX_OPS_AT_ONCE {
+            let outcome = self.kernel.tasks[task].outcome;
+            match self.programs.next(thread, outcome, self.now) {
+                Op::Mark(mark) => self.meter.mark(self.now, task, mark),
+                Op::Compute { work: 0, .. } => {}
+                Op::Compute { work, mode } => {
+                    let t = &mut self.tasks[task.index()];
+                    let piece = work.min(MAX_PIECE);
+                    t.remaining = piece << RATE_SHIFT;
+                    t.reserve = work - piece;
+                    t.mode = mode;
+                    let at = self.work_done_at(cpu);
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+                    return;
+                }
+                Op::Call(call) => {
+                    let child = self.kernel.syscall(cpu, self.now, call);
+                    if let Some((id, thread)) = child {
+                        let (name, group) = self.names(thread);
+                        self.add_task(id, &name, &group, Some(thread));
+                        observer.task(id, &name, self.kernel.tasks[id].prio);
+                    }
+                    self.after_entry(Some(cpu), observer);
+                    return;
+                }
+                Op::Exit => {
+                    self.kernel.exit(cpu, self.now);
+                    self.after_entry(Some(cpu), observer);
+                    self.threads_done = self.programs.finished();
+                    return;
+                }
+            }
+        }
+        panic!("thread {} does not let time pass", self.programs.thread_name(thread));
+    }
+
+    // ---- idle ---------------------------------------------------------------------------------
+
+    fn idle_step(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        let slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        match self.cpus[cpu.index()].phase {
+            Phase::IdleLoop => {
+                if self.cpus[cpu.index()].pending.is_empty() {
+                    self.kernel.idle_enter(cpu, self.now);
+                    self.after_entry(Some(cpu), observer);
+                } else {
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+                    self.deliver(cpu, observer);
+                }
+            }
+            Phase::Idle { state, .. } => {
+                self.board.set(slot, NEVER);
+                self.silicon(cpu, Silicon::Idle(state), observer);
+            }
+            Phase::Waking => {
+                let lines = self.take_pending(cpu);
+                self.kernel.idle_exit(cpu, self.now, lines);
+                self.after_entry(Some(cpu), observer);
+            }
+            Phase::Task(_) => unreachable!("a CPU with a task is not idle"),
+        }
+    }
+
+    /// Tells the meter what a CPU's silicon does from now on.
+    #[inline]
+    fn silicon(&mut self, cpu: CpuId, activity: Silicon, observer: &mut impl Observer) {
+        self.meter.cpu_activity(self.now, cpu, activity);
+        let domain = self.machine.cpus[cpu.index()].domain as u16;
+        observer.power(self.now, domain, self.power_if_watched(domain, observer));
+    }
+
+    #[inline(always)]
+    fn power_if_watched<O: Observer>(&self, domain: u16, _: &O) -> u64 {
+        if std::mem::size_of::<O>() == 0 { 0 } else { self.meter.domain_power_uw(domain) }
+    }
+
+    // ---- frequency ----------------------------------------------------------------------------
+
+    /// The frequency that a domain should run at: what was asked for, at least what its neighbours force.
+    fn target_khz(&self, domain: usize) -> Khz {
+        let hardware = &self.machine.domains[domain];
+        let floor = if self.machine.couplings.is_empty() {
+            0
+        } else {
+            let settled: Vec<Khz> = self.domains.iter().map(|d| d.settled).collect();
+            self.machine.coupled_floor(&settled, domain)
+        };
+        let wanted = self.domains[domain].requested.max(floor);
+        hardware.opps[hardware.opp_at_least(wanted)].khz
+    }
+
+    /// A domain's request or floor has changed: the hardware will follow.
+    fn retarget(&mut self, domain: usize, settle: Ns) {
+        let target = self.target_khz(domain);
+        if target == self.domains[domain].target {
+            return;
+        }
+        self.domains[domain].target = target;
+        self.board.set(domain, self.now + settle);
+    }
+
+    fn frequency_settled(&mut self, domain: usize, observer: &mut impl Observer) {
+        self.board.set(domain, NEVER);
+        let khz = self.domains[domain].target;
+        let machine = self.machine.clone();
+        for &cpu in &machine.domains[domain].cpus {
+            self.account_work(cpu);
+        }
+        self.domains[domain].settled = khz;
+        let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
+        self.meter.domain_opp(self.now, domain as u16, opp as u16);
+        observer.power(self.now, domain as u16, self.power_if_watched(domain as u16, observer));
+        for &cpu in &machine.domains[domain].cpus {
+            self.refresh_rate(cpu);
+            if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
+                let at = self.work_done_at(cpu);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+            }
+        }
+        for coupling in &machine.couplings {
+            if coupling.from == domain {
+                self.retarget(coupling.to, 0);
+            }
+        }
+    }
+
+    // ---- after an entry -----------------------------------------------------------------------
+
+    /// Reads the wires of all CPUs that an entry touched. `executed`: the CPU that executed it.
+    fn after_entry(&mut self, executed: Option<CpuId>, observer: &mut impl Observer) {
+        if let Some(cpu) = executed {
+            self.take_up_activity(cpu, observer);
+        }
+        let dirty = self.kernel.take_dirty();
+        for cpu in dirty.iter() {
+            self.sync_wires(cpu);
+        }
+        let mut policies = self.kernel.take_dirty_policies();
+        while policies != 0 {
+            let domain = policies.trailing_zeros() as usize;
+            policies &= policies - 1;
+            self.domains[domain].requested = self.kernel.policies[domain].cur;
+            let settle = self.machine.domains[domain].settle_ns;
+            self.retarget(domain, settle);
+        }
+        for fact in self.kernel.facts() {
+            self.meter.fact(fact);
+            observer.fact(fact);
+        }
+        self.kernel.clear_facts();
+        if self.kernel.want_decisions {
+            for decision in self.kernel.take_decisions() {
+                observer.decision(&decision);
+            }
+        }
+    }
+
+    /// The CPU that executed an entry does what its wires say, after its debt.
+    #[inline]
+    fn take_up_activity(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        let wires = &self.kernel.wires[cpu];
+        let paid_at = self.now + wires.debt;
+        let activity = wires.activity;
+        let work_slot = self.slots.cpu(cpu, CpuSlot::Work as u8);
+        let idle_slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        let was_idle = matches!(self.cpus[cpu.index()].phase, Phase::Waking);
+        if was_idle {
+            self.silicon(cpu, Silicon::Active, observer);
+        }
+        let c = &mut self.cpus[cpu.index()];
+        c.masked_until = paid_at;
+        c.since = paid_at;
+        match activity {
+            Activity::Task(task) => {
+                c.phase = Phase::Task(task);
+                let at = self.work_done_at(cpu);
+                self.board.set(work_slot, at);
+                self.board.set(idle_slot, NEVER);
+            }
+            Activity::IdleLoop => {
+                c.phase = Phase::IdleLoop;
+                self.board.set(work_slot, NEVER);
+                self.board.set(idle_slot, paid_at);
+            }
+            Activity::Idle { state } => {
+                let entry = self.machine.idle_states(cpu)[state as usize].entry_latency_ns;
+                let asleep_at = paid_at + entry;
+                c.phase = Phase::Idle { state, asleep_at };
+                self.board.set(work_slot, NEVER);
+                if asleep_at > self.now {
+                    self.silicon(cpu, Silicon::Entering(state), observer);
+                    self.board.set(idle_slot, asleep_at);
+                } else {
+                    self.silicon(cpu, Silicon::Idle(state), observer);
+                    self.board.set(idle_slot, NEVER);
+                }
+            }
+        }
+    }
+
+    /// Re-arms a CPU's interrupt slots.
+    #[inline]
+    fn sync_wires(&mut self, cpu: CpuId) {
+        let wires = &self.kernel.wires[cpu];
+        let c = &self.cpus[cpu.index()];
+        let base = self.slots.cpu(cpu, 0);
+        if !c.pending.contains(IrqLines::CLOCK_EVENT) {
+            let at = match wires.clock_event_at {
+                NEVER => NEVER,
+                at => (at + c.timer_latency).max(self.now),
+            };
+            self.board.set(base, at);
+        }
+        for kind in IpiKind::ALL {
+            if !c.pending.contains(IrqLines::ipi(kind)) {
+                let at = match wires.ipi_at[kind as usize] {
+                    NEVER => NEVER,
+                    sent => (sent + c.ipi_latency).max(self.now),
+                };
+                self.board.set(base + CpuSlot::Ipi as usize + kind as usize, at);
+            }
+        }
+    }
+
+    /// The reference twin's extra work: re-arms every slot of every CPU, recomputes the time of its work,
+    /// and has the kernel and the meter verify their sums.
+    fn look_at_everything(&mut self) {
+        for c in 0..self.cpus.len() {
+            let cpu = CpuId(c as u16);
+            self.sync_wires(cpu);
+            let at = self.work_done_at(cpu);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+        }
+        self.kernel.verify();
+        self.meter.verify(self.now);
+    }
+
+    /// Ends the run: the meter's results.
+    pub fn finish(mut self) -> crate::result::RunResult {
+        let simulated_ns = if self.threads_done { self.now } else { self.end };
+        if let Some(limit) = self.programs.limit_reached() {
+            self.notices.push(limit.to_string());
+        }
+        let digest = self.meter.digest();
+        let (metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        crate::result::RunResult {
+            metrics,
+            tasks,
+            cpus,
+            digest,
+            simulated_ns,
+            events: self.events,
+            notices: self.notices,
+        }
+    }
+}
