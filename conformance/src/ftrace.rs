@@ -293,10 +293,7 @@ impl<'a> Fields<'a> {
     }
 
     fn bad(&self, key: &str) -> BadLine {
-        BadLine {
-            line: 0,
-            what: format!("event {} has no readable field `{key}`", self.event),
-        }
+        BadLine { line: 0, what: format!("event {} has no readable field `{key}`", self.event) }
     }
 
     fn number<T: std::str::FromStr>(&mut self, key: &str) -> Result<T, BadLine> {
@@ -308,6 +305,11 @@ impl<'a> Fields<'a> {
         if cpu < CPUS_MAX { Ok(cpu) } else { Err(self.bad(key)) }
     }
 
+    fn period_contrib(&mut self) -> Result<u32, BadLine> {
+        let pc: u32 = self.number("pc")?;
+        if pc < 1024 { Ok(pc) } else { Err(self.bad("pc")) }
+    }
+
     fn flag(&mut self, key: &str) -> Result<bool, BadLine> {
         Ok(self.number::<u32>(key)? != 0)
     }
@@ -315,7 +317,7 @@ impl<'a> Fields<'a> {
     fn averages(&mut self) -> Result<Averages, BadLine> {
         Ok(Averages {
             lut: self.number("lut")?,
-            pc: self.number("pc")?,
+            pc: self.period_contrib()?,
             ls: self.number("ls")?,
             rs: self.number("rs")?,
             us: self.number("us")?,
@@ -335,14 +337,9 @@ pub fn parse_line(line: &str) -> Result<Option<Record>, BadLine> {
     if line.starts_with('#') || line.trim().is_empty() {
         return Ok(None);
     }
-    let malformed = |what: &str| BadLine {
-        line: 0,
-        what: format!("is not a trace line: {what}"),
-    };
+    let malformed = |what: &str| BadLine { line: 0, what: format!("is not a trace line: {what}") };
     let bracket = find_cpu(line).ok_or_else(|| malformed("no [CPU]"))?;
-    let cpu: usize = line[bracket + 1..bracket + 4]
-        .parse()
-        .map_err(|_| malformed("CPU"))?;
+    let cpu: usize = line[bracket + 1..bracket + 4].parse().map_err(|_| malformed("CPU"))?;
     let task = line[..bracket].trim_end();
     let pid = task
         .rfind('-')
@@ -350,13 +347,8 @@ pub fn parse_line(line: &str) -> Result<Option<Record>, BadLine> {
         .ok_or_else(|| malformed("no task-pid"))?;
     let rest = line[bracket + 5..].trim_start();
     let (flags, rest) = rest.split_once(' ').ok_or_else(|| malformed("no flags"))?;
-    let (stamp, rest) = rest
-        .trim_start()
-        .split_once(": ")
-        .ok_or_else(|| malformed("no time"))?;
-    let (seconds, micros) = stamp
-        .split_once('.')
-        .ok_or_else(|| malformed("time without `.`"))?;
+    let (stamp, rest) = rest.trim_start().split_once(": ").ok_or_else(|| malformed("no time"))?;
+    let (seconds, micros) = stamp.split_once('.').ok_or_else(|| malformed("time without `.`"))?;
     let time_us = match (seconds.parse::<u64>(), micros.parse::<u64>()) {
         (Ok(s), Ok(us)) if micros.len() == 6 => s
             .checked_mul(1_000_000)
@@ -384,16 +376,13 @@ fn find_cpu(line: &str) -> Option<usize> {
 }
 
 fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
-    let f = &mut Fields {
-        event: name,
-        rest: text,
-    };
+    let f = &mut Fields { event: name, rest: text };
     let other = |signal, f: &mut Fields| {
         Ok(Event::PeltOther {
             signal,
             cpu: f.cpu("cpu")?,
             lut: f.number("lut")?,
-            pc: f.number("pc")?,
+            pc: f.period_contrib()?,
             us: f.number("us")?,
             u: f.number("u")?,
         })
@@ -429,11 +418,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
         "p_dl" => other(OtherSignal::Dl, f)?,
         "p_irq" => other(OtherSignal::Irq, f)?,
         "p_switch" | "p_wake" => Event::Rq {
-            at: if name == "p_switch" {
-                RqAt::Switch
-            } else {
-                RqAt::Wake
-            },
+            at: if name == "p_switch" { RqAt::Switch } else { RqAt::Wake },
             cpu: f.cpu("cpu")?,
             clk: f.number("clk")?,
             ct: f.number("ct")?,
@@ -445,21 +430,14 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
             umax: f.number("umax")?,
             nr: f.number("nr")?,
         },
-        "p_run" => Event::Run {
-            pid: f.number("pid")?,
-            ct: f.number("ct")?,
-            cp: f.number("cp")?,
-        },
+        "p_run" => Event::Run { pid: f.number("pid")?, ct: f.number("ct")?, cp: f.number("cp")? },
         "p_nr" => Event::Nr {
             cpu: f.cpu("cpu")?,
             nr: f.number("nr")?,
             ch: f.number("ch")?,
             cp: f.number("cp")?,
         },
-        "p_ue_cfs" => Event::UeCfs {
-            cpu: f.cpu("cpu")?,
-            ue: f.number("ue")?,
-        },
+        "p_ue_cfs" => Event::UeCfs { cpu: f.cpu("cpu")?, ue: f.number("ue")? },
         "p_ue_se" => Event::UeSe {
             pid: f.number("pid")?,
             u: f.number("u")?,
@@ -478,23 +456,11 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
             time: f.number("time")?,
             fl: u32::from_str_radix(f.text("fl")?, 16).map_err(|_| f.bad("fl"))?,
         },
-        "resolve" => Event::Resolve {
-            cpu: f.cpu("cpu")?,
-            khz: f.number("khz")?,
-        },
-        "sleep_out" => Event::Sleep {
-            len: f.number("len")?,
-            tick: f.number("tick")?,
-        },
-        "reflect" => Event::Reflect {
-            st: f.number("st")?,
-            res: f.number("res")?,
-        },
+        "resolve" => Event::Resolve { cpu: f.cpu("cpu")?, khz: f.number("khz")? },
+        "sleep_out" => Event::Sleep { len: f.number("len")?, tick: f.number("tick")? },
+        "reflect" => Event::Reflect { st: f.number("st")?, res: f.number("res")? },
         "p_over" => Event::Overutilized { on: f.flag("on")? },
-        "p_cap" => Event::Cap {
-            cpu: f.cpu("cpu")?,
-            cap: f.number("cap")?,
-        },
+        "p_cap" => Event::Cap { cpu: f.cpu("cpu")?, cap: f.number("cap")? },
         "sched_switch" => Event::SchedSwitch {
             prev_pid: f.number("prev_pid")?,
             prev_prio: f.number("prev_prio")?,
@@ -524,31 +490,20 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
             orig_cpu: f.cpu("orig_cpu")?,
             dest_cpu: f.cpu("dest_cpu")?,
         },
-        "sched_process_fork" => Event::SchedProcessFork {
-            pid: f.number("pid")?,
-            child_pid: f.number("child_pid")?,
-        },
-        "sched_process_exit" => Event::SchedProcessExit {
-            pid: f.number("pid")?,
-        },
-        "cpu_idle" => Event::CpuIdle {
-            state: f.number::<u32>("state")? as i32,
-            cpu: f.cpu("cpu_id")?,
-        },
-        "cpu_frequency" => Event::CpuFrequency {
-            khz: f.number("state")?,
-            cpu: f.cpu("cpu_id")?,
-        },
+        "sched_process_fork" => {
+            Event::SchedProcessFork { pid: f.number("pid")?, child_pid: f.number("child_pid")? }
+        }
+        "sched_process_exit" => Event::SchedProcessExit { pid: f.number("pid")? },
+        "cpu_idle" => {
+            Event::CpuIdle { state: f.number::<u32>("state")? as i32, cpu: f.cpu("cpu_id")? }
+        }
+        "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
         "hrtimer_expire_entry" => Event::HrtimerExpire {
             tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
             now: f.number("now")?,
         },
-        "softirq_entry" => Event::SoftirqEntry {
-            vec: f.number("vec")?,
-        },
-        "softirq_exit" => Event::SoftirqExit {
-            vec: f.number("vec")?,
-        },
+        "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
+        "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
         _ => Event::Other,
     })
 }
@@ -580,9 +535,7 @@ impl Trace {
     pub fn open(path: &Path) -> io::Result<Trace> {
         let file = BufReader::new(File::open(path)?);
         Ok(if path.extension().is_some_and(|e| e == "xz") {
-            Trace::new(Box::new(BufReader::new(lzma_rust2::XzReader::new(
-                file, true,
-            ))))
+            Trace::new(Box::new(BufReader::new(lzma_rust2::XzReader::new(file, true))))
         } else {
             Trace::new(Box::new(file))
         })
@@ -601,8 +554,8 @@ impl Trace {
         }
     }
 
-    /// The next record.
-    pub fn next(&mut self) -> io::Result<Option<Record>> {
+    /// The next record, `None` at the end.
+    pub fn next_record(&mut self) -> io::Result<Option<Record>> {
         while !self.at_end && self.window.len() < WINDOW {
             self.text.clear();
             self.line += 1;
@@ -624,7 +577,7 @@ impl Trace {
         Ok(self.window.pop_front())
     }
 
-    /// What will be printed by `cpu` after the record that [`Trace::next`] gave last, as far as the
+    /// What will be printed by `cpu` after the record that [`Trace::next_record`] gave last, as far as the
     /// window reaches.
     pub fn ahead(&self, cpu: usize) -> impl Iterator<Item = &Record> {
         self.window.iter().filter(move |r| r.cpu == cpu)
@@ -651,8 +604,17 @@ mod tests {
             Event::Nr { cpu: 4, nr: 2, ch: -1, cp: 77 },
         );
         check(
-            &format!("{line}sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=R+ ==> next_comm=migration/3 next_pid=32 next_prio=0"),
-            Event::SchedSwitch { prev_pid: 5, prev_prio: 120, prev_state: b'R', next_pid: 32, next_prio: 0, next_stop: true },
+            &format!(
+                "{line}sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=R+ ==> next_comm=migration/3 next_pid=32 next_prio=0"
+            ),
+            Event::SchedSwitch {
+                prev_pid: 5,
+                prev_prio: 120,
+                prev_state: b'R',
+                next_pid: 32,
+                next_prio: 0,
+                next_stop: true,
+            },
         );
         check(
             &format!("{line}sugov: sugov cpu=0 time=12 fl=1f"),
@@ -671,9 +633,8 @@ mod tests {
 
     #[test]
     fn the_head_of_a_line() {
-        let record = parse_line("   a[1]-b-2-31 [012] dNH5. 71.000009: tick_stop: x")
-            .unwrap()
-            .unwrap();
+        let record =
+            parse_line("   a[1]-b-2-31 [012] dNH5. 71.000009: tick_stop: x").unwrap().unwrap();
         assert_eq!((record.cpu, record.pid, record.time_us), (12, 31, 71_000_009));
         assert!(record.hardirq && !record.softirq);
         assert_eq!(parse_line("# tracer: nop"), Ok(None));
@@ -687,8 +648,8 @@ mod tests {
             a-1 [000] d..3. 1.00000: p_nr: nr cpu=0 nr=1 ch=1 cp=5\n\
             a-1 [000] d..3. 1.000000: p_nr: nr cpu=0 nr=1 ch=1 cp=5\n";
         let mut trace = Trace::new(Box::new(text.as_bytes()));
-        assert!(trace.next().unwrap().is_some());
-        assert!(trace.next().unwrap().is_none());
+        assert!(trace.next_record().unwrap().is_some());
+        assert!(trace.next_record().unwrap().is_none());
         let (bad, count) = trace.bad_lines();
         assert_eq!(count, 4);
         assert_eq!(bad[1].to_string(), "line 2: event p_nr has no readable field `cp`");

@@ -1,1 +1,4 @@
 //! The real kernel as oracle.
+
+pub mod ftrace;
+pub mod l1;

@@ -13,27 +13,13 @@ const LINES_OF_AN_UPDATE: usize = 24;
 
 impl Redrive {
     pub(super) fn pelt_se(&mut self, r: &Record) {
-        let Event::PeltSe {
-            pid,
-            cpu,
-            avg,
-            uf,
-            w,
-            on,
-            dly,
-            v,
-            d,
-            vlag,
-            sl,
-            ..
-        } = r.event
-        else {
+        let Event::PeltSe { pid, cpu, avg, uf, w, on, dly, v, d, vlag, sl, .. } = r.event else {
             return;
         };
         let weight = scale_load_down(w);
-        let waking = self.cpus[r.cpu].active.is_some_and(|a| {
-            !a.done && a.found.operation.pid() == Some(pid)
-        });
+        let waking = self.cpus[r.cpu]
+            .active
+            .is_some_and(|a| !a.done && a.found.operation.pid() == Some(pid));
         let driving = self.driving;
         self.cpu(cpu);
         let running = self.cpus[cpu].cfs_curr == Some(pid);
@@ -47,11 +33,7 @@ impl Redrive {
         }
         let (asleep, detached) = (!t.on_rq && !waking, t.detached);
         let c = &mut self.cpus[cpu];
-        if driving
-            && asleep
-            && !detached
-            && c.weight == 0
-            && avg.lut > c.cfs[FREE].last_update_time
+        if driving && asleep && !detached && c.weight == 0 && avg.lut > c.cfs[FREE].last_update_time
         {
             // A sleeper is aged to the time of its queue: so an idle balancer has updated that one,
             // without crossing a segment. Nothing accumulates there, but a removal is folded in.
@@ -79,10 +61,16 @@ impl Redrive {
             self.tally.picture_wrong += 1;
             self.miss(r, || format!("task {pid}: on {ours_on} delayed {ours_dly} for {on} {dly}"));
         }
-        let c = &mut self.cpus[cpu];
         let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
         if t.weight != weight {
+            // A nice change that no operation told.
+            let c = &mut self.cpus[cpu];
+            if t.on_rq {
+                c.weight = c.weight.saturating_sub(t.weight) + weight;
+            }
+            c.cause(Cause::UnknownOperation);
             t.weight = weight;
+            self.tally.picture_wrong += 1;
         }
         if t.on_rq || waking {
             t.update(avg.lut, running);
@@ -100,22 +88,16 @@ impl Redrive {
         }
         if !within || !met {
             self.miss(r, || {
-                format!("task {pid}: free {ours:?}\n   step {step:?} {:?}\n   for {avg:?}", step_causes.first())
+                format!(
+                    "task {pid}: free {ours:?}\n   step {step:?} {:?}\n   for {avg:?}",
+                    step_causes.first()
+                )
             });
         }
     }
 
     pub(super) fn pelt_cfs(&mut self, r: &Record) {
-        let Event::PeltCfs {
-            cpu,
-            avg,
-            hq,
-            hd,
-            zv,
-            cur,
-            ..
-        } = r.event
-        else {
+        let Event::PeltCfs { cpu, avg, hq, hd, zv, cur, .. } = r.event else {
             return;
         };
         if !self.driving {
@@ -195,12 +177,22 @@ impl Redrive {
         }
         if !within || !met {
             self.miss(r, || {
-                format!("cfs_rq {cpu}: free {ours:?}\n   step {step:?} {:?}\n   for {avg:?}", step_causes.first())
+                format!(
+                    "cfs_rq {cpu}: free {ours:?}\n   step {step:?} {:?}\n   for {avg:?}",
+                    step_causes.first()
+                )
             });
         }
     }
 
-    pub(super) fn pelt_other(&mut self, r: &Record, trace: &Trace, signal: OtherSignal, cpu: usize, sums: (u64, u32, u32, u64)) {
+    pub(super) fn pelt_other(
+        &mut self,
+        r: &Record,
+        trace: &Trace,
+        signal: OtherSignal,
+        cpu: usize,
+        sums: (u64, u32, u32, u64),
+    ) {
         let (lut, pc, us, u) = sums;
         if !self.driving {
             return;
@@ -256,9 +248,7 @@ impl Redrive {
         let (step, step_causes) = (small.avg[STEP], small.causes[STEP]);
         small.avg[STEP] = taken;
         small.causes = Default::default();
-        let within = self
-            .tally
-            .value(kind, Signal::Util, u, ours.util_avg, causes);
+        let within = self.tally.value(kind, Signal::Util, u, ours.util_avg, causes);
         let met = (step.last_update_time, step.period_contrib, step.util_sum) == (lut, pc, us);
         let error = step.util_sum.abs_diff(us) as u64 * 1000 / pelt::LOAD_AVG_MAX as u64;
         self.tally.step(kind, met, error, step_causes);
@@ -270,8 +260,14 @@ impl Redrive {
     /// What the clock was and how much interrupt time it had seen in all, at the update that printed a
     /// `pelt_irq` line. The line has the clock to 1024 ns; `clock_task` is what the clock has without
     /// interrupts, and one of the next lines of the same CPU has that.
-    fn interrupt_time(&self, r: &Record, trace: &Trace, cpu: usize, lut: u64) -> Option<(u64, u64)> {
-        let mut clock = lut + 512;
+    fn interrupt_time(
+        &self,
+        r: &Record,
+        trace: &Trace,
+        cpu: usize,
+        lut: u64,
+    ) -> Option<(u64, u64)> {
+        let mut clock = lut.wrapping_add(512);
         let c = &self.cpus[cpu];
         let curr = c.curr;
         for next in trace.ahead(r.cpu).take(LINES_OF_AN_UPDATE) {
@@ -289,18 +285,22 @@ impl Redrive {
                 Event::Nr { cpu: c, cp, .. } if c == cpu && curr == 0 => {
                     return Some((clock, clock.wrapping_sub(cp)));
                 }
-                Event::PeltOther {
-                    signal: OtherSignal::Irq,
-                    cpu: c,
-                    ..
-                } if c == cpu => return None,
+                Event::PeltOther { signal: OtherSignal::Irq, cpu: c, .. } if c == cpu => {
+                    return None;
+                }
                 _ => {}
             }
         }
         None
     }
 
-    pub(super) fn compare(&mut self, kind: Kind, recorded: &Averages, ours: &SchedAvg, causes: Causes) -> bool {
+    pub(super) fn compare(
+        &mut self,
+        kind: Kind,
+        recorded: &Averages,
+        ours: &SchedAvg,
+        causes: Causes,
+    ) -> bool {
         let mut all = true;
         for (signal, recorded, ours) in [
             (Signal::Util, recorded.u, ours.util_avg),
@@ -326,17 +326,12 @@ impl Redrive {
             ours.load_sum,
             ours.runnable_sum,
             ours.util_sum,
-        ) == (
-            recorded.lut,
-            recorded.pc,
-            recorded.ls,
-            recorded.rs,
-            recorded.us,
-        );
+        ) == (recorded.lut, recorded.pc, recorded.ls, recorded.rs, recorded.us);
         let max = pelt::LOAD_AVG_MAX as u64;
-        let error = (ours.load_sum.abs_diff(recorded.ls).saturating_mul(weight) * 1000 / max)
-            .max(ours.runnable_sum.abs_diff(recorded.rs).saturating_mul(1000) / max)
-            .max(ours.util_sum.abs_diff(recorded.us) as u64 * 1000 / max);
+        let error =
+            (ours.load_sum.abs_diff(recorded.ls).saturating_mul(weight).saturating_mul(1000) / max)
+                .max(ours.runnable_sum.abs_diff(recorded.rs).saturating_mul(1000) / max)
+                .max(ours.util_sum.abs_diff(recorded.us) as u64 * 1000 / max);
         self.tally.step(kind, met, error, causes);
         met
     }

@@ -149,12 +149,7 @@ pub fn look_ahead<'a>(
                 }
                 return found;
             }
-            Event::SchedWakeup {
-                pid,
-                target_cpu,
-                new,
-                ..
-            } if target_cpu == cpu && change >= 0 => {
+            Event::SchedWakeup { pid, target_cpu, new, .. } if target_cpu == cpu && change >= 0 => {
                 found.operation = if change > 0 {
                     Operation::Wakeup { pid, new }
                 } else {
@@ -162,23 +157,14 @@ pub fn look_ahead<'a>(
                 };
                 return found;
             }
-            Event::SchedMigrateTask {
-                pid,
-                orig_cpu,
-                dest_cpu,
-                ..
-            } if change < 0 => {
+            Event::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } if change < 0 => {
                 if orig_cpu == cpu {
                     found.operation = Operation::DetachMigrating { pid };
                     return found;
                 }
                 pulled |= dest_cpu == cpu;
             }
-            Event::SchedSwitch {
-                prev_pid,
-                prev_state,
-                ..
-            } => {
+            Event::SchedSwitch { prev_pid, prev_state, .. } => {
                 if own && prev_state != b'R' && prev_pid == start.pid && change <= 0 {
                     found.operation = if change < 0 {
                         Operation::Sleep { pid: prev_pid }
@@ -220,7 +206,13 @@ mod tests {
         check(&[&cfs, &wakeup], None, None, Operation::RequeueDelayed { pid: 9 }, 1);
         check(&[&down, &switch], None, None, Operation::Sleep { pid: 7 }, 0);
         check(&[&cfs, &switch], None, None, Operation::SleepDelayed { pid: 7 }, 1);
-        check(&[&cfs, &cfs, &down, &cfs, &migrate], None, None, Operation::DetachMigrating { pid: 8 }, 2);
+        check(
+            &[&cfs, &cfs, &down, &cfs, &migrate],
+            None,
+            None,
+            Operation::DetachMigrating { pid: 8 },
+            2,
+        );
         check(&[&up], Some(8), None, Operation::AttachMigrating { pid: 8 }, 0);
         check(&[&down, &ue, &up], None, None, Operation::Save { pid: 7 }, 0);
         check(&[&down, &up, &switch], None, None, Operation::Save { pid: 7 }, 0);

@@ -20,12 +20,7 @@ use crate::ftrace::{Event, Record, Trace};
 impl Redrive {
     pub(super) fn ue_cfs(&mut self, r: &Record, trace: &Trace, cpu: usize, ue: u32) {
         let q = &self.cpus[r.cpu];
-        let moving = q
-            .moving
-            .iter()
-            .rev()
-            .find(|(_, dest)| *dest == cpu)
-            .map(|(pid, _)| *pid);
+        let moving = q.moving.iter().rev().find(|(_, dest)| *dest == cpu).map(|(pid, _)| *pid);
         let saved = self.cpus[cpu].saved;
         let mut found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved);
         if let Operation::Sleep { pid } = found.operation
@@ -46,6 +41,7 @@ impl Redrive {
         if found.operation == Operation::Unknown {
             self.cpus[cpu].cause(Cause::UnknownOperation);
         }
+        let mut told_here = false;
         if let Some(pid) = found.operation.pid() {
             let known = self.tasks.get(&pid).is_some_and(|t| t.known);
             let c = &mut self.cpus[cpu];
@@ -55,6 +51,7 @@ impl Redrive {
             let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
             if !known && enqueue {
                 // The first line that says something of this task: its estimate is what it adds.
+                told_here = true;
                 for (avg, cfs) in t.avg.iter_mut().zip(&c.cfs) {
                     avg.util_est = ue.saturating_sub(cfs.util_est);
                 }
@@ -66,10 +63,7 @@ impl Redrive {
                     util_est_dequeue(&mut c.cfs[run], &t.avg[run]);
                 }
             }
-            if matches!(
-                found.operation,
-                Operation::Sleep { .. } | Operation::SleepDelayed { .. }
-            ) {
+            if matches!(found.operation, Operation::Sleep { .. } | Operation::SleepDelayed { .. }) {
                 for avg in &mut t.avg {
                     util_est_update(avg, arch_capacity(cpu));
                 }
@@ -88,22 +82,11 @@ impl Redrive {
                 }
             }
         }
-        self.cpus[r.cpu].active = Some(Active {
-            cpu,
-            found,
-            done: false,
-            moved: false,
-        });
+        self.cpus[r.cpu].active = Some(Active { cpu, found, done: false, moved: false });
         let c = &self.cpus[cpu];
-        if c.cfs_started {
+        if c.cfs_started && !told_here {
             let (ours, causes) = (c.cfs[FREE].util_est, c.causes[FREE]);
-            let ok = self.tally.value(
-                Kind::CfsRq,
-                Signal::UtilEst,
-                ue as u64,
-                ours as u64,
-                causes,
-            );
+            let ok = self.tally.value(Kind::CfsRq, Signal::UtilEst, ue as u64, ours as u64, causes);
             if !ok {
                 self.miss(r, || format!("ue_cfs {cpu}: {ours} for {ue}, {found:?}"));
             }
@@ -134,9 +117,7 @@ impl Redrive {
         let ours = t.avg[FREE].util_est & !UTIL_AVG_UNCHANGED;
         let causes = t.causes[FREE];
         t.avg[STEP].util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
-        let ok = self
-            .tally
-            .value(Kind::Task, Signal::UtilEst, ue as u64, ours as u64, causes);
+        let ok = self.tally.value(Kind::Task, Signal::UtilEst, ue as u64, ours as u64, causes);
         if !ok {
             self.miss(r, || format!("ue_se {pid}: {ours} for {ue}"));
         }
@@ -310,7 +291,9 @@ impl Redrive {
             }
             for run in 0..RUNS {
                 attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight);
-                t.causes[run].add(Cause::Attach);
+                if !t.started {
+                    t.causes[run].add(Cause::FirstUtilisation);
+                }
                 let causes = c.causes[run];
                 t.causes[run].merge(causes);
                 c.causes[run].merge(t.causes[run]);

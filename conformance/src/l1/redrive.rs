@@ -1,10 +1,10 @@
 //! Re-drives a recording: our PELT, driven by the recorded clocks and events, beside the kernel's.
 //!
-//! **The idea.** Every entity of the recording (task, fair run queue, RT and deadline signal of a CPU)
-//! gets a [`SchedAvg`] of ours, which takes over the recorded state once, at the entity's first record.
+//! **The idea.** Every entity of the recording (task, fair run queue, RT, deadline and interrupt signal
+//! of a CPU) gets a [`SchedAvg`](pelt::SchedAvg) of ours, which takes over the recorded state once, at the entity's first record.
 //! From then on only *inputs* come from the recording: when an update happened, on which clock, who
 //! was queued and who ran. At each printed line the two sides are compared. This runs twice, side by
-//! side ([`RUNS`]): the *free run* never looks back; the *step run* takes over the recorded sums at
+//! side: the *free run* never looks back; the *step run* takes over the recorded sums at
 //! every line, so that each line checks one step to the last bit.
 //!
 //! **Where updates happen.** A line is only printed when an update crossed a segment, but the last bit
@@ -14,7 +14,7 @@
 //! |---|---|
 //! | a `run` line inside the tick | current entity and its queue |
 //! | `sched_switch` | the one that leaves (if still queued) and its queue; then the one that comes; who is current |
-//! | `nr` of an enqueue or dequeue | entity and queue; then who is queued ([`Operation`]) |
+//! | `nr` of an enqueue or dequeue | entity and queue; then who is queued ([`super::operation`]) |
 //! | `run` of a sleep without `nr` | entity and queue; then the entity is delayed |
 //! | `nr` −1 without `ue_cfs` | a delayed entity, finished by the pick; then it is not queued |
 //! | `sched_migrate_task` of a sleeper | the sleeper, to the time of its old queue; then `removed` |
@@ -28,7 +28,7 @@
 use std::collections::BTreeMap;
 
 use schedtwin_kernel::sched::pelt::{
-    self, init_entity, remove_entity, update_dl_rq_load_avg, update_irq_load_avg,
+    self, RqClockPelt, init_entity, remove_entity, update_dl_rq_load_avg, update_irq_load_avg,
     update_rt_rq_load_avg,
 };
 
@@ -60,27 +60,25 @@ pub struct Redrive {
     pub tally: Tally,
     /// The first misses.
     pub misses: Vec<Miss>,
-    /// Whether to keep texts of misses.
-    pub keep_misses: bool,
+    keep_misses: bool,
 }
 
-impl Default for Redrive {
-    fn default() -> Redrive {
+impl Redrive {
+    /// Nothing driven yet; `keep_misses`: keep texts of misses, up to some thousand.
+    pub fn new(keep_misses: bool) -> Redrive {
         Redrive {
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
             driving: false,
             tally: Tally::default(),
             misses: Vec::new(),
-            keep_misses: false,
+            keep_misses,
         }
     }
-}
 
-impl Redrive {
     /// Drives the whole of `trace`.
     pub fn drive(&mut self, trace: &mut Trace) -> std::io::Result<()> {
-        while let Some(record) = trace.next()? {
+        while let Some(record) = trace.next_record()? {
             self.tally.records += 1;
             self.record(&record, trace);
         }
@@ -88,7 +86,7 @@ impl Redrive {
     }
 
     pub(super) fn cpu(&mut self, cpu: usize) -> &mut Cpu {
-        debug_assert!(cpu < CPUS_MAX);
+        assert!(cpu < CPUS_MAX, "the reader lets no such CPU through");
         if cpu >= self.cpus.len() {
             self.cpus.resize_with(cpu + 1, Cpu::new);
         }
@@ -107,33 +105,19 @@ impl Redrive {
                 self.cpu(cpu);
                 self.pelt_cfs(r);
             }
-            Event::PeltOther {
-                signal,
-                cpu,
-                lut,
-                pc,
-                us,
-                u,
-            } => {
+            Event::PeltOther { signal, cpu, lut, pc, us, u } => {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));
             }
-            Event::Rq {
-                at,
-                cpu,
-                clk,
-                ct,
-                cp,
-                lost,
-                irq,
-                ..
-            } => {
+            Event::Rq { at, cpu, clk, ct, cp, lost, irq, .. } => {
                 self.cpu(cpu);
                 self.update_irq(cpu, clk, irq);
                 let c = self.cpu(cpu);
                 c.lost = lost;
                 match at {
                     RqAt::Switch => {
+                        self.clock(cpu, ct, cp);
+                        let c = &mut self.cpus[cpu];
                         c.switch_now = cp.wrapping_sub(lost);
                         c.switch_clock_task = ct;
                     }
@@ -166,24 +150,14 @@ impl Redrive {
                 self.driving = true;
                 self.switch(r);
             }
-            Event::SchedWakeup {
-                pid,
-                prio,
-                target_cpu,
-                ..
-            } => {
+            Event::SchedWakeup { pid, prio, target_cpu, .. } => {
                 self.driving = true;
                 if class_of(pid, prio, false) == Class::Fair {
                     self.cpus[r.cpu].active = None;
                 }
                 self.cpu(target_cpu);
             }
-            Event::SchedMigrateTask {
-                pid,
-                prio,
-                orig_cpu,
-                dest_cpu,
-            } => {
+            Event::SchedMigrateTask { pid, prio, orig_cpu, dest_cpu } => {
                 self.driving = true;
                 self.cpu(orig_cpu);
                 self.cpu(dest_cpu);
@@ -244,6 +218,7 @@ impl Redrive {
         self.cpus[cpu].now = now;
         self.cpus[cpu].run_clock_task = ct;
         self.charge(cpu, pid, ct);
+        self.clock(cpu, ct, cp);
         if !self.driving || !own {
             return;
         }
@@ -260,6 +235,27 @@ impl Redrive {
         }
     }
 
+    /// Compares the PELT clock with ours, from the last line that told it to this one.
+    ///
+    /// Going idle moves it, so the line of that switch is left out and the next begins anew. Each
+    /// update of the clock rounds down twice: unprinted updates between the two lines show as a few ns
+    /// less than ours, and as more where the frequency changed after one.
+    fn clock(&mut self, cpu: usize, clock_task: u64, clock_pelt: u64) {
+        let c = &mut self.cpus[cpu];
+        let before = c.clock.replace((clock_task, clock_pelt));
+        let (Some((task_before, pelt_before)), Some(freq_scale)) = (before, c.freq_scale) else {
+            return;
+        };
+        if c.curr == 0 || clock_task == clock_pelt || clock_task == task_before {
+            return;
+        }
+        let mut ours = RqClockPelt { clock_pelt: pelt_before, ..RqClockPelt::default() };
+        let delta = clock_task.wrapping_sub(task_before);
+        ours.update_rq_clock_pelt(delta, clock_task, 0, arch_capacity(cpu), freq_scale, false);
+        let short = ours.clock_pelt.wrapping_sub(clock_pelt);
+        self.tally.clock(short as i64);
+    }
+
     pub(super) fn update_rt(&mut self, cpu: usize, now: u64, running: bool) {
         for avg in &mut self.cpus[cpu].rt.avg {
             update_rt_rq_load_avg(now, avg, running);
@@ -269,16 +265,16 @@ impl Redrive {
     /// The clock of `cpu` has moved to `clock` and seen `total` ns of interrupts since boot.
     pub(super) fn update_irq(&mut self, cpu: usize, clock: u64, total: u64) {
         let c = &mut self.cpus[cpu];
-        let news = total.wrapping_sub(c.interrupt_total);
-        let Some(freq_scale) = c.freq_scale else {
-            c.interrupt_total = total;
+        let (Some(given), Some(freq_scale)) = (c.interrupt_total, c.freq_scale) else {
+            c.interrupt_total = Some(total);
             return;
         };
+        let news = total.wrapping_sub(given);
         // A waking prints the clock of a CPU that it does not hold: an old one says nothing new.
         if news as i64 <= 0 || clock < c.irq.avg[FREE].last_update_time {
             return;
         }
-        c.interrupt_total = total;
+        c.interrupt_total = Some(total);
         for avg in &mut c.irq.avg {
             update_irq_load_avg(avg, clock, news, freq_scale, arch_capacity(cpu));
         }
@@ -291,14 +287,8 @@ impl Redrive {
     }
 
     pub(super) fn switch(&mut self, r: &Record) {
-        let Event::SchedSwitch {
-            prev_pid,
-            prev_prio,
-            prev_state,
-            next_pid,
-            next_prio,
-            next_stop,
-        } = r.event
+        let Event::SchedSwitch { prev_pid, prev_prio, prev_state, next_pid, next_prio, next_stop } =
+            r.event
         else {
             return;
         };
@@ -367,7 +357,9 @@ impl Redrive {
         if prev == Class::Idle || rest == 0 || rest > NEWIDLE_MAX_NS {
             return c.now;
         }
-        let now = c.now + ((rest * arch_capacity(cpu) >> 10) * freq_scale >> 10);
+        let mut clock = RqClockPelt { clock_pelt: c.now, ..RqClockPelt::default() };
+        clock.update_rq_clock_pelt(rest, 0, 0, arch_capacity(cpu), freq_scale, false);
+        let now = clock.clock_pelt;
         if c.weight == 0 {
             c.update_cfs(now);
         }
@@ -419,10 +411,7 @@ impl Redrive {
 
     pub(super) fn miss(&mut self, r: &Record, text: impl FnOnce() -> String) {
         if self.keep_misses && self.misses.len() < MISSES_KEPT {
-            self.misses.push(Miss {
-                time_us: r.time_us,
-                text: text(),
-            });
+            self.misses.push(Miss { time_us: r.time_us, text: text() });
         }
     }
 }

@@ -12,9 +12,11 @@ use super::operation::Found;
 use super::tally::{Cause, Causes};
 use crate::ftrace::Averages;
 
-/// The free run and the step run.
+/// The free run and the step run, both driven by the same inputs.
 pub(super) const RUNS: usize = 2;
+/// Its averages are never taken from a line again once they have been.
 pub(super) const FREE: usize = 0;
+/// Its sums are those of the last line.
 pub(super) const STEP: usize = 1;
 
 /// Weights by nice −20..=19 (`sched_prio_to_weight`), scaled down.
@@ -155,8 +157,10 @@ pub(super) struct Cpu {
     pub(super) rt: Small,
     pub(super) dl: Small,
     pub(super) irq: Small,
+    /// `clock_task` and `clock_pelt` of the last line that had both, while a task runs.
+    pub(super) clock: Option<(u64, u64)>,
     /// Interrupt time that `irq` has been given, ns since boot.
-    pub(super) interrupt_total: u64,
+    pub(super) interrupt_total: Option<u64>,
     pub(super) lost: u64,
     /// The PELT clock (`rq_clock_pelt`) at the last line that told it, but not a switch's.
     pub(super) now: u64,
@@ -211,7 +215,8 @@ impl Cpu {
             rt: Small::default(),
             dl: Small::default(),
             irq: Small::default(),
-            interrupt_total: 0,
+            interrupt_total: None,
+            clock: None,
             lost: 0,
             now: 0,
             vruntime: 0,
@@ -250,9 +255,13 @@ impl Cpu {
     }
 }
 
+/// More than any weight (nice −20 is 88761, a group's shares at most 2^18): what is larger is not the
+/// kernel's, and must not overflow our sums.
+const WEIGHT_MAX: u64 = 1 << 20;
+
 /// `scale_load_down` on a 64-bit machine.
 pub(super) fn scale_load_down(weight: u64) -> u64 {
-    if weight == 0 { 0 } else { (weight >> 10).max(2) }
+    if weight == 0 { 0 } else { (weight >> 10).clamp(2, WEIGHT_MAX) }
 }
 
 /// A recorded state as ours.

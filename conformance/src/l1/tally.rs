@@ -1,7 +1,7 @@
 //! What came of the comparisons: counts per kind of entity and signal, and why some failed.
 //!
-//! **Terms.** *judged*: a recorded value of at least [`VALUE_MIN`]. *within*: ours differs by at most
-//! 1. *step*: from one record of an entity to its next, started from the recorded sums; *met* when all
+//! **Terms.** *judged*: a recorded value of at least [`VALUE_MIN`]. *within*: ours differs by no more
+//! than 1. *step*: from one record of an entity to its next, started from the recorded sums; *met* when all
 //! three sums and the position in time are equal to the last bit. *Cause*: what happened between the
 //! two records that the recording does not tell in full.
 
@@ -78,8 +78,9 @@ pub enum Cause {
     BalanceSoftirq,
     /// How interrupt time was spread over the clock's updates is not printed.
     InterruptTime,
-    /// The task's entity was rebuilt from averages at an attach.
-    Attach,
+    /// A new task's first utilisation is a share of its queue's, from which a removal before the first
+    /// line may still have been pending.
+    FirstUtilisation,
     /// None of these.
     Unexplained,
 }
@@ -92,7 +93,7 @@ impl fmt::Display for Cause {
             Cause::RemovedFold => "time of a removal's fold",
             Cause::BalanceSoftirq => "time of a balancer's update",
             Cause::InterruptTime => "spread of interrupt time",
-            Cause::Attach => "attach",
+            Cause::FirstUtilisation => "new task's first utilisation",
             Cause::Unexplained => "unexplained",
         })
     }
@@ -109,7 +110,7 @@ impl Causes {
         Cause::RemovedFold,
         Cause::BalanceSoftirq,
         Cause::InterruptTime,
-        Cause::Attach,
+        Cause::FirstUtilisation,
     ];
 
     /// Adds one.
@@ -124,10 +125,7 @@ impl Causes {
 
     /// The worst one in it.
     pub fn first(self) -> Cause {
-        *Self::ALL
-            .iter()
-            .find(|&&c| self.0 & (1 << c as u16) != 0)
-            .unwrap_or(&Cause::Unexplained)
+        *Self::ALL.iter().find(|&&c| self.0 & (1 << c as u16) != 0).unwrap_or(&Cause::Unexplained)
     }
 }
 
@@ -169,17 +167,25 @@ pub struct Tally {
     pub steps: BTreeMap<Kind, Steps>,
     /// Entities whose state was taken from the recording (once each).
     pub starts: BTreeMap<Kind, u64>,
-    /// States taken again later: none in a free run.
-    pub resyncs: BTreeMap<Cause, u64>,
     /// Lines that disagree with our picture of who is queued where.
     pub picture_wrong: u64,
+    /// Advances of a PELT clock while a task ran, by how many ns ours is ahead: below 0, 0, 1, 2 to 4,
+    /// more.
+    pub clock: [u64; 5],
     /// Records read.
     pub records: u64,
 }
 
 impl Tally {
     /// Compares one value of the free run.
-    pub fn value(&mut self, kind: Kind, signal: Signal, recorded: u64, ours: u64, causes: Causes) -> bool {
+    pub fn value(
+        &mut self,
+        kind: Kind,
+        signal: Signal,
+        recorded: u64,
+        ours: u64,
+        causes: Causes,
+    ) -> bool {
         if recorded < VALUE_MIN {
             return true;
         }
@@ -193,6 +199,18 @@ impl Tally {
             *row.causes.entry(causes.first()).or_default() += 1;
         }
         error <= 1
+    }
+
+    /// Counts an advance of a PELT clock.
+    pub fn clock(&mut self, ahead_ns: i64) {
+        let bin = match ahead_ns {
+            ..0 => 0,
+            0 => 1,
+            1 => 2,
+            2..=4 => 3,
+            _ => 4,
+        };
+        self.clock[bin] += 1;
     }
 
     /// Counts one step; `error_milli` 0 = met.
@@ -225,14 +243,11 @@ impl Tally {
             add_counts(&mut to.causes, &from.causes);
         }
         add_counts(&mut self.starts, &other.starts);
-        add_counts(&mut self.resyncs, &other.resyncs);
         self.picture_wrong += other.picture_wrong;
+        for (to, from) in self.clock.iter_mut().zip(other.clock) {
+            *to += from;
+        }
         self.records += other.records;
-    }
-
-    /// States taken from the recording again.
-    pub fn resyncs(&self) -> u64 {
-        self.resyncs.values().sum()
     }
 
     /// The signals of which fewer than [`WITHIN_MIN_PERMILLE`] are within 1, all kinds together.

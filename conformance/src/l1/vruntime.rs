@@ -94,10 +94,8 @@ impl Redrive {
     /// A delayed task wakes up where it is: with a lag to its favour it starts afresh.
     pub(super) fn requeue(&mut self, cpu: usize, pid: i32) {
         let average = self.avg_vruntime(cpu);
-        let favoured = self
-            .tasks
-            .get(&pid)
-            .is_some_and(|t| average.wrapping_sub(t.vruntime) as i64 > 0);
+        let favoured =
+            self.tasks.get(&pid).is_some_and(|t| average.wrapping_sub(t.vruntime) as i64 > 0);
         if favoured && let Some(t) = self.tasks.get_mut(&pid) {
             t.vlag = 0;
             t.on_rq = false;

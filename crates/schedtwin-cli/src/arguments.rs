@@ -18,8 +18,8 @@ const MOST_THREADS: u64 = 1024;
 const OVERVIEW: &str = "\
 Examples:
   schedtwin list                                        what there is to choose from
-  schedtwin run -m pixel6 -w jankbench                  one run on the newest kernel
-  schedtwin compare -m pixel6 -w jankbench -k linux-5.18 -k linux-5.18+runnable-boost
+  schedtwin run -m pixel6 -w ui-phone                   one run on the newest kernel
+  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
   schedtwin run -m pixel6 -w app.json --record r.jsonl  keeps every decision
   schedtwin explain r.jsonl --at 1.5s                   says why
 
@@ -46,20 +46,20 @@ pub struct Arguments {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run one workload on one kernel and print what was measured
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = RUN_EXAMPLES, allow_negative_numbers = true)]
     Run(Run),
     /// Run kernels with the same seeds and print what differs, with intervals
-    #[command(after_help = COMPARE_EXAMPLES)]
+    #[command(after_help = COMPARE_EXAMPLES, allow_negative_numbers = true)]
     Compare(Compare),
     /// Ask a record what happened and why
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
     /// List what is built in
     #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels")]
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-5.18+runnable-boost\n  schedtwin show machine pixel6:ambient_c=4\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel and workload files without running them
@@ -82,7 +82,7 @@ pub enum Command {
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  schedtwin run -m pixel6 -w jankbench
+  schedtwin run -m pixel6 -w ui-phone
   schedtwin run -m uniform8 -w w1 -k linux-6.12 --duration 10s --format json
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
   schedtwin run -m pixel6 -w app.json --record out.jsonl         for schedtwin explain
@@ -90,8 +90,8 @@ The same machine, kernel, workload and seed give the same bytes on every compute
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  schedtwin compare -m pixel6 -w jankbench -k linux-5.18 -k linux-5.18+runnable-boost
-  schedtwin compare -m pixel6 -w jankbench -k linux-6.12 -k linux-6.12:hz=1000 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
+  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=100 --precision 1%
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
   schedtwin compare ... --first-difference          where the executions part, and why
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
@@ -148,11 +148,7 @@ impl Printing {
     }
 
     pub fn extent(&self) -> Extent {
-        if self.all {
-            Extent::All
-        } else {
-            Extent::Important
-        }
+        if self.all { Extent::All } else { Extent::Important }
     }
 }
 

@@ -29,10 +29,7 @@ impl Bar {
     /// Starts to watch, unless `quiet` or stderr is no terminal.
     pub fn watch(progress: &Arc<Progress>, quiet: bool) -> Bar {
         if quiet || !io::stderr().is_terminal() {
-            return Bar {
-                stop: None,
-                thread: None,
-            };
+            return Bar { stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel::<()>();
         let (progress, started) = (progress.clone(), Instant::now());
@@ -50,10 +47,7 @@ impl Bar {
             }
             bar.finish_and_clear();
         });
-        Bar {
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        Bar { stop: Some(stop), thread: Some(thread) }
     }
 }
 
@@ -62,10 +56,7 @@ fn message(progress: &Progress, elapsed: Duration) -> String {
     let fraction = progress.fraction();
     let eta = match fraction {
         ..0.001 => "ETA unknown".to_string(),
-        _ => format!(
-            "ETA {:.0}s",
-            elapsed.as_secs_f64() * (1.0 - fraction) / fraction
-        ),
+        _ => format!("ETA {:.0}s", elapsed.as_secs_f64() * (1.0 - fraction) / fraction),
     };
     let (done, expected) = (progress.done_runs(), progress.expected_runs());
     format!("{:>3.0}%  {done}/{expected} runs  {eta}", 100.0 * fraction)

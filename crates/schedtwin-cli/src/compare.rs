@@ -24,57 +24,36 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     if arguments.first_difference {
         return output::print(&first_differences(&columns, arguments.seed)?);
     }
-    let most = if arguments.precision.is_some() {
-        arguments.max_iterations
-    } else {
-        arguments.iterations
-    };
+    let most =
+        if arguments.precision.is_some() { arguments.max_iterations } else { arguments.iterations };
     check_seeds(arguments.seed, most)?;
     let iterations = match arguments.precision {
-        Some(half_width_pct) => Iterations::Precision {
-            half_width_pct,
-            most: most as usize,
-        },
+        Some(half_width_pct) => Iterations::Precision { half_width_pct, most: most as usize },
         None => Iterations::Fixed(most as usize),
     };
-    let plan = Plan {
-        first_seed: arguments.seed,
-        iterations,
-    };
+    let plan = Plan { first_seed: arguments.seed, iterations };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.printing.quiet);
     let provenance = joint_provenance(&columns);
-    let compared = with_threads(arguments.threads, || {
-        lab::compare(&columns, plan, provenance, &progress)
-    })?;
+    let compared =
+        with_threads(arguments.threads, || lab::compare(&columns, plan, provenance, &progress))?;
     drop(bar);
     let mut comparison =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
-    for notice in columns
-        .iter()
-        .flat_map(|column| column.scenario.notices())
-        .rev()
-    {
+    for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
         if !comparison.notices.contains(&notice) {
             comparison.notices.insert(0, notice);
         }
     }
     let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
-    let printed = output::print(&report::comparison(
-        &comparison,
-        printing.format(),
-        printing.extent(),
-    ));
+    let printed =
+        output::print(&report::comparison(&comparison, printing.format(), printing.extent()));
     let mut findings = Vec::new();
     for condition in conditions {
         findings.extend(condition.judge(&comparison)?.findings);
     }
-    if findings.is_empty() {
-        printed
-    } else {
-        Err(Failure::Failed(findings))
-    }
+    if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
 }
 
 /// The columns and conditions, or all that is wrong with any of them.
@@ -86,29 +65,16 @@ fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Fail
         if arguments.kernels[..at].contains(kernel) {
             let source = Source::new("<command line>", kernel.clone());
             let help = "schedtwin aa compares a kernel with itself".to_string();
-            faults.push(
-                &source,
-                0..kernel.len(),
-                "this kernel is named twice",
-                Some(help),
-            );
+            faults.push(&source, 0..kernel.len(), "this kernel is named twice", Some(help));
             continue;
         }
-        let scenario = faults.absorb(Scenario::new(
-            machine,
-            kernel,
-            workload,
-            arguments.subject.duration,
-        ));
-        columns.extend(scenario.map(|scenario| Column {
-            kernel: kernel.clone(),
-            scenario,
-        }));
+        let scenario =
+            faults.absorb(Scenario::new(machine, kernel, workload, arguments.subject.duration));
+        columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     let parsed = arguments.fail_if.iter().map(|text| Condition::parse(text));
-    let conditions: Vec<Condition> = parsed
-        .filter_map(|condition| faults.absorb(condition))
-        .collect();
+    let conditions: Vec<Condition> =
+        parsed.filter_map(|condition| faults.absorb(condition)).collect();
     // Every kernel meets the same faults of machine and workload.
     let mut distinct = Diagnostics::new();
     for fault in faults.0 {
@@ -132,9 +98,7 @@ fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Fail
 fn check_seeds(first: u64, runs: u64) -> Result<(), Failure> {
     match first.checked_add(runs) {
         Some(_) => Ok(()),
-        None => Err(Failure::bad(format!(
-            "--seed {first} leaves no {runs} seeds below 2^64"
-        ))),
+        None => Err(Failure::bad(format!("--seed {first} leaves no {runs} seeds below 2^64"))),
     }
 }
 
@@ -157,29 +121,19 @@ fn first_differences(columns: &[Column], seed: u64) -> Result<String, Failure> {
     for other in &columns[1..] {
         let found = schedtwin::first_difference(&base.scenario, &other.scenario, seed)
             .map_err(|error| Failure::bad(format!("failed to compare executions: {error}")))?;
-        text.push_str(&format!(
-            "{} and {}, seed {seed}:\n",
-            base.kernel, other.kernel
-        ));
+        text.push_str(&format!("{} and {}, seed {seed}:\n", base.kernel, other.kernel));
         let Some(difference) = found else {
             text.push_str("  they execute identically\n\n");
             continue;
         };
-        text.push_str(&format!(
-            "  the first difference is at {}\n",
-            seconds(difference.at)
-        ));
+        text.push_str(&format!("  the first difference is at {}\n", seconds(difference.at)));
         if !difference.context.is_empty() {
             text.push_str("\n  before it\n");
             push_indented(&mut text, &difference.context);
         }
         for (kernel, what, decisions) in [
             (&base.kernel, &difference.left, &difference.decisions_left),
-            (
-                &other.kernel,
-                &difference.right,
-                &difference.decisions_right,
-            ),
+            (&other.kernel, &difference.right, &difference.decisions_right),
         ] {
             text.push_str(&format!("\n  {kernel}\n"));
             push_indented(&mut text, decisions);
@@ -202,29 +156,15 @@ fn seconds(ns: u64) -> String {
 }
 
 pub fn aa(arguments: Aa) -> Result<(), Failure> {
-    let Aa {
-        subject,
-        kernel,
-        comparisons,
-        iterations,
-        seed,
-        threads,
-        quiet,
-    } = arguments;
+    let Aa { subject, kernel, comparisons, iterations, seed, threads, quiet } = arguments;
     check_seeds(seed, comparisons.saturating_mul(2 * iterations))?;
-    let scenario = Scenario::new(
-        &subject.machine,
-        &kernel,
-        &subject.workload,
-        subject.duration,
-    )?;
+    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
     let column = Column { kernel, scenario };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, quiet);
     let (comparisons, iterations) = (comparisons as usize, iterations as usize);
-    let calibrated = with_threads(threads, || {
-        calibrate(&column, seed, comparisons, iterations, &progress)
-    })?;
+    let calibrated =
+        with_threads(threads, || calibrate(&column, seed, comparisons, iterations, &progress))?;
     drop(bar);
     let calibration =
         calibrated.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;

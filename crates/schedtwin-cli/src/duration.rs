@@ -27,10 +27,7 @@ pub fn parse(text: &str) -> Result<Ns, String> {
         return Err("a run of no length measures nothing".to_string());
     }
     if duration > LONGEST {
-        return Err(format!(
-            "at most {} can be simulated",
-            humantime::format_duration(LONGEST)
-        ));
+        return Err(format!("at most {} can be simulated", humantime::format_duration(LONGEST)));
     }
     Ok(u64::try_from(duration.as_nanos()).expect("a day has less than 2^64 ns"))
 }
@@ -38,9 +35,8 @@ pub fn parse(text: &str) -> Result<Ns, String> {
 /// Reads a precision such as `1%` or `0.5%`, in percent.
 pub fn parse_percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-    let percent: f64 = number
-        .parse()
-        .map_err(|_| "a precision is written 1% or 0.5%".to_string())?;
+    let percent: f64 =
+        number.parse().map_err(|_| "a precision is written 1% or 0.5%".to_string())?;
     // The least positive number would ask for the most iterations, which are bounded anyway.
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent)

@@ -10,20 +10,11 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
-    let Explain {
-        record,
-        at,
-        task,
-        cpu,
-        window,
-        limit,
-    } = arguments;
+    let Explain { record, at, task, cpu, window, limit } = arguments;
     let at = match at.as_deref().map(trace::parse_time).transpose() {
         Ok(at) => at,
         Err(message) => {
-            return Err(Failure::bad(format!(
-                "failed to understand --at: {message}"
-            )));
+            return Err(Failure::bad(format!("failed to understand --at: {message}")));
         }
     };
     if record.is_dir() {
@@ -34,13 +25,7 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     }
     // Opened here to tell a file that cannot be read from an output that cannot be written.
     std::fs::File::open(&record).map_err(|error| Failure::of_file("read", &record, &error))?;
-    let query = Query {
-        at,
-        window_ns: window,
-        task: task.clone(),
-        cpu: cpu.map(CpuId),
-        limit,
-    };
+    let query = Query { at, window_ns: window, task: task.clone(), cpu: cpu.map(CpuId), limit };
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match trace::explain(&record, &query, &mut out) {
         Ok(summary) => summary,
@@ -58,10 +43,9 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
         eprintln!("warning: and {} more lines", summary.problem_count - told);
     }
     match (task, summary.matched) {
-        (Some(task), _) if !summary.task_found => Err(Failure::bad(format!(
-            "{} has no task {task:?}",
-            record.display()
-        ))),
+        (Some(task), _) if !summary.task_found => {
+            Err(Failure::bad(format!("{} has no task {task:?}", record.display())))
+        }
         (_, 0) => {
             eprintln!("note: nothing matches");
             Ok(())

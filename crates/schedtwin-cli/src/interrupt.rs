@@ -27,20 +27,14 @@ pub fn install() {
 pub fn guard(path: &Path) {
     // Links are followed when writing: the temporary file is beside the target.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    OUTPUTS
-        .lock()
-        .expect("nothing panics while it holds the list")
-        .push(path);
+    OUTPUTS.lock().expect("nothing panics while it holds the list").push(path);
 }
 
 /// Removes this process's temporary files for `path`: `.NAME.PID-NUMBER.partial`.
 fn remove_partials(path: &Path) {
     let Some(name) = path.file_name() else { return };
     let prefix = format!(".{}.{}-", name.to_string_lossy(), std::process::id());
-    let directory = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let found = entry.file_name().to_string_lossy().into_owned();
         if found.starts_with(&prefix) && found.ends_with(".partial") {
@@ -58,12 +52,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("out.pftrace");
         let own = format!(".out.pftrace.{}-3.partial", std::process::id());
-        for name in [
-            "out.pftrace",
-            &own,
-            ".out.pftrace.1-3.partial",
-            ".other.partial",
-        ] {
+        for name in ["out.pftrace", &own, ".out.pftrace.1-3.partial", ".other.partial"] {
             fs::write(directory.path().join(name), "x").unwrap();
         }
         remove_partials(&path);

@@ -29,19 +29,13 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Kernels => schedtwin::list_kernels(),
         Kind::Patches => schedtwin::list_patches(),
         Kind::Workloads => schedtwin::list_workloads(),
-        Kind::Schemas => schema::names()
-            .map(|name| (name.to_string(), String::new()))
-            .collect(),
+        Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
         Kind::Studies => Vec::new(),
     }
 }
 
 fn names(entries: &[(String, String)], indent: &str) -> String {
-    let width = entries
-        .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let line = |(name, description): &(String, String)| {
         let line = format!("{indent}{name:width$}  {description}");
         format!("{}\n", line.trim_end())

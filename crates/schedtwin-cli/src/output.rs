@@ -10,10 +10,7 @@ use crate::failure::Failure;
 /// Writes a whole result.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(failure)
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(failure)
 }
 
 /// What a failed write to stdout means.

@@ -14,15 +14,7 @@ use crate::failure::Failure;
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
-    let Run {
-        subject,
-        kernel,
-        seed,
-        trace,
-        record,
-        verify,
-        printing,
-    } = arguments;
+    let Run { subject, kernel, seed, trace, record, verify, printing } = arguments;
     if let Some(path) = &trace {
         if Format::from_path(path).is_none() {
             let message = format!(
@@ -36,12 +28,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             return Err(Failure::bad("--trace and --record name the same file"));
         }
     }
-    let scenario = Scenario::new(
-        &subject.machine,
-        &kernel,
-        &subject.workload,
-        subject.duration,
-    )?;
+    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
     for path in trace.iter().chain(&record) {
         writable(path)?;
         interrupt::guard(path);
@@ -50,12 +37,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     progress.expect_runs(1);
     let bar = Bar::watch(&progress, printing.quiet);
     let result = progress.one_run(scenario.duration(), |simulated| {
-        let options = RunOptions {
-            trace,
-            record,
-            progress: Some(simulated),
-            verify,
-        };
+        let options = RunOptions { trace, record, progress: Some(simulated), verify };
         scenario.run(seed, options)
     });
     drop(bar);
@@ -66,26 +48,15 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         }
     }
     let provenance = twin::provenance(&scenario);
-    let report = RunReport {
-        provenance: &provenance,
-        kernel: &kernel,
-        seed,
-        result: &result,
-    };
+    let report = RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
     output::print(&report::run(&report, printing.format(), printing.extent()))
 }
 
 /// Says before the run what would fail after it.
 fn writable(path: &Path) -> Result<(), Failure> {
-    let directory = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
-        return Err(Failure::bad(format!(
-            "failed to write {}: it is a directory",
-            path.display()
-        )));
+        return Err(Failure::bad(format!("failed to write {}: it is a directory", path.display())));
     }
     if !directory.is_dir() {
         let message = format!(

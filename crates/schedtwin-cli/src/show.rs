@@ -55,10 +55,7 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut wrong = Vec::new();
     let mut text = String::new();
     for path in files {
-        if unreadable
-            .absorb(schedtwin_input::read_source(path))
-            .is_none()
-        {
+        if unreadable.absorb(schedtwin_input::read_source(path)).is_none() {
             continue;
         }
         match schedtwin::check_file(path) {
@@ -79,9 +76,5 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
     }
     let printed = output::print(&text);
     unreadable.into_result(())?;
-    if wrong.is_empty() {
-        printed
-    } else {
-        Err(Failure::Failed(wrong))
-    }
+    if wrong.is_empty() { printed } else { Err(Failure::Failed(wrong)) }
 }

@@ -19,10 +19,7 @@ struct Outcome {
 }
 
 fn schedtwin(arguments: &[&str]) -> Outcome {
-    let output = Command::new(SCHEDTWIN)
-        .args(arguments)
-        .output()
-        .expect("the binary starts");
+    let output = Command::new(SCHEDTWIN).args(arguments).output().expect("the binary starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
     Outcome {
         code: output.status.code().expect("it ends by itself"),
@@ -42,16 +39,8 @@ fn bad_input_is_refused_with_what_to_do() {
     let path = |name: &str| directory.path().join(name).display().to_string();
     let folder = directory.path().display().to_string();
     fs::write(path("binary.json"), [0u8, 159, 146, 150]).unwrap();
-    fs::write(
-        path("syntax.json"),
-        "{ \"tasks\": { \"a\": { \"run\": } } }",
-    )
-    .unwrap();
-    fs::write(
-        path("typo.json"),
-        "{ \"tasks\": { \"a\": { \"runn\": 1000 } } }",
-    )
-    .unwrap();
+    fs::write(path("syntax.json"), "{ \"tasks\": { \"a\": { \"run\": } } }").unwrap();
+    fs::write(path("typo.json"), "{ \"tasks\": { \"a\": { \"nap\": 1000 } } }").unwrap();
     let trace_in_nowhere = path("no/such.pftrace");
     let (json, toml) = (path("none.json"), path("none.toml"));
     let (binary, syntax, typo) = (path("binary.json"), path("syntax.json"), path("typo.json"));
@@ -59,58 +48,31 @@ fn bad_input_is_refused_with_what_to_do() {
     let mut wrong = String::new();
     for (arguments, expected) in [
         ("run -m pixl6 -w w1".to_string(), "did you mean `pixel6`"),
-        (
-            "run -m uniform8 -w w1 -k linux-6.21".into(),
-            "did you mean `linux-6.12`",
-        ),
+        ("run -m uniform8 -w w1 -k linux-6.21".into(), "did you mean `linux-6.12`"),
         ("run -m uniform8 -w w1 -k linux-6.12:hzz=100".into(), "hzz"),
         ("run -m uniform8:nonsense=1 -w w1".into(), "nonsense"),
         (format!("run -m {toml} -w w1"), "there is no such file"),
         (format!("run -m {folder}/ -w w1"), "is a directory"),
-        (
-            format!("run -m uniform8 -w {json}"),
-            "there is no such file",
-        ),
+        (format!("run -m uniform8 -w {json}"), "o such file"),
         (format!("run -m uniform8 -w {binary}"), "binary"),
         (format!("run -m uniform8 -w {syntax}"), "syntax.json:1:"),
-        (format!("run -m uniform8 -w {typo}"), "runn"),
+        (format!("run -m uniform8 -w {typo}"), "nap"),
         (format!("run {w1} --duration 10"), "has a unit: 10s"),
         (format!("run {w1} --duration 0s"), "measures nothing"),
         (format!("run {w1} --duration -5s"), "is positive"),
         (format!("run {w1} --duration 1000days"), "at most 1day"),
         (format!("run {w1} --seed -1"), "invalid value '-1'"),
-        (
-            format!("run {w1} --trace {trace_in_nowhere}"),
-            "there is no directory",
-        ),
+        (format!("run {w1} --trace {trace_in_nowhere}"), "there is no directory"),
         (format!("run {w1} --trace out.xyz"), "ends in .pftrace"),
-        (
-            format!("run {w1} --trace {folder}/a.jsonl --record {folder}/a.jsonl"),
-            "the same file",
-        ),
+        (format!("run {w1} --trace {folder}/a.jsonl --record {folder}/a.jsonl"), "the same file"),
         (format!("run {w1} --record {folder}"), "is a directory"),
         ("run -m uniform8".into(), "--workload"),
-        (
-            format!("compare {w1} -k linux-6.12"),
-            "at least two kernels",
-        ),
-        (
-            format!("compare {w1} -k linux-6.12 -k linux-6.12"),
-            "named twice",
-        ),
+        (format!("compare {w1} -k linux-6.12"), "at least two kernels"),
+        (format!("compare {w1} -k linux-6.12 -k linux-6.12"), "named twice"),
         (format!("compare {w1} -k a -k b -n 0"), "0 is not in 1..="),
-        (
-            format!("compare {w1} -k a -k b --threads 0"),
-            "0 is not in 1..=",
-        ),
-        (
-            format!("compare {w1} -k a -k b --precision 0%"),
-            "between 0% and 100%",
-        ),
-        (
-            format!("compare {w1} -k a -k b --precision 1% -n 3"),
-            "cannot be used with",
-        ),
+        (format!("compare {w1} -k a -k b --threads 0"), "0 is not in 1..="),
+        (format!("compare {w1} -k a -k b --precision 0%"), "between 0% and 100%"),
+        (format!("compare {w1} -k a -k b --precision 1% -n 3"), "cannot be used with"),
         (
             format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --fail-if power"),
             "expected one of > >= < <=",
@@ -119,10 +81,7 @@ fn bad_input_is_refused_with_what_to_do() {
             format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --seed 18446744073709551615"),
             "below 2^64",
         ),
-        (
-            format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html a.html"),
-            "waits for",
-        ),
+        (format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html a.html"), "waits for"),
         (format!("explain {json} --at 1s"), "failed to read"),
         (format!("explain {folder} --at 1s"), "is a directory"),
         (format!("explain {syntax} --at 1s"), "failed to explain"),
@@ -140,11 +99,7 @@ fn bad_input_is_refused_with_what_to_do() {
         ("frobnicate".into(), "unrecognized subcommand"),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();
-        let Outcome {
-            code,
-            stdout,
-            stderr,
-        } = schedtwin(&words);
+        let Outcome { code, stdout, stderr } = schedtwin(&words);
         if !stderr.contains(expected) || code != 2 || !stdout.is_empty() {
             wrong.push_str(&format!(
                 "{arguments}: expected {expected:?}, exit code {code}\n{stderr}\n"
@@ -156,23 +111,10 @@ fn bad_input_is_refused_with_what_to_do() {
 
 #[test]
 fn all_faults_are_reported_at_once_and_each_once() {
-    let outcome = schedtwin(&[
-        "compare",
-        "-m",
-        "pixl6",
-        "-w",
-        "w1",
-        "-k",
-        "linux-6.21",
-        "-k",
-        "linux-6.31",
-    ]);
+    let outcome =
+        schedtwin(&["compare", "-m", "pixl6", "-w", "w1", "-k", "linux-6.21", "-k", "linux-6.31"]);
     let count = |word: &str| {
-        outcome
-            .stderr
-            .lines()
-            .filter(|line| line.contains(word) && line.contains("error"))
-            .count()
+        outcome.stderr.lines().filter(|line| line.contains(word) && line.contains("error")).count()
     };
     assert_eq!(
         (count("pixl6"), count("linux-6.21"), count("linux-6.31")),
@@ -194,11 +136,7 @@ fn help_teaches_at_every_level() {
         "check --help",
     ] {
         let outcome = schedtwin(&arguments.split(' ').collect::<Vec<_>>());
-        assert_eq!(
-            (outcome.code, outcome.stderr.as_str()),
-            (0, ""),
-            "{arguments}"
-        );
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{arguments}");
         assert!(
             outcome.stdout.contains("Examples:\n  schedtwin "),
             "{arguments}\n{}",
@@ -223,24 +161,13 @@ fn lists_name_what_runs() {
         let outcome = schedtwin(&["list", kind]);
         assert!(
             outcome.code == 0
-                && outcome
-                    .stdout
-                    .lines()
-                    .any(|line| line.split(' ').next() == Some(name)),
+                && outcome.stdout.lines().any(|line| line.split(' ').next() == Some(name)),
             "{}",
             outcome.stdout
         );
     }
-    assert!(
-        schedtwin(&["show", "machine", "pixel6"])
-            .stdout
-            .contains("pixel6")
-    );
-    assert!(
-        schedtwin(&["show", "kernel", "linux-6.12"])
-            .stdout
-            .contains("linux-6.12")
-    );
+    assert!(schedtwin(&["show", "machine", "pixel6"]).stdout.contains("pixel6"));
+    assert!(schedtwin(&["show", "kernel", "linux-6.12"]).stdout.contains("linux-6.12"));
 }
 
 fn schema_errors(name: &str, document: &str) -> Vec<String> {
@@ -260,16 +187,7 @@ fn json_follows_the_shipped_schemas() {
     assert_eq!(schema_errors("run", &run.stdout), [""; 0]);
     let compared = small(
         &["compare"],
-        &[
-            "-k",
-            "linux-6.12",
-            "-k",
-            "linux-6.12:hz=1000",
-            "-n",
-            "2",
-            "--format",
-            "json",
-        ],
+        &["-k", "linux-6.12", "-k", "linux-6.12:hz=1000", "-n", "2", "--format", "json"],
     );
     assert_eq!(compared.code, 0, "{}", compared.stderr);
     assert_eq!(schema_errors("compare", &compared.stdout), [""; 0]);
@@ -301,30 +219,15 @@ fn a_record_follows_its_schema_and_can_be_explained() {
         explained.stdout
     );
     let nobody = schedtwin(&["explain", &record, "--task", "nobody-of-this-name"]);
-    assert!(
-        nobody.code == 2 && nobody.stderr.contains("has no task"),
-        "{}",
-        nobody.stderr
-    );
+    assert!(nobody.code == 2 && nobody.stderr.contains("has no task"), "{}", nobody.stderr);
 }
 
 #[test]
 fn the_same_bytes_twice_and_with_any_number_of_threads() {
-    let kernels = [
-        "-k",
-        "linux-6.12",
-        "-k",
-        "linux-6.12:hz=1000",
-        "-n",
-        "3",
-        "--all",
-    ];
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000", "-n", "3", "--all"];
     for format in ["text", "markdown", "json", "csv"] {
         let run = |threads| {
-            let outcome = small(
-                &["compare", "--format", format, "--threads", threads],
-                &kernels,
-            );
+            let outcome = small(&["compare", "--format", format, "--threads", threads], &kernels);
             assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
             outcome.stdout
         };
@@ -342,9 +245,7 @@ fn conditions_decide_the_exit_code_and_the_table_is_printed_all_the_same() {
     let holds = small(&["compare", "--fail-if", "power>=0mW"], &kernels);
     assert_eq!(holds.code, 1, "{}", holds.stderr);
     assert!(
-        holds
-            .stderr
-            .starts_with("failed: power>=0mW: power mean of linux-6.12:hz=1000 is "),
+        holds.stderr.starts_with("failed: power>=0mW: power mean of linux-6.12:hz=1000 is "),
         "{}",
         holds.stderr
     );
@@ -366,11 +267,7 @@ fn the_first_difference_is_named() {
         &["-k", "linux-6.12", "-k", "linux-6.12:hz=1000"],
     );
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert!(
-        outcome.stdout.contains("the first difference is at "),
-        "{}",
-        outcome.stdout
-    );
+    assert!(outcome.stdout.contains("the first difference is at "), "{}", outcome.stdout);
 }
 
 #[test]
@@ -385,7 +282,7 @@ fn check_tells_wrong_files_from_unreadable_ones() {
         "fine.json",
         r#"{ "tasks": { "a": { "loop": 10, "run": 1000, "timer": { "ref": "t", "period": 16000 } } } }"#,
     );
-    let wrong = path("wrong.json", r#"{ "tasks": { "a": { "runn": 1000 } } }"#);
+    let wrong = path("wrong.json", r#"{ "tasks": { "a": { "nap": 1000 } } }"#);
     let outcome = schedtwin(&["check", &fine]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.starts_with(&format!("{fine}: fine\n")));
@@ -396,10 +293,7 @@ fn check_tells_wrong_files_from_unreadable_ones() {
         "{}",
         outcome.stderr
     );
-    assert!(
-        outcome.stdout.contains("fine.json: fine"),
-        "the other files are checked all the same"
-    );
+    assert!(outcome.stdout.contains("fine.json: fine"), "the other files are checked all the same");
 }
 
 /// `schedtwin ... | head -1` must not end in a panic.
@@ -419,11 +313,7 @@ fn a_closed_pipe_is_no_fault() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
-        assert_eq!(
-            String::from_utf8(output.stderr).unwrap(),
-            "",
-            "{arguments:?}"
-        );
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{arguments:?}");
     }
 }
 
@@ -431,21 +321,10 @@ fn a_closed_pipe_is_no_fault() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_a_fault() {
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let output = Command::new(SCHEDTWIN)
-        .arg("list")
-        .stdout(full)
-        .output()
-        .unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(SCHEDTWIN).arg("list").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("failed to write to stdout")
-    );
+    assert!(String::from_utf8(output.stderr).unwrap().contains("failed to write to stdout"));
 }
 
 #[test]
@@ -455,16 +334,7 @@ fn an_interrupted_run_leaves_no_file() {
     let trace = directory.path().join("out.pftrace");
     let entries = |path: &Path| fs::read_dir(path).unwrap().count();
     let mut child = Command::new(SCHEDTWIN)
-        .args([
-            "run",
-            "-m",
-            "uniform8",
-            "-w",
-            "w1",
-            "--duration",
-            "12h",
-            "--trace",
-        ])
+        .args(["run", "-m", "uniform8", "-w", "w1", "--duration", "12h", "--trace"])
         .arg(&trace)
         .stdout(Stdio::null())
         .spawn()
@@ -473,11 +343,35 @@ fn an_interrupted_run_leaves_no_file() {
     while entries(directory.path()) == 0 && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(entries(directory.path()), 0);
+}
+
+/// What the help tells people to type must run. Lines that need a file of the reader's own or
+/// stand for a longer command (`...`) are left out.
+#[test]
+fn the_examples_of_the_help_run() {
+    let mut ran = 0;
+    for command in ["run", "compare", "list", "show"] {
+        let help = schedtwin(&[command, "--help"]).stdout;
+        for line in help.lines().filter_map(|line| line.strip_prefix("  schedtwin ")) {
+            let example = line.split("  ").next().expect("a line has a beginning");
+            if ["app.json", "...", " > "].iter().any(|word| example.contains(word)) {
+                continue;
+            }
+            let mut arguments: Vec<&str> = example.split(' ').collect();
+            if ["run", "compare"].contains(&command) && !example.contains("--duration") {
+                arguments.extend(["--duration", "20ms"]);
+            }
+            if example.contains("--precision") {
+                arguments.extend(["--max-iterations", "12"]);
+            }
+            let outcome = schedtwin(&arguments);
+            assert_eq!(outcome.code, 0, "{example}\n{}", outcome.stderr);
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "{ran} examples");
 }

@@ -62,12 +62,7 @@ pub fn calibrate<S: Subject>(
 ) -> io::Result<Calibration> {
     progress.expect_runs((comparisons * 2 * n) as u64);
     let mut metrics: Vec<FalseAlarms> = Vec::new();
-    let mut overall = FalseAlarms {
-        metric: String::new(),
-        comparisons: 0,
-        paired: 0,
-        welch: 0,
-    };
+    let mut overall = FalseAlarms { metric: String::new(), comparisons: 0, paired: 0, welch: 0 };
     for comparison in 0..comparisons {
         let seeds = (0..2 * n).map(|i| first_seed + (comparison * 2 * n + i) as u64);
         let results: Vec<_> = seeds
@@ -92,18 +87,10 @@ pub fn calibrate<S: Subject>(
             let welch =
                 stats::welch(&row.samples[0], &row.samples[1]).is_some_and(|d| d.significant);
             let title = title(row.name, row.stat, &row.labels);
-            let index = metrics
-                .iter()
-                .position(|m| m.metric == title)
-                .unwrap_or_else(|| {
-                    metrics.push(FalseAlarms {
-                        metric: title,
-                        comparisons: 0,
-                        paired: 0,
-                        welch: 0,
-                    });
-                    metrics.len() - 1
-                });
+            let index = metrics.iter().position(|m| m.metric == title).unwrap_or_else(|| {
+                metrics.push(FalseAlarms { metric: title, comparisons: 0, paired: 0, welch: 0 });
+                metrics.len() - 1
+            });
             for tally in [&mut metrics[index], &mut overall] {
                 tally.comparisons += 1;
                 tally.paired += u64::from(paired);
@@ -122,19 +109,9 @@ mod tests {
     /// `elapsed` is normal, `wakeup_latency` exponential, `migrations` constant.
     #[test]
     fn normal_and_skewed_data_are_called_different_in_one_of_twenty() {
-        let calibration = calibrate(
-            &Synthetic::new("base", 100.0, 5.0),
-            1,
-            2000,
-            10,
-            &Progress::new(),
-        )
-        .unwrap();
-        let names: Vec<&str> = calibration
-            .metrics
-            .iter()
-            .map(|m| m.metric.as_str())
-            .collect();
+        let calibration =
+            calibrate(&Synthetic::new("base", 100.0, 5.0), 1, 2000, 10, &Progress::new()).unwrap();
+        let names: Vec<&str> = calibration.metrics.iter().map(|m| m.metric.as_str()).collect();
         assert_eq!(names, ["elapsed mean", "wakeup_latency p99 task=ui"]);
         for tally in calibration.metrics.iter().chain([&calibration.overall]) {
             for share in [tally.paired_share(), tally.welch_share()] {

@@ -125,12 +125,10 @@ pub fn compare<S: Subject>(
         progress.expect_runs(((wanted - done) * subjects.len()) as u64);
         while done < wanted {
             // Batches bound the memory: results shrink to their samples when a batch is folded.
-            let batch = (rayon::current_num_threads() * 8)
-                .div_ceil(subjects.len())
-                .min(wanted - done);
-            for (job, outcome) in run_batch(subjects, plan.first_seed, done, batch, progress)?
-                .into_iter()
-                .enumerate()
+            let batch =
+                (rayon::current_num_threads() * 8).div_ceil(subjects.len()).min(wanted - done);
+            for (job, outcome) in
+                run_batch(subjects, plan.first_seed, done, batch, progress)?.into_iter().enumerate()
             {
                 let (seed_number, kernel) = (done + job / subjects.len(), job % subjects.len());
                 measured.add(kernel, seed_number, outcome.metrics);
@@ -143,11 +141,7 @@ pub fn compare<S: Subject>(
             }
             done += batch;
         }
-        let Iterations::Precision {
-            half_width_pct,
-            most,
-        } = plan.iterations
-        else {
+        let Iterations::Precision { half_width_pct, most } = plan.iterations else {
             break;
         };
         let rows = judge(measured.rows(done));
@@ -163,13 +157,8 @@ pub fn compare<S: Subject>(
         }
         wanted = (done * 2).min(most);
     }
-    let identical = |kernel: &Vec<u64>| {
-        kernel
-            .iter()
-            .zip(&digests[0])
-            .filter(|(a, b)| a == b)
-            .count()
-    };
+    let identical =
+        |kernel: &Vec<u64>| kernel.iter().zip(&digests[0]).filter(|(a, b)| a == b).count();
     Ok(Comparison {
         provenance,
         kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
@@ -204,11 +193,7 @@ fn run_batch<S: Subject>(
                 .expect("the caller bounds the seeds");
             let result =
                 progress.one_run(subject.duration(), |simulated| subject.run(seed, simulated))?;
-            Ok(Outcome {
-                metrics: result.metrics,
-                digest: result.digest,
-                notices: result.notices,
-            })
+            Ok(Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices })
         })
         .collect()
 }
@@ -219,9 +204,7 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
         .map(|row| {
             let cell = |(kernel, samples): (usize, &Vec<Option<f64>>)| Cell {
                 estimate: stats::estimate(samples),
-                difference: (kernel > 0)
-                    .then(|| stats::paired(&row.samples[0], samples))
-                    .flatten(),
+                difference: (kernel > 0).then(|| stats::paired(&row.samples[0], samples)).flatten(),
             };
             let cells = row.samples.iter().enumerate().map(cell).collect();
             ComparedRow { row, cells }
@@ -230,14 +213,7 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
 }
 
 /// The metrics that head tables; precision is asked of these.
-const PRIMARY: [&str; 6] = [
-    "elapsed",
-    "throughput",
-    "score",
-    "frame_duration",
-    "power",
-    "energy",
-];
+const PRIMARY: [&str; 6] = ["elapsed", "throughput", "score", "frame_duration", "power", "energy"];
 
 /// The primary metric that is known worst, if one is known worse than wanted.
 fn worst_primary(rows: &[ComparedRow], wanted_pct: f64) -> Option<(String, Option<f64>)> {
@@ -274,93 +250,53 @@ mod tests {
     use crate::synthetic::Synthetic;
 
     fn plan(first_seed: u64, n: usize) -> Plan {
-        Plan {
-            first_seed,
-            iterations: Iterations::Fixed(n),
-        }
+        Plan { first_seed, iterations: Iterations::Fixed(n) }
     }
 
     fn subjects() -> Vec<Synthetic> {
-        vec![
-            Synthetic::new("base", 100.0, 5.0),
-            Synthetic::new("other", 90.0, 5.0),
-        ]
+        vec![Synthetic::new("base", 100.0, 5.0), Synthetic::new("other", 90.0, 5.0)]
     }
 
     #[test]
     fn thread_count_changes_nothing() {
         let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                compare(
-                    &subjects(),
-                    plan(7, 33),
-                    Provenance::default(),
-                    &Progress::new(),
-                )
-                .unwrap()
+                compare(&subjects(), plan(7, 33), Provenance::default(), &Progress::new()).unwrap()
             })
         };
         let one = run(1);
         assert_eq!(one, run(5));
         assert_eq!(one.seeds, (7..40).collect::<Vec<u64>>());
-        let row = one
-            .rows
-            .iter()
-            .find(|row| row.row.name == "elapsed")
-            .unwrap();
-        assert!(
-            row.cells[1].difference.unwrap().significant,
-            "{:?}",
-            row.cells[1]
-        );
+        let row = one.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
+        assert!(row.cells[1].difference.unwrap().significant, "{:?}", row.cells[1]);
         assert_eq!(row.row.samples[0].len(), 33);
         assert!(row.cells[0].difference.is_none());
     }
 
     #[test]
     fn a_kernel_against_itself_is_identical_and_never_significant() {
-        let twice = [
-            Synthetic::new("base", 100.0, 5.0),
-            Synthetic::new("base", 100.0, 5.0),
-        ];
+        let twice = [Synthetic::new("base", 100.0, 5.0), Synthetic::new("base", 100.0, 5.0)];
         let comparison =
             compare(&twice, plan(1, 6), Provenance::default(), &Progress::new()).unwrap();
         assert_eq!(comparison.identical_executions, [6, 6]);
         for row in &comparison.rows {
-            assert!(
-                row.cells[1]
-                    .difference
-                    .is_none_or(|d| d.diff == 0.0 && !d.significant)
-            );
+            assert!(row.cells[1].difference.is_none_or(|d| d.diff == 0.0 && !d.significant));
         }
     }
 
     #[test]
     fn precision_doubles_the_seeds_until_it_is_reached_or_the_bound() {
         let run = |half_width_pct, most| {
-            let iterations = Iterations::Precision {
-                half_width_pct,
-                most,
-            };
-            let plan = Plan {
-                first_seed: 1,
-                iterations,
-            };
+            let iterations = Iterations::Precision { half_width_pct, most };
+            let plan = Plan { first_seed: 1, iterations };
             compare(&subjects(), plan, Provenance::default(), &Progress::new()).unwrap()
         };
         let loose = run(50.0, 1000);
         assert_eq!((loose.seeds.len(), loose.notices.len()), (10, 0));
         // Independent differences of standard deviation 5 * sqrt(2): half-width 1 % needs about 195.
         let tight = run(1.0, 1000);
-        assert!(
-            [160, 320].contains(&tight.seeds.len()),
-            "{}",
-            tight.seeds.len()
-        );
+        assert!([160, 320].contains(&tight.seeds.len()), "{}", tight.seeds.len());
         let bounded = run(0.01, 25);
         assert_eq!(bounded.seeds.len(), 25);
         assert!(
@@ -374,13 +310,8 @@ mod tests {
     fn a_failing_run_is_an_error() {
         let mut subjects = subjects();
         subjects[1].fails_at = Some(3);
-        let error = compare(
-            &subjects,
-            plan(1, 5),
-            Provenance::default(),
-            &Progress::new(),
-        )
-        .unwrap_err();
+        let error =
+            compare(&subjects, plan(1, 5), Provenance::default(), &Progress::new()).unwrap_err();
         assert_eq!(error.to_string(), "no space");
     }
 }

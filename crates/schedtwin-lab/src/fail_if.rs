@@ -118,10 +118,7 @@ impl Condition {
                 ));
             }
         }
-        Ok(Verdict {
-            failed: !findings.is_empty(),
-            findings,
-        })
+        Ok(Verdict { failed: !findings.is_empty(), findings })
     }
 
     fn holds(&self, found: f64) -> bool {
@@ -135,11 +132,8 @@ impl Condition {
     }
 
     fn select<'a>(&self, comparison: &'a Comparison) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let named: Vec<&ComparedRow> = comparison
-            .rows
-            .iter()
-            .filter(|row| row.row.name == self.name)
-            .collect();
+        let named: Vec<&ComparedRow> =
+            comparison.rows.iter().filter(|row| row.row.name == self.name).collect();
         if named.is_empty() {
             let names = distinct(comparison.rows.iter().map(|row| row.row.name.to_string()));
             return Err(self.fault(
@@ -158,12 +152,7 @@ impl Condition {
             .collect();
         if rows.is_empty() {
             let titles = distinct(named.iter().map(|row| {
-                row.row
-                    .labels
-                    .iter()
-                    .map(|(k, v)| format!("{k}={v}"))
-                    .collect::<Vec<_>>()
-                    .join(",")
+                row.row.labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",")
             }));
             return Err(self.fault(
                 format!("no {} has these labels", self.name),
@@ -172,27 +161,21 @@ impl Condition {
             ));
         }
         // The row with exactly the labels asked for stands for its parts.
-        if rows
-            .iter()
-            .any(|row| row.row.labels.len() == self.labels.len())
-        {
+        if rows.iter().any(|row| row.row.labels.len() == self.labels.len()) {
             rows.retain(|row| row.row.labels.len() == self.labels.len());
         }
         let stats = distinct(rows.iter().map(|row| row.row.stat.to_string()));
         let stat = match &self.stat {
             Some(stat) => stats.iter().find(|s| *s == stat),
             None if stats.len() == 1 => stats.first(),
-            None => ["mean", "sum", "gmean"]
-                .iter()
-                .find_map(|total| stats.iter().find(|s| s == total)),
+            None => {
+                ["mean", "sum", "gmean"].iter().find_map(|total| stats.iter().find(|s| s == total))
+            }
         };
         let Some(stat) = stat else {
             let message = match &self.stat {
                 Some(stat) => format!("{} has no {stat}", self.name),
-                None => format!(
-                    "{} has several stats, and none of them is its total",
-                    self.name
-                ),
+                None => format!("{} has several stats, and none of them is its total", self.name),
             };
             return Err(self.fault(message, &stats, "it has"));
         };
@@ -211,10 +194,8 @@ impl Condition {
             "%" => "a change against the baseline has a sign: +5% or -5%".to_string(),
             _ => format!("write the limit in {}", row.row.unit),
         };
-        let message = format!(
-            "{} is measured in {:?}, not in {:?}",
-            row.row.name, row.row.unit, self.unit
-        );
+        let message =
+            format!("{} is measured in {:?}, not in {:?}", row.row.name, row.row.unit, self.unit);
         let mut faults = Diagnostics::new();
         faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
         Err(faults)
@@ -222,12 +203,7 @@ impl Condition {
 
     fn fault(&self, message: String, choices: &[String], lead: &str) -> Diagnostics {
         const LISTED: usize = 40;
-        let mut list = choices
-            .iter()
-            .take(LISTED)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(", ");
+        let mut list = choices.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
         if choices.len() > LISTED {
             list.push_str(", ...");
         }
@@ -243,11 +219,7 @@ impl Condition {
 }
 
 fn signed(x: f64) -> String {
-    if x > 0.0 {
-        format!("+{}", number(x))
-    } else {
-        number(x)
-    }
+    if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
 }
 
 fn distinct(items: impl Iterator<Item = String>) -> Vec<String> {
@@ -287,21 +259,12 @@ impl Reader<'_> {
                 example(),
             ));
         }
-        let labels = if self.eat("{") {
-            self.labels()?
-        } else {
-            Vec::new()
-        };
+        let labels = if self.eat("{") { self.labels()? } else { Vec::new() };
         self.skip_spaces();
-        let op = [
-            (">=", Op::AtLeast),
-            ("<=", Op::AtMost),
-            (">", Op::Above),
-            ("<", Op::Below),
-        ]
-        .into_iter()
-        .find_map(|(sign, op)| self.eat(sign).then_some(op))
-        .ok_or_else(|| (self.at, "expected one of > >= < <=".to_string(), example()))?;
+        let op = [(">=", Op::AtLeast), ("<=", Op::AtMost), (">", Op::Above), ("<", Op::Below)]
+            .into_iter()
+            .find_map(|(sign, op)| self.eat(sign).then_some(op))
+            .ok_or_else(|| (self.at, "expected one of > >= < <=".to_string(), example()))?;
         self.skip_spaces();
         let from = self.at;
         let signed = self.rest().starts_with(['+', '-']);
@@ -322,15 +285,7 @@ impl Reader<'_> {
             (true, _) => Limit::Change(limit),
             (false, _) => Limit::Value(limit),
         };
-        Ok(Condition {
-            source: source.clone(),
-            name,
-            stat,
-            labels,
-            op,
-            limit,
-            unit,
-        })
+        Ok(Condition { source: source.clone(), name, stat, labels, op, limit, unit })
     }
 
     fn labels(&mut self) -> Result<Vec<(String, String)>, Fault> {
@@ -338,20 +293,11 @@ impl Reader<'_> {
         loop {
             let key = self.word();
             if key.is_empty() || !self.eat("=") {
-                return Err((
-                    self.at,
-                    "labels are written {key=value,key=value}".into(),
-                    None,
-                ));
+                return Err((self.at, "labels are written {key=value,key=value}".into(), None));
             }
             let length = self.rest().find([',', '}']);
-            let length = length.ok_or_else(|| {
-                (
-                    self.at,
-                    "the labels are not closed with }".to_string(),
-                    None,
-                )
-            })?;
+            let length = length
+                .ok_or_else(|| (self.at, "the labels are not closed with }".to_string(), None))?;
             labels.push((key, self.rest()[..length].trim().to_string()));
             self.at += length;
             if self.eat("}") {
@@ -416,10 +362,7 @@ mod tests {
             ("wakeup_latency.p99>+0%", Ok(2)),
             ("wakeup_latency.p99{task=ui}>+0%", Ok(1)),
             ("frame_duration.p99>+1%", Err("frame_duration has no p99")),
-            (
-                "wakeup_latency.p99{task=nobody}>+0%",
-                Err("no wakeup_latency has these labels"),
-            ),
+            ("wakeup_latency.p99{task=nobody}>+0%", Err("no wakeup_latency has these labels")),
             ("wakeup_latency>+5%", Err("several stats")),
             ("powre>+5%", Err("no metric is named \"powre\"")),
             ("power>5%", Err("measured in \"mW\", not in \"%\"")),
@@ -446,10 +389,7 @@ mod tests {
                     assert_eq!(verdict.failed, findings > 0);
                 }
                 (Err(faults), Err(message)) => {
-                    assert!(
-                        faults.to_string().contains(message),
-                        "{condition}: {faults}"
-                    );
+                    assert!(faults.to_string().contains(message), "{condition}: {faults}");
                 }
                 (outcome, _) => panic!("{condition}: {outcome:?}"),
             }
@@ -458,10 +398,7 @@ mod tests {
 
     #[test]
     fn a_finding_says_what_was_found() {
-        let verdict = Condition::parse("power>+3%")
-            .unwrap()
-            .judge(&example::comparison())
-            .unwrap();
+        let verdict = Condition::parse("power>+3%").unwrap().judge(&example::comparison()).unwrap();
         assert_eq!(
             verdict.findings,
             [

@@ -37,10 +37,7 @@ impl Row {
 
     /// Whether every defined sample is zero.
     pub fn is_zero(&self) -> bool {
-        self.samples
-            .iter()
-            .flatten()
-            .all(|x| x.is_none_or(|x| x == 0.0))
+        self.samples.iter().flatten().all(|x| x.is_none_or(|x| x == 0.0))
     }
 
     /// `name stat key=value ...`, as reports print it.
@@ -69,39 +66,21 @@ pub struct Measured {
 impl Measured {
     /// An empty table for that many kernels.
     pub fn new(kernels: usize) -> Measured {
-        Measured {
-            kernels,
-            rows: Vec::new(),
-            by_key: BTreeMap::new(),
-        }
+        Measured { kernels, rows: Vec::new(), by_key: BTreeMap::new() }
     }
 
     /// Adds what `kernel` measured with seed number `at` (from 0). A metric that occurs twice in one
     /// run is a bug of the meter.
     pub fn add(&mut self, kernel: usize, at: usize, metrics: Vec<Metric>) {
         for metric in metrics {
-            let Metric {
-                name,
-                unit,
-                stat,
-                labels,
-                value,
-                better,
-            } = metric;
+            let Metric { name, unit, stat, labels, value, better } = metric;
             let key = (name, stat, labels);
             let index = match self.by_key.get(&key) {
                 Some(index) => *index,
                 None => {
                     let labels = key.2.clone();
                     let samples = vec![Vec::new(); self.kernels];
-                    self.rows.push(Row {
-                        name,
-                        stat,
-                        unit,
-                        labels,
-                        better,
-                        samples,
-                    });
+                    self.rows.push(Row { name, stat, unit, labels, better, samples });
                     self.by_key.insert(key, self.rows.len() - 1);
                     self.rows.len() - 1
                 }
@@ -135,19 +114,8 @@ mod tests {
     use super::*;
 
     fn metric(name: &'static str, task: &str, value: Option<f64>) -> Metric {
-        let labels = if task.is_empty() {
-            vec![]
-        } else {
-            vec![("task", task.to_string())]
-        };
-        Metric {
-            name,
-            unit: "us",
-            stat: "mean",
-            labels,
-            value,
-            better: Better::Lower,
-        }
+        let labels = if task.is_empty() { vec![] } else { vec![("task", task.to_string())] };
+        Metric { name, unit: "us", stat: "mean", labels, value, better: Better::Lower }
     }
 
     #[test]
@@ -156,27 +124,18 @@ mod tests {
         measured.add(
             0,
             0,
-            vec![
-                metric("latency", "ui", Some(1.0)),
-                metric("power", "", Some(f64::NAN)),
-            ],
+            vec![metric("latency", "ui", Some(1.0)), metric("power", "", Some(f64::NAN))],
         );
         measured.add(
             1,
             0,
-            vec![
-                metric("latency", "ui", Some(2.0)),
-                metric("power", "", Some(3.0)),
-            ],
+            vec![metric("latency", "ui", Some(2.0)), metric("power", "", Some(3.0))],
         );
         measured.add(0, 1, vec![metric("power", "", Some(4.0))]);
         measured.add(
             1,
             1,
-            vec![
-                metric("latency", "bg", Some(5.0)),
-                metric("power", "", Some(6.0)),
-            ],
+            vec![metric("latency", "bg", Some(5.0)), metric("power", "", Some(6.0))],
         );
         let seen: Vec<String> = measured
             .rows(2)
@@ -196,10 +155,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "occurs twice")]
     fn a_metric_twice_in_one_run_is_a_bug() {
-        Measured::new(1).add(
-            0,
-            0,
-            vec![metric("power", "", None), metric("power", "", None)],
-        );
+        Measured::new(1).add(0, 0, vec![metric("power", "", None), metric("power", "", None)]);
     }
 }

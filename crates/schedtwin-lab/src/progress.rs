@@ -76,9 +76,7 @@ impl Progress {
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Active>> {
-        self.active
-            .lock()
-            .expect("no run panics while it holds the list")
+        self.active.lock().expect("no run panics while it holds the list")
     }
 }
 
@@ -94,11 +92,7 @@ mod tests {
             simulated.store(500, Ordering::Relaxed);
             assert_eq!(progress.fraction(), 0.25);
             simulated.store(5000, Ordering::Relaxed);
-            assert_eq!(
-                progress.fraction(),
-                0.5,
-                "an overshooting run counts as one"
-            );
+            assert_eq!(progress.fraction(), 0.5, "an overshooting run counts as one");
         });
         assert_eq!((progress.fraction(), progress.done_runs()), (0.5, 1));
         progress.one_run(None, |_| assert_eq!(progress.fraction(), 0.5));

@@ -28,9 +28,8 @@ impl Provenance {
         let mut trusts: Vec<&str> = Vec::new();
         for (kernel, one) in of {
             for (name, hash) in &one.hashes {
-                let shared = of
-                    .iter()
-                    .all(|(_, p)| p.hashes.contains(&(name.clone(), hash.clone())));
+                let shared =
+                    of.iter().all(|(_, p)| p.hashes.contains(&(name.clone(), hash.clone())));
                 let name = if shared && name != "kernel" {
                     name.clone()
                 } else {
@@ -57,30 +56,13 @@ mod tests {
     fn shared_inputs_are_listed_once_and_kernels_by_name() {
         let of = |kernel: &str, hash: &str| {
             let hashes = [("machine", "m1"), ("kernel", hash), ("workload", "w1")];
-            let hashes = hashes
-                .iter()
-                .map(|(n, h)| (n.to_string(), h.to_string()))
-                .collect();
+            let hashes = hashes.iter().map(|(n, h)| (n.to_string(), h.to_string())).collect();
             let trust = "not fitted".to_string();
-            (
-                kernel.to_string(),
-                Provenance {
-                    hashes,
-                    trust,
-                    ..Provenance::default()
-                },
-            )
+            (kernel.to_string(), Provenance { hashes, trust, ..Provenance::default() })
         };
         let joined = Provenance::join(&[of("a", "k1"), of("b", "k2")]);
-        let names: Vec<String> = joined
-            .hashes
-            .iter()
-            .map(|(n, h)| format!("{n}={h}"))
-            .collect();
-        assert_eq!(
-            names,
-            ["machine=m1", "kernel a=k1", "workload=w1", "kernel b=k2"]
-        );
+        let names: Vec<String> = joined.hashes.iter().map(|(n, h)| format!("{n}={h}")).collect();
+        assert_eq!(names, ["machine=m1", "kernel a=k1", "workload=w1", "kernel b=k2"]);
         assert_eq!(joined.trust, "not fitted");
     }
 }

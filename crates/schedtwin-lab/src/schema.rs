@@ -2,22 +2,10 @@
 
 /// Name and text of every schema, in the order of a listing.
 const SCHEMAS: [(&str, &str); 4] = [
-    (
-        "schedtwin.run/1",
-        include_str!("../../../schemas/schedtwin.run.schema.json"),
-    ),
-    (
-        "schedtwin.compare/1",
-        include_str!("../../../schemas/schedtwin.compare.schema.json"),
-    ),
-    (
-        "schedtwin.study/1",
-        include_str!("../../../schemas/schedtwin.study.schema.json"),
-    ),
-    (
-        "schedtwin.record/1",
-        include_str!("../../../schemas/schedtwin.record.schema.json"),
-    ),
+    ("schedtwin.run/1", include_str!("../../../schemas/schedtwin.run.schema.json")),
+    ("schedtwin.compare/1", include_str!("../../../schemas/schedtwin.compare.schema.json")),
+    ("schedtwin.study/1", include_str!("../../../schemas/schedtwin.study.schema.json")),
+    ("schedtwin.record/1", include_str!("../../../schemas/schedtwin.record.schema.json")),
 ];
 
 /// The names, as the `schema` field of a document has them.
@@ -33,13 +21,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// assert!(text("walk").is_none());
 /// ```
 pub fn text(name: &str) -> Option<&'static str> {
-    let short = |full: &str| {
-        full.trim_start_matches("schedtwin.")
-            .trim_end_matches("/1")
-            .to_string()
-    };
-    SCHEMAS
-        .iter()
-        .find(|(full, _)| *full == name || short(full) == name)
-        .map(|(_, text)| *text)
+    let short =
+        |full: &str| full.trim_start_matches("schedtwin.").trim_end_matches("/1").to_string();
+    SCHEMAS.iter().find(|(full, _)| *full == name || short(full) == name).map(|(_, text)| *text)
 }

@@ -116,48 +116,25 @@ pub fn estimate(samples: &[Option<f64>]) -> Option<Estimate> {
     let moments = Moments::of(&values)?;
     let ci95 = moments.variance.map(|variance| {
         let degrees = (values.len() - 1) as f64;
-        interval(
-            moments.mean,
-            (variance / values.len() as f64).sqrt(),
-            degrees,
-        )
+        interval(moments.mean, (variance / values.len() as f64).sqrt(), degrees)
     });
-    Some(Estimate {
-        n: values.len(),
-        mean: moments.mean,
-        ci95: ci95.filter(all_finite),
-    })
+    Some(Estimate { n: values.len(), mean: moments.mean, ci95: ci95.filter(all_finite) })
 }
 
 /// The paired comparison: sample `i` of both sides ran the same seed. Pairs with an undefined side
 /// are left out; `None` when no pair is left.
 pub fn paired(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {
-    let pairs: Vec<(f64, f64)> = base
-        .iter()
-        .zip(other)
-        .filter_map(|(b, o)| Some((finite(*b)?, finite(*o)?)))
-        .collect();
-    let scale = pairs
-        .iter()
-        .fold(0.0f64, |most, (b, o)| most.max(b.abs()).max(o.abs()));
-    let differences: Vec<f64> = pairs
-        .iter()
-        .map(|(b, o)| without_rounding(o - b, scale))
-        .collect();
+    let pairs: Vec<(f64, f64)> =
+        base.iter().zip(other).filter_map(|(b, o)| Some((finite(*b)?, finite(*o)?))).collect();
+    let scale = pairs.iter().fold(0.0f64, |most, (b, o)| most.max(b.abs()).max(o.abs()));
+    let differences: Vec<f64> = pairs.iter().map(|(b, o)| without_rounding(o - b, scale)).collect();
     let base_mean = Moments::of(&pairs.iter().map(|(b, _)| *b).collect::<Vec<_>>())?.mean;
     let moments = Moments::of(&differences)?;
     let n = differences.len();
     let spread = moments.variance.map(|variance| {
         // Equal differences: their variance is the rounding of their mean.
-        let variance = if all_within(&differences, scale * ROUNDING) {
-            0.0
-        } else {
-            variance
-        };
-        Spread {
-            standard_error: (variance / n as f64).sqrt(),
-            degrees: (n - 1) as f64,
-        }
+        let variance = if all_within(&differences, scale * ROUNDING) { 0.0 } else { variance };
+        Spread { standard_error: (variance / n as f64).sqrt(), degrees: (n - 1) as f64 }
     });
     judge(n, moments.mean, base_mean, spread)
 }
@@ -167,35 +144,17 @@ pub fn paired(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference>
 pub fn welch(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {
     let (base, other): (Vec<f64>, Vec<f64>) = (defined(base).collect(), defined(other).collect());
     let (b, o) = (Moments::of(&base)?, Moments::of(&other)?);
-    let scale = base
-        .iter()
-        .chain(&other)
-        .fold(0.0f64, |most, x| most.max(x.abs()));
+    let scale = base.iter().chain(&other).fold(0.0f64, |most, x| most.max(x.abs()));
     let diff = without_rounding(o.mean - b.mean, scale);
     let spread = b.variance.zip(o.variance).map(|(vb, vo)| {
         let (nb, no) = (base.len() as f64, other.len() as f64);
-        let vb = if all_within(&base, scale * ROUNDING) {
-            0.0
-        } else {
-            vb / nb
-        };
-        let vo = if all_within(&other, scale * ROUNDING) {
-            0.0
-        } else {
-            vo / no
-        };
+        let vb = if all_within(&base, scale * ROUNDING) { 0.0 } else { vb / nb };
+        let vo = if all_within(&other, scale * ROUNDING) { 0.0 } else { vo / no };
         let total = vb + vo;
         // Welch–Satterthwaite, with shares instead of squares of variances: nothing overflows.
-        let (sb, so) = if total > 0.0 {
-            (vb / total, vo / total)
-        } else {
-            (0.5, 0.5)
-        };
+        let (sb, so) = if total > 0.0 { (vb / total, vo / total) } else { (0.5, 0.5) };
         let degrees = 1.0 / (sb * sb / (nb - 1.0) + so * so / (no - 1.0));
-        Spread {
-            standard_error: total.sqrt(),
-            degrees: degrees.max(1.0),
-        }
+        Spread { standard_error: total.sqrt(), degrees: degrees.max(1.0) }
     });
     judge(base.len().min(other.len()), diff, b.mean, spread)
 }
@@ -213,16 +172,12 @@ fn judge(n: usize, diff: f64, base_mean: f64, spread: Option<Spread>) -> Option<
     let spread = spread.filter(|s| s.standard_error.is_finite());
     let (ci95, p) = match spread {
         None => (None, None),
-        Some(s) if s.standard_error == 0.0 => (
-            Some([diff, diff]),
-            Some(if diff == 0.0 { 1.0 } else { 0.0 }),
-        ),
+        Some(s) if s.standard_error == 0.0 => {
+            (Some([diff, diff]), Some(if diff == 0.0 { 1.0 } else { 0.0 }))
+        }
         Some(s) => {
             let p = two_sided_p(diff / s.standard_error, s.degrees);
-            (
-                Some(interval(diff, s.standard_error, s.degrees)).filter(all_finite),
-                Some(p),
-            )
+            (Some(interval(diff, s.standard_error, s.degrees)).filter(all_finite), Some(p))
         }
     };
     Some(Difference {
@@ -255,9 +210,7 @@ impl Moments {
         let squares = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
         mean.is_finite().then(|| Moments {
             mean,
-            variance: (values.len() > 1)
-                .then(|| squares / (n - 1.0))
-                .filter(|v| v.is_finite()),
+            variance: (values.len() > 1).then(|| squares / (n - 1.0)).filter(|v| v.is_finite()),
         })
     }
 }
@@ -271,11 +224,7 @@ fn interval(middle: f64, standard_error: f64, degrees: f64) -> [f64; 2] {
 }
 
 fn without_rounding(difference: f64, scale: f64) -> f64 {
-    if difference.abs() <= scale * ROUNDING {
-        0.0
-    } else {
-        difference
-    }
+    if difference.abs() <= scale * ROUNDING { 0.0 } else { difference }
 }
 
 fn all_within(values: &[f64], tolerance: f64) -> bool {
@@ -328,18 +277,12 @@ mod tests {
             (100000.0, 1.9599877075346095),
         ] {
             let t = t_quantile_975(degrees);
-            assert!(
-                near(t, expected),
-                "{degrees} degrees: {t} instead of {expected}"
-            );
+            assert!(near(t, expected), "{degrees} degrees: {t} instead of {expected}");
         }
         let mut last = f64::INFINITY;
         for tenth in 10..20_000 {
             let t = t_quantile_975(f64::from(tenth) / 10.0);
-            assert!(
-                t < last && t > 1.959963984540054,
-                "{tenth} tenths: {t} after {last}"
-            );
+            assert!(t < last && t > 1.959963984540054, "{tenth} tenths: {t} after {last}");
             last = t;
         }
     }
@@ -357,10 +300,7 @@ mod tests {
             (2.5, 1998.0, 0.012498932296586608),
         ] {
             let p = two_sided_p(t, degrees);
-            assert!(
-                near(p, expected),
-                "t {t}, {degrees} degrees: {p} instead of {expected}"
-            );
+            assert!(near(p, expected), "t {t}, {degrees} degrees: {p} instead of {expected}");
         }
         // Nine digits are left of the gamma functions of 50000.
         assert!((two_sided_p(1.96, 100000.0) - 0.04999856319430168).abs() < 1e-10);
@@ -378,26 +318,14 @@ mod tests {
         assert!(near(pairs.diff, 1.58) && pairs.significant && pairs.n == 10);
         assert!(near(pairs.p.unwrap(), 0.002832890197384273), "{pairs:?}");
         let [low, high] = pairs.ci95.unwrap();
-        assert!(
-            near(low, 0.7001142367230175) && near(high, 2.459885763276983),
-            "{pairs:?}"
-        );
+        assert!(near(low, 0.7001142367230175) && near(high, 2.459885763276983), "{pairs:?}");
         assert!(near(pairs.diff_pct.unwrap(), 100.0 * 1.58 / 0.75));
-        assert!(near(
-            pairs.half_width_pct().unwrap(),
-            100.0 * (high - low) / 2.0 / 0.75
-        ));
+        assert!(near(pairs.half_width_pct().unwrap(), 100.0 * (high - low) / 2.0 / 0.75));
 
         let groups = welch(&dextro, &laevo).unwrap();
-        assert!(
-            near(groups.p.unwrap(), 0.0793941401873583) && !groups.significant,
-            "{groups:?}"
-        );
+        assert!(near(groups.p.unwrap(), 0.0793941401873583) && !groups.significant, "{groups:?}");
         let [low, high] = groups.ci95.unwrap();
-        assert!(
-            near(low, -0.20548323071171137) && near(high, 3.3654832307117104),
-            "{groups:?}"
-        );
+        assert!(near(low, -0.20548323071171137) && near(high, 3.3654832307117104), "{groups:?}");
 
         let one = estimate(&dextro).unwrap();
         let [low, high] = one.ci95.unwrap();
@@ -417,15 +345,9 @@ mod tests {
         ]);
         let other = some(&[17.2, 20.9, 22.6, 18.1, 21.7, 21.4, 23.5, 24.2, 14.7, 21.8]);
         let difference = welch(&base, &other).unwrap();
-        assert!(
-            near(difference.p.unwrap(), 0.8624433688651096),
-            "{difference:?}"
-        );
+        assert!(near(difference.p.unwrap(), 0.8624433688651096), "{difference:?}");
         let [low, high] = difference.ci95.unwrap();
-        assert!(
-            near(low, -2.7164899093663295) && near(high, 2.296489909366335),
-            "{difference:?}"
-        );
+        assert!(near(low, -2.7164899093663295) && near(high, 2.296489909366335), "{difference:?}");
     }
 
     #[test]
@@ -445,36 +367,11 @@ mod tests {
         };
         let cases = [
             case("nothing", &[], &[], None),
-            case(
-                "one pair",
-                &[10.0],
-                &[11.0],
-                Some((1.0, Some(10.0), false, false)),
-            ),
-            case(
-                "all equal",
-                &[5.0, 5.0],
-                &[5.0, 5.0],
-                Some((0.0, Some(0.0), true, false)),
-            ),
-            case(
-                "all zero",
-                &[0.0, 0.0],
-                &[0.0, 0.0],
-                Some((0.0, None, true, false)),
-            ),
-            case(
-                "equal shift",
-                &[1.0, 1.0],
-                &[3.0, 3.0],
-                Some((2.0, Some(200.0), true, true)),
-            ),
-            case(
-                "base zero",
-                &[0.0, 0.0],
-                &[3.0, 3.0],
-                Some((3.0, None, true, true)),
-            ),
+            case("one pair", &[10.0], &[11.0], Some((1.0, Some(10.0), false, false))),
+            case("all equal", &[5.0, 5.0], &[5.0, 5.0], Some((0.0, Some(0.0), true, false))),
+            case("all zero", &[0.0, 0.0], &[0.0, 0.0], Some((0.0, None, true, false))),
+            case("equal shift", &[1.0, 1.0], &[3.0, 3.0], Some((2.0, Some(200.0), true, true))),
+            case("base zero", &[0.0, 0.0], &[3.0, 3.0], Some((3.0, None, true, true))),
             case(
                 "only rounding",
                 &[0.3, 0.3],
@@ -494,20 +391,9 @@ mod tests {
                 other: vec![Some(1.0), Some(2.0), Some(3.0)],
                 expected: Some((1.0, Some(100.0), false, false)),
             },
-            Case {
-                what: "no pair",
-                base: vec![None],
-                other: vec![Some(1.0)],
-                expected: None,
-            },
+            Case { what: "no pair", base: vec![None], other: vec![Some(1.0)], expected: None },
         ];
-        for Case {
-            what,
-            base,
-            other,
-            expected,
-        } in &cases
-        {
+        for Case { what, base, other, expected } in &cases {
             let found = paired(base, other);
             let seen = found.map(|d| (d.diff, d.diff_pct, d.ci95.is_some(), d.significant));
             assert_eq!(seen, *expected, "{what}");
@@ -519,10 +405,7 @@ mod tests {
         }
         assert_eq!(estimate(&[None, Some(f64::INFINITY)]), None);
         assert_eq!(estimate(&[Some(2.0), None]).unwrap().ci95, None);
-        assert_eq!(
-            estimate(&[Some(2.0), Some(2.0)]).unwrap().ci95,
-            Some([2.0, 2.0])
-        );
+        assert_eq!(estimate(&[Some(2.0), Some(2.0)]).unwrap().ci95, Some([2.0, 2.0]));
     }
 
     /// Equal differences beside a large and noisy common part are still equal differences.
@@ -531,9 +414,6 @@ mod tests {
         let base: Vec<f64> = (0..10).map(|i| 1000.1 + 7.3 * f64::from(i)).collect();
         let other: Vec<f64> = base.iter().map(|x| x + 0.1).collect();
         let difference = paired(&some(&base), &some(&other)).unwrap();
-        assert!(
-            difference.significant && difference.p == Some(0.0),
-            "{difference:?}"
-        );
+        assert!(difference.significant && difference.p == Some(0.0), "{difference:?}");
     }
 }

@@ -22,12 +22,7 @@ pub struct Synthetic {
 
 impl Synthetic {
     pub fn new(name: &str, mean: f64, deviation: f64) -> Synthetic {
-        Synthetic {
-            name: name.to_string(),
-            mean,
-            deviation,
-            fails_at: None,
-        }
+        Synthetic { name: name.to_string(), mean, deviation, fails_at: None }
     }
 }
 

@@ -30,13 +30,7 @@ impl Subject for Column {
     }
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
-        self.scenario.run(
-            seed,
-            RunOptions {
-                progress: Some(simulated),
-                ..RunOptions::default()
-            },
-        )
+        self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
     }
 }
 

@@ -199,7 +199,6 @@ impl<B: Board> Twin<B> {
             threads_done: false,
             notices: Vec::new(),
         };
-        twin.meter.task_created(TaskId::IDLE, "swapper", "swapper");
         twin.tasks.push(TaskState { remaining: 0, reserve: 0, mode: Mode::Kernel, thread: None });
         for c in 0..nr_cpus {
             let id = twin.kernel.rq[CpuId(c as u16)].stopper;

@@ -1,11 +1,14 @@
 //! How numbers and differences look in tables, and which rows a table has.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, Table, presets};
-use schedtwin::result::Better;
+use schedtwin::result::{Better, Metric, RunResult};
 
 use super::Extent;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
+use crate::measured::{Labels, title};
 use crate::select;
 use crate::stats::Difference;
 
@@ -51,23 +54,25 @@ pub fn difference_cells(difference: Option<&Difference>) -> (String, String) {
             let change = match percent {
                 0.0 if half == Some(0.0) => return ("0%".into(), String::new()),
                 0.0 => "0%".to_string(),
-                _ => format!("{percent:+.decimals$}%"),
+                _ => without_sign_of_zero(format!("{percent:+.decimals$}%")),
             };
-            (
-                change,
-                half.map_or(String::new(), |half| format!("{half:.decimals$}")),
-            )
+            (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
         }
         None if difference.diff == 0.0 => ("0".into(), String::new()),
         None => {
             let sign = if difference.diff > 0.0 { "+" } else { "" };
             let half = difference.ci95.map(|[low, high]| (high - low) / 2.0);
             let half = half.filter(|half| *half > 0.0);
-            (
-                format!("{sign}{}", number(difference.diff)),
-                half.map_or(String::new(), number),
-            )
+            (format!("{sign}{}", number(difference.diff)), half.map_or(String::new(), number))
         }
+    }
+}
+
+/// What rounds to zero has no sign.
+fn without_sign_of_zero(text: String) -> String {
+    match text.strip_prefix(['+', '-']) {
+        Some(digits) if !digits.contains(|c: char| matches!(c, '1'..='9')) => digits.to_string(),
+        _ => text,
     }
 }
 
@@ -83,31 +88,65 @@ pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str 
     }
 }
 
-/// The rows that a comparison's table shows, by group, and how many it leaves out.
-pub fn shown_rows(comparison: &Comparison, extent: Extent) -> (Vec<&ComparedRow>, usize) {
-    let mut rows: Vec<&ComparedRow> = comparison
-        .rows
+/// What names a metric: name, stat, labels.
+type Key<'a> = (&'a str, &'a str, &'a Labels);
+
+/// The rows that a comparison's table shows, by group and with their titles, and how many rows it leaves out.
+pub fn shown_rows(comparison: &Comparison, extent: Extent) -> (Vec<(String, &ComparedRow)>, usize) {
+    fn key_of(row: &ComparedRow) -> Key<'_> {
+        (row.row.name, row.row.stat, &row.row.labels)
+    }
+    shown(&comparison.rows, key_of, |row| row.row.is_undefined(), |row| row.row.is_zero(), extent)
+}
+
+/// The metrics that a run's table shows, likewise.
+pub fn shown_metrics(result: &RunResult, extent: Extent) -> (Vec<(String, &Metric)>, usize) {
+    fn key_of(metric: &Metric) -> Key<'_> {
+        (metric.name, metric.stat, &metric.labels)
+    }
+    let is_zero = |metric: &Metric| metric.value.is_none_or(|value| value == 0.0);
+    shown(&result.metrics, key_of, |metric| metric.value.is_none(), is_zero, extent)
+}
+
+fn shown<T>(
+    all: &[T],
+    key_of: fn(&T) -> Key<'_>,
+    is_undefined: impl Fn(&T) -> bool,
+    is_zero: impl Fn(&T) -> bool,
+    extent: Extent,
+) -> (Vec<(String, &T)>, usize) {
+    let is_important = |item: &T| {
+        let (name, stat, labels) = key_of(item);
+        select::is_shown(name, stat, labels)
+            && !is_zero(item)
+            && !select::repeats_the_whole(name, stat, labels, all.iter().map(key_of))
+    };
+    let mut items: Vec<&T> = all
         .iter()
-        .filter(|row| match extent {
-            Extent::All => !row.row.is_undefined(),
-            Extent::Important => {
-                select::is_shown(row.row.name, row.row.stat, &row.row.labels) && !row.row.is_zero()
-            }
+        .filter(|item| match extent {
+            Extent::All => !is_undefined(item),
+            Extent::Important => is_important(item),
         })
         .collect();
-    rows.sort_by_key(|row| select::group(row.row.name));
-    let left_out = comparison.rows.len() - rows.len();
-    (rows, left_out)
+    items.sort_by_key(|item| select::group(key_of(item).0));
+    let stats: BTreeSet<(&str, &str)> =
+        all.iter().map(key_of).map(|(name, stat, _)| (name, stat)).collect();
+    let left_out = all.len() - items.len();
+    let titled = items.into_iter().map(|item| {
+        let (name, stat, labels) = key_of(item);
+        // The stat says nothing where the metric has only one.
+        let several = stats.iter().filter(|(other, _)| *other == name).count() > 1;
+        let full = title(name, stat, labels);
+        let title = if several { full } else { full.replacen(&format!(" {stat}"), "", 1) };
+        (title, item)
+    });
+    (titled.collect(), left_out)
 }
 
 /// `A`, `B`, ..., `Z`, `A2`, `B2`, ...: the letter of a column.
 pub fn letter(kernel: usize) -> String {
     let letter = char::from(b'A' + (kernel % 26) as u8);
-    if kernel < 26 {
-        letter.to_string()
-    } else {
-        format!("{letter}{}", kernel / 26 + 1)
-    }
+    if kernel < 26 { letter.to_string() } else { format!("{letter}{}", kernel / 26 + 1) }
 }
 
 /// A table without lines whose columns are two spaces apart: the first `left` columns and those in
@@ -116,7 +155,8 @@ pub fn plain_table(rows: Vec<Vec<String>>, left: usize, also_left: &[usize]) -> 
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    for mut row in rows {
+    for row in rows {
+        let mut row: Vec<String> = row.iter().map(|cell| printable(cell)).collect();
         row.resize(columns, String::new());
         table.add_row(row);
     }
@@ -136,10 +176,7 @@ pub fn plain_table(rows: Vec<Vec<String>>, left: usize, also_left: &[usize]) -> 
 
 /// `1 further metric`, `2 further metrics`: what a table leaves out.
 pub fn further(count: usize, what: &str) -> String {
-    format!(
-        "{count} further {what}{}",
-        if count == 1 { "" } else { "s" }
-    )
+    format!("{count} further {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Which seeds: `seed 1`, `seeds 1-10`.
@@ -159,29 +196,29 @@ pub fn duration_text(provenance: &Provenance) -> Option<String> {
 
 /// The lines that end every text report: version, trust, hashes.
 pub fn provenance_lines(provenance: &Provenance) -> Vec<String> {
-    let mut lines = vec![format!(
-        "schedtwin {}, model {}",
-        provenance.version, provenance.model_version
-    )];
+    let mut lines =
+        vec![format!("schedtwin {}, model {}", provenance.version, provenance.model_version)];
     if !provenance.trust.is_empty() {
         lines.push(format!("how far to trust this: {}", provenance.trust));
     }
     if !provenance.hashes.is_empty() {
-        let hashes: Vec<String> = provenance
-            .hashes
-            .iter()
-            .map(|(name, hash)| format!("{name} {hash}"))
-            .collect();
+        let hashes: Vec<String> =
+            provenance.hashes.iter().map(|(name, hash)| format!("{name} {hash}")).collect();
         lines.push(format!("inputs: {}", hashes.join(", ")));
     }
     lines
+}
+
+/// Names come from users' files: a line feed or an escape sequence in one must not act on the table.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Breaks a line at spaces so that it has at most `width` columns where words allow.
 pub fn wrap(line: &str, width: usize, indent: &str) -> String {
     let mut text = String::new();
     let mut column = 0;
-    for word in line.split(' ') {
+    for word in printable(line).split(' ') {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > width {
             text.push('\n');
@@ -240,6 +277,7 @@ mod tests {
             (difference(0.5, 100.0, 0.25), ("+0.50%", "0.25")),
             (difference(300.0, 100.0, 4.0), ("+300%", "4")),
             (difference(0.0, 100.0, 4.0), ("0%", "4.00")),
+            (difference(-0.001, 100.0, 0.0001), ("0.00%", "0.00")),
             (difference(0.0, 100.0, 0.0), ("0%", "")),
             (difference(3.0, 0.0, 1.5), ("+3.000", "1.500")),
         ] {
@@ -247,18 +285,9 @@ mod tests {
             assert_eq!((change.as_str(), half.as_str()), expected);
         }
         assert_eq!(difference_cells(None).0, "-");
-        assert_eq!(
-            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower),
-            "* worse"
-        );
-        assert_eq!(
-            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher),
-            "* better"
-        );
-        assert_eq!(
-            verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral),
-            "*"
-        );
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower), "* worse");
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher), "* better");
+        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral), "*");
     }
 
     #[test]

@@ -6,14 +6,17 @@
 
 use super::Extent;
 use super::cells::{
-    difference_cells, duration_text, further, letter, plain_table, provenance_lines, seeds_text,
-    shown_rows, value, verdict, wrap,
+    difference_cells, duration_text, further, letter, plain_table, printable, provenance_lines,
+    seeds_text, shown_rows, value, verdict, wrap,
 };
 use crate::compare::{ComparedRow, Comparison};
 use crate::select;
 
 /// Mails are read in terminals; wider lines get broken by quoting.
 const WIDTH: usize = 100;
+
+/// A row and its title.
+type Titled<'a> = (String, &'a ComparedRow);
 
 pub fn render(comparison: &Comparison, extent: Extent) -> String {
     let mut text = heading(comparison);
@@ -50,30 +53,22 @@ fn heading(comparison: &Comparison) -> String {
             same if same == n => "  (executed exactly as A)".to_string(),
             same => format!("  (executed exactly as A with {same} of {n} seeds)"),
         };
-        text.push_str(&format!("  {}  {name}{what}\n", letter(kernel)));
+        text.push_str(&format!("  {}  {}{what}\n", letter(kernel), printable(name)));
     }
     text
 }
 
 /// The columns of one row: title and unit, the baseline, and four cells for each other kernel.
-fn row_cells(row: &ComparedRow, others: &[usize]) -> Vec<String> {
+fn row_cells((title, row): &Titled, others: &[usize]) -> Vec<String> {
     let mean = |kernel: usize| value(row.cells[kernel].estimate.map(|e| e.mean), row.row.unit);
-    let mut cells = vec![row.row.title(), row.row.unit.to_string(), mean(0)];
+    let mut cells = vec![title.clone(), row.row.unit.to_string(), mean(0)];
     for &kernel in others {
         let difference = row.cells[kernel].difference.as_ref();
         let (change, half) = difference_cells(difference);
-        let half = if half.is_empty() {
-            half
-        } else {
-            format!("+-{half}")
-        };
+        let half = if half.is_empty() { half } else { format!("+-{half}") };
         let verdict = verdict(difference, row.row.better);
         // Beside further columns the star has to do: the sign and the metric say the rest.
-        let verdict = if others.len() > 1 {
-            verdict.get(..1).unwrap_or("")
-        } else {
-            verdict
-        };
+        let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
         cells.extend([mean(kernel), change, half, verdict.to_string()]);
     }
     cells
@@ -83,23 +78,16 @@ fn header_cells(others: &[usize]) -> Vec<String> {
     let mut cells = vec![String::new(), String::new(), letter(0)];
     for &kernel in others {
         let letter = letter(kernel);
-        cells.extend([
-            letter.clone(),
-            format!("{letter} vs A"),
-            "95%".into(),
-            String::new(),
-        ]);
+        cells.extend([letter.clone(), format!("{letter} vs A"), "95%".into(), String::new()]);
     }
     cells
 }
 
 /// Distributes the other kernels over blocks that fit the width; at least one in each.
-fn blocks(comparison: &Comparison, rows: &[&ComparedRow]) -> Vec<Vec<usize>> {
+fn blocks(comparison: &Comparison, rows: &[Titled]) -> Vec<Vec<usize>> {
     let width_of = |others: &[usize]| {
-        let mut widths: Vec<usize> = header_cells(others)
-            .iter()
-            .map(|cell| cell.chars().count())
-            .collect();
+        let mut widths: Vec<usize> =
+            header_cells(others).iter().map(|cell| cell.chars().count()).collect();
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row_cells(row, others)) {
                 *width = (*width).max(cell.chars().count());
@@ -119,18 +107,17 @@ fn blocks(comparison: &Comparison, rows: &[&ComparedRow]) -> Vec<Vec<usize>> {
     blocks
 }
 
-fn block(comparison: &Comparison, rows: &[&ComparedRow], others: &[usize]) -> String {
+fn block(comparison: &Comparison, rows: &[Titled], others: &[usize]) -> String {
     let mut lines = vec![header_cells(others)];
     let mut starts = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        if at > 0 && select::group(row.row.name) != select::group(rows[at - 1].row.name) {
+        let group_of = |(_, row): &Titled| select::group(row.row.name);
+        if at > 0 && group_of(row) != group_of(&rows[at - 1]) {
             starts.push(lines.len() + starts.len());
         }
         lines.push(row_cells(row, others));
     }
-    let verdicts: Vec<usize> = (0..comparison.kernels.len())
-        .map(|other| 6 + 4 * other)
-        .collect();
+    let verdicts: Vec<usize> = (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect();
     let table = plain_table(lines, 2, &verdicts);
     let mut text = String::new();
     let mut printed = 0;
@@ -146,7 +133,7 @@ fn block(comparison: &Comparison, rows: &[&ComparedRow], others: &[usize]) -> St
     text
 }
 
-fn notes(comparison: &Comparison, rows: &[&ComparedRow], left_out: usize) -> String {
+fn notes(comparison: &Comparison, rows: &[Titled], left_out: usize) -> String {
     let mut notes = Vec::new();
     let others = comparison.kernels.len() - 1;
     if comparison.seeds.len() > 1 && others > 0 {
@@ -161,29 +148,20 @@ fn notes(comparison: &Comparison, rows: &[&ComparedRow], left_out: usize) -> Str
                 .to_string(),
         );
     }
-    let unit_rows = |row: &&&ComparedRow| {
-        row.cells.iter().any(|c| {
-            c.difference
-                .is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0)
-        })
+    let unit_rows = |(_, row): &Titled| {
+        row.cells
+            .iter()
+            .any(|c| c.difference.is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0))
     };
-    if rows.iter().any(|row| unit_rows(&row)) {
+    if rows.iter().any(unit_rows) {
         notes.push(
             "Differences without % are in the metric's unit: their baseline is zero.".to_string(),
         );
     }
     if left_out > 0 {
-        notes.push(format!(
-            "{}: --all or --format json.",
-            further(left_out, "metric")
-        ));
+        notes.push(format!("{}: --all or --format json.", further(left_out, "metric")));
     }
-    notes.extend(
-        comparison
-            .notices
-            .iter()
-            .map(|notice| format!("note: {notice}")),
-    );
+    notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
     notes.extend(provenance_lines(&comparison.provenance));
     notes.iter().map(|note| wrap(note, WIDTH, "  ")).collect()
 }

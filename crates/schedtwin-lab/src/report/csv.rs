@@ -115,13 +115,7 @@ impl Lines {
 }
 
 fn origin(provenance: &Provenance, kernel: &str) -> Vec<String> {
-    let Provenance {
-        version,
-        model_version,
-        machine,
-        workload,
-        ..
-    } = provenance;
+    let Provenance { version, model_version, machine, workload, .. } = provenance;
     [version, model_version, machine, workload]
         .into_iter()
         .cloned()
@@ -136,17 +130,8 @@ fn metric(
     unit: &str,
     better: Option<&str>,
 ) -> Vec<String> {
-    let labels: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    vec![
-        name.into(),
-        stat.into(),
-        labels.join(";"),
-        unit.into(),
-        better.unwrap_or("").into(),
-    ]
+    let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    vec![name.into(), stat.into(), labels.join(";"), unit.into(), better.unwrap_or("").into()]
 }
 
 fn hashes(provenance: &Provenance) -> String {

@@ -17,24 +17,14 @@ fn row(
     noise: f64,
     values: &[Option<f64>],
 ) -> Row {
-    let labels: Labels = labels
-        .iter()
-        .map(|(key, value)| (*key, value.to_string()))
-        .collect();
+    let labels: Labels = labels.iter().map(|(key, value)| (*key, value.to_string())).collect();
     let samples = values.iter().enumerate().map(|(kernel, value)| {
         NOISE[kernel % 2]
             .iter()
             .map(|percent| value.map(|v| v * (1.0 + noise * percent / 100.0)))
             .collect()
     });
-    Row {
-        name,
-        stat,
-        unit,
-        labels,
-        better,
-        samples: samples.collect(),
-    }
+    Row { name, stat, unit, labels, better, samples: samples.collect() }
 }
 
 pub fn provenance() -> Provenance {
@@ -43,10 +33,7 @@ pub fn provenance() -> Provenance {
         model_version: "1".into(),
         machine: "pixel6".into(),
         workload: "jankbench".into(),
-        hashes: vec![
-            ("machine".into(), "f00d".into()),
-            ("workload".into(), "beef".into()),
-        ],
+        hashes: vec![("machine".into(), "f00d".into()), ("workload".into(), "beef".into())],
         duration_ns: Some(10_500_000_000),
         trust: "not fitted; MODEL.md rows: none".into(),
     }
@@ -62,64 +49,19 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
     use Better::{Higher, Lower, Neutral};
     let of = |base: Option<f64>, other: Option<f64>| {
         let others = kernels.iter().skip(1).map(|_| other);
-        [base]
-            .into_iter()
-            .chain(others)
-            .collect::<Vec<Option<f64>>>()
+        [base].into_iter().chain(others).collect::<Vec<Option<f64>>>()
     };
     let two = |base: f64, other: f64| of(Some(base), Some(other));
     let rows = vec![
         row(("elapsed", "sum", "s"), &[], Lower, 0.0, &two(10.5, 10.5)),
-        row(
-            ("frame_duration", "mean", "ms"),
-            &[],
-            Lower,
-            1.0,
-            &two(18.0, 12.7),
-        ),
-        row(
-            ("frame_duration", "max", "ms"),
-            &[],
-            Lower,
-            4.0,
-            &two(163.06, 161.99),
-        ),
+        row(("frame_duration", "mean", "ms"), &[], Lower, 1.0, &two(18.0, 12.7)),
+        row(("frame_duration", "max", "ms"), &[], Lower, 4.0, &two(163.06, 161.99)),
         row(("jank", "mean", "%"), &[], Lower, 4.0, &two(3.6, 1.0)),
-        row(
-            ("power", "mean", "mW"),
-            &[("domain", "cpu")],
-            Lower,
-            1.0,
-            &two(129.5, 134.3),
-        ),
-        row(
-            ("power", "mean", "mW"),
-            &[("cpu", "3")],
-            Lower,
-            1.0,
-            &two(20.0, 20.5),
-        ),
-        row(
-            ("wakeup_latency", "p50", "us"),
-            &[("task", "ui|main")],
-            Lower,
-            1.0,
-            &two(40.0, 41.0),
-        ),
-        row(
-            ("wakeup_latency", "p99", "us"),
-            &[("task", "ui")],
-            Lower,
-            1.0,
-            &two(140.0, 141.0),
-        ),
-        row(
-            ("wakeup_latency", "p99", "us"),
-            &[("task", "bg")],
-            Lower,
-            1.0,
-            &two(400.0, 441.0),
-        ),
+        row(("power", "mean", "mW"), &[("domain", "cpu")], Lower, 1.0, &two(129.5, 134.3)),
+        row(("power", "mean", "mW"), &[("cpu", "3")], Lower, 1.0, &two(20.0, 20.5)),
+        row(("wakeup_latency", "p50", "us"), &[("task", "ui|main")], Lower, 1.0, &two(40.0, 41.0)),
+        row(("wakeup_latency", "p99", "us"), &[("task", "ui")], Lower, 1.0, &two(140.0, 141.0)),
+        row(("wakeup_latency", "p99", "us"), &[("task", "bg")], Lower, 1.0, &two(400.0, 441.0)),
         row(
             ("idle_residency", "mean", "%"),
             &[("cluster", "little"), ("state", "cpu-sleep")],
@@ -127,28 +69,10 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
             1.0,
             &two(66.0, 60.0),
         ),
-        row(
-            ("freq_transitions", "sum", "count"),
-            &[],
-            Neutral,
-            0.0,
-            &two(0.0, 12.0),
-        ),
+        row(("freq_transitions", "sum", "count"), &[], Neutral, 0.0, &two(0.0, 12.0)),
         row(("throttled", "sum", "%"), &[], Lower, 0.0, &two(0.0, 0.0)),
-        row(
-            ("score", "mean", ""),
-            &[],
-            Higher,
-            1.0,
-            &of(Some(3.25), None),
-        ),
-        row(
-            ("temperature", "max", "C"),
-            &[],
-            Lower,
-            1.0,
-            &of(None, None),
-        ),
+        row(("score", "mean", ""), &[], Higher, 1.0, &of(Some(3.25), None)),
+        row(("temperature", "max", "C"), &[], Lower, 1.0, &of(None, None)),
     ];
     Comparison {
         provenance: provenance(),

@@ -15,26 +15,16 @@ use crate::measured::Labels;
 pub fn comparison(comparison: &Comparison) -> String {
     let mut provenance = provenance(&comparison.provenance, &comparison.seeds);
     provenance.insert("n".into(), json!(comparison.seeds.len()));
-    let metrics = comparison
-        .rows
-        .iter()
-        .map(|row| compared(row, &comparison.kernels))
-        .collect();
+    let metrics = comparison.rows.iter().map(|row| compared(row, &comparison.kernels)).collect();
     lines(vec![
         ("schema", json!("schedtwin.compare/1")),
         ("provenance", Value::Object(provenance)),
         ("kernels", json!(comparison.kernels)),
         ("baseline", json!(comparison.kernels[0])),
         ("paired", json!(true)),
-        (
-            "test",
-            json!("two-sided paired t-test, significant if p < 0.05"),
-        ),
+        ("test", json!("two-sided paired t-test, significant if p < 0.05")),
         ("ci_of", json!("seeds")),
-        (
-            "identical_executions",
-            json!(comparison.identical_executions),
-        ),
+        ("identical_executions", json!(comparison.identical_executions)),
         ("notices", json!(comparison.notices)),
         ("metrics", Value::Array(metrics)),
     ])
@@ -54,16 +44,11 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
             if kernel > 0 {
                 let difference = cell.difference.as_ref();
                 value.insert("diff".into(), json!(difference.map(|d| d.diff)));
-                value.insert(
-                    "diff_pct".into(),
-                    json!(difference.and_then(|d| d.diff_pct)),
-                );
+                value.insert("diff_pct".into(), json!(difference.and_then(|d| d.diff_pct)));
                 value.insert("diff_ci95".into(), json!(difference.and_then(|d| d.ci95)));
                 value.insert("p".into(), json!(difference.and_then(|d| d.p)));
-                value.insert(
-                    "significant".into(),
-                    json!(difference.is_some_and(|d| d.significant)),
-                );
+                value
+                    .insert("significant".into(), json!(difference.is_some_and(|d| d.significant)));
             }
             Value::Object(value)
         })
@@ -75,21 +60,8 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
 }
 
 pub fn run(report: &RunReport) -> String {
-    let RunReport {
-        provenance: from,
-        kernel,
-        seed,
-        result,
-    } = report;
-    let RunResult {
-        metrics,
-        tasks,
-        cpus,
-        digest,
-        simulated_ns,
-        events,
-        notices,
-    } = result;
+    let RunReport { provenance: from, kernel, seed, result } = report;
+    let RunResult { metrics, tasks, cpus, digest, simulated_ns, events, notices } = result;
     let mut provenance = provenance(from, &[*seed]);
     provenance.insert("kernel".into(), json!(kernel));
     let metrics = metrics.iter().map(|m| {
@@ -128,11 +100,8 @@ pub fn run(report: &RunReport) -> String {
 }
 
 fn provenance(from: &Provenance, seeds: &[u64]) -> Map<String, Value> {
-    let hashes: Map<String, Value> = from
-        .hashes
-        .iter()
-        .map(|(n, h)| (n.clone(), json!(h)))
-        .collect();
+    let hashes: Map<String, Value> =
+        from.hashes.iter().map(|(n, h)| (n.clone(), json!(h))).collect();
     let mut provenance = Map::new();
     provenance.insert("version".into(), json!(from.version));
     provenance.insert("model_version".into(), json!(from.model_version));
@@ -140,21 +109,13 @@ fn provenance(from: &Provenance, seeds: &[u64]) -> Map<String, Value> {
     provenance.insert("workload".into(), json!(from.workload));
     provenance.insert("hashes".into(), Value::Object(hashes));
     provenance.insert("seeds".into(), json!(seeds));
-    provenance.insert(
-        "duration_s".into(),
-        json!(from.duration_ns.map(|ns| ns as f64 / 1e9)),
-    );
+    provenance.insert("duration_s".into(), json!(from.duration_ns.map(|ns| ns as f64 / 1e9)));
     provenance.insert("trust".into(), json!(from.trust));
     provenance
 }
 
 fn labels(labels: &Labels) -> Value {
-    Value::Object(
-        labels
-            .iter()
-            .map(|(key, value)| (key.to_string(), json!(value)))
-            .collect(),
-    )
+    Value::Object(labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect())
 }
 
 /// An object with a line per field, and a line per element of the arrays of objects in it.

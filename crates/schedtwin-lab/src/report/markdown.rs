@@ -1,13 +1,11 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_rows, value,
-    verdict,
+    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_metrics,
+    shown_rows, value, verdict,
 };
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
-use crate::measured::title;
-use crate::select;
 
 pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
     let provenance = &comparison.provenance;
@@ -32,17 +30,10 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
     text.push_str(&"---:|".repeat(2 * comparison.kernels.len() - 1));
     text.push('\n');
     let (rows, left_out) = shown_rows(comparison, extent);
-    for row in rows {
-        text.push_str(&format!(
-            "| {} | {} |",
-            escape(&row.row.title()),
-            escape(row.row.unit)
-        ));
+    for (title, row) in rows {
+        text.push_str(&format!("| {} | {} |", escape(&title), escape(row.row.unit)));
         for (kernel, cell) in row.cells.iter().enumerate() {
-            text.push_str(&format!(
-                " {} |",
-                value(cell.estimate.map(|e| e.mean), row.row.unit)
-            ));
+            text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), row.row.unit)));
             if kernel == 0 {
                 continue;
             }
@@ -53,11 +44,7 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
             } else {
                 format!("**{change}**")
             };
-            let half = if half.is_empty() {
-                half
-            } else {
-                format!(" ±{half}")
-            };
+            let half = if half.is_empty() { half } else { format!(" ±{half}") };
             text.push_str(&format!(" {change}{half} |"));
         }
         text.push('\n');
@@ -77,43 +64,24 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
 }
 
 pub fn run(report: &RunReport, extent: Extent) -> String {
-    let RunReport {
-        provenance,
-        kernel,
-        seed,
-        result,
-    } = report;
+    let RunReport { provenance, kernel, seed, result } = report;
     let mut text = format!(
         "**{}**, **{}**, **{}**, seed {seed}\n\n| metric | value | unit |\n|---|---:|---|\n",
         escape(&provenance.machine),
         escape(&provenance.workload),
         escape(kernel)
     );
-    let mut metrics: Vec<_> = result
-        .metrics
-        .iter()
-        .filter(|m| {
-            extent == Extent::All
-                || select::is_shown(m.name, m.stat, &m.labels) && m.value != Some(0.0)
-        })
-        .filter(|m| m.value.is_some())
-        .collect();
-    metrics.sort_by_key(|metric| select::group(metric.name));
-    for metric in metrics {
-        let title = title(metric.name, metric.stat, &metric.labels);
-        text.push_str(&format!(
-            "| {} | {} | {} |\n",
-            escape(&title),
-            value(metric.value, metric.unit),
-            escape(metric.unit)
-        ));
+    let (metrics, left_out) = shown_metrics(result, extent);
+    for (title, metric) in metrics {
+        let value = value(metric.value, metric.unit);
+        text.push_str(&format!("| {} | {value} | {} |\n", escape(&title), escape(metric.unit)));
+    }
+    if left_out > 0 {
+        text.push_str(&format!("\nNot shown: {}.\n", further(left_out, "metric")));
     }
     text.push('\n');
-    for line in result
-        .notices
-        .iter()
-        .map(|n| format!("note: {n}"))
-        .chain(provenance_lines(provenance))
+    for line in
+        result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance))
     {
         text.push_str(&format!("- {}\n", escape(&line)));
     }
@@ -126,7 +94,7 @@ fn escape(text: &str) -> String {
     for character in text.chars() {
         match character {
             '|' | '*' | '_' | '`' | '<' | '[' | '\\' => escaped.extend(['\\', character]),
-            '\n' | '\r' => escaped.push(' '),
+            _ if character.is_control() => escaped.push('?'),
             _ => escaped.push(character),
         }
     }

@@ -2,9 +2,8 @@
 
 use schedtwin::result::{CpuResult, RunResult, TaskResult};
 
-use super::cells::{further, number, plain_table, provenance_lines, value, wrap};
+use super::cells::{further, number, plain_table, provenance_lines, shown_metrics, value, wrap};
 use super::{Extent, RunReport};
-use crate::measured::title;
 use crate::select;
 
 const WIDTH: usize = 100;
@@ -13,14 +12,8 @@ const WIDTH: usize = 100;
 const LISTED: usize = 16;
 
 pub fn render(report: &RunReport, extent: Extent) -> String {
-    let RunReport {
-        provenance,
-        kernel,
-        seed,
-        result,
-    } = report;
-    let simulated =
-        humantime::format_duration(std::time::Duration::from_nanos(result.simulated_ns));
+    let RunReport { provenance, kernel, seed, result } = report;
+    let simulated = format!("{} s", number(result.simulated_ns as f64 / 1e9));
     let line = format!(
         "{}, {}, {kernel}, seed {seed}: {simulated} simulated, {} events",
         provenance.machine, provenance.workload, result.events
@@ -31,16 +24,10 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     cpus(&result.cpus, result.simulated_ns, extent, &mut text);
     text.push('\n');
     if left_out > 0 {
-        text.push_str(&format!(
-            "{}: --all or --format json.\n",
-            further(left_out, "metric")
-        ));
+        text.push_str(&format!("{}: --all or --format json.\n", further(left_out, "metric")));
     }
-    for line in result
-        .notices
-        .iter()
-        .map(|n| format!("note: {n}"))
-        .chain(provenance_lines(provenance))
+    for line in
+        result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance))
     {
         text.push_str(&wrap(&line, WIDTH, "  "));
     }
@@ -49,62 +36,31 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
 }
 
 fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
-    let mut shown: Vec<_> = result
-        .metrics
-        .iter()
-        .filter(|metric| match extent {
-            Extent::All => true,
-            Extent::Important => {
-                select::is_shown(metric.name, metric.stat, &metric.labels)
-                    && metric.value.is_some_and(|v| v != 0.0)
-            }
-        })
-        .collect();
-    shown.sort_by_key(|metric| select::group(metric.name));
-    for group in shown.chunk_by(|a, b| select::group(a.name) == select::group(b.name)) {
+    let (shown, left_out) = shown_metrics(result, extent);
+    // Titles of all groups take part in every group's width, so that values stand in one column.
+    let width = shown.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+    for group in shown.chunk_by(|(_, a), (_, b)| select::group(a.name) == select::group(b.name)) {
         text.push('\n');
-        // Titles of all groups take part in every group's width, so that values stand in one column.
-        let width = shown
-            .iter()
-            .map(|m| title(m.name, m.stat, &m.labels).chars().count())
-            .max()
-            .unwrap_or(0);
-        let rows = group.iter().map(|metric| {
-            let title = title(metric.name, metric.stat, &metric.labels);
-            vec![
-                format!("{title:width$}"),
-                format!("{:>10}", value(metric.value, metric.unit)),
-                metric.unit.to_string(),
-            ]
+        let rows = group.iter().map(|(title, metric)| {
+            let value = value(metric.value, metric.unit);
+            vec![format!("{title:width$}"), format!("{value:>10}"), metric.unit.to_string()]
         });
         text.push_str(&plain_table(rows.collect(), 1, &[2]));
     }
-    result.metrics.len() - shown.len()
+    left_out
 }
 
 fn tasks(tasks: &[TaskResult], extent: Extent, text: &mut String) {
     let mut busiest: Vec<&TaskResult> = tasks.iter().collect();
     busiest.sort_by_key(|task| (std::cmp::Reverse(task.cpu_time_ns), task.id));
-    let listed = if extent == Extent::All {
-        busiest.len()
-    } else {
-        busiest.len().min(LISTED)
-    };
+    let listed = if extent == Extent::All { busiest.len() } else { busiest.len().min(LISTED) };
     if listed == 0 {
         return;
     }
     let mut rows = vec![
-        [
-            "task",
-            "id",
-            "cpu time ms",
-            "jobs",
-            "switches",
-            "migrations",
-            "mostly on",
-        ]
-        .map(String::from)
-        .to_vec(),
+        ["task", "id", "cpu time ms", "jobs", "switches", "migrations", "mostly on"]
+            .map(String::from)
+            .to_vec(),
     ];
     for task in &busiest[..listed] {
         rows.push(vec![
@@ -120,10 +76,7 @@ fn tasks(tasks: &[TaskResult], extent: Extent, text: &mut String) {
     text.push('\n');
     text.push_str(&plain_table(rows, 1, &[6]));
     if listed < busiest.len() {
-        text.push_str(&format!(
-            "... {}: --all\n",
-            further(busiest.len() - listed, "task")
-        ));
+        text.push_str(&format!("... {}: --all\n", further(busiest.len() - listed, "task")));
     }
 }
 
@@ -136,21 +89,14 @@ fn mostly_on(task: &TaskResult) -> String {
         .max_by_key(|(cpu, ns)| (**ns, std::cmp::Reverse(*cpu)));
     match most {
         Some((cpu, ns)) if *ns > 0 => {
-            format!(
-                "CPU {cpu} ({:.0}%)",
-                100.0 * *ns as f64 / task.cpu_time_ns.max(1) as f64
-            )
+            format!("CPU {cpu} ({:.0}%)", 100.0 * *ns as f64 / task.cpu_time_ns.max(1) as f64)
         }
         _ => "-".to_string(),
     }
 }
 
 fn cpus(cpus: &[CpuResult], simulated_ns: u64, extent: Extent, text: &mut String) {
-    let listed = if extent == Extent::All {
-        cpus.len()
-    } else {
-        cpus.len().min(LISTED)
-    };
+    let listed = if extent == Extent::All { cpus.len() } else { cpus.len().min(LISTED) };
     if listed == 0 {
         return;
     }
@@ -171,20 +117,14 @@ fn cpus(cpus: &[CpuResult], simulated_ns: u64, extent: Extent, text: &mut String
     text.push('\n');
     text.push_str(&plain_table(rows, 1, &[]));
     if listed < cpus.len() {
-        text.push_str(&format!(
-            "... {}: --all\n",
-            further(cpus.len() - listed, "CPU")
-        ));
+        text.push_str(&format!("... {}: --all\n", further(cpus.len() - listed, "CPU")));
     }
 }
 
 fn mean_mhz(cpu: &CpuResult) -> String {
     let time: u128 = cpu.frequency_ns.iter().map(|(_, ns)| u128::from(*ns)).sum();
-    let weighted: u128 = cpu
-        .frequency_ns
-        .iter()
-        .map(|(khz, ns)| u128::from(*khz) * u128::from(*ns))
-        .sum();
+    let weighted: u128 =
+        cpu.frequency_ns.iter().map(|(khz, ns)| u128::from(*khz) * u128::from(*ns)).sum();
     match time {
         0 => "-".to_string(),
         _ => format!("{:.0}", weighted as f64 / time as f64 / 1000.0),

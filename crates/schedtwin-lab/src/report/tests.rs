@@ -7,12 +7,7 @@ use super::*;
 fn run_report(format: Format, extent: Extent) -> String {
     let (provenance, result) = (example::provenance(), example::run());
     run(
-        &RunReport {
-            provenance: &provenance,
-            kernel: "linux-6.12",
-            seed: 7,
-            result: &result,
-        },
+        &RunReport { provenance: &provenance, kernel: "linux-6.12", seed: 7, result: &result },
         format,
         extent,
     )
@@ -39,14 +34,10 @@ fn many_kernels_continue_in_blocks_of_at_most_a_hundred_columns() {
     let text = comparison(&many, Format::Text, Extent::All);
     insta::assert_snapshot!("compare_text_many_all", text);
     let long = "linux-5.18:schedutil.rate_limit_us=".to_string() + &"5".repeat(200);
-    for line in text.lines().chain(
-        comparison(
-            &example::of_kernels(&["a", &long]),
-            Format::Text,
-            Extent::All,
-        )
-        .lines(),
-    ) {
+    for line in text
+        .lines()
+        .chain(comparison(&example::of_kernels(&["a", &long]), Format::Text, Extent::All).lines())
+    {
         let is_legend = line.contains(&long);
         assert!(
             is_legend || line.chars().count() <= 100,
@@ -64,9 +55,7 @@ fn little_data_is_said_to_be_little() {
     single.seeds.truncate(1);
     let rows = single.rows.into_iter().map(|row| {
         let mut row = row.row;
-        row.samples
-            .iter_mut()
-            .for_each(|samples| samples.truncate(1));
+        row.samples.iter_mut().for_each(|samples| samples.truncate(1));
         row
     });
     single.rows = crate::compare::judge(rows.collect());
@@ -114,10 +103,7 @@ fn json_is_what_the_schemas_say() {
     // The check must be able to fail.
     assert!(!errors("schedtwin.run/1", &compared).is_empty());
     let mut missing = compared.clone();
-    missing["metrics"][0]["values"][1]
-        .as_object_mut()
-        .unwrap()
-        .remove("significant");
+    missing["metrics"][0]["values"][1].as_object_mut().unwrap().remove("significant");
     assert_eq!(errors("compare", &missing).len(), 1);
     let mut added = compared.clone();
     added["metrics"][0]["colour"] = json!("blue");
@@ -151,6 +137,7 @@ fn the_study_and_record_schemas_accept_their_examples() {
         json!({"task": 12, "name": "ui", "prio": 120}),
         json!({"task": 12, "prio": 110}),
         json!({"at": 1000, "cpu": 1, "fact": {"sched_switch": {"prev": 0, "next": 12, "prev_state": "R"}}}),
+        json!({"at": 1000, "cpu": 1, "fact": "sched_tick"}),
         json!({"at": 1000, "power": {"domain": 0, "mw": 412}}),
     ] {
         assert_eq!(errors("record", &line), [""; 0], "{line}");
@@ -166,19 +153,14 @@ fn odd_names_stay_in_their_cells() {
     odd.provenance.workload = "messaging -t, 'x'".into();
     let csv = comparison(&odd, Format::Csv, Extent::All);
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
-    let kernels: Vec<String> = reader
-        .records()
-        .map(|record| record.expect("equal columns")[4].to_string())
-        .collect();
+    let kernels: Vec<String> =
+        reader.records().map(|record| record.expect("equal columns")[4].to_string()).collect();
     assert_eq!(kernels.len(), 28);
     assert_eq!(kernels[1], odd.kernels[1]);
     let markdown = comparison(&odd, Format::Markdown, Extent::All);
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
-    let table: Vec<usize> = markdown
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .map(bars)
-        .collect();
+    let table: Vec<usize> =
+        markdown.lines().filter(|line| line.starts_with('|')).map(bars).collect();
     assert!(table.iter().all(|count| *count == table[0]), "{markdown}");
     let json: Value = serde_json::from_str(&comparison(&odd, Format::Json, Extent::All)).unwrap();
     assert_eq!(json["kernels"][1], odd.kernels[1].as_str());

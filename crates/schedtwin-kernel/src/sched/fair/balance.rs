@@ -51,6 +51,8 @@
 mod active;
 mod capacity;
 mod detach;
+#[cfg(test)]
+mod golden;
 mod idle_scan;
 mod misfit;
 mod newidle;
@@ -191,7 +193,13 @@ fn update_newidle_stats(sd: &mut SchedDomain, success: u32) {
 
 /// `update_newidle_cost()`: remembers the longest pass and forgets it by 1 % a second. `true`: it has
 /// been decayed now. `cost` 0 is a visit without a pass.
-fn update_newidle_cost(sd: &mut SchedDomain, cost: Ns, success: u32, jiffies: u64, hz: u64) -> bool {
+fn update_newidle_cost(
+    sd: &mut SchedDomain,
+    cost: Ns,
+    success: u32,
+    jiffies: u64,
+    hz: u64,
+) -> bool {
     if cost != 0 {
         update_newidle_stats(sd, success);
     }
@@ -238,8 +246,7 @@ impl Kernel {
     pub fn sched_balance_softirq(&mut self, cpu: CpuId) {
         self.rq[cpu].sched_softirq = false;
         self.charge(self.device_tree.path_costs.softirq);
-        let idle =
-            if self.rq[cpu].idle_balance { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+        let idle = if self.rq[cpu].idle_balance { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
         if self.nohz_idle_balance(cpu, idle) {
             return;
         }

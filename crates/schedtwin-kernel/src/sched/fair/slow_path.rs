@@ -13,11 +13,9 @@
 //!
 //! References: kernel behaviour notes 03 §5.
 
-use super::balance::stats::{GroupType, SgLbStats};
 use super::balance::src_group::adjust_numa_imbalance;
-use crate::sched::topology::{
-    DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA,
-};
+use super::balance::stats::{GroupType, SgLbStats};
+use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
 use crate::sched::{CfsRqId, OnRq};
 use crate::{Activity, Kernel};
 use schedtwin_types::{CpuId, TaskId};
@@ -76,7 +74,12 @@ impl Kernel {
     }
 
     /// `sched_balance_find_dst_group()`; `None`: stay in the local group.
-    pub(super) fn find_dst_group(&self, sd: DomainId, task: TaskId, this_cpu: CpuId) -> Option<GroupId> {
+    pub(super) fn find_dst_group(
+        &self,
+        sd: DomainId,
+        task: TaskId,
+        this_cpu: CpuId,
+    ) -> Option<GroupId> {
         let domain = &self.topology[sd];
         let allowed = &self.tasks[task].cpus_mask;
         let mut local: Option<(GroupId, SgLbStats)> = None;
@@ -206,7 +209,12 @@ impl Kernel {
     }
 
     /// `sched_balance_find_dst_group_cpu()`.
-    pub(super) fn find_dst_group_cpu(&self, group: GroupId, task: TaskId, this_cpu: CpuId) -> CpuId {
+    pub(super) fn find_dst_group_cpu(
+        &self,
+        group: GroupId,
+        task: TaskId,
+        this_cpu: CpuId,
+    ) -> CpuId {
         let group = &self.topology[group];
         if group.group_weight == 1 {
             return group.first_cpu;

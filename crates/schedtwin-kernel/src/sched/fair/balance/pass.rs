@@ -178,7 +178,7 @@ impl Kernel {
     }
 
     /// The parent domain's group learns that affinity kept this domain from balancing.
-    fn set_group_imbalance(&mut self, sd: DomainId, imbalance: bool) {
+    pub(super) fn set_group_imbalance(&mut self, sd: DomainId, imbalance: bool) {
         if let Some(parent) = self.topology[sd].parent {
             let sgc = self.topology[self.topology[parent].groups].sgc;
             self.topology.capacities[sgc].imbalance = imbalance;
@@ -229,6 +229,10 @@ impl Kernel {
     /// Whether `curr` of `src` is allowed on `dst`. By now that may be the idle task, if the queue's
     /// tasks have only just been woken; it is one task here, but bound to each CPU.
     fn may_be_pushed(&self, curr: TaskId, src: CpuId, dst: CpuId) -> bool {
-        if curr.is_idle() { src == dst } else { self.tasks[curr].cpus_mask.contains(dst) }
+        if curr.is_idle() {
+            src == dst
+        } else {
+            self.tasks[curr].cpus_mask.contains(dst)
+        }
     }
 }

@@ -56,7 +56,11 @@ pub(super) fn sibling_imbalance(
     let cores = cores_local + cores_busiest;
     let imbalance = (2 * excess.max(0) + cores) / cores;
     // An empty group should get something.
-    if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 { 2 } else { imbalance }
+    if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 {
+        2
+    } else {
+        imbalance
+    }
 }
 
 /// `adjust_numa_imbalance()`: a pair of tasks may stay on one node while that has few.
@@ -67,7 +71,11 @@ pub(in crate::sched::fair) fn adjust_numa_imbalance(
 ) -> i64 {
     /// `NUMA_IMBALANCE_MIN`.
     const MIN: i32 = 2;
-    if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN { imbalance as i64 } else { 0 }
+    if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN {
+        imbalance as i64
+    } else {
+        0
+    }
 }
 
 impl Kernel {

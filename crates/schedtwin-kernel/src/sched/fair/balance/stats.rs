@@ -90,7 +90,11 @@ impl SgLbStats {
     }
 
     /// `group_classify()`.
-    pub(in crate::sched::fair) fn classify(&self, imbalance_pct: u64, imbalance: bool) -> GroupType {
+    pub(in crate::sched::fair) fn classify(
+        &self,
+        imbalance_pct: u64,
+        imbalance: bool,
+    ) -> GroupType {
         if self.is_overloaded(imbalance_pct) {
             GroupType::Overloaded
         } else if imbalance {
@@ -205,9 +209,7 @@ impl Kernel {
                     sgs.group_misfit_task_load = rq.misfit_task_load;
                     sds.overloaded = true;
                 }
-            } else if env.idle.is_idle()
-                && h_nr_queued == 1
-                && self.check_cpu_capacity(cpu, env.sd)
+            } else if env.idle.is_idle() && h_nr_queued == 1 && self.check_cpu_capacity(cpu, env.sd)
             {
                 sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
             }

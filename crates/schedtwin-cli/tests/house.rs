@@ -1,0 +1,182 @@
+//! Tests of the house itself: who may depend on whom, and whether the documents tell the truth.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ["", "docs", "benches"]
+        .iter()
+        .flat_map(|folder| fs::read_dir(root().join(folder)).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect();
+    found.sort();
+    assert!(found.len() >= 5, "README, ARCHITECTURE, MODEL, CONTRIBUTING and CHANGELOG exist");
+    found
+}
+
+/// Kernel, machine and workload know nothing of each other; the twin joins them.
+#[test]
+fn dependency_directions() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("schedtwin-types", &[][..]),
+        ("schedtwin-input", &[]),
+        ("schedtwin-kernel", &["schedtwin-types"]),
+        ("schedtwin-machine", &["schedtwin-types", "schedtwin-input"]),
+        ("schedtwin-workload", &["schedtwin-types", "schedtwin-input"]),
+        ("schedtwin-trace", &["schedtwin-types"]),
+        (
+            "schedtwin",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-kernel",
+                "schedtwin-machine",
+                "schedtwin-workload",
+                "schedtwin-trace",
+            ],
+        ),
+        ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin"]),
+        (
+            "schedtwin-cli",
+            &["schedtwin-types", "schedtwin-input", "schedtwin", "schedtwin-lab", "schedtwin-trace"],
+        ),
+        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel"]),
+    ]);
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let mut seen = 0;
+    for package in metadata["packages"].as_array().expect("packages") {
+        let name = package["name"].as_str().expect("a name");
+        let Some(allowed) = allowed.get(name) else { continue };
+        seen += 1;
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let on = dependency["name"].as_str().expect("a name");
+            let ours = on.starts_with("schedtwin");
+            let for_tests = dependency["kind"].as_str() == Some("dev");
+            assert!(!ours || for_tests || allowed.contains(&on), "{name} must not depend on {on}");
+            assert!(
+                name != "schedtwin-kernel" || ours || for_tests,
+                "the kernel depends on nothing but the words: {on}"
+            );
+        }
+    }
+    assert_eq!(seen, allowed.len(), "every crate with a rule exists");
+}
+
+/// The kernel decides with integers, and calls nothing that reads the world.
+#[test]
+fn the_kernel_has_no_floats_and_no_world() {
+    let mut files = vec![root().join("crates/schedtwin-kernel/src")];
+    let mut checked = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(path).expect("a folder").flatten().map(|e| e.path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a source file");
+        let tests = text.find("#[cfg(test)]").unwrap_or(text.len());
+        let is_test = path.components().any(|c| c.as_os_str() == "tests")
+            || path.file_name().is_some_and(|n| n == "tests.rs");
+        if is_test {
+            continue;
+        }
+        for (number, line) in text[..tests].lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            for word in ["f64", "f32", "println!", "std::fs", "std::env", "std::time", "std::thread"] {
+                assert!(!code.contains(word), "{}:{}: {word}", path.display(), number + 1);
+            }
+        }
+        checked += 1;
+    }
+    assert!(checked > 20, "the kernel has files");
+}
+
+/// A path or a file that a document names in backticks exists.
+#[test]
+fn documents_name_what_exists() {
+    let mut checked = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document");
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let is_path = quoted.contains('/')
+                && !quoted.contains([' ', '*', '<', '(', '=', ':', '{'])
+                && !quoted.starts_with(['/', '.'])
+                && ["crates", "machines", "kernels", "workloads", "docs", "conformance", "benches", "schemas"]
+                    .iter()
+                    .any(|top| quoted.starts_with(&format!("{top}/")));
+            if is_path {
+                checked += 1;
+                assert!(root().join(quoted).exists(), "{}: `{quoted}`", document.display());
+            }
+        }
+        for link in text.split("](").skip(1) {
+            let target = link.split(')').next().unwrap_or("");
+            if !target.contains("://") && !target.starts_with('#') && !target.is_empty() {
+                let base = document.parent().expect("a folder");
+                checked += 1;
+                assert!(base.join(target).exists(), "{}: ({target})", document.display());
+            }
+        }
+    }
+    assert!(checked > 20, "documents name files: {checked}");
+}
+
+/// Every `schedtwin ...` line of a document that is complete is a command that the program knows.
+#[test]
+fn documents_name_commands_that_exist() {
+    let mut checked = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document");
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let Some(rest) = quoted.strip_prefix("schedtwin ") else { continue };
+            let command = rest.split_whitespace().next().expect("a word");
+            if command.chars().all(|c| c.is_ascii_lowercase()) {
+                let status = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+                    .args([command, "--help"])
+                    .output()
+                    .expect("it runs");
+                assert!(status.status.success(), "{}: schedtwin {command}", document.display());
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 5, "documents show commands: {checked}");
+}
+
+/// The README's first command prints what the README says. `BLESS=1` writes it there.
+#[test]
+fn the_readme_shows_what_its_first_command_prints() {
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).expect("README.md");
+    let command = readme
+        .lines()
+        .find_map(|l| l.strip_prefix("cargo run --release -p schedtwin-cli -- "))
+        .expect("the README has a first command");
+    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+        .args(command.split_whitespace())
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let marker = "<!-- output of the first command -->\n```text\n";
+    let start = readme.find(marker).expect("the README shows the output") + marker.len();
+    let end = start + readme[start..].find("```\n").expect("the block ends");
+    if std::env::var_os("BLESS").is_some() {
+        let blessed = format!("{}{}{}", &readme[..start], printed, &readme[end..]);
+        fs::write(&path, blessed).expect("README.md can be written");
+        return;
+    }
+    assert_eq!(&readme[start..end], printed, "run with BLESS=1 to renew the README");
+}

@@ -1,0 +1,448 @@
+//! Decisions on random states, as a digest.
+//!
+//! The states are drawn from a fixed seed: CPUs with tasks, loads and capacities, domains with flags of
+//! all kinds. For each the test computes the busiest group and queue and the imbalance, or the target
+//! of a fork, or runs a whole pass and looks at every queue afterwards.
+//!
+//! Evidence: when the digests were taken, the kernel's own functions (6.12.95 fair.c, compiled with a
+//! small shim that supplies lists, masks and the CPUs' signals) gave the same answer for each of these
+//! cases and for 300,000 and 60,000 of the same kinds. To repeat that, `SCHEDTWIN_BALANCE_CASES=FILE`
+//! makes the tests write the cases, one a line: the state, `=`, the answer.
+
+use super::tests::Board;
+use super::*;
+use crate::sched::topology::tests::Part;
+use crate::sched::topology::{GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_SHARE_LLC};
+use crate::sched::CfsRqId;
+use crate::Activity;
+use schedtwin_types::Policy;
+use std::fmt::Write;
+
+const NR_CPUS: u16 = 8;
+/// The time of all decisions, ns; no signal is older, so none decays.
+const NOW: Ns = 10_000_000;
+
+/// George Marsaglia's xorshift64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+    fn of<T: Copy>(&mut self, choice: &[T]) -> T {
+        choice[self.below(choice.len() as u64) as usize]
+    }
+    fn cpu(&mut self) -> CpuId {
+        CpuId(self.below(NR_CPUS as u64) as u16)
+    }
+    fn idle(&mut self) -> CpuIdleType {
+        self.of(&[CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle])
+    }
+    fn mask(&mut self) -> u64 {
+        1 + self.below(255)
+    }
+    fn flags(&mut self) -> u32 {
+        let flags = [SD_ASYM_CPUCAPACITY, SD_SHARE_LLC, SD_NUMA];
+        flags.into_iter().filter(|_| self.one_in(3)).sum()
+    }
+}
+
+/// One LLC; four of two; three of 1, 2 and 5; two of four.
+fn kernels() -> Vec<Kernel> {
+    let llc = |count, llc| Part::of(count, 1024).llc(llc);
+    let machines: [Vec<Part>; 4] = [
+        vec![llc(8, 0)],
+        vec![llc(2, 0), llc(2, 1), llc(2, 2), llc(2, 3)],
+        vec![llc(1, 0), llc(2, 1), llc(5, 2)],
+        vec![llc(4, 0), llc(4, 1)],
+    ];
+    machines.iter().map(|parts| Board::new(parts, false).kernel).collect()
+}
+
+fn mask_of(bits: u64) -> CpuMask {
+    (0..NR_CPUS).filter(|c| bits >> c & 1 != 0).map(CpuId).collect()
+}
+
+fn bits_of(mask: &CpuMask) -> u64 {
+    mask.iter().map(|c| 1 << c.0).sum()
+}
+
+/// Gives a CPU signals that fit its tasks, or do not.
+fn draw_signals(k: &mut Kernel, cpu: CpuId, r: &mut Random) -> (u64, u64) {
+    let root = CfsRqId::root(cpu);
+    let h = k.cfs[root].h_nr_queued as u64;
+    let arch = if r.one_in(3) { 400 + r.below(625) } else { 1024 };
+    let capacity = if r.one_in(3) { 1 + r.below(arch) } else { arch };
+    let avg = &mut k.cfs[root].avg;
+    avg.util_avg = match r.below(3) {
+        0 => r.below(1100),
+        1 => r.below(300),
+        _ => (h * 500).min(1024),
+    };
+    avg.runnable_avg = match r.below(3) {
+        0 => r.below(3000),
+        1 => avg.util_avg,
+        _ => h * 1000,
+    };
+    avg.load_avg = match r.below(3) {
+        0 => r.below(4000),
+        1 => h * 1024,
+        _ => r.below(200),
+    };
+    avg.util_est = 0;
+    let rq = &mut k.rq[cpu];
+    rq.misfit_task_load = if h > 0 && r.one_in(8) { 1 + r.below(1024) } else { 0 };
+    rq.arch_capacity = arch;
+    rq.cpu_capacity = capacity;
+    (arch, capacity)
+}
+
+/// The groups of a domain by CPU, as the cases list them.
+fn groups_by_cpu(k: &Kernel, sd: DomainId) -> Vec<GroupId> {
+    let mut groups: Vec<GroupId> = k.topology.groups_of(sd).collect();
+    groups.sort_by_key(|g| k.topology[*g].first_cpu);
+    groups
+}
+
+fn write_groups(k: &Kernel, groups: &[GroupId], line: &mut String) {
+    write!(line, "{} ", groups.len()).unwrap();
+    for g in groups {
+        let group = &k.topology[*g];
+        let sgc = &k.topology.capacities[group.sgc];
+        let (first, weight, flags) = (group.first_cpu, group.group_weight, group.flags);
+        let (capacity, min, max) = (sgc.capacity, sgc.min_capacity, sgc.max_capacity);
+        let imbalance = sgc.imbalance as u8;
+        write!(line, "{first} {weight} {flags:x} {capacity} {min} {max} {imbalance} ").unwrap();
+    }
+}
+
+/// A state for the read-only decisions, and what they say.
+fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
+    let k = &mut kernels[r.below(4) as usize];
+    let dst = r.cpu();
+    let all = CpuMask::first(NR_CPUS as usize);
+    let sd = k.topology.domains_of(dst).find(|sd| k.topology[*sd].span == all);
+    let sd = sd.expect("a domain spans the machine");
+    let has_parent = r.one_in(2);
+    let llc_sized = r.one_in(2);
+    let domain = &mut k.topology[sd];
+    domain.flags = r.flags();
+    domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
+    domain.imb_numa_nr = r.below(6) as u32;
+    domain.parent = has_parent.then_some(sd);
+    k.rd.energy_aware = r.one_in(3);
+    k.rd.overutilized = r.one_in(2);
+    k.rd.overloaded = false;
+    k.topology.sd_llc_size[dst.index()] = if llc_sized { NR_CPUS as u32 } else { 1 };
+    k.topology.sd_llc_shared[dst.index()] = Some(0);
+    k.topology.shared[0].nr_idle_scan = u32::MAX;
+    let mut env = LbEnv::new(sd, dst, r.idle());
+    env.cpus = all;
+    let excluded = r.cpu();
+    if r.one_in(4) && excluded != dst {
+        env.cpus.remove(excluded);
+    }
+    let groups = groups_by_cpu(k, sd);
+    for g in &groups {
+        k.topology[*g].flags = if r.one_in(3) { 0x1217 } else { 0 };
+        let (weight, sgc) = (k.topology[*g].group_weight as u64, k.topology[*g].sgc);
+        let sgc = &mut k.topology.capacities[sgc];
+        sgc.min_capacity = 200 + r.below(824);
+        sgc.max_capacity = sgc.min_capacity + r.below(1025 - sgc.min_capacity);
+        let mean = (sgc.min_capacity + sgc.max_capacity) / 2;
+        sgc.capacity = weight * if r.one_in(2) { 1024 } else { mean };
+        sgc.imbalance = r.one_in(12);
+    }
+    let fork = r.one_in(2);
+    let domain = &k.topology[sd];
+    let mut line = format!(
+        "{} {:x} {} {} {} {NR_CPUS} {} {} {} {} {} {} ",
+        fork as u8,
+        domain.flags,
+        domain.imbalance_pct,
+        env.idle as u8,
+        dst,
+        k.rd.energy_aware as u8,
+        k.rd.overutilized as u8,
+        has_parent as u8,
+        llc_sized as u8,
+        domain.imb_numa_nr,
+        bits_of(&env.cpus),
+    );
+    write_groups(k, &groups, &mut line);
+    let crowd = r.below(4);
+    for cpu in all.iter() {
+        let nr = match crowd {
+            0 => r.below(2),
+            1 => r.below(3),
+            2 => 1 + r.below(3),
+            _ => r.below(5),
+        } as u32;
+        let h = if r.one_in(6) { nr.saturating_sub(1) } else { nr };
+        k.cfs[CfsRqId::root(cpu)].h_nr_queued = h;
+        let (arch, capacity) = draw_signals(k, cpu, r);
+        let busy = nr > 0 || r.one_in(5);
+        let rq = &mut k.rq[cpu];
+        rq.nr_running = nr;
+        rq.curr = if busy { TaskId(1) } else { TaskId::IDLE };
+        rq.idle_stamp = r.of(&[0, 5, 9]);
+        let state = r.below(3) as i32 - 1;
+        k.wires[cpu].activity =
+            if state < 0 { Activity::IdleLoop } else { Activity::Idle { state: state as u8 } };
+        k.refresh_idle(cpu);
+        let (rq, avg) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)].avg);
+        let (load, util, runnable) = (avg.load_avg, avg.util_avg, avg.runnable_avg);
+        let (misfit, stamp) = (rq.misfit_task_load, rq.idle_stamp);
+        write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
+        write!(line, "{} {state} {stamp} ", busy as u8).unwrap();
+    }
+    let number = |g: GroupId| groups.iter().position(|x| *x == g).unwrap() as i32;
+    if fork {
+        let task = k.new_task(None, true);
+        let (allowed, util) = (if r.one_in(2) { 255 } else { r.mask() }, r.below(1100));
+        k.tasks[task].cpus_mask = mask_of(allowed);
+        let se = k.tasks[task].se;
+        k.se[se].avg.util_avg = util;
+        let group = k.find_dst_group(sd, task, dst);
+        let cpu = group.map_or(-1, |g| k.find_dst_group_cpu(g, task, dst).0 as i32);
+        write!(line, "{allowed} {util} = {} {cpu}", group.map_or(-1, number)).unwrap();
+    } else {
+        let stats = k.read_sd_lb_stats(&env);
+        k.commit_sd_lb_stats(&env, &stats);
+        let found = k.find_src_group(&env, &stats);
+        env.imbalance = found.imbalance;
+        env.migration_type = found.migration_type.unwrap_or(env.migration_type);
+        let src = found.group.and_then(|g| k.find_src_rq(&env, g));
+        write!(
+            line,
+            "= {} {} {} {} {} {} {}",
+            found.group.map_or(-1, number),
+            found.imbalance,
+            if found.group.is_some() { env.migration_type as i32 } else { -1 },
+            src.map_or(-1, |c| c.0 as i32),
+            if has_parent { -1 } else { k.rd.overloaded as i32 },
+            if k.rd.energy_aware { k.rd.overutilized as i32 } else { -1 },
+            k.topology.shared[0].nr_idle_scan as i32,
+        )
+        .unwrap();
+    }
+    k.clear_facts();
+    line
+}
+
+/// The tasks of a CPU, most recently run first.
+fn cfs_tasks(k: &Kernel, cpu: CpuId) -> Vec<TaskId> {
+    std::iter::successors(k.rq[cpu].cfs_tasks_head, |t| k.tasks[*t].cfs_tasks_next).collect()
+}
+
+/// Queues random tasks on all CPUs.
+fn draw_tasks(k: &mut Kernel, r: &mut Random) {
+    let crowd = if r.one_in(40) { 5 } else { r.below(5) };
+    let pinning = r.below(3);
+    for cpu in k.device_tree.all_cpus().iter() {
+        k.this_cpu = cpu;
+        k.update_rq_clock(cpu);
+        let nr = match crowd {
+            0 => r.below(2),
+            1 => r.below(3),
+            2 => 1 + r.below(3),
+            3 if cpu.0 == 2 => 4,
+            3 => r.below(2),
+            4 => r.below(6),
+            // More than a pass looks at.
+            _ if cpu.0 == 3 => 40,
+            _ => 0,
+        };
+        let mut queued = Vec::new();
+        for _ in 0..nr {
+            let task = k.new_task(None, true);
+            let se = k.tasks[task].se;
+            k.tasks[task].cpu = cpu;
+            k.se[se].cfs_rq = CfsRqId::root(cpu);
+            k.activate_task(cpu, task, 0);
+            queued.push(task);
+        }
+        if nr > 0 && !r.one_in(8) {
+            let curr = r.of(&queued);
+            k.put_prev_set_next_task(cpu, TaskId::IDLE, curr);
+            k.rq[cpu].curr = curr;
+        }
+        for task in queued {
+            let own = 1 << cpu.0;
+            let mask = match pinning {
+                0 => 255,
+                1 => r.mask(),
+                _ if r.one_in(2) => own,
+                _ => r.mask(),
+            };
+            k.tasks[task].cpus_mask = mask_of(if r.one_in(3) { mask | own } else { mask });
+            if r.one_in(12) {
+                k.tasks[task].policy = Policy::Idle;
+                k.cfs[CfsRqId::root(cpu)].h_nr_idle += 1;
+            }
+            let se = k.tasks[task].se;
+            let entity = &mut k.se[se];
+            entity.avg.load_avg = r.below(1100);
+            entity.avg.util_avg = r.below(1000);
+            entity.avg.util_est = 0;
+            entity.exec_start = NOW - r.below(1_000_000);
+        }
+    }
+}
+
+/// A state, and everything that a pass changes in it.
+fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
+    let mut kernel = kernels[r.below(4) as usize].clone();
+    let k = &mut kernel;
+    k.now = NOW;
+    draw_tasks(k, r);
+    let all = k.device_tree.all_cpus();
+    for cpu in all.iter() {
+        let (arch, capacity) = draw_signals(k, cpu, r);
+        // What refreshing the capacity will find.
+        k.rq[cpu].avg_rt.util_avg = arch - capacity;
+        k.rq[cpu].ttwu_pending = r.one_in(10);
+        k.rq[cpu].active_balance = r.one_in(10);
+        k.refresh_idle(cpu);
+    }
+    let dst = r.cpu();
+    k.this_cpu = dst;
+    let chain: Vec<DomainId> = k.topology.domains_of(dst).collect();
+    let sd = r.of(&chain);
+    let idle = r.idle();
+    k.rd.energy_aware = r.one_in(4);
+    k.rd.overutilized = r.one_in(2);
+    let domain = &mut k.topology[sd];
+    domain.flags = r.flags();
+    domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
+    domain.imb_numa_nr = r.below(6) as u32;
+    domain.nr_balance_failed = r.below(6) as u32;
+    domain.cache_nice_tries = r.below(3) as u32;
+    domain.balance_interval = r.of(&[8, 16, 64, 512]);
+    let (span, parent) = (domain.span, domain.parent);
+    for group in &k.topology.groups {
+        let capacities = group.span.iter().map(|c| k.rq[c].cpu_capacity);
+        let (sum, min, max) = capacities
+            .fold((0, u64::MAX, 0), |(sum, min, max), c| (sum + c, min.min(c), max.max(c)));
+        let sgc = &mut k.topology.capacities[group.sgc];
+        (sgc.capacity, sgc.min_capacity, sgc.max_capacity) = (sum, min, max);
+    }
+    let parent_imbalance = |k: &Kernel| {
+        parent.map_or(-1, |p| {
+            let group = k.topology[p].groups;
+            k.topology.capacities[k.topology[group].sgc].imbalance as i32
+        })
+    };
+    if r.one_in(2) {
+        k.set_group_imbalance(sd, true);
+    }
+    let groups = groups_by_cpu(k, sd);
+    for g in &groups {
+        k.topology[*g].flags = if r.one_in(3) { 0x1217 } else { 0 };
+        let sgc = k.topology[*g].sgc;
+        k.topology.capacities[sgc].imbalance = r.one_in(12);
+    }
+    let domain = &k.topology[sd];
+    let mut line = format!(
+        "0 {:x} {} {} {dst} {NR_CPUS} {} {} {} {} {} {} {} {} {} {} {} ",
+        domain.flags,
+        domain.imbalance_pct,
+        idle as u8,
+        k.rd.energy_aware as u8,
+        k.rd.overutilized as u8,
+        parent.is_some() as u8,
+        domain.imb_numa_nr,
+        bits_of(&span),
+        domain.nr_balance_failed,
+        domain.cache_nice_tries,
+        domain.balance_interval,
+        domain.min_interval,
+        domain.max_interval,
+        parent_imbalance(k).max(0),
+    );
+    write_groups(k, &groups, &mut line);
+    for cpu in all.iter() {
+        let (rq, cfs) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)]);
+        let curr = if rq.curr.is_idle() { -1 } else { rq.curr.0 as i32 };
+        let (load, util, runnable) = (cfs.avg.load_avg, cfs.avg.util_avg, cfs.avg.runnable_avg);
+        let (nr, h, misfit) = (rq.nr_running, cfs.h_nr_queued, rq.misfit_task_load);
+        let (capacity, arch, clock) = (rq.cpu_capacity, rq.arch_capacity, rq.clock_task);
+        let (pending, active) = (rq.ttwu_pending as u8, rq.active_balance as u8);
+        write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
+        write!(line, "{curr} {pending} {clock} {active} ").unwrap();
+        let queued = cfs_tasks(k, cpu);
+        write!(line, "{} ", queued.len()).unwrap();
+        for task in queued {
+            let (t, se) = (&k.tasks[task], &k.se[k.tasks[task].se]);
+            let (load, util, idle) = (se.avg.load_avg, se.avg.util_avg, t.policy == Policy::Idle);
+            let (start, mask) = (se.exec_start, bits_of(&t.cpus_mask));
+            write!(line, "{task} {load} {util} {start} {mask} {} ", idle as u8).unwrap();
+        }
+    }
+    let mut continue_balancing = true;
+    let moved = k.sched_balance_rq(dst, sd, idle, &mut continue_balancing);
+    // CPU number + 1 of the stopper that was asked.
+    let stopper = all.iter().find(|c| k.rq[*c].stop_work.is_some()).map_or(0, |c| c.0 + 1);
+    let domain = &k.topology[sd];
+    write!(
+        line,
+        "= {moved} {} {} {} {} {stopper}",
+        continue_balancing as u8,
+        domain.nr_balance_failed,
+        domain.balance_interval,
+        parent_imbalance(k),
+    )
+    .unwrap();
+    for cpu in all.iter() {
+        let rq = &k.rq[cpu];
+        let push = if rq.active_balance { rq.push_cpu.0 as i32 } else { -1 };
+        write!(line, " |{},{push}", rq.active_balance as u8).unwrap();
+        for task in cfs_tasks(k, cpu) {
+            write!(line, " {task}").unwrap();
+        }
+    }
+    line
+}
+
+/// FNV-1a of all lines; writes them if asked to.
+fn digest(name: &str, cases: usize, mut case: impl FnMut() -> String) -> u64 {
+    let mut lines = String::new();
+    for _ in 0..cases {
+        writeln!(lines, "{}", case()).unwrap();
+    }
+    if let Ok(path) = std::env::var("SCHEDTWIN_BALANCE_CASES") {
+        std::fs::write(format!("{path}.{name}"), &lines).expect("the file of cases is writable");
+    }
+    lines.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[test]
+fn decisions_agree_with_the_kernel() {
+    let mut kernels = kernels();
+    let mut r = Random(88_172_645_463_325_252);
+    let digest = digest("decisions", 20_000, || decision_case(&mut kernels, &mut r));
+    assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
+}
+
+#[test]
+fn passes_agree_with_the_kernel() {
+    let mut kernels = kernels();
+    for k in &mut kernels {
+        // These write to what is compared, or count as running.
+        k.config.features.sis_util = false;
+        for cpu in k.device_tree.all_cpus().iter() {
+            k.rq[cpu].fair_server = crate::sched::deadline::FairServer::new(0, 1_000_000_000);
+        }
+    }
+    let mut r = Random(1_311_768_467_463_790_321);
+    let digest = digest("passes", 5_000, || pass_case(&kernels, &mut r));
+    assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
+}
