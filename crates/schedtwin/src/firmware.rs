@@ -2,6 +2,7 @@
 
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::topology::Topology;
 use schedtwin_machine::{CostScale, IdlePower, Machine};
 use schedtwin_types::CpuMask;
 
@@ -148,6 +149,9 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
         let message =
             format!("domain {}: waits for: schedutil's slow path (fast_switch = false)", domain.name);
         faults.push_whole(source, message, None);
+    }
+    if let Err(error) = Topology::check(&device_tree(machine, 0)) {
+        faults.push_whole(source, format!("impossible topology: {error}"), None);
     }
     if machine.domains.len() > 64 {
         faults.push_whole(source, "more than 64 frequency domains", None);

@@ -526,6 +526,12 @@ impl Meter {
         }
     }
 
+    /// The hardware does not follow the governor's last wish for `domain`, because another domain
+    /// forces a higher frequency: the wish has no update latency.
+    pub fn frequency_overridden(&mut self, domain: u16) {
+        self.truth.frequency_overridden(usize::from(domain));
+    }
+
     /// From `at` on, `domain` runs at its operating point number `opp`.
     pub fn domain_opp(&mut self, at: Ns, domain: u16, opp: u16) {
         if self.truth.domain_opp(&self.setup, at, usize::from(domain), usize::from(opp)) {

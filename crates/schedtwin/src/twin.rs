@@ -542,6 +542,9 @@ impl<B: Board> Twin<B> {
     fn retarget(&mut self, domain: usize, settle: Ns) {
         let target = self.target_khz(domain);
         if target == self.domains[domain].target {
+            if target != self.domains[domain].requested {
+                self.meter.frequency_overridden(domain as u16);
+            }
             return;
         }
         self.domains[domain].target = target;
@@ -584,6 +587,11 @@ impl<B: Board> Twin<B> {
         for cpu in dirty.iter() {
             self.sync_wires(cpu);
         }
+        for fact in self.kernel.facts() {
+            self.meter.fact(fact);
+            observer.fact(fact);
+        }
+        self.kernel.clear_facts();
         let mut policies = self.kernel.take_dirty_policies();
         while policies != 0 {
             let domain = policies.trailing_zeros() as usize;
@@ -592,11 +600,6 @@ impl<B: Board> Twin<B> {
             let settle = self.machine.domains[domain].settle_ns;
             self.retarget(domain, settle);
         }
-        for fact in self.kernel.facts() {
-            self.meter.fact(fact);
-            observer.fact(fact);
-        }
-        self.kernel.clear_facts();
         if self.kernel.want_decisions {
             for decision in self.kernel.take_decisions() {
                 observer.decision(&decision);

@@ -382,8 +382,9 @@ impl Kernel {
         self.charge(cost);
         self.fact(FactKind::Switch { prev, next, prev_state: state });
         if self.want_signals {
-            self.signal_facts(cpu, prev);
-            self.signal_facts(cpu, next);
+            self.cpu_signals_fact(cpu);
+            self.task_signals_fact(prev);
+            self.task_signals_fact(next);
         }
         self.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
@@ -661,14 +662,18 @@ impl Kernel {
         mask.iter().map(|c| self.device_tree.cpus[c.index()].capacity as u64).max().unwrap_or(1024)
     }
 
-    /// Adds the signals of a CPU and of a task to the facts.
-    pub(crate) fn signal_facts(&mut self, cpu: CpuId, task: TaskId) {
+    /// Adds the signals of a CPU to the facts.
+    pub(crate) fn cpu_signals_fact(&mut self, cpu: CpuId) {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         self.fact(FactKind::CpuSignals {
             util_avg: avg.util_avg as u32,
             runnable_avg: avg.runnable_avg as u32,
             util_est: avg.util_est,
         });
+    }
+
+    /// Adds the signals of a fair task to the facts.
+    pub(crate) fn task_signals_fact(&mut self, task: TaskId) {
         if !task.is_idle() && self.tasks[task].class == Class::Fair {
             let avg = &self.se[self.tasks[task].se].avg;
             self.fact(FactKind::TaskSignals {

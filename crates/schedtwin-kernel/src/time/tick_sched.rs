@@ -103,7 +103,8 @@ impl Kernel {
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);
         if self.want_signals {
-            self.signal_facts(cpu, curr);
+            self.cpu_signals_fact(cpu);
+            self.task_signals_fact(curr);
         }
         self.rq[cpu].idle_balance = self.idle_cpu(cpu);
         self.sched_balance_trigger(cpu);

@@ -260,6 +260,11 @@ impl Truth {
         }
     }
 
+    /// The hardware does not follow the wish of `domain`: another domain forces more.
+    pub(super) fn frequency_overridden(&mut self, domain: usize) {
+        self.domains[domain].pending = None;
+    }
+
     /// Books everything up to `end`.
     pub(super) fn close(&mut self, end: Ns) {
         self.advance(end);
