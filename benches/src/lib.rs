@@ -1,1 +1,23 @@
-//! Benches.
+//! Measurements of the twin's own speed and memory.
+//!
+//! | command (`cargo run --release -p schedtwin-benches -- …`) | what it says |
+//! |---|---|
+//! | `w1` | the yardstick W1 as a multiple of the frozen floor, with its side conditions, memory and the cost of traces |
+//! | `scale` | many runs at once on several threads |
+//! | `budget` | instructions and nanoseconds of a W1 job by row of the budget |
+//! | `guard` | instructions of a W1 job against the committed number: the test that CI runs |
+//!
+//! **No test here looks at a clock.** Times are printed next to their bars, as ratios to [`floor`] measured
+//! in the same process; only the count of instructions passes or fails.
+//!
+//! Times are CPU times of the measuring thread, so that a pair stays comparable while the computer does
+//! other things; on a quiet one they are the wall's.
+
+pub mod budget;
+pub mod callgrind;
+pub mod floor;
+pub mod guard;
+pub mod measure;
+pub mod rows;
+pub mod scale;
+pub mod w1;

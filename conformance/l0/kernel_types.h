@@ -25,7 +25,14 @@ typedef s64 ktime_t;
 #define unlikely(condition) (condition)
 #define READ_ONCE(variable) (variable)
 #define WRITE_ONCE(variable, value) ((void)((variable) = (value)))
+/* The C library has its own. */
+#undef __always_inline
+#ifdef COUNT_BRANCHES
+/* One copy of each function, or a branch would count as missed in a caller that fixes it. */
+#define __always_inline __attribute__((noinline))
+#else
 #define __always_inline inline __attribute__((always_inline))
+#endif
 #define __maybe_unused __attribute__((unused))
 #define __init __attribute__((unused))
 

@@ -6,8 +6,8 @@
  *
  * Nothing of the kernel is in this file. The structures have the fields that those functions touch.
  */
-#include "kernel_types.h"
 #include "protocol.h"
+#include "kernel_types.h"
 
 #define CONFIG_SMP 1
 #define CONFIG_SCHED_HW_PRESSURE 1

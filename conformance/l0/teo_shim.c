@@ -4,8 +4,8 @@
  * one CPU. Nothing of the kernel is in this file; the headers that teo.c includes are the ones in
  * include/, which are empty because everything it needs is declared here.
  */
-#include "kernel_types.h"
 #include "protocol.h"
+#include "kernel_types.h"
 
 #define CPUIDLE_STATE_MAX 10
 #define CPUIDLE_FLAG_POLLING 1
@@ -73,10 +73,11 @@ static ktime_t tick_nohz_get_sleep_length(ktime_t *delta)
 
 #include "teo.c"
 
-static void report(word first, word second)
+static void report(word state, word stop_tick, word asked)
 {
-	out(first);
-	out(second);
+	out(state);
+	out(stop_tick);
+	out(asked);
 	out(teo_cpus.time_span_ns);
 	out(teo_cpus.sleep_length_ns);
 	out(teo_cpus.total);
@@ -112,15 +113,15 @@ static void operate(word op, const word *arg)
 		state->flags = arg[2] ? CPUIDLE_FLAG_POLLING : 0;
 		device.states_usage[driver.state_count].disable = arg[3];
 		driver.state_count++;
-		report(0, 0);
+		report(0, 0, 0);
 		break;
 	case OP_FIRST + 1:
 		tick_nsec = arg[0];
-		report(0, 0);
+		report(0, 0, 0);
 		break;
 	case OP_FIRST + 2: /* switches a state on or off */
 		device.states_usage[arg[0] % CPUIDLE_STATE_MAX].disable = arg[1];
-		report(0, 0);
+		report(0, 0, 0);
 		break;
 	case OP_FIRST + 3:
 		clock_now = arg[0];
@@ -132,14 +133,14 @@ static void operate(word op, const word *arg)
 		timers_asked = 0;
 		stop_tick = true;
 		selected = teo_governor.select(&driver, &device, &stop_tick);
-		report((word)selected | (word)stop_tick << 8, timers_asked);
+		report(selected, stop_tick, timers_asked);
 		break;
 	case OP_FIRST + 4:
 		clock_now = arg[0];
 		got_tick = arg[2];
 		device.poll_time_limit = arg[3];
 		teo_governor.reflect(&device, arg[1]);
-		report(device.poll_time_limit, 0);
+		report(0, 0, device.poll_time_limit);
 		break;
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);
@@ -149,5 +150,6 @@ static void operate(word op, const word *arg)
 
 int main(void)
 {
+	teo_governor_init();
 	return serve(begin, operate);
 }

@@ -41,3 +41,13 @@ fn pelt_equals_the_kernels_c() {
 fn teo_equals_the_kernels_c() {
     oracle::<Teo>();
 }
+
+#[test]
+fn balancing_equals_the_kernels_c() {
+    let Some(tree) = l0::kernel_tree() else {
+        println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
+        return;
+    };
+    let (text, equal) = l0::balance::compare(&tree, 20_000, &["-O1"]).unwrap();
+    assert!(equal, "{text}");
+}

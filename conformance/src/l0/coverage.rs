@@ -13,7 +13,7 @@ pub fn report<S: Subject>(
     cases: u64,
 ) -> Result<String, String> {
     // -O0: no branch is optimised away or duplicated.
-    let binary = S::build_oracle(tree, build_dir, &["--coverage", "-O0"])?;
+    let binary = S::build_oracle(tree, build_dir, &["--coverage", "-O0", "-DCOUNT_BRANCHES"])?;
     let found = compare::<S>(&binary, seed, cases, false)?;
     if let Some(difference) = found.first_difference {
         return Err(difference);

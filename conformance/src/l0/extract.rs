@@ -23,9 +23,11 @@ pub fn function(source: &str, name: &str) -> Option<String> {
             return None;
         }
         let end = (body..lines.len()).find(|&i| lines[i] == "}")?;
-        // "static inline void" may stand on a line of its own.
-        let starts_with_name = column == 0;
-        let begin = if starts_with_name { at.checked_sub(1)? } else { at };
+        // "static inline void" may stand on a line of its own, "enum" too.
+        let is_type = |line: &str| {
+            !line.is_empty() && line.chars().all(|c| c.is_alphanumeric() || " _*".contains(c))
+        };
+        let begin = if at > 0 && is_type(lines[at - 1]) { at - 1 } else { at };
         Some(lines[begin..=end].join("\n") + "\n")
     })
 }
@@ -39,6 +41,21 @@ pub fn macro_definition(source: &str, name: &str) -> Option<String> {
             .is_some_and(|rest| rest.starts_with(['(', ' ', '\t']))
     })?;
     let end = (begin..lines.len()).find(|&i| !lines[i].ends_with('\\'))?;
+    Some(lines[begin..=end].join("\n") + "\n")
+}
+
+/// A `struct`, `enum` or table whose definition begins with `head` in the first column.
+pub fn block(source: &str, head: &str) -> Option<String> {
+    let lines: Vec<&str> = source.lines().collect();
+    let begin = lines.iter().position(|line| {
+        let rest = line.strip_prefix(head);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+            && line.contains('{')
+    })?;
+    let ends = |line: &str| line.trim_end() == "};";
+    let end = (begin..lines.len()).find(|&i| {
+        ends(lines[i]) || (i == begin && lines[i].trim_end().ends_with("};"))
+    })?;
     Some(lines[begin..=end].join("\n") + "\n")
 }
 
@@ -63,6 +80,12 @@ wanted(int a,
 \t}
 }
 int last;
+enum short { one, two };
+struct thing_stats {
+};
+struct thing {
+\tint a;
+};
 ";
 
     #[test]
@@ -72,5 +95,7 @@ int last;
         assert!(text.ends_with("\t}\n}\n"), "{text}");
         assert_eq!(function(SOURCE, "last"), None);
         assert_eq!(macro_definition(SOURCE, "add").unwrap().lines().count(), 2);
+        assert_eq!(block(SOURCE, "struct thing").unwrap(), "struct thing {\n\tint a;\n};\n");
+        assert_eq!(block(SOURCE, "enum short").unwrap().lines().count(), 1);
     }
 }

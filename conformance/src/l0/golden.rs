@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Sequences that the header's digest covers.
 const DIGEST_CASES: u64 = 20_000;
-/// Sequences written out.
-const SHOWN_CASES: u64 = 16;
 
 fn file<S: Subject>() -> PathBuf {
     super::home().join("golden").join(format!("{}.txt", S::NAME))
@@ -27,7 +25,7 @@ fn render<S: Subject>(records: &[Record], words: &[Vec<(String, u64)>]) -> Strin
         text += &format!("{} =>", describe::<S>(record));
         for (label, value) in words {
             let before = last.insert(label.clone(), *value).unwrap_or(0);
-            if before != *value || label == "result" {
+            if before != *value || ["result", "state"].contains(&label.as_str()) {
                 text += &format!(" {label}={}", *value as i64);
             }
         }
@@ -59,7 +57,7 @@ pub fn write<S: Subject>(oracle: &Path, tree_version: &str, seed: u64) -> Result
          digest {digest:#018x}\n",
         name = S::NAME
     );
-    for case in 0..SHOWN_CASES {
+    for case in 0..S::GOLDEN_SHOWN {
         let (records, _) = sequence::<S>(seed, case);
         let theirs = Oracle::start(oracle)?.replay(&records)?;
         let mut words = replay::<S>(&records);

@@ -29,30 +29,30 @@ const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
 
 /// Mutations of PELT.
 pub const PELT: &[Mutation] = &[
-    m(AVERAGES, "periods > LOAD_AVG_PERIOD * 63", "periods >= LOAD_AVG_PERIOD * 63"),
+    m(AVERAGES, "LOAD_AVG_PERIOD * 63", "LOAD_AVG_PERIOD * 62"),
     m(AVERAGES, "shift: n / 32,", "shift: n / 31,"),
     m(AVERAGES, "position / SEGMENT", "delta / SEGMENT"),
     m(AVERAGES, "full_segments -= decay", "full_segments += decay"),
     m(AVERAGES, ".wrapping_sub(sa.period_contrib));", ".wrapping_sub(rest));"),
     m(AVERAGES, "periods as u32 != 0", "periods != 0"),
-    m(AVERAGES, "if load == 0 { (0, 0) }", "if load == 1 { (0, 0) }"),
+    m(AVERAGES, "= if load == 0 {", "= if load == 1 {"),
     m(AVERAGES, "(elapsed_ns as i64) < 0", "(elapsed_ns as i64) < -1"),
     m(AVERAGES, ".wrapping_add(delta << 10);", ".wrapping_add(elapsed_ns);"),
     m(AVERAGES, "sa.runnable_sum / divider", "sa.load_sum / divider"),
     m(AVERAGES, "sa.util_est &= !UTIL", "sa.util_est |= UTIL"),
     m(AVERAGES, "capacity as u32)", "(capacity != 0) as u32)"),
     m(AVERAGES, "let crossed = before | during;", "let crossed = during;"),
-    m(AVERAGES, "power_of_two_roots[bit]) >> 64", "power_of_two_roots[bit]) >> 63"),
+    m(AVERAGES, "(power * 0xffff_ffff)", "(power * 0xffff_fffe)"),
     m(CLOCK, "util_sum >= SATURATED", "util_sum > SATURATED"),
     m(CLOCK, "delta.wrapping_mul(cpu_scale)", "delta.wrapping_mul(freq_scale)"),
     m(CLOCK, "clock_task.wrapping_sub(self.clock_pelt)", "clock.wrapping_sub(self.clock_pelt)"),
-    m(ATTACH, "se_weight < weighted", "se_weight <= weighted"),
+    m(ATTACH, "se_weight < weighted", "se_weight > weighted"),
     m(ATTACH, "delta < 0 && sum > value", "delta < 0 && sum < value"),
     m(ATTACH, "now < cfs_last_update_time", "now > cfs_last_update_time"),
     m(ATTACH, ".wrapping_neg() >> SCHED", " >> SCHED"),
-    m(ATTACH, "cfs_util_avg) as i64) / 2", "cfs_util_avg) as i64) >> 1"),
+    m(ATTACH, "if cap > 0 {", "if cap >= 0 {"),
     m(ATTACH, ".min(divider)", ".min(divider - 1)"),
-    m(EST, "ewma <= dequeued", "ewma < dequeued"),
+    m(EST, "ewma <= dequeued", "ewma >= dequeued"),
     m(EST, "fall >= UTIL_EST_MARGIN", "fall > UTIL_EST_MARGIN"),
     m(EST, "dequeued as u64 > arch", "dequeued as u64 >= arch"),
     m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
@@ -67,10 +67,10 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "self.time_span_ns >= self.sleep", "self.time_span_ns > self.sleep"),
     m(TEO_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
     m(TEO_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
-    m(TEO_FILE, "<= self.sleep_length_ns {\n                idx_timer", "< self.sleep_length_ns {\n                idx_timer"),
+    m(TEO_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
     m(TEO_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
     m(TEO_FILE, "input.tick_nsec as u64 <= measured_ns", "input.tick_nsec as u64 >= measured_ns"),
-    m(TEO_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 < input"),
+    m(TEO_FILE, "<= input.latency_req_ns {", "<= input.latency_req_ns - 1 {"),
     m(TEO_FILE, "2 * idx_intercept_sum > self", "2 * idx_intercept_sum >= self"),
     m(TEO_FILE, "wrapping_sub(idx_hit_sum)", "wrapping_sub(hit_sum)"),
     m(TEO_FILE, "2 * intercepts > candidate", "2 * intercepts >= candidate"),
@@ -79,7 +79,7 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "< RESIDENCY_THRESHOLD_NS", "<= RESIDENCY_THRESHOLD_NS"),
     m(TEO_FILE, "self.total / 2 + self.total / 8", "self.total / 2"),
     m(TEO_FILE, "> timers.sleep_length_ns {", ">= timers.sleep_length_ns {"),
-    m(TEO_FILE, "idx > first_enabled &&", "idx > 0 &&"),
+    m(TEO_FILE, "idx > first_enabled &&", "idx < first_enabled &&"),
     m(TEO_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
     m(TEO_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
@@ -204,4 +204,19 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     let dependency = format!("schedtwin_kernel={kernel}");
     rustc(&["--extern", &dependency, "-o", "driver", &driver.to_string_lossy()])?;
     Ok(dir.join("driver"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutation_has_its_place() {
+        let source = super::super::home().join("../crates/schedtwin-kernel/src");
+        for mutation in PELT.iter().chain(TEO) {
+            let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
+            let places = text.matches(mutation.from).count();
+            assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);
+        }
+    }
 }

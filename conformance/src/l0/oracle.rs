@@ -14,7 +14,7 @@ pub fn compile(
     flags: &[&str],
 ) -> Result<PathBuf, String> {
     let source = super::home().join("l0").join(shim);
-    let binary = build_dir.join(shim.trim_end_matches(".c"));
+    let binary = build_dir.join(source.file_stem().expect("a shim is a file"));
     let compiler = std::env::var("CC").unwrap_or("cc".to_string());
     let mut command = Command::new(&compiler);
     // As the kernel is built: pointers of different types may alias, signed arithmetic wraps.

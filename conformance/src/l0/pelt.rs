@@ -151,6 +151,8 @@ impl Subject for Pelt {
 
     const MUTATIONS: &'static [Mutation] = super::mutate::PELT;
 
+    const GOLDEN_SHOWN: u64 = 16;
+
     fn new() -> Pelt {
         Pelt {
             avgs: [SchedAvg::default(); 7],
@@ -385,22 +387,63 @@ impl Subject for Pelt {
             return Some(op(TABLE, &[rng.below(32)]));
         }
         let any: &[usize] = &[
-            SET_AVG, SET_SUM, BLOCKED_SE, UPDATE_SE, UPDATE_CFS_RQ, RT, DL, HW, IRQ, RQ_CLOCK,
-            IDLE_CLOCK, OTHER, ATTACH, DETACH, REMOVE, CFS_LOAD_AVG, MIGRATE_LAG, PROPAGATE, INIT,
-            POST_INIT, UTIL_EST_UPDATE, UTIL_EST_ENQUEUE, UTIL_EST_DEQUEUE, DECAY_LOAD, SCALE_IRQ,
-            REWEIGHT, SET_TASK_RQ,
+            SET_AVG,
+            SET_SUM,
+            BLOCKED_SE,
+            UPDATE_SE,
+            UPDATE_CFS_RQ,
+            RT,
+            DL,
+            HW,
+            IRQ,
+            RQ_CLOCK,
+            IDLE_CLOCK,
+            OTHER,
+            ATTACH,
+            DETACH,
+            REMOVE,
+            CFS_LOAD_AVG,
+            MIGRATE_LAG,
+            PROPAGATE,
+            INIT,
+            POST_INIT,
+            UTIL_EST_UPDATE,
+            UTIL_EST_ENQUEUE,
+            UTIL_EST_DEQUEUE,
+            DECAY_LOAD,
+            SCALE_IRQ,
+            REWEIGHT,
+            SET_TASK_RQ,
         ];
         let ops: &[usize] = match self.kind {
             // The life of a task; of a runqueue; of the CPU's other signals; groups.
             0 => &[
-                UPDATE_SE, UPDATE_SE, UPDATE_SE, BLOCKED_SE, UTIL_EST_UPDATE, UTIL_EST_ENQUEUE,
-                UTIL_EST_DEQUEUE, SET_AVG, DECAY_LOAD,
+                UPDATE_SE,
+                UPDATE_SE,
+                UPDATE_SE,
+                BLOCKED_SE,
+                UTIL_EST_UPDATE,
+                UTIL_EST_ENQUEUE,
+                UTIL_EST_DEQUEUE,
+                SET_AVG,
+                DECAY_LOAD,
             ],
             1 => &[
-                UPDATE_CFS_RQ, CFS_LOAD_AVG, CFS_LOAD_AVG, ATTACH, DETACH, REMOVE, UPDATE_SE,
-                POST_INIT, INIT, SET_AVG, REWEIGHT,
+                UPDATE_CFS_RQ,
+                CFS_LOAD_AVG,
+                CFS_LOAD_AVG,
+                ATTACH,
+                DETACH,
+                REMOVE,
+                UPDATE_SE,
+                POST_INIT,
+                INIT,
+                SET_AVG,
+                REWEIGHT,
             ],
-            2 => &[RT, DL, HW, IRQ, RQ_CLOCK, RQ_CLOCK, IDLE_CLOCK, OTHER, OTHER, SCALE_IRQ],
+            2 => {
+                &[RT, DL, HW, IRQ, RQ_CLOCK, RQ_CLOCK, IDLE_CLOCK, OTHER, OTHER, SCALE_IRQ, SET_SUM]
+            }
             3 => &[PROPAGATE, PROPAGATE, UPDATE_SE, CFS_LOAD_AVG, SET_AVG, SET_SUM, ATTACH],
             _ => any,
         };
@@ -471,9 +514,8 @@ fn op(op: usize, values: &[u64]) -> Record {
 /// and times that lie back.
 fn time_for(sa: &SchedAvg, rng: &mut Rng) -> u64 {
     let last = sa.last_update_time;
-    let to_edge = |segments: u64| {
-        (segments.wrapping_mul(1024).wrapping_sub(sa.period_contrib as u64)) << 10
-    };
+    let to_edge =
+        |segments: u64| (segments.wrapping_mul(1024).wrapping_sub(sa.period_contrib as u64)) << 10;
     last.wrapping_add(match rng.below(20) {
         0 => 0,
         1 => rng.below(1024),
@@ -558,8 +600,14 @@ impl Pelt {
                     runnable = rng.magnitude(64);
                     util = rng.magnitude(32);
                 }
-                if rng.one_in(4) {
-                    util = 47_791_480 + rng.below(20);
+                if rng.one_in(2) {
+                    // Makes the CPU saturated, just so or not quite.
+                    let others: u32 = [CFS, RT_AVG, DL_AVG]
+                        .iter()
+                        .filter(|&&other| other as u64 != index)
+                        .fold(0, |sum, &other| sum.wrapping_add(sa(other).util_sum));
+                    let edge = 47_791_489 + rng.below(3) as u32;
+                    util = edge.wrapping_sub(others) as u64;
                 }
                 let time = if rng.one_in(4) { 0 } else { rng.magnitude(50) };
                 [index, time, load, runnable, util, rng.below(1024)]
@@ -625,7 +673,11 @@ impl Pelt {
                 [pending, gcfs_weight, weight(rng), 0, 0, 0]
             }
             INIT => [!rng.one_in(4) as u64, weight(rng), 0, 0, 0, 0],
-            POST_INIT => [weight(rng), scale(rng), 0, 0, 0, 0],
+            POST_INIT => {
+                let near = sa(CFS).util_avg.wrapping_add(rng.below(6)).saturating_sub(2);
+                let capacity = if rng.one_in(2) { near & 0xffff } else { scale(rng) };
+                [weight(rng), capacity, 0, 0, 0, 0]
+            }
             UTIL_EST_UPDATE => [scale(rng), 0, 0, 0, 0, 0],
             DECAY_LOAD => {
                 let n = match rng.below(4) {

@@ -31,9 +31,10 @@ pub struct Teo {
 }
 
 impl Teo {
-    fn report(&self, out: &mut Out, first: u64, second: u64) {
-        out.word("", "result", first);
-        out.word("", "result2", second);
+    fn report(&self, out: &mut Out, selected: (u64, u64, u64)) {
+        out.word("", "state", selected.0);
+        out.word("", "stop_tick", selected.1);
+        out.word("", "timers_asked", selected.2);
         out.word("teo", "time_span_ns", self.teo.time_span_ns as u64);
         out.word("teo", "sleep_length_ns", self.teo.sleep_length_ns as u64);
         out.word("teo", "total", self.teo.total as u64);
@@ -75,6 +76,8 @@ impl Subject for Teo {
 
     const MUTATIONS: &'static [Mutation] = super::mutate::TEO;
 
+    const GOLDEN_SHOWN: u64 = 6;
+
     fn new() -> Teo {
         Teo {
             teo: TeoCpu::default(),
@@ -91,7 +94,7 @@ impl Subject for Teo {
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
         let [a, b, c, d, e, f] = record.args;
-        let (first, second) = match record.op {
+        let selected = match record.op {
             STATE => {
                 assert!(self.states.len() < CPUIDLE_STATE_MAX);
                 self.states.push(IdleStateParams {
@@ -100,17 +103,17 @@ impl Subject for Teo {
                     polling: c != 0,
                     disabled: d != 0,
                 });
-                (0, 0)
+                (0, 0, 0)
             }
             TICK => {
                 self.tick_nsec = a as i64;
-                (0, 0)
+                (0, 0, 0)
             }
             DISABLE => {
                 if let Some(state) = self.states.get_mut(a as usize) {
                     state.disabled = b != 0;
                 }
-                (0, 0)
+                (0, 0, 0)
             }
             SELECT => {
                 let input = SelectInput {
@@ -127,15 +130,15 @@ impl Subject for Teo {
                     SleepLength { sleep_length_ns: e as i64, delta_tick_ns: f as i64 }
                 });
                 self.selected = selection.idx;
-                (selection.idx as u64 | (selection.stop_tick as u64) << 8, asked)
+                (selection.idx as u64, selection.stop_tick as u64, asked)
             }
             REFLECT => {
                 self.teo.reflect(b as usize, c != 0, d != 0, a, self.tick_nsec);
-                (0, 0)
+                (0, 0, 0)
             }
             _ => panic!("unknown operation {}", record.op),
         };
-        self.report(out, first, second);
+        self.report(out, selected);
     }
 
     fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {

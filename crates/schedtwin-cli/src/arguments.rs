@@ -24,9 +24,9 @@ Examples:
   schedtwin explain r.jsonl --at 1.5s                   says why
 
 Names and their variants:
-  MACHINE   NAME[:KEY=VALUE,...]             pixel6:ambient_c=4
-  KERNEL    NAME[+PATCH...][:KEY=VALUE,...]  linux-5.18+runnable-boost:schedutil.rate_limit_us=500
-  WORKLOAD  NAME [OPTIONS]                   'messaging -t -g 1 -l 2000'
+  MACHINE   NAME[:KEY=VALUE,...]             pixel6:coupling=false
+  KERNEL    NAME[+PATCH...][:KEY=VALUE,...]  linux-6.12:schedutil.rate_limit_us=500
+  WORKLOAD  NAME or FILE                     w1, my-app.json
 Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
 Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug.";

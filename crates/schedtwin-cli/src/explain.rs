@@ -47,7 +47,8 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             Err(Failure::bad(format!("{} has no task {task:?}", record.display())))
         }
         (_, 0) => {
-            eprintln!("note: nothing matches");
+            let hint = if at.is_some() { "; --window looks further around --at" } else { "" };
+            eprintln!("note: nothing matches{hint}");
             Ok(())
         }
         (_, matched) => {

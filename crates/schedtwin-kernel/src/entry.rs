@@ -14,11 +14,11 @@ use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
 use crate::sched::topology::Topology;
-use crate::sched::{CfsRq, CfsRqId, Class, Rq};
+use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, Ns, Outcome, SchedAttr, Syscall,
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, Ns, Outcome, Syscall,
     TaskId, TaskState, ThreadId, NEVER,
 };
 
@@ -141,6 +141,8 @@ impl Kernel {
     fn boot_tasks(&mut self) {
         let idle = self.new_task(None, false);
         self.tasks[idle].class = Class::Idle;
+        // init_idle(): queued, as far as wakeup_preempt() can see.
+        self.tasks[idle].on_rq = OnRq::Queued;
         for c in 0..self.rq.len() {
             let cpu = CpuId(c as u16);
             let stopper = self.new_task(None, false);
@@ -313,11 +315,6 @@ impl Kernel {
         self.do_exit(task);
     }
 
-    /// Sets a task's attributes from outside, before it has run.
-    pub fn set_attributes(&mut self, task: TaskId, attr: SchedAttr) {
-        self.sched_setattr(task, attr);
-    }
-
     // ---- what the twin reads ------------------------------------------------------------------
 
     /// CPUs whose wires may have changed since the last call.
@@ -416,7 +413,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         active_balance: false,
         push_cpu: CpuId(0),
         stopper: TaskId::IDLE,
-        stop_work: None,
+        stop_work: Default::default(),
         stop_queued: false,
         idle_exec_start: 0,
         stop_exec_start: 0,

@@ -103,7 +103,7 @@ impl Observer for Memory {
 }
 
 /// Runs both side by side with one seed, until they part or end.
-pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> std::io::Result<Option<Difference>> {
+pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Difference> {
     let mut left: Twin = a.twin(seed);
     let mut right: Twin = b.twin(seed);
     left.kernel.want_decisions = true;
@@ -118,7 +118,7 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> std::io::Resul
         let more_right = right.step(&mut seen_right);
         let same = left.digest() == right.digest() && left.now() == right.now() && more_left == more_right;
         if same && !more_left {
-            return Ok(None);
+            return None;
         }
         if !same {
             let parted = |mine: &Memory, other: &Memory, more: bool| {
@@ -132,14 +132,14 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> std::io::Resul
             let decisions = |memory: &Memory| {
                 memory.decisions.iter().map(|d| format!("{:?}", d.decision)).collect()
             };
-            return Ok(Some(Difference {
+            return Some(Difference {
                 at: left.now().min(right.now()),
                 left: parted(&seen_left, &seen_right, more_left),
                 right: parted(&seen_right, &seen_left, more_right),
                 decisions_left: decisions(&seen_left),
                 decisions_right: decisions(&seen_right),
                 context: seen_left.past.iter().map(|f| seen_left.tell(f)).collect(),
-            }));
+            });
         }
     }
 }

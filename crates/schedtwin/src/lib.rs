@@ -65,14 +65,17 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
     let source = read_source(path)?;
     let spec = path.to_string_lossy();
     if path.extension().is_some_and(|e| e == "toml") {
-        // A machine says which CPUs there are, a kernel which preemption.
-        let is_kernel = source.text.lines().any(|l| l.trim_start().starts_with("preempt"));
-        if is_kernel {
-            KernelFile::load(&spec)?;
-            return Ok(Vec::new());
+        // Only a machine has CPUs, cores and domains.
+        let is_machine = source.text.lines().any(|line| {
+            ["[cpu", "[core", "[domain", "[path_costs"].iter().any(|t| line.trim_start().starts_with(t))
+        });
+        if is_machine {
+            let machine = Machine::load(&spec)?;
+            firmware::refuse_what_waits(&machine)?;
+            return Ok(machine.warnings.0.iter().map(|w| w.message.clone()).collect());
         }
-        let machine = Machine::load(&spec)?;
-        return Ok(machine.warnings.0.iter().map(|w| w.message.clone()).collect());
+        KernelFile::load(&spec)?;
+        return Ok(Vec::new());
     }
     let workload = Workload::parse_rtapp(source)?;
     let mut notices = workload.notices();

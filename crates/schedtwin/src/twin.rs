@@ -312,6 +312,8 @@ impl<B: Board> Twin<B> {
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), until);
             }
             Phase::Task(_) | Phase::IdleLoop => self.deliver(cpu, observer),
+            // Interrupts are off until the debt is paid.
+            Phase::Idle { .. } if now < c.masked_until => {}
             Phase::Idle { state, asleep_at } => {
                 let states = self.machine.idle_states(cpu);
                 let back = if now < asleep_at {
@@ -497,9 +499,13 @@ impl<B: Board> Twin<B> {
                     self.deliver(cpu, observer);
                 }
             }
-            Phase::Idle { state, .. } => {
-                self.board.set(slot, NEVER);
-                self.silicon(cpu, Silicon::Idle(state), observer);
+            Phase::Idle { state, asleep_at } => {
+                self.enter_idle(cpu, state, asleep_at, observer);
+                if !self.cpus[cpu.index()].pending.is_empty() {
+                    // It came while the debt was paid: the way in is gone to its end, and back.
+                    self.cpus[cpu.index()].phase = Phase::Waking;
+                    self.board.set(slot, asleep_at);
+                }
             }
             Phase::Waking => {
                 let lines = self.take_pending(cpu);
@@ -507,6 +513,19 @@ impl<B: Board> Twin<B> {
                 self.after_entry(Some(cpu), observer);
             }
             Phase::Task(_) => unreachable!("a CPU with a task is not idle"),
+        }
+    }
+
+    /// A CPU that owes nothing is on its way into an idle state until `asleep_at`, or there.
+    #[inline]
+    fn enter_idle(&mut self, cpu: CpuId, state: u8, asleep_at: Ns, observer: &mut impl Observer) {
+        let slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        if asleep_at > self.now {
+            self.silicon(cpu, Silicon::Entering(state), observer);
+            self.board.set(slot, asleep_at);
+        } else {
+            self.silicon(cpu, Silicon::Idle(state), observer);
+            self.board.set(slot, NEVER);
         }
     }
 
@@ -639,12 +658,11 @@ impl<B: Board> Twin<B> {
                 let asleep_at = paid_at + entry;
                 c.phase = Phase::Idle { state, asleep_at };
                 self.board.set(work_slot, NEVER);
-                if asleep_at > self.now {
-                    self.silicon(cpu, Silicon::Entering(state), observer);
-                    self.board.set(idle_slot, asleep_at);
+                if paid_at > self.now {
+                    // An idle balance on the way costs time, in which the CPU still executes.
+                    self.board.set(idle_slot, paid_at);
                 } else {
-                    self.silicon(cpu, Silicon::Idle(state), observer);
-                    self.board.set(idle_slot, NEVER);
+                    self.enter_idle(cpu, state, asleep_at, observer);
                 }
             }
         }

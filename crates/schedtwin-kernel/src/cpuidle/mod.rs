@@ -20,7 +20,7 @@ pub mod teo;
 use crate::config::IdleGovernor;
 use crate::time::tick_sched::TickSched;
 use crate::Kernel;
-use schedtwin_types::{CpuId, Decision, FactKind, Ns};
+use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
 use teo::{IdleStateParams, SelectInput, SelectRule, SleepLength};
 
 /// Default global latency limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`): 2000 s, no limit.
@@ -43,6 +43,19 @@ pub struct CpuIdle {
     pub last_residency_ns: u64,
     /// A stay that the governor has not been told about.
     reflect_pending: Option<u8>,
+    /// What the CPU's idle task has woken, from interrupts.
+    pub wakees: Wakees,
+}
+
+/// The wake-wide heuristic's memory of a waker, as in `Task`; every CPU has an idle task of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wakees {
+    /// Whom it woke last.
+    pub last_wakee: TaskId,
+    /// How often that changed.
+    pub wakee_flips: u32,
+    /// Jiffies of the last decay.
+    pub wakee_flip_decay_ts: u64,
 }
 
 impl CpuIdle {
@@ -56,6 +69,7 @@ impl CpuIdle {
             entered_at: 0,
             last_residency_ns: 0,
             reflect_pending: None,
+            wakees: Wakees { last_wakee: TaskId::IDLE, ..Wakees::default() },
         }
     }
 
@@ -94,7 +108,7 @@ impl Kernel {
     /// `do_idle()` until the CPU sleeps: the executing CPU runs its idle task and has paid its debt.
     pub(crate) fn do_idle(&mut self) {
         let cpu = self.this_cpu;
-        if !self.rq[cpu].need_resched && !self.cpuidle[cpu].tick.inidle {
+        if !self.cpuidle[cpu].tick.inidle {
             self.nohz_run_idle_balance(cpu);
             self.tick_nohz_idle_enter(cpu);
         }
@@ -164,11 +178,13 @@ impl Kernel {
     /// After an interrupt in idle: tell the governor, then leave or go round again.
     pub(crate) fn idle_after_interrupt(&mut self) {
         let cpu = self.this_cpu;
+        // tick_nohz_idle_got_tick(): a tick is forgotten at the end of each round, whether the governor
+        // heard of it or not.
+        let got_tick = std::mem::take(&mut self.cpuidle[cpu].tick.got_idle_tick);
         if let Some(state) = self.cpuidle[cpu].reflect_pending.take() {
             let now = self.local_clock();
             let tick_nsec = self.tick_nsec as i64;
             let idle = &mut self.cpuidle[cpu];
-            let got_tick = std::mem::take(&mut idle.tick.got_idle_tick);
             if self.config.cpuidle == IdleGovernor::Teo {
                 idle.teo.reflect(state as usize, got_tick, false, now, tick_nsec);
             }

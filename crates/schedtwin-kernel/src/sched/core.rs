@@ -17,7 +17,7 @@
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, Outcome, Policy, SchedAttr, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, Outcome, Policy, TaskId, TaskState, WakeSource,
     NEVER,
 };
 
@@ -41,6 +41,8 @@ pub const DEQUEUE_SLEEP: u32 = 0x01;
 pub const DEQUEUE_SAVE: u32 = 0x02;
 /// `DEQUEUE_NOCLOCK`.
 pub const DEQUEUE_NOCLOCK: u32 = 0x08;
+/// `DEQUEUE_MOVE`, `ENQUEUE_MOVE`: the place in a queue of equals may change.
+pub const DEQUEUE_MOVE: u32 = 0x04;
 /// `DEQUEUE_SPECIAL`.
 pub const DEQUEUE_SPECIAL: u32 = 0x10;
 /// `DEQUEUE_DELAYED`.
@@ -114,15 +116,14 @@ impl Kernel {
 
     /// Sends an inter-processor interrupt; at most one of a kind is in flight.
     pub(crate) fn send_ipi(&mut self, target: CpuId, kind: IpiKind) {
+        if self.wires[target].ipi_at[kind as usize] != NEVER {
+            return;
+        }
         let cost = self.device_tree.path_costs.ipi_send;
         self.charge(cost);
-        let at = self.local_clock();
-        let wire = &mut self.wires[target].ipi_at[kind as usize];
-        if *wire == NEVER {
-            *wire = at;
-            self.dirty.insert(target);
-            self.fact(FactKind::Ipi { target, kind });
-        }
+        self.wires[target].ipi_at[kind as usize] = self.local_clock();
+        self.dirty.insert(target);
+        self.fact(FactKind::Ipi { target, kind });
     }
 
     // ---- queueing -----------------------------------------------------------------------------
@@ -207,6 +208,7 @@ impl Kernel {
         let cost = self.device_tree.path_costs.wakeup;
         self.charge(cost);
         let prev_cpu = self.tasks[task].cpu;
+        debug_assert!(!self.rq[prev_cpu].wake_list.contains(&task), "{task:?} is being woken");
         self.fact(FactKind::Waking { task, source, prev_cpu });
         if self.tasks[task].on_rq == OnRq::Queued {
             self.ttwu_runnable(task, wake_flags);
@@ -309,6 +311,12 @@ impl Kernel {
         if self.tasks[task].class == Class::Rt {
             self.task_woken_rt(cpu, task);
         }
+        self.update_avg_idle(cpu);
+    }
+
+    /// The end of `ttwu_do_activate()`: an idle time has ended.
+    #[inline]
+    pub(crate) fn update_avg_idle(&mut self, cpu: CpuId) {
         let rq = &mut self.rq[cpu];
         if rq.idle_stamp != 0 {
             let delta = rq.clock - rq.idle_stamp;
@@ -342,9 +350,19 @@ impl Kernel {
 
     // ---- switching ----------------------------------------------------------------------------
 
-    /// `__schedule()` on the executing CPU. `preempt`: the running task stays runnable whatever its
-    /// state says.
+    /// `schedule()` on the executing CPU. `preempt`: the running task stays runnable whatever its state
+    /// says. Whoever has been switched to looks whether it has to give way at once; what pushes a task
+    /// away or brings one here after the switch asks for that, and leaves less to push, so this ends.
     pub(crate) fn schedule(&mut self, preempt: bool) {
+        let cpu = self.this_cpu;
+        self.schedule_once(preempt);
+        while self.rq[cpu].need_resched && !self.rq[cpu].curr.is_idle() {
+            self.schedule_once(true);
+        }
+    }
+
+    /// `__schedule()`.
+    fn schedule_once(&mut self, preempt: bool) {
         let cpu = self.this_cpu;
         let prev = self.rq[cpu].curr;
         let cost = self.device_tree.path_costs.schedule;
@@ -360,11 +378,16 @@ impl Kernel {
             let special = if prev_state == TaskState::Dead { DEQUEUE_SPECIAL } else { 0 };
             self.block_task(cpu, prev, DEQUEUE_NOCLOCK | special);
         }
-        let next = self.pick_next_task(cpu, prev);
+        // schedule_idle(): the idle task that is left for nobody goes on, and balances nothing.
+        let next = if prev.is_idle() && self.rq[cpu].nr_running == 0 {
+            prev
+        } else {
+            self.pick_next_task(cpu, prev)
+        };
         self.rq[cpu].need_resched = false;
-        self.rq[cpu].skip_clock_update = false;
         self.dirty.insert(cpu);
         if next == prev {
+            self.balance_callbacks_rt(cpu);
             return;
         }
         self.rq[cpu].nr_switches += 1;
@@ -389,6 +412,10 @@ impl Kernel {
         self.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
         self.balance_callbacks_rt(cpu);
+        if blocks && prev_state == TaskState::Dead && self.tasks[prev].class == Class::Fair {
+            // finish_task_switch()
+            self.task_dead_fair(prev);
+        }
     }
 
     /// `__pick_next_task()`, with `put_prev_set_next_task()`.
@@ -414,7 +441,7 @@ impl Kernel {
             if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
                 break 'balance;
             }
-            if self.rq[cpu].nr_running == 0 {
+            if prev_class >= Class::Fair && self.cfs[CfsRqId::root(cpu)].nr_queued == 0 {
                 self.sched_balance_newidle(cpu);
             }
         }
@@ -460,7 +487,7 @@ impl Kernel {
             Class::Deadline => unreachable!("no task is of the deadline class"),
         }
         match self.tasks[next].class {
-            Class::Fair => self.set_next_task_fair(cpu, next),
+            Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.set_next_task_rt(cpu, prev, next),
             Class::Stop => self.set_next_task_stop(cpu),
             Class::Idle => self.set_next_task_idle(cpu),
@@ -479,8 +506,8 @@ impl Kernel {
 
     // ---- tasks --------------------------------------------------------------------------------
 
-    /// Makes a task that has never run. `parent`'s policy, nice value, slice and affinity are
-    /// inherited; without a parent the defaults.
+    /// `sched_fork()`: makes a task that has never run. `parent`'s policy, nice value, weight, slice,
+    /// affinity and wakeup habits are inherited; without a parent the defaults.
     pub fn new_task(&mut self, parent: Option<TaskId>, is_user: bool) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
         let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
@@ -494,7 +521,13 @@ impl Kernel {
                 (Policy::Normal, 0, 120, Class::Fair, all, CpuId(0), self.base_slice, false)
             }
         };
-        let load = fair::weight_of(policy, nice);
+        // A copy of the parent's also where its policy has another weight now (RT).
+        let load = parent.map_or(fair::weight_of(policy, nice), |p| self.se[self.se_of(p)].load);
+        let (last_wakee, wakee_flips, wakee_flip_decay_ts) =
+            parent.map_or((TaskId::IDLE, 0, 0), |p| {
+                let t = &self.tasks[p];
+                (t.last_wakee, t.wakee_flips, t.wakee_flip_decay_ts)
+            });
         let se = self.se.push(SchedEntity {
             avg: crate::sched::pelt::init_entity(Some(fair::scale_load_down(load.weight))),
             vruntime: 0,
@@ -529,9 +562,9 @@ impl Kernel {
             state: TaskState::Running,
             on_rq: OnRq::No,
             in_iowait: false,
-            last_wakee: TaskId::IDLE,
-            wakee_flips: 0,
-            wakee_flip_decay_ts: 0,
+            last_wakee,
+            wakee_flips,
+            wakee_flip_decay_ts,
             sched_remote_wakeup: false,
             cfs_tasks_prev: None,
             cfs_tasks_next: None,
@@ -567,89 +600,6 @@ impl Kernel {
         }
     }
 
-    /// `sched_setattr()` of a task by itself or at boot.
-    pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
-        let cpu = self.tasks[task].cpu;
-        let queued = self.tasks[task].on_rq == OnRq::Queued;
-        let running = self.rq[cpu].curr == task;
-        self.update_rq_clock(cpu);
-        if queued {
-            self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
-        }
-        if running {
-            match self.tasks[task].class {
-                Class::Fair => self.put_prev_task_fair(cpu, task),
-                Class::Rt => self.put_prev_task_rt(cpu, task, task),
-                _ => {}
-            }
-        }
-        let old_class = self.tasks[task].class;
-        let old_prio = self.tasks[task].prio;
-        let se = self.tasks[task].se;
-        let t = &mut self.tasks[task];
-        t.policy = attr.policy;
-        t.nice = attr.nice;
-        match attr.policy {
-            Policy::Fifo | Policy::Rr => {
-                t.class = Class::Rt;
-                t.prio = 99 - attr.rt_priority as i32;
-            }
-            Policy::Normal | Policy::Batch | Policy::Idle => {
-                t.class = Class::Fair;
-                t.prio = 120 + attr.nice as i32;
-                let new = fair::weight_of(attr.policy, attr.nice);
-                self.reweight_task(se, new, old_class == Class::Fair);
-                let entity = &mut self.se[se];
-                if attr.slice != 0 {
-                    entity.custom_slice = true;
-                    entity.slice = attr.slice.clamp(100_000, 100_000_000);
-                } else {
-                    entity.custom_slice = false;
-                    entity.slice = self.base_slice;
-                }
-            }
-        }
-        if queued {
-            let head = if old_prio < self.tasks[task].prio { ENQUEUE_HEAD } else { 0 };
-            self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | head);
-        }
-        if running {
-            match self.tasks[task].class {
-                Class::Fair => self.set_next_task_fair(cpu, task),
-                Class::Rt => self.set_next_task_rt(cpu, task, task),
-                _ => {}
-            }
-        }
-        if self.tasks[task].class != old_class {
-            match old_class {
-                Class::Fair => self.switched_from_fair(task),
-                _ => self.switched_to_fair(task),
-            }
-        }
-        // check_class_changed(): a lowered priority or class may have to give way.
-        let class = self.tasks[task].class;
-        if running && (class < old_class || (class == old_class && self.tasks[task].prio > old_prio)) {
-            self.resched_curr(cpu);
-        }
-    }
-
-    /// `sched_setaffinity()` of the running task by itself.
-    pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) {
-        let mask = mask.and(&self.device_tree.all_cpus());
-        if mask.is_empty() {
-            return;
-        }
-        let cpu = self.tasks[task].cpu;
-        let capacity = self.max_allowed_capacity(&mask);
-        let t = &mut self.tasks[task];
-        t.cpus_mask = mask;
-        t.nr_cpus_allowed = mask.weight();
-        t.max_allowed_capacity = capacity;
-        if !mask.contains(cpu) {
-            self.stop_one_cpu(cpu, crate::sched::stop::StopWork::Migrate { task });
-        }
-    }
-
     /// `do_exit()` of the running task.
     pub(crate) fn do_exit(&mut self, task: TaskId) {
         self.tasks[task].exiting = true;
@@ -658,7 +608,7 @@ impl Kernel {
         self.schedule(false);
     }
 
-    fn max_allowed_capacity(&self, mask: &CpuMask) -> u64 {
+    pub(crate) fn max_allowed_capacity(&self, mask: &CpuMask) -> u64 {
         mask.iter().map(|c| self.device_tree.cpus[c.index()].capacity as u64).max().unwrap_or(1024)
     }
 

@@ -17,10 +17,13 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
 //! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
-//! Differences: SCHED_DEADLINE tasks do not exist yet, so the server is the only entity of its class.
+//! Differences: SCHED_DEADLINE tasks do not exist yet, so the server is the only entity of its class. Linux
+//! has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a start the second,
+//! at most one of them is queued, and here they are one. A server whose timer sits on another CPU is
+//! cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 //! References: kernel behaviour notes 11 §5.
 
-use crate::time::hrtimer::TimerKind;
+use crate::time::hrtimer::{hrtimer_forward, TimerKind};
 use crate::Kernel;
 use schedtwin_types::{CpuId, Ns};
 
@@ -49,6 +52,10 @@ pub struct FairServer {
     non_contending: bool,
     /// `dl_rq.running_bw`: 2^20 = a whole CPU.
     running_bw: u64,
+    /// The CPU on which its timer is (or was last) queued.
+    timer_on: CpuId,
+    /// Its timer's handler is running: a restart stays on that CPU.
+    callback_running: bool,
 }
 
 /// `to_ratio()`.
@@ -95,10 +102,11 @@ impl FairServer {
 
     /// `dl_entity_overflow()`: would what is left exceed its rate until the deadline?
     fn overflows(&self, clock: u64) -> bool {
-        let left = (self.dl_period as i64 >> DL_SCALE) * (self.runtime >> DL_SCALE);
-        let right = (self.deadline.wrapping_sub(clock) as i64 >> DL_SCALE)
-            * (self.dl_runtime as i64 >> DL_SCALE);
-        right < left
+        // Both products are unsigned and may wrap, also where the deadline has passed.
+        let left = (self.dl_period >> DL_SCALE).wrapping_mul((self.runtime >> DL_SCALE) as u64);
+        let right = (self.deadline.wrapping_sub(clock) >> DL_SCALE)
+            .wrapping_mul(self.dl_runtime >> DL_SCALE);
+        (right.wrapping_sub(left) as i64) < 0
     }
 
     /// `replenish_dl_new_period()`.
@@ -162,14 +170,31 @@ impl Kernel {
     /// `start_dl_timer()`; `false`: its time has passed.
     fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
         let at = self.rq[cpu].fair_server.timer_at();
-        // The clock of the run queue and the timers' are the same here. ktime_us_delta() < 0.
-        if at + 1000 <= self.now {
+        let clock = self.rq[cpu].clock;
+        // ktime_us_delta() < 0: a microsecond's fraction is cut.
+        if at + 1000 <= clock {
             return false;
         }
-        if !self.timers[cpu].is_queued(TimerKind::FairServer) {
-            self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
-        }
+        // The deadline is a time of the run queue's clock, which may be behind the timers'.
+        self.fair_server_arm(cpu, at + (self.local_clock() - clock));
         true
+    }
+
+    /// `hrtimer_start()` of the server's timer, unless it is queued.
+    fn fair_server_arm(&mut self, cpu: CpuId, at: Ns) {
+        let server = &self.rq[cpu].fair_server;
+        let kind = TimerKind::FairServer(cpu);
+        if self.timers[server.timer_on].is_queued(kind) {
+            return;
+        }
+        let on = if server.callback_running { server.timer_on } else { self.nohz_timer_target(at) };
+        self.rq[cpu].fair_server.timer_on = on;
+        self.hrtimer_start(on, at, at, kind);
+    }
+
+    fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
+        let on = self.rq[cpu].fair_server.timer_on;
+        self.hrtimer_cancel(on, TimerKind::FairServer(cpu));
     }
 
     /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
@@ -178,7 +203,7 @@ impl Kernel {
             if self.fair_server_start_timer(cpu) {
                 return;
             }
-            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+            self.fair_server_cancel_timer(cpu);
             let server = &mut self.rq[cpu].fair_server;
             server.defer_armed = false;
             server.throttled = false;
@@ -186,6 +211,7 @@ impl Kernel {
         if !self.rq[cpu].fair_server.queued {
             self.rq[cpu].fair_server.queued = true;
             self.add_nr_running(cpu, 1);
+            self.cpupri_deadline_queued(cpu);
         }
     }
 
@@ -193,6 +219,7 @@ impl Kernel {
         if self.rq[cpu].fair_server.queued {
             self.rq[cpu].fair_server.queued = false;
             self.sub_nr_running(cpu, 1);
+            self.cpupri_deadline_gone(cpu);
         }
     }
 
@@ -208,7 +235,7 @@ impl Kernel {
         // task_contending(): its bandwidth counts (again).
         if was_waiting {
             self.rq[cpu].fair_server.non_contending = false;
-            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+            self.fair_server_cancel_timer(cpu);
         }
         self.fair_server_add_bw(cpu);
         let clock = self.rq[cpu].clock;
@@ -227,7 +254,7 @@ impl Kernel {
             return;
         }
         self.fair_server_dequeue(cpu);
-        self.hrtimer_cancel(cpu, TimerKind::FairServer);
+        self.fair_server_cancel_timer(cpu);
         let clock = self.rq[cpu].clock;
         let server = &mut self.rq[cpu].fair_server;
         server.defer_armed = false;
@@ -240,8 +267,8 @@ impl Kernel {
             self.fair_server_sub_bw(cpu);
         } else {
             server.non_contending = true;
-            let at = self.now + zero_lag as u64;
-            self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
+            let at = self.local_clock() + zero_lag as u64;
+            self.fair_server_arm(cpu, at);
         }
     }
 
@@ -260,7 +287,7 @@ impl Kernel {
             // Fair tasks got their time without help: the period starts over.
             server.defer_running = false;
             server.new_period(clock);
-            self.hrtimer_cancel(cpu, TimerKind::FairServer);
+            self.fair_server_cancel_timer(cpu);
             self.fair_server_start_timer(cpu);
             return;
         }
@@ -269,15 +296,20 @@ impl Kernel {
         if !self.fair_server_start_timer(cpu) {
             self.fair_server_replenish(cpu);
         }
-        self.resched_curr(cpu);
+        // Back at once, it is the only entity and so the leftmost.
+        if !self.rq[cpu].fair_server.queued {
+            self.resched_curr(cpu);
+        }
     }
 
-    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it.
+    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
+    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
+    /// before, so that nothing is left to count.
     pub(crate) fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
-        if rq.fair_server.runtime < 0 {
+        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
             return;
         }
+        let rq = &mut self.rq[cpu];
         let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
         if delta < 0 {
             return;
@@ -317,28 +349,35 @@ impl Kernel {
         self.fair_server_enqueue(cpu);
     }
 
-    /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`.
-    pub(crate) fn fair_server_timer(&mut self, cpu: CpuId) {
-        self.update_rq_clock(cpu);
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
-        if server.non_contending {
+    /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
+    pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
+        if self.rq[cpu].fair_server.non_contending {
+            self.update_rq_clock(cpu);
             self.fair_server_sub_bw(cpu);
             return;
         }
+        let server = &self.rq[cpu].fair_server;
         if !server.throttled || server.dl_runtime == 0 {
             return;
         }
+        self.update_rq_clock(cpu);
+        let now = self.local_clock();
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
         if server.defer_armed {
             let due = server.deadline as i64 - server.runtime;
             if (clock as i64) < due - DL_SERVER_MIN_RES {
-                let at = due as u64;
-                self.hrtimer_start(cpu, at, at, TimerKind::FairServer);
+                // By what is missing from now, added to when it was due: a little early.
+                let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
+                let on = server.timer_on;
+                self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
                 return;
             }
             server.defer_running = true;
         }
+        server.callback_running = true;
         self.fair_server_replenish(cpu);
+        self.rq[cpu].fair_server.callback_running = false;
         self.resched_curr(cpu);
     }
 }

@@ -10,6 +10,7 @@ pub mod root_domain;
 pub mod rq_clock;
 pub mod rt;
 pub mod stop;
+pub mod syscalls;
 pub mod topology;
 mod verify;
 
@@ -313,8 +314,8 @@ pub struct Rq {
     pub push_cpu: CpuId,
     /// The stopper thread.
     pub stopper: TaskId,
-    /// The stopper has work.
-    pub stop_work: Option<stop::StopWork>,
+    /// Works that wait for the stopper.
+    pub stop_work: stop::StopWorks,
     /// The stopper is runnable.
     pub stop_queued: bool,
     /// `exec_start` of the idle task.

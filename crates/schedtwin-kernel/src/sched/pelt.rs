@@ -182,10 +182,7 @@ impl Decay {
             return None;
         }
         let n = periods as u32;
-        Some(Decay {
-            shift: n / 32,
-            factor: RUNNABLE_AVG_YN_INV[(n % 32) as usize],
-        })
+        Some(Decay { shift: n / 32, factor: RUNNABLE_AVG_YN_INV[(n % 32) as usize] })
     }
 
     #[inline(always)]
@@ -287,11 +284,7 @@ pub fn update_load_sum(
         return false;
     }
     sa.last_update_time = sa.last_update_time.wrapping_add(delta << 10);
-    let (runnable, running) = if load == 0 {
-        (0, 0)
-    } else {
-        (runnable, running)
-    };
+    let (runnable, running) = if load == 0 { (0, 0) } else { (runnable, running) };
     accumulate_sum(delta, sa, load, runnable, running)
 }
 

@@ -22,6 +22,12 @@ pub struct RootDomain {
     pub energy_aware_off_because: Option<&'static str>,
     /// CPUs with pushable RT tasks.
     pub rto_mask: CpuMask,
+    /// Where the interrupt is that has overloaded CPUs push RT tasks; `None`: none is under way.
+    pub rto_cpu: Option<CpuId>,
+    /// Rounds of it that were asked for when it last began one.
+    pub rto_loop: u32,
+    /// Rounds of it that have been asked for.
+    pub rto_loop_next: u32,
     /// Performance domains in the order in which EAS visits them: the one that starts at the highest
     /// CPU first, since the kernel prepends while it walks CPUs upwards.
     pub pds: Vec<PerfDomain>,

@@ -4,8 +4,10 @@
 //! pushes the others away; a CPU that is about to run something lower asks overloaded CPUs to push.
 //!
 //! Kernel: 6.12.95 kernel/sched/rt.c, cpupri.c.
-//! Differences: no RT throttling (6.12 has none without RT_GROUP_SCHED); uclamp is not modelled, so RT tasks
-//! do not look for big CPUs; `cpupri` is a scan of the CPUs' priorities, not a structure of its own.
+//! Differences: no RT throttling (6.12 has none without RT_GROUP_SCHED). Utilisation clamps cannot be set, but
+//! the default of an RT task counts as with `CONFIG_UCLAMP_TASK`: it wants a CPU of full capacity. The levels
+//! of `cpupri` are kept per CPU and scanned, not indexed. No task is migration-disabled. A push to a CPU
+//! never has to retry, since nobody can interfere.
 //! References: kernel behaviour notes 11 §2.
 
 use crate::sched::core::ENQUEUE_HEAD;
@@ -17,12 +19,29 @@ use schedtwin_types::{CpuId, CpuMask, IpiKind, Policy, TaskId};
 /// No RT task: lower than every RT priority.
 const PRIO_NONE: i32 = 99;
 
+/// `uclamp_min` that every RT task has unless it asks for less (`sysctl_sched_uclamp_util_min_rt_default`):
+/// all of it.
+const UTIL_MIN_RT_DEFAULT: u64 = 1024;
+
+/// `cpupri` level of a CPU with a deadline entity (`CPUPRI_HIGHER`).
+const CPUPRI_HIGHER: i32 = 100;
+
+/// `convert_prio()`: priority → level; 0 (`CPUPRI_NORMAL`) without RT tasks.
+fn convert_prio(prio: i32) -> i32 {
+    PRIO_NONE - prio
+}
+
 /// `struct rt_rq`.
 #[derive(Clone, Debug, Default)]
 pub struct RtRq {
     /// Queued tasks: by priority, first come first served within one. The running one is among them.
     queue: Vec<(i32, TaskId)>,
-    /// Where the rotating search for a CPU stands (`local_cpu_mask_dl` cursor).
+    /// Queued tasks that do not run and may run elsewhere: by priority, and within one by when they became
+    /// pushable, which a preempted task has only just done.
+    pushable: Vec<(i32, TaskId)>,
+    /// This CPU's level in `cpupri`.
+    cpupri: i32,
+    /// Where the rotating search for a CPU stands (`distribute_cpu_mask_prev`).
     cursor: u16,
     /// A push to others is due after the switch.
     push_pending: bool,
@@ -38,6 +57,7 @@ impl RtRq {
     }
 
     /// Number of queued tasks.
+    #[inline(always)]
     pub fn nr_running(&self) -> usize {
         self.queue.len()
     }
@@ -49,44 +69,78 @@ impl Kernel {
         100 * self.config.hz / 1000
     }
 
-    /// The highest-priority task that could run elsewhere.
-    fn pick_pushable(&self, cpu: CpuId) -> Option<TaskId> {
-        let curr = self.rq[cpu].curr;
-        let queue = &self.rq[cpu].rt.queue;
-        queue.iter().map(|e| e.1).find(|&t| t != curr && self.tasks[t].nr_cpus_allowed > 1)
+    /// `enqueue_pushable_task()`.
+    fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+        let prio = self.tasks[task].prio;
+        let list = &mut self.rq[cpu].rt.pushable;
+        list.retain(|e| e.1 != task);
+        let at = list.partition_point(|e| e.0 <= prio);
+        list.insert(at, (prio, task));
+        self.rd.rto_mask.insert(cpu);
     }
 
-    /// Keeps `rd.rto_mask` (CPUs with pushable tasks) in step.
-    fn refresh_rto(&mut self, cpu: CpuId) {
-        if self.rq[cpu].rt.queue.len() > 1 && self.pick_pushable(cpu).is_some() {
-            self.rd.rto_mask.insert(cpu);
-        } else {
+    /// `dequeue_pushable_task()`.
+    fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+        let list = &mut self.rq[cpu].rt.pushable;
+        list.retain(|e| e.1 != task);
+        if list.is_empty() {
             self.rd.rto_mask.remove(cpu);
         }
     }
 
+    /// A deadline entity is queued on a CPU that had none (`inc_dl_deadline`).
+    pub(crate) fn cpupri_deadline_queued(&mut self, cpu: CpuId) {
+        self.rq[cpu].rt.cpupri = CPUPRI_HIGHER;
+    }
+
+    /// The last one has left (`dec_dl_deadline`).
+    pub(crate) fn cpupri_deadline_gone(&mut self, cpu: CpuId) {
+        let rt = &mut self.rq[cpu].rt;
+        rt.cpupri = convert_prio(rt.highest_prio());
+    }
+
+    /// `rt_task_fits_capacity()`.
+    fn rt_task_fits_capacity(&self, cpu: CpuId) -> bool {
+        !self.topology.asym_cpucapacity || self.rq[cpu].arch_capacity >= UTIL_MIN_RT_DEFAULT
+    }
+
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         let prio = self.tasks[task].prio;
-        let queue = &mut self.rq[cpu].rt.queue;
+        let rt = &mut self.rq[cpu].rt;
+        let before = rt.queue.len() as u32;
         let at = if flags & ENQUEUE_HEAD != 0 {
-            queue.partition_point(|e| e.0 < prio)
+            rt.queue.partition_point(|e| e.0 < prio)
         } else {
-            queue.partition_point(|e| e.0 <= prio)
+            rt.queue.partition_point(|e| e.0 <= prio)
         };
-        queue.insert(at, (prio, task));
-        self.add_nr_running(cpu, 1);
-        self.refresh_rto(cpu);
+        // inc_rt_prio_smp(): a new highest one counts, even over a deadline entity.
+        if prio < rt.highest_prio() {
+            rt.cpupri = convert_prio(prio);
+        }
+        rt.queue.insert(at, (prio, task));
+        // All RT tasks leave the count together and come back together (dequeue_rt_stack()).
+        self.sub_nr_running(cpu, before);
+        self.add_nr_running(cpu, before + 1);
         self.cpufreq_update_util(cpu, 0);
+        if self.rq[cpu].curr != task && self.tasks[task].nr_cpus_allowed > 1 {
+            self.enqueue_pushable_task(cpu, task);
+        }
     }
 
     pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId) -> bool {
         self.update_curr_rt(cpu);
-        let queue = &mut self.rq[cpu].rt.queue;
-        let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
-        queue.remove(at);
-        self.sub_nr_running(cpu, 1);
-        self.refresh_rto(cpu);
+        let rt = &mut self.rq[cpu].rt;
+        let before = rt.queue.len() as u32;
+        let highest = rt.highest_prio();
+        let at = rt.queue.iter().position(|e| e.1 == task).expect("a queued RT task");
+        rt.queue.remove(at);
+        if rt.highest_prio() != highest {
+            rt.cpupri = convert_prio(rt.highest_prio());
+        }
+        self.sub_nr_running(cpu, before);
+        self.add_nr_running(cpu, before - 1);
         self.cpufreq_update_util(cpu, 0);
+        self.dequeue_pushable_task(cpu, task);
         true
     }
 
@@ -108,22 +162,31 @@ impl Kernel {
         self.rq[cpu].rt.queue.first().map(|e| e.1)
     }
 
-    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, _next: TaskId) {
+    /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
+    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let clock_task = self.rq[cpu].clock_task;
         self.rq[cpu].rt.exec_start = clock_task;
-        if self.tasks[prev].class != Class::Rt {
+        self.dequeue_pushable_task(cpu, next);
+        // From now on time counts as the class's. A task that put itself into it gets that from
+        // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
+        if prev == next || self.tasks[prev].class != Class::Rt {
             let now = self.rq_clock_pelt(cpu);
             pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, false);
         }
-        self.rq[cpu].rt.push_pending = self.rq[cpu].rt.queue.len() > 1;
+        if prev != next {
+            self.rq[cpu].rt.push_pending = !self.rq[cpu].rt.pushable.is_empty();
+        }
     }
 
+    /// `put_prev_task_rt()`.
     pub(crate) fn put_prev_task_rt(&mut self, cpu: CpuId, prev: TaskId, _next: TaskId) {
         self.update_curr_rt(cpu);
         let now = self.rq_clock_pelt(cpu);
         pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, true);
-        let _ = prev;
-        self.refresh_rto(cpu);
+        let queued = self.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
+        if queued && self.tasks[prev].nr_cpus_allowed > 1 {
+            self.enqueue_pushable_task(cpu, prev);
+        }
     }
 
     pub(crate) fn task_tick_rt(&mut self, cpu: CpuId, curr: TaskId) {
@@ -172,10 +235,14 @@ impl Kernel {
             self.resched_curr(cpu);
         } else if prio == curr_prio && !self.rq[cpu].need_resched {
             // check_preempt_equal_prio(): let the pinned one have the CPU if curr has somewhere to go.
-            if self.tasks[curr].nr_cpus_allowed == 1 || self.lowest_mask(curr).is_empty() {
+            if self.tasks[curr].nr_cpus_allowed == 1
+                || self.lowest_mask(curr, false).is_empty()
+            {
                 return;
             }
-            if self.tasks[task].nr_cpus_allowed != 1 && !self.lowest_mask(task).is_empty() {
+            if self.tasks[task].nr_cpus_allowed != 1
+                && !self.lowest_mask(task, false).is_empty()
+            {
                 return;
             }
             self.requeue_task_rt(cpu, task, true);
@@ -183,33 +250,24 @@ impl Kernel {
         }
     }
 
-    /// `cpupri` level of a CPU: 100 with a deadline entity, 99 − prio for its highest RT task, 0 without.
-    fn cpupri(&self, cpu: CpuId) -> i32 {
-        if self.rq[cpu].fair_server.is_queued() {
-            return 100;
-        }
-        match self.rq[cpu].rt.highest_prio() {
-            PRIO_NONE => 0,
-            prio => 99 - prio,
-        }
-    }
-
-    /// `cpupri_find()`: the allowed CPUs of the lowest level below the task's own.
-    fn lowest_mask(&self, task: TaskId) -> CpuMask {
-        let own = 99 - self.tasks[task].prio;
+    /// `cpupri_find()`: the allowed CPUs of the lowest level below the task's own. With `fit`, of those only
+    /// such on which the task fits, from the lowest level that has one; if none has, all the same without.
+    fn lowest_mask(&self, task: TaskId, fit: bool) -> CpuMask {
+        let own = convert_prio(self.tasks[task].prio);
         let mut best = own;
         let mut mask = CpuMask::EMPTY;
         for cpu in self.tasks[task].cpus_mask.iter() {
-            let level = self.cpupri(cpu);
+            let level = self.rq[cpu].rt.cpupri;
+            if level >= own || level > best || (fit && !self.rt_task_fits_capacity(cpu)) {
+                continue;
+            }
             if level < best {
                 best = level;
                 mask = CpuMask::EMPTY;
             }
-            if level == best && best < own {
-                mask.insert(cpu);
-            }
+            mask.insert(cpu);
         }
-        mask
+        if fit && mask.is_empty() { self.lowest_mask(task, false) } else { mask }
     }
 
     /// `find_lowest_rq()`.
@@ -217,7 +275,7 @@ impl Kernel {
         if self.tasks[task].nr_cpus_allowed == 1 {
             return None;
         }
-        let mask = self.lowest_mask(task);
+        let mask = self.lowest_mask(task, self.topology.asym_cpucapacity);
         if mask.is_empty() {
             return None;
         }
@@ -235,16 +293,16 @@ impl Kernel {
                     return Some(this);
                 }
                 if !near.is_empty() {
-                    return Some(self.distribute(near));
+                    return Some(self.cpumask_any_and_distribute(near));
                 }
             }
             level = sd.parent;
         }
-        if mask.contains(this) { Some(this) } else { Some(self.distribute(mask)) }
+        if mask.contains(this) { Some(this) } else { Some(self.cpumask_any_and_distribute(mask)) }
     }
 
     /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
-    fn distribute(&mut self, mask: CpuMask) -> CpuId {
+    pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask) -> CpuId {
         let start = CpuId(self.rq[self.this_cpu].rt.cursor + 1);
         let cpu = mask.iter_wrapping_from(start).next().expect("a mask that is not empty");
         self.rq[self.this_cpu].rt.cursor = cpu.0;
@@ -256,18 +314,20 @@ impl Kernel {
         let prio = self.tasks[task].prio;
         let occupied = self.tasks[curr].class >= Class::Rt
             && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
-        if occupied
-            && let Some(target) = self.find_lowest_rq(task)
-            && prio < self.rq[target].rt.highest_prio()
-        {
-            return target;
+        if !occupied && self.rt_task_fits_capacity(cpu) {
+            return cpu;
         }
-        cpu
+        match self.find_lowest_rq(task) {
+            // Only a larger CPU was wanted, and this is none.
+            Some(target) if !occupied && !self.rt_task_fits_capacity(target) => cpu,
+            Some(target) if prio < self.rq[target].rt.highest_prio() => target,
+            _ => cpu,
+        }
     }
 
     /// `push_rt_task()`; whether something was (or has to be) done.
     fn push_rt_task(&mut self, cpu: CpuId) -> bool {
-        let Some(next) = self.pick_pushable(cpu) else { return false };
+        let Some(&(_, next)) = self.rq[cpu].rt.pushable.first() else { return false };
         let curr = self.rq[cpu].curr;
         if self.tasks[next].prio < self.tasks[curr].prio {
             self.resched_curr(cpu);
@@ -337,28 +397,79 @@ impl Kernel {
             return;
         }
         if self.config.features.rt_push_ipi {
-            // tell_cpu_to_push(): the interrupt goes round the overloaded CPUs, ascending.
-            if let Some(first) = others.lowest() {
-                self.send_ipi(first, IpiKind::IrqWork);
-            }
+            self.tell_cpu_to_push();
             return;
         }
         for src in others.iter() {
-            let Some(task) = self.pick_pushable(src) else { continue };
+            let Some(&(next_prio, _)) = self.rq[src].rt.pushable.first() else { continue };
+            if next_prio >= self.rq[cpu].rt.highest_prio() {
+                continue;
+            }
+            let allowed = |e: &&(i32, TaskId)| self.tasks[e.1].cpus_mask.contains(cpu);
+            let Some(&(prio, task)) = self.rq[src].rt.pushable.iter().find(allowed) else { continue };
             let src_curr = self.rq[src].curr;
-            let prio = self.tasks[task].prio;
+            // One that is better than what runs there has only just been woken.
             if prio < self.rq[cpu].rt.highest_prio() && prio >= self.tasks[src_curr].prio {
                 self.move_rt_task(task, src, cpu);
             }
         }
     }
 
-    /// `rto_push_irq_work_func()`.
+    /// `rto_next_cpu()`: the next overloaded CPU of the round, ascending; at the end another round if one
+    /// has been asked for meanwhile. Never the executing CPU. Every request begins at most one round, and
+    /// a round passes each CPU once, so it ends.
+    fn rto_next_cpu(&mut self) -> Option<CpuId> {
+        loop {
+            let mut from = self.rd.rto_cpu.map_or(0, |last| last.index() + 1);
+            while let Some(cpu) = self.rd.rto_mask.next_from(from) {
+                self.rd.rto_cpu = Some(cpu);
+                if cpu != self.this_cpu {
+                    return Some(cpu);
+                }
+                from = cpu.index() + 1;
+            }
+            self.rd.rto_cpu = None;
+            if self.rd.rto_loop == self.rd.rto_loop_next {
+                return None;
+            }
+            self.rd.rto_loop = self.rd.rto_loop_next;
+        }
+    }
+
+    /// `tell_cpu_to_push()`: sends one interrupt round the overloaded CPUs, or has the one that is under way
+    /// go round again.
+    fn tell_cpu_to_push(&mut self) {
+        self.rd.rto_loop_next += 1;
+        if self.rd.rto_cpu.is_none()
+            && let Some(first) = self.rto_next_cpu()
+        {
+            self.send_ipi(first, IpiKind::IrqWork);
+        }
+    }
+
+    /// `rto_push_irq_work_func()`: the interrupt has come to `cpu`, which pushes and passes it on.
     pub(crate) fn rto_push_irq_work(&mut self, cpu: CpuId) {
-        self.update_rq_clock(cpu);
         self.push_rt_tasks(cpu);
-        if let Some(next) = self.rd.rto_mask.next_from(cpu.index() + 1) {
+        if let Some(next) = self.rto_next_cpu() {
             self.send_ipi(next, IpiKind::IrqWork);
+        }
+    }
+
+    /// `switched_from_rt()`: a queued task has left the class. If no other is left, others may come.
+    pub(crate) fn switched_from_rt(&mut self, cpu: CpuId, task: TaskId) {
+        if self.tasks[task].on_rq == OnRq::Queued && self.rq[cpu].rt.queue.is_empty() {
+            self.pull_rt_task(cpu);
+        }
+    }
+
+    /// `prio_changed_rt()` of the running task: a lower one may have to give way, or bring others here.
+    pub(crate) fn prio_changed_rt(&mut self, cpu: CpuId, task: TaskId, old_prio: i32) {
+        let prio = self.tasks[task].prio;
+        if old_prio < prio {
+            self.pull_rt_task(cpu);
+        }
+        if prio > self.rq[cpu].rt.highest_prio() {
+            self.resched_curr(cpu);
         }
     }
 }

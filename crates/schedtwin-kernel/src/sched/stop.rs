@@ -1,6 +1,11 @@
 //! The stop class: one thread per CPU that nothing preempts, for work that needs the CPU to itself.
 //!
-//! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c.
+//! Works queue up for it, first come first served, and it does them all before it sleeps. At most two can
+//! wait: one active balance (`rq.active_balance` keeps a second from being asked for) and one affinity
+//! change (its caller does not run before it is done).
+//!
+//! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c, kernel/sched/core.c `migration_cpu_stop`.
+//! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
 
 use crate::sched::OnRq;
 use crate::Kernel;
@@ -15,60 +20,82 @@ pub enum StopWork {
     Migrate {
         /// Which task.
         task: TaskId,
+        /// Where to.
+        dest_cpu: CpuId,
     },
+}
+
+/// The works that wait for a stopper (`cpu_stopper.works`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopWorks([Option<StopWork>; 2]);
+
+impl StopWorks {
+    /// Whether none waits.
+    pub fn is_none(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// Whether one waits.
+    pub fn is_some(&self) -> bool {
+        !self.is_none()
+    }
+
+    fn push(&mut self, work: StopWork) {
+        let free = self.0.iter_mut().find(|slot| slot.is_none());
+        *free.expect("one active balance and one migration at most") = Some(work);
+    }
+
+    fn pop(&mut self) -> Option<StopWork> {
+        let first = self.0[0].take();
+        self.0.swap(0, 1);
+        first
+    }
 }
 
 impl Kernel {
     /// `stop_one_cpu_nowait()`: queues work for the stopper of `cpu` and wakes it.
     pub fn stop_one_cpu_nowait(&mut self, cpu: CpuId, work: StopWork) {
-        if self.rq[cpu].stop_work.is_some() {
-            // One of the two kinds waits already; active balance is asked for again, an affinity
-            // change is looked at when the task wakes next.
+        self.rq[cpu].stop_work.push(work);
+        if self.rq[cpu].stop_queued {
             return;
         }
-        self.rq[cpu].stop_work = Some(work);
         let stopper = self.rq[cpu].stopper;
         self.update_rq_clock(cpu);
-        self.tasks[stopper].state = TaskState::Running;
         self.enqueue_task_stop(cpu);
         self.tasks[stopper].on_rq = OnRq::Queued;
         self.wakeup_preempt(cpu, stopper, 0);
-    }
-
-    /// `stop_one_cpu()` by a task about itself: it runs again after the stopper has moved it.
-    pub(crate) fn stop_one_cpu(&mut self, cpu: CpuId, work: StopWork) {
-        self.stop_one_cpu_nowait(cpu, work);
+        self.tasks[stopper].state = TaskState::Running;
+        self.update_avg_idle(cpu);
     }
 
     /// The stopper of the executing CPU has been switched to and has paid for it: it works and sleeps.
     pub(crate) fn cpu_stopper_thread(&mut self) {
         let cpu = self.this_cpu;
-        let cost = self.device_tree.path_costs.migrate_task;
-        self.charge(cost);
-        match self.rq[cpu].stop_work.take() {
-            Some(StopWork::ActiveBalance) => self.active_load_balance_cpu_stop(cpu),
-            Some(StopWork::Migrate { task }) => self.migration_cpu_stop(cpu, task),
-            None => {}
+        // What a work asks of this CPU's own stopper is done in the same turn; works do not ask that.
+        while let Some(work) = self.rq[cpu].stop_work.pop() {
+            let cost = self.device_tree.path_costs.migrate_task;
+            self.charge(cost);
+            match work {
+                StopWork::ActiveBalance => self.active_load_balance_cpu_stop(cpu),
+                StopWork::Migrate { task, dest_cpu } => self.migration_cpu_stop(cpu, task, dest_cpu),
+            }
         }
         let stopper = self.rq[cpu].stopper;
         self.tasks[stopper].state = TaskState::Interruptible;
         self.schedule(false);
     }
 
-    /// `migration_cpu_stop()`: `__migrate_task()` to an allowed CPU.
-    fn migration_cpu_stop(&mut self, cpu: CpuId, task: TaskId) {
+    /// `migration_cpu_stop()`, `move_queued_task()`.
+    fn migration_cpu_stop(&mut self, cpu: CpuId, task: TaskId, dest_cpu: CpuId) {
         let t = &self.tasks[task];
         if t.cpu != cpu || t.cpus_mask.contains(cpu) || t.on_rq != OnRq::Queued {
             return;
         }
         self.update_rq_clock(cpu);
-        // cpumask_any_and_distribute(): the first one serves.
-        let dst = self.tasks[task].cpus_mask.lowest().expect("a task is allowed somewhere");
         self.deactivate_task(cpu, task, crate::sched::core::DEQUEUE_NOCLOCK);
-        self.set_task_cpu(task, dst);
-        self.update_rq_clock(dst);
-        self.activate_task(dst, task, crate::sched::core::ENQUEUE_NOCLOCK);
-        self.wakeup_preempt(dst, task, 0);
+        self.set_task_cpu(task, dest_cpu);
+        self.activate_task(dest_cpu, task, 0);
+        self.wakeup_preempt(dest_cpu, task, 0);
     }
 
     pub(crate) fn enqueue_task_stop(&mut self, cpu: CpuId) {
@@ -86,6 +113,4 @@ impl Kernel {
         let rq = &mut self.rq[cpu];
         rq.stop_exec_start = rq.clock_task;
     }
-
-
 }

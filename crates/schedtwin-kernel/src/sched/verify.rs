@@ -13,14 +13,22 @@ impl Kernel {
         for cpu in self.rq.ids() {
             self.verify_cpu(cpu);
         }
+        let mut waiting = self.futexes.waiting();
+        waiting.extend(self.pipes.waiting());
+        for cpu in self.rq.ids() {
+            waiting.extend_from_slice(&self.rq[cpu].wake_list);
+            waiting.extend(self.timers[cpu].sleepers());
+        }
         for task in self.tasks.ids().skip(1) {
             let t = &self.tasks[task];
             let running_on = self.rq.ids().filter(|&c| self.rq[c].curr == task).count();
             assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
-            if t.on_rq == OnRq::No && t.state == TaskState::Running && t.is_user {
-                // Woken, but not activated yet: it is on a wake list, or has never run.
-                let waiting = self.rq.iter().filter(|rq| rq.wake_list.contains(&task)).count();
-                assert_eq!(waiting, 0, "{task:?} is running and on a wake list");
+            if t.is_user {
+                // A sleeper waits for one thing; who waits for nothing has lost its wakeup. A delayed
+                // sleeper is queued, and waits none the less.
+                let asleep = matches!(t.state, TaskState::Interruptible | TaskState::Uninterruptible);
+                let waits = waiting.iter().filter(|w| **w == task).count();
+                assert_eq!(waits, asleep as usize, "{task:?} is {:?} and waits for {waits}", t.state);
             }
             if t.on_rq == OnRq::Queued && t.class == Class::Fair {
                 assert!(self.se[t.se].on_rq, "{task:?} is queued, its entity is not");

@@ -1,43 +1,67 @@
 //! Futexes: wait queues of user memory.
 //!
-//! Kernel: 6.12.95 kernel/futex/waitwake.c.
-//! Differences: waiters are woken in order of arrival, as with equal priorities; the kernel orders
-//! waiters of RT tasks by priority (`plist`). The comparison of the futex word happens in the workload, at
-//! the instant of the call.
+//! Waiters of real-time tasks come first, by priority; all others behind them. Within one priority, and
+//! among those others, who came first is woken first.
+//!
+//! ```text
+//! arrive:  a nice 0, b fifo 5, c nice −5, d fifo 50, e fifo 5
+//! woken:   d, b, e, a, c
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/futex/core.c `__futex_queue`, waitwake.c `futex_wake`.
+//! Differences: a queue per futex, not per hash bucket. The comparison of the futex word happens in the
+//! workload, at the instant of the call. A waiter's priority is that at its call, as there.
 
 use crate::Kernel;
 use schedtwin_types::{FutexId, Outcome, TaskId, TaskState, WakeSource};
 
-/// All wait queues: heads by futex, links by task.
+/// `MAX_RT_PRIO`: the priority of everybody who is not a real-time task.
+const MAX_RT_PRIO: i32 = 100;
+
+/// All wait queues: ends by futex, links by task.
 #[derive(Clone, Debug, Default)]
 pub struct Futexes {
     /// Per futex: first and last waiter.
     queues: Vec<Option<(TaskId, TaskId)>>,
-    /// Per task: the waiter behind it.
-    next: Vec<Option<TaskId>>,
+    /// Per task: the waiter behind it, and its own priority.
+    waiters: Vec<(Option<TaskId>, i32)>,
 }
 
 impl Futexes {
     /// Room for `count` tasks.
     pub(crate) fn make_room(&mut self, count: usize) {
-        if self.next.len() < count {
-            self.next.resize(count, None);
+        if self.waiters.len() < count {
+            self.waiters.resize(count, (None, MAX_RT_PRIO));
         }
     }
 
-    /// Queues a waiter, last.
-    fn wait(&mut self, futex: FutexId, task: TaskId) {
+    /// Queues a waiter behind all whose priority is as good (`plist_add`).
+    fn wait(&mut self, futex: FutexId, task: TaskId, prio: i32) {
         let index = futex.0 as usize;
         if self.queues.len() <= index {
             self.queues.resize(index + 1, None);
         }
-        self.next[task.index()] = None;
-        match &mut self.queues[index] {
-            Some((_, last)) => {
-                self.next[last.index()] = Some(task);
-                *last = task;
-            }
-            empty => *empty = Some((task, task)),
+        self.waiters[task.index()] = (None, prio);
+        let Some((first, last)) = self.queues[index] else {
+            self.queues[index] = Some((task, task));
+            return;
+        };
+        if self.waiters[last.index()].1 <= prio {
+            self.waiters[last.index()].0 = Some(task);
+            self.queues[index] = Some((first, task));
+            return;
+        }
+        // Somebody worse waits: the last one at least.
+        let mut behind = None;
+        let mut at = first;
+        while self.waiters[at.index()].1 <= prio {
+            behind = Some(at);
+            at = self.waiters[at.index()].0.expect("the last waiter is worse");
+        }
+        self.waiters[task.index()].0 = Some(at);
+        match behind {
+            Some(before) => self.waiters[before.index()].0 = Some(task),
+            None => self.queues[index] = Some((task, last)),
         }
     }
 
@@ -48,16 +72,31 @@ impl Futexes {
         *queue = if first == last {
             None
         } else {
-            Some((self.next[first.index()].expect("a linked waiter"), last))
+            Some((self.waiters[first.index()].0.expect("a linked waiter"), last))
         };
         Some(first)
+    }
+
+    /// Everybody who waits, for verification.
+    pub(crate) fn waiting(&self) -> Vec<TaskId> {
+        let mut all = Vec::new();
+        for &(first, last) in self.queues.iter().flatten() {
+            let mut at = first;
+            all.push(at);
+            while at != last {
+                at = self.waiters[at.index()].0.expect("a linked waiter");
+                all.push(at);
+            }
+        }
+        all
     }
 }
 
 impl Kernel {
     /// `futex(FUTEX_WAIT)`: the caller sleeps.
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {
-        self.futexes.wait(futex, task);
+        let prio = self.tasks[task].prio.min(MAX_RT_PRIO);
+        self.futexes.wait(futex, task, prio);
         self.tasks[task].state = TaskState::Interruptible;
         self.tasks[task].outcome = Outcome::Done;
         self.schedule(false);

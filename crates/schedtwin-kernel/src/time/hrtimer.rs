@@ -14,7 +14,8 @@
 //! Kernel: 6.12.95 kernel/time/hrtimer.c `hrtimer_interrupt`, `__hrtimer_run_queues`.
 //! Differences: one clock base, CLOCK_MONOTONIC. A sorted array, not a red-black tree; equal expiries
 //! keep their order of insertion, as the tree does. Sleepers stay on the CPU where they slept: their
-//! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only).
+//! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only). What is due
+//! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
 
 use crate::Kernel;
 use schedtwin_types::{CpuId, Ns, TaskId, WakeSource, NEVER};
@@ -26,8 +27,8 @@ pub enum TimerKind {
     SchedTick,
     /// `hrtimer_wakeup` of a sleeping task.
     Sleeper(TaskId),
-    /// `dl_task_timer` of the fair server.
-    FairServer,
+    /// `dl_task_timer` or `inactive_task_timer` of a CPU's fair server.
+    FairServer(CpuId),
 }
 
 /// A queued timer.
@@ -83,9 +84,22 @@ impl HrtimerBase {
         self.queue.last()
     }
 
+    /// Who sleeps here, for verification.
+    pub(crate) fn sleepers(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.queue.iter().filter_map(|t| match t.kind {
+            TimerKind::Sleeper(task) => Some(task),
+            _ => None,
+        })
+    }
+
     /// Whether a timer is queued.
     pub fn is_queued(&self, kind: TimerKind) -> bool {
         self.queue.iter().any(|t| t.kind == kind)
+    }
+
+    /// Hard expiry of a timer, if it is queued.
+    pub fn expires(&self, kind: TimerKind) -> Option<Ns> {
+        self.queue.iter().rfind(|t| t.kind == kind).map(|t| t.expires)
     }
 
     /// Hard expiry of the earliest timer ([`NEVER`]: none).
@@ -105,7 +119,43 @@ impl HrtimerBase {
     }
 }
 
+/// `hrtimer_forward()`: the first of `expires`, `expires + interval`, ... that is after `now`.
+///
+/// ```
+/// use schedtwin_kernel::time::hrtimer::hrtimer_forward;
+/// assert_eq!(hrtimer_forward(4_000, 3_999, 4_000), 4_000);
+/// assert_eq!(hrtimer_forward(4_000, 4_000, 4_000), 8_000);
+/// assert_eq!(hrtimer_forward(4_000, 13_000, 4_000), 16_000);
+/// ```
+pub fn hrtimer_forward(expires: Ns, now: Ns, interval: Ns) -> Ns {
+    if now < expires {
+        return expires;
+    }
+    let interval = interval.max(1);
+    expires + ((now - expires) / interval + 1) * interval
+}
+
 impl Kernel {
+    /// `get_nohz_timer_target()`: where a timer that is not pinned is queued. On the executing CPU, or
+    /// while that idles on the nearest busy one, unless that would have to be told of an earlier event.
+    pub(crate) fn nohz_timer_target(&self, expires: Ns) -> CpuId {
+        let this = self.this_cpu;
+        if !self.idle_cpu(this) {
+            return this;
+        }
+        let mut level = self.topology.base[this.index()];
+        while let Some(id) = level {
+            let sd = &self.topology.domains[id.0 as usize];
+            // `this` is idle, so it is not among them.
+            if let Some(busy) = sd.span.and_not(&self.idle_mask).lowest() {
+                let sooner = expires < self.timers[busy].next_event();
+                return if sooner { this } else { busy };
+            }
+            level = sd.parent;
+        }
+        this
+    }
+
     /// `hrtimer_start_range_ns()` on `cpu`.
     pub(crate) fn hrtimer_start(&mut self, cpu: CpuId, soft: Ns, hard: Ns, kind: TimerKind) {
         self.timers[cpu].insert(Hrtimer { expires: hard, soft_expires: soft, kind });
@@ -145,7 +195,7 @@ impl Kernel {
                     self.tasks[task].sleep_timer_on = None;
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
-                TimerKind::FairServer => self.fair_server_timer(cpu),
+                TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
             }
         }
         self.program_clock_event(cpu);

@@ -8,7 +8,7 @@
 //! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
 //! stops, and no event is left but hrtimers.
 
-use crate::time::hrtimer::TimerKind;
+use crate::time::hrtimer::{hrtimer_forward, TimerKind};
 use crate::Kernel;
 use schedtwin_types::{CpuId, FactKind, Ns, NEVER};
 
@@ -23,6 +23,8 @@ pub struct TickSched {
     pub got_idle_tick: bool,
     /// Start of this stay in idle: its entry, or the end of the last interrupt in it.
     pub idle_entrytime: Ns,
+    /// When the tick would have come when it was stopped.
+    pub last_tick: Ns,
     /// How often stopping the tick was tried (`idle_calls`).
     pub idle_calls: u64,
     /// How often it was stopped anew.
@@ -37,12 +39,10 @@ impl Kernel {
             ts.got_idle_tick = true;
         }
         let stopped = ts.tick_stopped;
+        let now = self.local_clock();
         self.sched_tick(cpu);
         if !stopped {
-            // hrtimer_forward(): the next grid point that is still ahead.
-            let tick = self.tick_nsec;
-            let missed = (self.now - expires) / tick;
-            let next = expires + (missed + 1) * tick;
+            let next = hrtimer_forward(expires, now, self.tick_nsec);
             self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
         }
     }
@@ -78,6 +78,8 @@ impl Kernel {
         }
         ts.tick_stopped = true;
         ts.idle_sleeps += 1;
+        let tick = self.timers[cpu].expires(TimerKind::SchedTick);
+        ts.last_tick = tick.expect("a tick that goes on is queued");
         self.hrtimer_cancel(cpu, TimerKind::SchedTick);
         self.nohz_balance_enter_idle(cpu);
     }
@@ -90,7 +92,9 @@ impl Kernel {
             return;
         }
         ts.tick_stopped = false;
-        let next = (self.now / self.tick_nsec + 1) * self.tick_nsec;
+        // tick_nohz_restart(): where it would have gone on.
+        let last = ts.last_tick;
+        let next = hrtimer_forward(last, self.local_clock(), self.tick_nsec);
         self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
     }
 

@@ -76,11 +76,15 @@ fn without_sign_of_zero(text: String) -> String {
     }
 }
 
-/// `*` and, where the metric has a direction, which way it went; empty when not significant.
+/// `*` and, where the metric has a direction, which way it went; empty when not significant, or so
+/// small that the table shows 0.00%: nobody acts on that, and JSON has it.
 pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str {
     let Some(difference) = difference.filter(|d| d.significant) else {
         return "";
     };
+    if difference.diff_pct.is_some_and(|percent| percent.abs() < 0.005) {
+        return "";
+    }
     match (better, difference.diff > 0.0) {
         (Better::Neutral, _) => "*",
         (Better::Higher, true) | (Better::Lower, false) => "* better",
@@ -288,6 +292,7 @@ mod tests {
         assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower), "* worse");
         assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher), "* better");
         assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral), "*");
+        assert_eq!(verdict(Some(&difference(0.004, 100.0, 0.0)), Better::Lower), "");
     }
 
     #[test]

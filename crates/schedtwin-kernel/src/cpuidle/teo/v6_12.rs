@@ -196,9 +196,7 @@ impl TeoCpu {
         for (i, (state, bin)) in states.iter().zip(&mut self.state_bins).enumerate() {
             bin.hits -= bin.hits >> DECAY_SHIFT;
             bin.intercepts -= bin.intercepts >> DECAY_SHIFT;
-            self.total = self
-                .total
-                .wrapping_add(bin.hits.wrapping_add(bin.intercepts));
+            self.total = self.total.wrapping_add(bin.hits.wrapping_add(bin.intercepts));
 
             if state.residency_ns() <= self.sleep_length_ns {
                 idx_timer = i;
@@ -324,27 +322,15 @@ impl TeoCpu {
             }
             tick_intercepted = states[idx].residency_ns() < input.tick_nsec
                 && all_intercepts > self.total / 2 + self.total / 8;
-            duration_ns = if tick_intercepted {
-                input.tick_nsec / 2
-            } else {
-                timers.sleep_length_ns
-            };
+            duration_ns =
+                if tick_intercepted { input.tick_nsec / 2 } else { timers.sleep_length_ns };
         }
 
         let polling = states[idx].polling;
         if input.tick_stopped || (!polling && duration_ns >= input.tick_nsec) {
-            let tick_rule = if input.tick_stopped {
-                TickRule::AlreadyStopped
-            } else {
-                TickRule::LongSleep
-            };
-            return Selection {
-                idx,
-                stop_tick: true,
-                rule,
-                tick_rule,
-                sleep_length_ns,
-            };
+            let tick_rule =
+                if input.tick_stopped { TickRule::AlreadyStopped } else { TickRule::LongSleep };
+            return Selection { idx, stop_tick: true, rule, tick_rule, sleep_length_ns };
         }
         let tick_rule = if polling {
             TickRule::Polling

@@ -396,7 +396,8 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId) {
+    /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
+    pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
             let cfs_rq = self.se[se].cfs_rq;
@@ -416,7 +417,14 @@ impl Kernel {
         if self.tasks[next].on_rq == OnRq::Queued {
             self.cfs_tasks_move_to_head(cpu, next);
         }
-        self.update_misfit_status(Some(next), cpu);
+        if first {
+            self.update_misfit_status(Some(next), cpu);
+        }
+    }
+
+    /// `task_dead_fair()`: a task has left its CPU for the last time, and takes its load with it.
+    pub(crate) fn task_dead_fair(&mut self, task: TaskId) {
+        self.remove_entity_load_avg(task);
     }
 
     // ---- tick, preemption, yield --------------------------------------------------------------
@@ -496,17 +504,11 @@ impl Kernel {
         self.forfeit_slice(cfs_rq, se);
     }
 
-    /// `reweight_task_fair()` of a task that is off the queue: nice or policy has changed.
-    /// `attached`: its load is part of its queue's, as that of every fair task is.
-    pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight, attached: bool) {
+    /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
+    /// part of its queue's. The average is refreshed even if the weight stays.
+    pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
         let entity = &mut self.se[se];
-        if entity.load == new {
-            return;
-        }
-        if !attached {
-            entity.load = new;
-            return;
-        }
+        debug_assert!(!entity.on_rq);
         // Lag is worth less virtual time for a heavier task.
         let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
         entity.vlag = scaled / new.weight as i64;

@@ -79,17 +79,26 @@ impl Kernel {
         pelt::update_load_avg_blocked_se(last_update_time, &mut entity.avg, weight);
     }
 
+    /// `remove_entity_load_avg()`: a sleeping (or dead) task's averages are to leave its queue with the
+    /// queue's next update.
+    pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
+        let entity = &mut self.se[self.tasks[task].se];
+        let weight = scale_load_down(entity.load.weight);
+        let cfs = &mut self.cfs[entity.cfs_rq];
+        let last_update_time = cfs.avg.last_update_time;
+        pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
+    }
+
     /// `migrate_task_rq_fair()`: a task is about to change its CPU.
     pub(crate) fn migrate_task_rq_fair(&mut self, task: TaskId) {
         let se = self.tasks[task].se;
         if self.tasks[task].on_rq != OnRq::Migrating {
+            self.remove_entity_load_avg(task);
             let cfs_rq = self.se[se].cfs_rq;
             let cpu = self.cfs[cfs_rq].cpu;
+            let last_update_time = self.cfs[cfs_rq].avg.last_update_time;
             let entity = &mut self.se[se];
             let weight = scale_load_down(entity.load.weight);
-            let cfs = &mut self.cfs[cfs_rq];
-            let last_update_time = cfs.avg.last_update_time;
-            pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
             if self.rq[cpu].curr.is_idle() {
                 let clock = &self.rq[cpu].clock_pelt;
                 pelt::migrate_se_pelt_lag(
@@ -120,6 +129,9 @@ impl Kernel {
     pub(crate) fn switched_from_fair(&mut self, task: TaskId) {
         let se = self.tasks[task].se;
         let cfs_rq = self.se[se].cfs_rq;
+        if self.se[se].avg.last_update_time == 0 {
+            return;
+        }
         self.update_load_avg(cfs_rq, se, 0);
         self.detach_entity_load_avg(cfs_rq, se);
     }
@@ -296,7 +308,7 @@ impl Kernel {
                 let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
                 if dst == Some(cpu) {
                     estimate += own;
-                } else if self.tasks[p].on_rq != OnRq::No || self.rq[self.this_cpu].curr == p {
+                } else if self.tasks[p].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == p {
                     estimate -= estimate.min(own);
                 }
             }

@@ -93,21 +93,32 @@ impl Kernel {
         let jiffies = self.jiffies();
         let hz = self.config.hz as u64;
         let current = self.rq[self.this_cpu].curr;
-        let waker = &mut self.tasks[current];
-        if jiffies > waker.wakee_flip_decay_ts + hz {
-            waker.wakee_flips >>= 1;
-            waker.wakee_flip_decay_ts = jiffies;
+        let (last_wakee, flips, decay_ts) = if current.is_idle() {
+            let idle = &mut self.cpuidle[self.this_cpu].wakees;
+            (&mut idle.last_wakee, &mut idle.wakee_flips, &mut idle.wakee_flip_decay_ts)
+        } else {
+            let waker = &mut self.tasks[current];
+            (&mut waker.last_wakee, &mut waker.wakee_flips, &mut waker.wakee_flip_decay_ts)
+        };
+        if jiffies > *decay_ts + hz {
+            *flips >>= 1;
+            *decay_ts = jiffies;
         }
-        if waker.last_wakee != task {
-            waker.last_wakee = task;
-            waker.wakee_flips += 1;
+        if *last_wakee != task {
+            *last_wakee = task;
+            *flips += 1;
         }
     }
 
     /// `wake_wide()`: a master that wakes many is not pulled towards them.
     fn wake_wide(&self, task: TaskId) -> bool {
         let current = self.rq[self.this_cpu].curr;
-        let (a, b) = (self.tasks[current].wakee_flips, self.tasks[task].wakee_flips);
+        let a = if current.is_idle() {
+            self.cpuidle[self.this_cpu].wakees.wakee_flips
+        } else {
+            self.tasks[current].wakee_flips
+        };
+        let b = self.tasks[task].wakee_flips;
         let factor = self.topology.sd_llc_size[self.this_cpu.index()];
         let (master, slave) = (a.max(b), a.min(b));
         !(slave < factor || (master as u64) < slave as u64 * factor as u64)

@@ -71,18 +71,14 @@ fn floor_u32(sum: u32, avg: u64) -> u32 {
 #[inline]
 pub fn enqueue_load_avg(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64) {
     cfs.load_avg = cfs.load_avg.wrapping_add(se.load_avg);
-    cfs.load_sum = cfs
-        .load_sum
-        .wrapping_add(se_weight.wrapping_mul(se.load_sum));
+    cfs.load_sum = cfs.load_sum.wrapping_add(se_weight.wrapping_mul(se.load_sum));
 }
 
 /// Takes an entity's load out of its runqueue (`dequeue_load_avg`).
 #[inline]
 pub fn dequeue_load_avg(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64) {
     cfs.load_avg = cfs.load_avg.saturating_sub(se.load_avg);
-    cfs.load_sum = cfs
-        .load_sum
-        .saturating_sub(se_weight.wrapping_mul(se.load_sum));
+    cfs.load_sum = cfs.load_sum.saturating_sub(se_weight.wrapping_mul(se.load_sum));
     cfs.load_sum = floor_u64(cfs.load_sum, cfs.load_avg);
 }
 
@@ -106,11 +102,7 @@ pub fn attach_entity(cfs: &mut SchedAvg, se: &mut SchedAvg, se_weight: u64) -> i
     se.util_sum = se.util_avg.wrapping_mul(divider) as u32;
     se.runnable_sum = se.runnable_avg.wrapping_mul(divider);
     let weighted = se.load_avg.wrapping_mul(divider);
-    se.load_sum = if se_weight < weighted {
-        weighted / se_weight.max(1)
-    } else {
-        1
-    };
+    se.load_sum = if se_weight < weighted { weighted / se_weight.max(1) } else { 1 };
 
     enqueue_load_avg(cfs, se, se_weight);
     cfs.util_avg = cfs.util_avg.wrapping_add(se.util_avg);
@@ -127,10 +119,8 @@ pub fn detach_entity(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64) -> i64 {
     cfs.util_avg = cfs.util_avg.saturating_sub(se.util_avg);
     cfs.util_sum = floor_u32(cfs.util_sum.saturating_sub(se.util_sum), cfs.util_avg);
     cfs.runnable_avg = cfs.runnable_avg.saturating_sub(se.runnable_avg);
-    cfs.runnable_sum = floor_u64(
-        cfs.runnable_sum.saturating_sub(se.runnable_sum),
-        cfs.runnable_avg,
-    );
+    cfs.runnable_sum =
+        floor_u64(cfs.runnable_sum.saturating_sub(se.runnable_sum), cfs.runnable_avg);
     (se.load_sum as i64).wrapping_neg()
 }
 
@@ -156,12 +146,7 @@ pub fn fold_removed(cfs: &mut SchedAvg, removed: &mut Removed) -> Option<i64> {
     if removed.nr == 0 {
         return None;
     }
-    let Removed {
-        load_avg,
-        util_avg,
-        runnable_avg,
-        ..
-    } = std::mem::take(removed);
+    let Removed { load_avg, util_avg, runnable_avg, .. } = std::mem::take(removed);
     let divider = get_pelt_divider(cfs) as u64;
 
     cfs.load_avg = cfs.load_avg.saturating_sub(load_avg);
@@ -169,9 +154,7 @@ pub fn fold_removed(cfs: &mut SchedAvg, removed: &mut Removed) -> Option<i64> {
     cfs.load_sum = floor_u64(cfs.load_sum, cfs.load_avg);
 
     cfs.util_avg = cfs.util_avg.saturating_sub(util_avg);
-    cfs.util_sum = cfs
-        .util_sum
-        .saturating_sub(util_avg.wrapping_mul(divider) as u32);
+    cfs.util_sum = cfs.util_sum.saturating_sub(util_avg.wrapping_mul(divider) as u32);
     cfs.util_sum = floor_u32(cfs.util_sum, cfs.util_avg);
 
     let runnable_sum = runnable_avg.wrapping_mul(divider);
@@ -240,10 +223,7 @@ pub fn set_task_rq(
 /// A new task looks as heavy as its weight until it shows what it is; a new group is empty
 /// (`init_entity_runnable_average`). `weight` is scaled down; `None` for a group.
 pub fn init_entity(task_weight: Option<u64>) -> SchedAvg {
-    SchedAvg {
-        load_avg: task_weight.unwrap_or(0),
-        ..SchedAvg::default()
-    }
+    SchedAvg { load_avg: task_weight.unwrap_or(0), ..SchedAvg::default() }
 }
 
 /// A new fair task's first utilisation (`post_init_entity_util_avg`, at its first wakeup): its share
@@ -286,11 +266,7 @@ pub fn propagate_util(cfs: &mut SchedAvg, se: &mut SchedAvg, gcfs: &SchedAvg) {
     cfs.util_avg = add_positive(cfs.util_avg, delta_avg);
     // The clamp of a 32-bit sum: C adds in 64 bits, cuts to 32 and then looks for a wrap.
     let sum = (cfs.util_sum as i64).wrapping_add(delta_sum) as u32;
-    let sum = if delta_sum < 0 && sum > cfs.util_sum {
-        0
-    } else {
-        sum
-    };
+    let sum = if delta_sum < 0 && sum > cfs.util_sum { 0 } else { sum };
     cfs.util_sum = floor_u32(sum, cfs.util_avg);
 }
 

@@ -77,9 +77,7 @@ impl RqClockPelt {
     ) {
         // A little below the lowest divider: the position in the segment and rounding do not count.
         const SATURATED: u32 = (PELT_MIN_DIVIDER << SCHED_CAPACITY_SHIFT) - LOAD_AVG_MAX;
-        let util_sum = cfs_util_sum
-            .wrapping_add(rt_util_sum)
-            .wrapping_add(dl_util_sum);
+        let util_sum = cfs_util_sum.wrapping_add(rt_util_sum).wrapping_add(dl_util_sum);
         if util_sum >= SATURATED {
             let behind = clock_task.wrapping_sub(self.clock_pelt);
             self.lost_idle_time = self.lost_idle_time.wrapping_add(behind);

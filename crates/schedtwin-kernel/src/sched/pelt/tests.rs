@@ -36,14 +36,8 @@ fn table_entries_are_the_integer_parts() {
     // t = ⌊M·2^(−n/32)⌋  ⇔  t^32·2^n ≤ M^32 < (t+1)^32·2^n, in whole numbers.
     let max = power_32(0xffff_ffff, 0);
     for (n, &entry) in RUNNABLE_AVG_YN_INV.iter().enumerate() {
-        assert!(
-            power_32(entry as u64, n as u32) <= max,
-            "entry {n} is too large"
-        );
-        assert!(
-            power_32(entry as u64 + 1, n as u32) > max,
-            "entry {n} is too small"
-        );
+        assert!(power_32(entry as u64, n as u32) <= max, "entry {n} is too large");
+        assert!(power_32(entry as u64 + 1, n as u32) > max, "entry {n} is too small");
     }
     assert_eq!(RUNNABLE_AVG_YN_INV[0], 0xffff_ffff);
     assert_eq!(RUNNABLE_AVG_YN_INV[16], 0xb504_f333);
@@ -78,19 +72,8 @@ fn decay_of_known_values() {
             (320, 0),
         ],
     );
-    check(
-        47742,
-        &[(1, 46718), (2, 45717), (32, 23870), (64, 11934), (345, 26)],
-    );
-    check(
-        u64::MAX,
-        &[
-            (0, u64::MAX - (1 << 32)),
-            (2016, 0),
-            (2017, 0),
-            (u64::MAX, 0),
-        ],
-    );
+    check(47742, &[(1, 46718), (2, 45717), (32, 23870), (64, 11934), (345, 26)]);
+    check(u64::MAX, &[(0, u64::MAX - (1 << 32)), (2016, 0), (2017, 0), (u64::MAX, 0)]);
 }
 
 /// A task that runs all the time from zero, updated every ms.
@@ -195,13 +178,7 @@ fn time_that_goes_back_only_moves_the_stamp() {
     let mut sa = saturate(10, |_, _| {});
     let before = sa;
     assert!(!update_load_avg_se(5 * MS, &mut sa, true, 1, true, 1024));
-    assert_eq!(
-        sa,
-        SchedAvg {
-            last_update_time: 5 * MS,
-            ..before
-        }
-    );
+    assert_eq!(sa, SchedAvg { last_update_time: 5 * MS, ..before });
 }
 
 #[test]
@@ -210,10 +187,7 @@ fn a_gap_of_2_to_the_32_segments_reports_no_crossing() {
     let before = sa;
     let now = sa.last_update_time + (1 << 52);
     assert!(!update_load_avg_blocked_se(now, &mut sa, 1024));
-    assert_eq!(
-        (sa.util_sum, sa.load_sum, sa.util_avg),
-        (0, 0, before.util_avg)
-    );
+    assert_eq!((sa.util_sum, sa.load_sum, sa.util_avg), (0, 0, before.util_avg));
 }
 
 #[test]
@@ -234,11 +208,7 @@ fn slow_cpu_gets_its_idle_time_back_unless_saturated() {
     assert_eq!(clock, expected);
 
     saturated.update_idle_rq_clock_pelt(8 * MS, 9 * MS, 47_791_488, 1, 1);
-    let expected = RqClockPelt {
-        lost_idle_time: 4 * MS,
-        clock_pelt_idle: 4 * MS,
-        ..expected
-    };
+    let expected = RqClockPelt { lost_idle_time: 4 * MS, clock_pelt_idle: 4 * MS, ..expected };
     assert_eq!(saturated, expected);
 
     // Two truncations: 1001·1023 >> 10 = 1000, 1000·1023 >> 10 = 999.
@@ -251,38 +221,19 @@ fn slow_cpu_gets_its_idle_time_back_unless_saturated() {
 fn attach_then_detach_leaves_what_was_there() {
     let mut cfs = saturate(100, |_, _| {});
     let before = cfs;
-    let mut se = SchedAvg {
-        load_avg: 600,
-        runnable_avg: 700,
-        util_avg: 300,
-        ..Default::default()
-    };
+    let mut se = SchedAvg { load_avg: 600, runnable_avg: 700, util_avg: 300, ..Default::default() };
     let attached = attach_entity(&mut cfs, &mut se, 1024);
     let divider = 46718 + 376;
     assert_eq!(se.load_sum, 600 * divider / 1024);
-    assert_eq!(
-        (se.util_sum as u64, se.runnable_sum),
-        (300 * divider, 700 * divider)
-    );
-    assert_eq!(
-        (se.last_update_time, se.period_contrib),
-        (cfs.last_update_time, 376)
-    );
+    assert_eq!((se.util_sum as u64, se.runnable_sum), (300 * divider, 700 * divider));
+    assert_eq!((se.last_update_time, se.period_contrib), (cfs.last_update_time, 376));
     assert_eq!(attached, se.load_sum as i64);
     assert_eq!(cfs.util_avg, before.util_avg + 300);
 
     assert_eq!(detach_entity(&mut cfs, &se, 1024), -attached);
     // The runqueue's own sum of load lacks a weight here, so the floor decides about it.
-    let floored = before
-        .load_sum
-        .max(before.load_avg * PELT_MIN_DIVIDER as u64);
-    assert_eq!(
-        cfs,
-        SchedAvg {
-            load_sum: floored,
-            ..before
-        }
-    );
+    let floored = before.load_sum.max(before.load_avg * PELT_MIN_DIVIDER as u64);
+    assert_eq!(cfs, SchedAvg { load_sum: floored, ..before });
 
     // A load that is smaller than the weight becomes one unit of time.
     let mut tiny = SchedAvg::default();
@@ -293,25 +244,12 @@ fn attach_then_detach_leaves_what_was_there() {
 #[test]
 fn removed_load_is_subtracted_at_the_next_update() {
     let mut cfs = saturate(100, |_, _| {});
-    let mut task = SchedAvg {
-        util_avg: 400,
-        runnable_avg: 500,
-        load_avg: 10,
-        ..cfs
-    };
+    let mut task = SchedAvg { util_avg: 400, runnable_avg: 500, load_avg: 10, ..cfs };
     let mut removed = Removed::default();
     assert_eq!(fold_removed(&mut cfs, &mut removed), None);
 
     remove_entity(&mut removed, &mut task, 1024, cfs.last_update_time);
-    assert_eq!(
-        removed,
-        Removed {
-            nr: 1,
-            load_avg: 10,
-            util_avg: 400,
-            runnable_avg: 500
-        }
-    );
+    assert_eq!(removed, Removed { nr: 1, load_avg: 10, util_avg: 400, runnable_avg: 500 });
     let before = cfs;
     let change = fold_removed(&mut cfs, &mut removed).unwrap();
     assert_eq!(removed, Removed::default());
@@ -320,18 +258,10 @@ fn removed_load_is_subtracted_at_the_next_update() {
     assert_eq!(change, (-(500i64 * 47094)) >> 10);
 
     // Never below zero, and no average without its sum.
-    let mut all = Removed {
-        nr: 3,
-        load_avg: 1 << 40,
-        util_avg: 400,
-        runnable_avg: 1 << 40,
-    };
+    let mut all = Removed { nr: 3, load_avg: 1 << 40, util_avg: 400, runnable_avg: 1 << 40 };
     cfs.util_sum = 0;
     fold_removed(&mut cfs, &mut all);
-    assert_eq!(
-        (cfs.load_avg, cfs.runnable_avg, cfs.runnable_sum),
-        (0, 0, 0)
-    );
+    assert_eq!((cfs.load_avg, cfs.runnable_avg, cfs.runnable_sum), (0, 0, 0));
     assert_eq!(cfs.util_sum as u64, cfs.util_avg * 46718);
 }
 
@@ -350,22 +280,14 @@ fn first_tasks_of_an_empty_cpu_take_half_of_what_is_left() {
     for util in [1024, 1500, 1023] {
         let mut task = init_entity(Some(1024));
         post_init_entity_util_avg(&mut task, util, 0, 1024, 1024);
-        assert_eq!(
-            (task.util_avg, task.runnable_avg, task.load_avg),
-            (0, 0, 1024)
-        );
+        assert_eq!((task.util_avg, task.runnable_avg, task.load_avg), (0, 0, 1024));
     }
 }
 
 #[test]
 fn util_est_rises_at_once_and_falls_by_quarters() {
     let stored = |est, util_avg, runnable_avg, capacity| {
-        let mut task = SchedAvg {
-            util_est: est,
-            util_avg,
-            runnable_avg,
-            ..Default::default()
-        };
+        let mut task = SchedAvg { util_est: est, util_avg, runnable_avg, ..Default::default() };
         util_est_update(&mut task, capacity);
         task.util_est
     };
@@ -384,16 +306,8 @@ fn util_est_rises_at_once_and_falls_by_quarters() {
 #[test]
 fn group_propagation_copies_util_and_clips_load() {
     let mut parent = saturate(100, |_, _| {});
-    let mut se = SchedAvg {
-        util_avg: 100,
-        util_sum: 100 * 47094,
-        ..parent
-    };
-    let group = SchedAvg {
-        util_avg: 500,
-        load_sum: 20_000 * 1024,
-        ..parent
-    };
+    let mut se = SchedAvg { util_avg: 100, util_sum: 100 * 47094, ..parent };
+    let group = SchedAvg { util_avg: 500, load_sum: 20_000 * 1024, ..parent };
     let before = parent;
     propagate_util(&mut parent, &mut se, &group);
     assert_eq!((se.util_avg, se.util_sum), (500, 500 * 47094));

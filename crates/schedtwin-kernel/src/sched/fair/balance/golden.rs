@@ -4,10 +4,11 @@
 //! all kinds. For each the test computes the busiest group and queue and the imbalance, or the target
 //! of a fork, or runs a whole pass and looks at every queue afterwards.
 //!
-//! Evidence: when the digests were taken, the kernel's own functions (6.12.95 fair.c, compiled with a
-//! small shim that supplies lists, masks and the CPUs' signals) gave the same answer for each of these
-//! cases and for 300,000 and 60,000 of the same kinds. To repeat that, `SCHEDTWIN_BALANCE_CASES=FILE`
-//! makes the tests write the cases, one a line: the state, `=`, the answer.
+//! Evidence: the kernel's own functions give the same answers. `schedtwin-conformance l0 balance`
+//! compiles them from a kernel tree and compares them case by case. For that it sets
+//! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests write the cases to FILE.decisions and FILE.passes, one
+//! a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to write, with a
+//! quarter as many passes. The digests cover the first 20,000 and 5,000 always.
 
 use super::tests::Board;
 use super::*;
@@ -21,6 +22,10 @@ use std::fmt::Write;
 const NR_CPUS: u16 = 8;
 /// The time of all decisions, ns; no signal is older, so none decays.
 const NOW: Ns = 10_000_000;
+
+/// Cases of each kind that the digests cover.
+const DECISIONS: usize = 20_000;
+const PASSES: usize = 5_000;
 
 /// George Marsaglia's xorshift64.
 struct Random(u64);
@@ -410,25 +415,40 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     line
 }
 
-/// FNV-1a of all lines; writes them if asked to.
+/// FNV-1a of the first `cases` lines; writes the cases if asked to.
 fn digest(name: &str, cases: usize, mut case: impl FnMut() -> String) -> u64 {
-    let mut lines = String::new();
-    for _ in 0..cases {
-        writeln!(lines, "{}", case()).unwrap();
+    let fnv = |hash: u64, byte: u8| (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut file = std::env::var("SCHEDTWIN_BALANCE_CASES").ok().map(|path| {
+        let file = std::fs::File::create(format!("{path}.{name}"));
+        std::io::BufWriter::new(file.expect("the file of cases is writable"))
+    });
+    let wanted = match std::env::var("SCHEDTWIN_BALANCE_COUNT") {
+        Ok(count) if file.is_some() => {
+            let decisions: usize = count.parse().expect("SCHEDTWIN_BALANCE_COUNT is a number");
+            decisions * cases / DECISIONS
+        }
+        _ => cases,
+    };
+    for number in 0..cases.max(wanted) {
+        let line = case() + "\n";
+        if number < cases {
+            hash = line.bytes().fold(hash, fnv);
+        }
+        if let Some(file) = &mut file
+            && number < wanted
+        {
+            std::io::Write::write_all(file, line.as_bytes()).expect("the file of cases is writable");
+        }
     }
-    if let Ok(path) = std::env::var("SCHEDTWIN_BALANCE_CASES") {
-        std::fs::write(format!("{path}.{name}"), &lines).expect("the file of cases is writable");
-    }
-    lines.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    hash
 }
 
 #[test]
 fn decisions_agree_with_the_kernel() {
     let mut kernels = kernels();
     let mut r = Random(88_172_645_463_325_252);
-    let digest = digest("decisions", 20_000, || decision_case(&mut kernels, &mut r));
+    let digest = digest("decisions", DECISIONS, || decision_case(&mut kernels, &mut r));
     assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
 }
 
@@ -443,6 +463,6 @@ fn passes_agree_with_the_kernel() {
         }
     }
     let mut r = Random(1_311_768_467_463_790_321);
-    let digest = digest("passes", 5_000, || pass_case(&kernels, &mut r));
+    let digest = digest("passes", PASSES, || pass_case(&kernels, &mut r));
     assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
 }

@@ -1,0 +1,96 @@
+//! The measurements' command line; see the library's documentation for what each says.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use schedtwin_benches::{budget, guard, measure, scale, w1};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Measures the twin's own speed and memory")]
+struct Arguments {
+    #[command(subcommand)]
+    command: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// W1 against the frozen floor, with traces, records and memory
+    W1 {
+        /// Alternating rounds; the median counts
+        #[arg(long, default_value_t = 10)]
+        pairs: usize,
+        /// Simulated seconds of a run
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Many runs at once on 1, 2, … threads
+    Scale {
+        /// How many runs
+        #[arg(long, default_value_t = 24)]
+        runs: u64,
+        /// The most threads
+        #[arg(long, default_value_t = 2)]
+        threads: usize,
+        /// Simulated seconds of a run
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Instructions and nanoseconds of a W1 job by row of the budget (needs valgrind)
+    Budget,
+    /// Instructions of a W1 job against the committed number (skipped without valgrind)
+    Guard {
+        /// Write the number down instead
+        #[arg(long)]
+        update: bool,
+    },
+    /// One run; prints the peak of this process's memory, KiB
+    Case {
+        /// What it writes
+        #[arg(long, value_enum, default_value_t = Files::None)]
+        files: Files,
+        /// Simulated seconds
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Files {
+    None,
+    Trace,
+    Record,
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        What::W1 { pairs, seconds } => w1::report(pairs.max(1), seconds),
+        What::Scale { runs, threads, seconds } => scale::report(runs, threads, seconds),
+        What::Budget if !budget::valgrind_is_there() => println!("skipped: valgrind is not installed"),
+        What::Budget => {
+            if let Err(fault) = budget::report() {
+                eprintln!("error: failed to measure the budget: {fault}");
+                return ExitCode::FAILURE;
+            }
+        }
+        What::Guard { update } => match guard::check(update) {
+            Ok(guard::Verdict::Passed(said)) => println!("guard: {said}"),
+            Ok(guard::Verdict::Failed(said)) => {
+                eprintln!("guard: {said}: beyond {} %", guard::TOLERANCE_PERCENT);
+                return ExitCode::FAILURE;
+            }
+            Err(fault) => {
+                eprintln!("error: failed to count instructions: {fault}");
+                return ExitCode::FAILURE;
+            }
+        },
+        What::Case { files, seconds } => {
+            let files = match files {
+                Files::None => w1::Files::None,
+                Files::Trace => w1::Files::Trace,
+                Files::Record => w1::Files::Record,
+            };
+            w1::run(&w1::scenario(seconds), 1, files);
+            println!("{}", measure::peak_kib().unwrap_or(0));
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Oracle for EEVDF: a kernel tree's own rbtree.c, and the functions of its fair.c that queue, place,
+ * pick, switch, preempt and account, cut out when the test runs (eevdf_extract.h, written by the test
+ * program), around one CPU with one run queue and a number of tasks.
+ *
+ * Whole functions from enqueue_task_fair() down, so that the order of steps is compared too. Nothing
+ * of the kernel is in this file. Left out of what those functions call: PELT and util_est (they have an
+ * oracle of their own), the fair server, groups and bandwidth control (not configured), statistics.
+ */
+#define MAX_T_AS_WRITTEN
+#include "kernel_types.h"
+#include "protocol.h"
+
+#define CONFIG_SMP 1
+#define BITS_PER_LONG 64
+#define TASKS_MAX 48
+
+/* ---- C and kernel idioms --------------------------------------------------------------------- */
+
+#define container_of(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+#define clamp(value, low, high) \
+	({ __typeof__(value) v_ = (value), l_ = (low), h_ = (high); v_ < l_ ? l_ : v_ > h_ ? h_ : v_; })
+#define EXPORT_SYMBOL(name)
+#define rcu_assign_pointer(pointer, value) ((pointer) = (value))
+#define fls(word) ((word) ? 32 - __builtin_clz(word) : 0)
+#define mul_u32_u32(a, b) ((u64)(u32)(a) * (u32)(b))
+/* The divisor is 32 bits wide, as the kernel's. */
+static s64 div_s64(s64 dividend, s32 divisor)
+{
+	return dividend / divisor;
+}
+
+/* A warning is an illegal world, so the test program's fault. */
+static bool warn(bool condition, const char *text)
+{
+	if (condition) {
+		fprintf(stderr, "the kernel would warn: %s\n", text);
+		exit(3);
+	}
+	return condition;
+}
+#define SCHED_WARN_ON(condition) warn(!!(condition), #condition)
+#define WARN_ON_ONCE(condition) warn(!!(condition), #condition)
+
+struct list_head { struct list_head *next, *prev; };
+
+static void list_add(struct list_head *entry, struct list_head *after)
+{
+	entry->next = after->next;
+	entry->prev = after;
+	after->next->prev = entry;
+	after->next = entry;
+}
+
+static void list_del_init(struct list_head *entry)
+{
+	entry->prev->next = entry->next;
+	entry->next->prev = entry->prev;
+	entry->next = entry->prev = entry;
+}
+
+static void list_move(struct list_head *entry, struct list_head *head)
+{
+	list_del_init(entry);
+	list_add(entry, head);
+}
+
+#include <linux/rbtree.h>
+#include "rbtree.c"
+
+/* ---- entities, tasks, queues ------------------------------------------------------------------- */
+
+struct load_weight { unsigned long weight; u32 inv_weight; };
+struct sched_avg { unsigned long load_avg; u64 load_sum; };
+
+struct sched_entity {
+	struct load_weight load;
+	struct rb_node run_node;
+	u64 deadline, min_vruntime, min_slice, vruntime, slice;
+	s64 vlag;
+	u64 exec_start, sum_exec_runtime, prev_sum_exec_runtime;
+	struct list_head group_node;
+	unsigned char on_rq, sched_delayed, rel_deadline, custom_slice;
+	struct sched_avg avg;
+};
+
+struct cfs_rq {
+	struct load_weight load;
+	unsigned int nr_running, h_nr_queued, h_nr_runnable, h_nr_delayed;
+	unsigned int idle_nr_running, idle_h_nr_running;
+	s64 avg_vruntime;
+	u64 avg_load, zero_vruntime;
+	struct rb_root_cached tasks_timeline;
+	struct sched_entity *curr, *next;
+	/* Bandwidth control names them; nothing reads them. */
+	u64 throttled_clock, throttled_clock_self;
+};
+
+struct task_struct {
+	struct sched_entity se;
+	int on_rq, policy, in_iowait;
+};
+
+struct rq {
+	struct cfs_rq cfs;
+	unsigned int nr_running;
+	unsigned long next_balance;
+	struct task_struct *curr;
+	u64 clock_task;
+	bool need_resched;
+	struct list_head cfs_tasks;
+	int fair_server;
+};
+
+enum { POLICY_NORMAL = 0, POLICY_BATCH = 3, POLICY_IDLE = 5 };
+enum { TASK_ON_RQ_QUEUED = 1, TASK_ON_RQ_MIGRATING = 2 };
+
+static struct rq this_rq;
+static struct task_struct tasks[TASKS_MAX], idle_task;
+static unsigned nr_tasks;
+static unsigned long jiffies;
+static u64 sysctl_sched_base_slice, tick_nsec, features;
+
+#define TICK_NSEC tick_nsec
+#define NICE_0_LOAD (1024UL << 10)
+
+/* The bits of `features`, in the order of the test program. */
+enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RUN_TO_PARITY,
+       BIT_PREEMPT_SHORT, BIT_DELAY_DEQUEUE, BIT_DELAY_ZERO, BIT_WAKEUP_PREEMPTION };
+/* Off by default; and no entity is ever nominated. */
+#define BIT_NEXT_BUDDY 63
+#define BIT_PICK_BUDDY 63
+#define sched_feat(feature) (features >> BIT_##feature & 1)
+
+#define SCHED_CPUFREQ_IOWAIT 1
+#define UPDATE_TG 1
+#define DO_ATTACH 4
+#define DO_DETACH 8
+#define WF_FORK 4
+
+/* One level: no groups. */
+#define for_each_sched_entity(se) for (; se; se = NULL)
+#define entity_is_task(se) 1
+#define task_of(entity) container_of(entity, struct task_struct, se)
+#define parent_entity(se) ((struct sched_entity *)NULL)
+#define group_cfs_rq(se) ((struct cfs_rq *)NULL)
+#define cfs_rq_of(se) (&this_rq.cfs)
+#define task_cfs_rq(task) (&this_rq.cfs)
+#define rq_of(cfs) (&this_rq)
+#define task_rq(task) (&this_rq)
+#define cfs_rq_is_idle(cfs) 0
+#define se_is_idle(se) task_has_idle_policy(task_of(se))
+#define find_matching_se(se, pse) ((void)0)
+#define task_has_idle_policy(task) ((task)->policy == POLICY_IDLE)
+#define normal_policy(policy) ((policy) == POLICY_NORMAL)
+#define task_on_rq_queued(task) ((task)->on_rq == TASK_ON_RQ_QUEUED)
+#define task_on_rq_migrating(task) ((task)->on_rq == TASK_ON_RQ_MIGRATING)
+#define test_tsk_need_resched(task) (this_rq.need_resched)
+#define resched_curr(rq) ((void)((rq)->need_resched = true))
+#define rq_clock_task(rq) ((rq)->clock_task)
+#define add_nr_running(rq, count) ((void)((rq)->nr_running += (count)))
+#define sub_nr_running(rq, count) ((void)((rq)->nr_running -= (count)))
+#define __block_task(rq, task) ((void)((task)->on_rq = 0))
+#define set_next_buddy(se) ((void)0)
+
+static void update_load_add(struct load_weight *load, unsigned long weight)
+{
+	load->weight += weight;
+	load->inv_weight = 0;
+}
+
+static void update_load_sub(struct load_weight *load, unsigned long weight)
+{
+	load->weight -= weight;
+	load->inv_weight = 0;
+}
+
+static void update_load_set(struct load_weight *load, unsigned long weight)
+{
+	load->weight = weight;
+	load->inv_weight = 0;
+}
+
+/* Left out. */
+#define cfs_rq_throttled(cfs) 0
+#define throttled_hierarchy(cfs) 0
+#define check_enqueue_throttle(cfs) ((void)0)
+#define check_cfs_rq_runtime(cfs) 0
+#define account_cfs_rq_runtime(cfs, delta) ((void)0)
+#define return_cfs_rq_runtime(cfs) ((void)0)
+#define list_add_leaf_cfs_rq(cfs) ((void)0)
+#define assert_list_leaf_cfs_rq(rq) ((void)0)
+#define update_load_avg(cfs, se, flags) ((void)0)
+#define se_update_runnable(se) ((void)0)
+#define update_cfs_group(se) ((void)0)
+#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
+#define util_est_enqueue(cfs, task) ((void)0)
+#define util_est_dequeue(cfs, task) ((void)0)
+#define util_est_update(cfs, task, sleep) ((void)0)
+#define dequeue_load_avg(cfs, se) ((void)0)
+#define enqueue_load_avg(cfs, se) ((void)0)
+#define get_pelt_divider(avg) 1
+#define se_weight(se) 0
+#define reweight_eevdf(se, average, weight) warn(true, "a queued entity is reweighted")
+#define cpufreq_update_util(rq, flags) ((void)0)
+#define check_update_overutilized_status(rq) ((void)0)
+#define update_misfit_status(task, rq) ((void)0)
+#define hrtick_update(rq) ((void)0)
+#define hrtick_enabled_fair(rq) 0
+#define hrtick_start_fair(rq, task) ((void)0)
+#define sched_fair_update_stop_tick(rq, task) ((void)0)
+#define task_tick_core(rq, task) ((void)0)
+#define task_tick_numa(rq, task) ((void)0)
+#define static_branch_unlikely(key) 0
+#define dl_server_active(server) 0
+#define dl_server_update(server, delta) ((void)0)
+#define dl_server_update_idle_time(rq, task) ((void)0)
+#define dl_server_start(server) ((void)0)
+#define update_rq_clock(rq) ((void)0)
+#define rq_clock_skip_update(rq) ((void)0)
+#define account_numa_enqueue(rq, task) ((void)0)
+#define account_numa_dequeue(rq, task) ((void)0)
+#define check_schedstat_required() ((void)0)
+#define schedstat_enabled() 0
+#define update_stats_enqueue_fair(cfs, se, flags) ((void)0)
+#define update_stats_dequeue_fair(cfs, se, flags) ((void)0)
+#define update_stats_wait_start_fair(cfs, se) ((void)0)
+#define update_stats_wait_end_fair(cfs, se) ((void)0)
+#define update_stats_curr_start(cfs, se) ((se)->exec_start = rq_clock_task(rq_of(cfs)))
+#define update_curr_task(task, delta) ((void)0)
+#define __schedstats_from_se(se) ((struct sched_statistics *)NULL)
+#define __schedstat_set(variable, value) ((void)0)
+struct sched_statistics { u64 slice_max, exec_max; };
+
+static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
+static void requeue_delayed_entity(struct sched_entity *se);
+static void clear_buddies(struct cfs_rq *cfs_rq, struct sched_entity *se);
+struct sched_entity *__pick_root_entity(struct cfs_rq *cfs_rq);
+
+#include "eevdf_extract.h"
+
+/* ---- the world --------------------------------------------------------------------------------- */
+
+static word fold(word digest, word value)
+{
+	digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL;
+	return digest ^ digest >> 32;
+}
+
+static word number_of(const struct task_struct *task)
+{
+	return task == NULL || task == &idle_task ? 0 : (word)(task - tasks) + 1;
+}
+
+static word state_bits(const struct task_struct *task)
+{
+	const struct sched_entity *se = &task->se;
+
+	return (word)se->on_rq | (word)se->sched_delayed << 1 | (word)se->rel_deadline << 2 |
+	       (word)se->custom_slice << 3 | (word)task->on_rq << 4;
+}
+
+static void out_task(const struct task_struct *task)
+{
+	const struct sched_entity *se = &task->se;
+
+	out(se->vruntime);
+	out(se->deadline);
+	out(se->vlag);
+	out(se->slice);
+	out(se->exec_start);
+	out(se->sum_exec_runtime);
+	out(se->prev_sum_exec_runtime);
+	out(se->load.weight);
+	out(state_bits(task));
+}
+
+/* The run queue, the task that the operation was about, and a digest of all tasks and of both orders. */
+static void report(word result, const struct task_struct *task)
+{
+	struct cfs_rq *cfs = &this_rq.cfs;
+	word timeline = 0, mru = 0, eligible = 0, everything = 0;
+
+	out(result);
+	out(cfs->avg_vruntime);
+	out(cfs->avg_load);
+	out(cfs->zero_vruntime);
+	out(cfs->load.weight);
+	out(cfs->nr_running);
+	out(cfs->h_nr_queued);
+	out(cfs->h_nr_runnable);
+	out(cfs->h_nr_delayed);
+	out(cfs->idle_h_nr_running);
+	out(this_rq.nr_running);
+	out(number_of(this_rq.curr));
+	out(cfs->curr ? number_of(task_of(cfs->curr)) : 0);
+	out(this_rq.need_resched);
+	for (struct rb_node *at = rb_first_cached(&cfs->tasks_timeline); at; at = rb_next(at))
+		timeline = fold(timeline, number_of(task_of(__node_2_se(at))));
+	out(timeline);
+	for (struct list_head *at = this_rq.cfs_tasks.next; at != &this_rq.cfs_tasks; at = at->next)
+		mru = fold(mru, number_of(container_of(at, struct task_struct, se.group_node)));
+	out(mru);
+	for (unsigned i = 0; i < nr_tasks; i++) {
+		struct sched_entity *se = &tasks[i].se;
+
+		if (se->on_rq && entity_eligible(cfs, se))
+			eligible |= 1ULL << i;
+		everything = fold(everything, se->vruntime);
+		everything = fold(everything, se->deadline);
+		everything = fold(everything, se->vlag);
+		everything = fold(everything, se->slice);
+		everything = fold(everything, se->sum_exec_runtime);
+		everything = fold(everything, state_bits(&tasks[i]));
+	}
+	out(eligible);
+	out(everything);
+	if (task)
+		out_task(task);
+}
+
+static void begin(void)
+{
+	memset(&this_rq, 0, sizeof(this_rq));
+	memset(tasks, 0, sizeof(tasks));
+	this_rq.curr = &idle_task;
+	this_rq.cfs.tasks_timeline = RB_ROOT_CACHED;
+	this_rq.cfs_tasks.next = this_rq.cfs_tasks.prev = &this_rq.cfs_tasks;
+	nr_tasks = 0;
+	sysctl_sched_base_slice = 700000;
+	tick_nsec = 4000000;
+	features = ~0ULL >> 1;
+}
+
+static struct task_struct *task_by_number(word number)
+{
+	if (number >= nr_tasks) {
+		fprintf(stderr, "no task %llu\n", number);
+		exit(2);
+	}
+	return &tasks[number];
+}
+
+static void wakeup_preempt(struct task_struct *task)
+{
+	/* The core asks the class only if a task of the same class runs. */
+	if (this_rq.curr != &idle_task)
+		check_preempt_wakeup_fair(&this_rq, task, 0);
+	else
+		resched_curr(&this_rq);
+}
+
+/* The core's part of a switch. `sleeps`: the running task blocks; 2: in a special state. */
+static struct task_struct *schedule(word sleeps)
+{
+	struct task_struct *prev = this_rq.curr, *next;
+
+	if (sleeps && prev != &idle_task) {
+		int flags = DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | (sleeps == 2 ? DEQUEUE_SPECIAL : 0);
+
+		if (dequeue_task_fair(&this_rq, prev, flags))
+			prev->on_rq = 0;
+	}
+	next = pick_task_fair(&this_rq);
+	if (!next)
+		next = &idle_task;
+	this_rq.need_resched = false;
+	if (next != prev) {
+		if (prev != &idle_task)
+			put_prev_task_fair(&this_rq, prev, next);
+		if (next != &idle_task)
+			set_next_task_fair(&this_rq, next, true);
+	}
+	this_rq.curr = next;
+	return next;
+}
+
+static void wake(struct task_struct *task, int flags)
+{
+	if (task->on_rq) {
+		enqueue_task_fair(&this_rq, task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
+	} else {
+		enqueue_task_fair(&this_rq, task, flags | ENQUEUE_NOCLOCK);
+		task->on_rq = TASK_ON_RQ_QUEUED;
+	}
+	wakeup_preempt(task);
+}
+
+/* What sched_setattr() does around a change of weight, slice and policy. */
+static void change(struct task_struct *task, const word *arg)
+{
+	bool queued = task_on_rq_queued(task), running = this_rq.curr == task;
+	struct load_weight load = { arg[2], arg[3] };
+
+	if (queued)
+		dequeue_task_fair(&this_rq, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
+	if (running)
+		put_prev_task_fair(&this_rq, task, task);
+	task->policy = arg[5];
+	reweight_task_fair(&this_rq, task, &load);
+	task->se.custom_slice = arg[4] != 0;
+	task->se.slice = arg[4] ? arg[4] : sysctl_sched_base_slice;
+	if (queued)
+		enqueue_task_fair(&this_rq, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
+	if (running)
+		set_next_task_fair(&this_rq, task, false);
+}
+
+static void operate(word op, const word *arg)
+{
+	struct task_struct *task = NULL;
+	word result = 0;
+
+	/* Every operation but those that set the world up begins with some time. */
+	if (op >= OP_FIRST + 2)
+		this_rq.clock_task += arg[0];
+	switch (op) {
+	case OP_FIRST + 0:
+		sysctl_sched_base_slice = arg[0];
+		tick_nsec = arg[1];
+		features = arg[2];
+		this_rq.cfs.zero_vruntime = arg[3];
+		this_rq.clock_task = arg[4];
+		break;
+	case OP_FIRST + 1: /* a further task, asleep */
+		if (nr_tasks == TASKS_MAX)
+			exit(2);
+		task = &tasks[nr_tasks++];
+		task->se.load.weight = arg[0];
+		task->se.load.inv_weight = arg[1];
+		task->se.custom_slice = arg[2] != 0;
+		task->se.slice = arg[2] ? arg[2] : sysctl_sched_base_slice;
+		task->se.vlag = arg[3];
+		task->policy = arg[4];
+		task->se.vruntime = arg[5];
+		task->se.group_node.next = task->se.group_node.prev = &task->se.group_node;
+		break;
+	case OP_FIRST + 2: /* wakes up, from sleep or for the first time */
+		task = task_by_number(arg[1]);
+		wake(task, arg[2] ? ENQUEUE_INITIAL : ENQUEUE_WAKEUP);
+		break;
+	case OP_FIRST + 3:
+		task = schedule(arg[1]);
+		result = number_of(task);
+		if (task == &idle_task)
+			task = NULL;
+		break;
+	case OP_FIRST + 4:
+		task = this_rq.curr;
+		task_tick_fair(&this_rq, task, 0);
+		break;
+	case OP_FIRST + 5:
+		task = this_rq.curr;
+		yield_task_fair(&this_rq);
+		break;
+	case OP_FIRST + 6: /* leaves for another CPU */
+		task = task_by_number(arg[1]);
+		task->on_rq = TASK_ON_RQ_MIGRATING;
+		result = dequeue_task_fair(&this_rq, task, DEQUEUE_NOCLOCK);
+		break;
+	case OP_FIRST + 7: /* comes (back), with the lag of wherever it was */
+		task = task_by_number(arg[1]);
+		task->se.vlag = arg[2];
+		enqueue_task_fair(&this_rq, task, ENQUEUE_NOCLOCK | ENQUEUE_MIGRATED);
+		task->on_rq = TASK_ON_RQ_QUEUED;
+		wakeup_preempt(task);
+		break;
+	case OP_FIRST + 8:
+		task = task_by_number(arg[1]);
+		change(task, arg);
+		break;
+	case OP_FIRST + 9: /* the preemption test alone, and the pick alone */
+		task = task_by_number(arg[1]);
+		wakeup_preempt(task);
+		if (this_rq.cfs.nr_running)
+			result = number_of(task_of(pick_eevdf(&this_rq.cfs)));
+		break;
+	case OP_FIRST + 10: /* a weight of nice, from the kernel's table */
+		result = scale_load((u64)sched_prio_to_weight[arg[1] % 40]) ^
+			 (u64)sched_prio_to_wmult[arg[1] % 40] << 32;
+		break;
+	default:
+		fprintf(stderr, "unknown operation %llu\n", op);
+		exit(2);
+	}
+	report(result, task);
+}
+
+int main(void)
+{
+	return serve(begin, operate);
+}

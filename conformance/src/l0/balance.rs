@@ -1,0 +1,174 @@
+//! Load balancing against the kernel's own C: whole decisions on random states.
+//!
+//! The other subjects compare after every operation of a sequence; here a case is a state, and the
+//! answer is what the balancer makes of it. So the cases are text, one a line: the state, `=`, our
+//! answer. The kernel crate's own test writes them (`sched/fair/balance/golden.rs`, which needs its
+//! private functions), and `conformance/l0/balance/balance_shim.c` reads them, computes the kernel's
+//! answer from the same state and compares.
+//!
+//! ```text
+//!   cargo test -p schedtwin-kernel balance::golden ──► cases ──► kernel's C ──► equal?
+//!   (SCHEDTWIN_BALANCE_CASES, SCHEDTWIN_BALANCE_COUNT)
+//! ```
+//!
+//! **Two kinds.** *Decisions*: `sched_balance_find_src_group` and `_rq` with the imbalance and what
+//! they write to the root domain, or `sched_balance_find_dst_group` and `_cpu` for a fork. *Passes*: a
+//! whole `sched_balance_rq`, then every queue in order, the counters and the stopper.
+//!
+//! **Not compared here:** what `kernel.h` beside the shim lists as replaced.
+
+use super::{BuildDir, extract, oracle};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Its name on the command line.
+pub const NAME: &str = "balance";
+/// Decisions, if not said; for every four of them there is one pass.
+const CASES: u64 = 300_000;
+
+/// What is taken out of `fair.c`, in an order in which it compiles.
+const BLOCKS: &[&str] = &[
+    "enum fbq_type",
+    "enum group_type",
+    "enum migration_type",
+    "struct lb_env",
+    "struct sg_lb_stats",
+    "struct sd_lb_stats",
+];
+const MACROS: &[&str] = &[
+    "LBF_ALL_PINNED",
+    "LBF_NEED_BREAK",
+    "LBF_DST_PINNED",
+    "LBF_SOME_PINNED",
+    "LBF_ACTIVE_LB",
+    "MAX_PINNED_INTERVAL",
+];
+const FUNCTIONS: &[&str] = &[
+    // Which task may move.
+    "task_hot",
+    "can_migrate_task",
+    "detach_task",
+    "detach_tasks",
+    "attach_tasks",
+    // Statistics of groups.
+    "init_sd_lb_stats",
+    "check_cpu_capacity",
+    "check_misfit_status",
+    "sg_imbalanced",
+    "group_has_capacity",
+    "group_is_overloaded",
+    "group_classify",
+    "sched_use_asym_prio",
+    "sched_asym",
+    "sched_group_asym",
+    "smt_vs_nonsmt_groups",
+    "smt_balance",
+    "sibling_imbalance",
+    "sched_reduced_capacity",
+    "update_sg_lb_stats",
+    "update_sd_pick_busiest",
+    // Where a fork goes.
+    "task_running_on_cpu",
+    "idle_cpu_without",
+    "update_sg_wakeup_stats",
+    "update_pick_idlest",
+    "adjust_numa_imbalance",
+    "sched_balance_find_dst_group",
+    "sched_balance_find_dst_group_cpu",
+    // The busiest group and queue.
+    "update_idle_cpu_scan",
+    "update_sd_lb_stats",
+    "calculate_imbalance",
+    "sched_balance_find_src_group",
+    "sched_balance_find_src_rq",
+    // A pass.
+    "asym_active_balance",
+    "imbalanced_active_balance",
+    "need_active_balance",
+    "should_we_balance",
+    "sched_balance_rq",
+];
+
+/// Builds the oracle from a tree.
+pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+    let path = tree.join("kernel/sched/fair.c");
+    let fair = std::fs::read_to_string(&path)
+        .map_err(|error| format!("read {}: {error}", path.display()))?;
+    let missing = |name: &str| format!("{}: no {name}", path.display());
+    let mut text = String::new();
+    for head in BLOCKS {
+        text += &extract::block(&fair, head).ok_or(missing(head))?;
+    }
+    for name in MACROS {
+        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
+    }
+    for name in FUNCTIONS {
+        text += &extract::function(&fair, name).ok_or(missing(name))?;
+    }
+    let file = build_dir.join("balance_extract.h");
+    std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    oracle::compile("balance/balance_shim.c", &[build_dir], build_dir, flags)
+}
+
+/// Lets the kernel crate's test write its cases: the files of decisions and of passes.
+fn write_cases(cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
+    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
+    let file = dir.join("cases");
+    let mut command = Command::new(&cargo);
+    command.args(["test", "--quiet", "--package", "schedtwin-kernel", "--lib"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    command.arg("balance::golden").current_dir(super::home());
+    command.env("SCHEDTWIN_BALANCE_CASES", &file);
+    command.env("SCHEDTWIN_BALANCE_COUNT", cases.to_string());
+    let output = command.output().map_err(|error| format!("run {cargo}: {error}"))?;
+    if !output.status.success() {
+        let (out, err) = (&output.stdout, &output.stderr);
+        let text = String::from_utf8_lossy(out) + String::from_utf8_lossy(err);
+        return Err(format!("the test that writes the cases:\n{text}"));
+    }
+    Ok(["decisions", "passes"].map(|kind| file.with_extension(kind)))
+}
+
+/// Compares `cases` decisions and a quarter as many passes: the oracle's summaries and first
+/// differences, and whether all are equal.
+pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool), String> {
+    let dir = BuildDir::new(NAME)?;
+    let oracle = build_oracle(tree, dir.path(), flags)?;
+    let mut text = String::new();
+    let mut equal = true;
+    for file in write_cases(cases, dir.path())? {
+        let input = std::fs::File::open(&file)
+            .map_err(|error| format!("open {}: {error}", file.display()))?;
+        let kind = file.extension().unwrap_or_default();
+        let output = Command::new(&oracle)
+            .arg(kind)
+            .stdin(input)
+            .output()
+            .map_err(|error| format!("run {}: {error}", oracle.display()))?;
+        text += &String::from_utf8_lossy(&output.stdout);
+        match output.status.code() {
+            Some(0) => {}
+            Some(1) => equal = false,
+            _ => return Err(text + &String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+    Ok((text, equal))
+}
+
+/// `l0 balance [--cases N]`.
+pub fn run(args: &[String]) -> Result<i32, String> {
+    let cases = match args {
+        [] => CASES,
+        [option, value] if option == "--cases" => {
+            value.replace('_', "").parse().map_err(|_| format!("--cases: {value}"))?
+        }
+        _ => return Err(super::USAGE.to_string()),
+    };
+    let tree = super::kernel_tree().ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
+    let version = super::tree_version(&tree)?;
+    let (text, equal) = compare(&tree, cases, &["-O2"])?;
+    print!("balance against {version}\n{text}");
+    Ok(!equal as i32)
+}

@@ -1,0 +1,160 @@
+//! What a task changes about itself: policy, nice value, priority, slice, affinity.
+//!
+//! Both calls follow one pattern: out of the queue as if it moved (`DEQUEUE_SAVE`), off the CPU as far as its
+//! class is concerned, the change, and back, in that order. So a fair task is placed anew with the lag it had,
+//! keeps its relative deadline, and starts a new protected slice; none of that happens when nothing changes.
+//!
+//! ```text
+//! dequeue ─ put_prev ─ change ─ enqueue ─ set_next ─┬─ class changed: switched_from, switched_to
+//!                                                   └─ priority changed: prio_changed
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/syscalls.c `__sched_setscheduler`, kernel/sched/core.c
+//! `__set_cpus_allowed_ptr_locked`, `affine_move_task`, `check_class_changed`, fair.c `prio_changed_fair`.
+//! Differences: the caller is the running task itself, so no sleeping, delayed or waiting task is ever
+//! changed. Whoever excludes its own CPU is preempted by the stopper and moved as a queued task; with
+//! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
+
+use crate::sched::core::{
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
+};
+use crate::sched::stop::StopWork;
+use crate::sched::{fair, Class, OnRq};
+use crate::Kernel;
+use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId};
+
+/// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
+const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+
+impl Kernel {
+    /// `__sched_setscheduler()` of the running task by itself.
+    pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
+        let cpu = self.tasks[task].cpu;
+        debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
+        self.update_rq_clock(cpu);
+        let realtime = matches!(attr.policy, Policy::Fifo | Policy::Rr);
+        let prio = if realtime { 99 - attr.rt_priority as i32 } else { 120 + attr.nice as i32 };
+        if self.nothing_changes(task, &attr, prio) {
+            return;
+        }
+        let (old_class, old_prio) = (self.tasks[task].class, self.tasks[task].prio);
+        self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);
+        self.put_running(cpu, task);
+
+        // __setscheduler_params(): a real-time policy leaves nice value and slice as they are.
+        let t = &mut self.tasks[task];
+        t.policy = attr.policy;
+        if !realtime {
+            t.nice = attr.nice;
+        }
+        let nice = t.nice;
+        let se = t.se;
+        if !realtime {
+            let entity = &mut self.se[se];
+            entity.custom_slice = attr.slice != 0;
+            entity.slice = match attr.slice {
+                0 => self.base_slice,
+                asked => asked.clamp(*SLICE_NS.start(), *SLICE_NS.end()),
+            };
+        }
+        // set_load_weight(): through the old class, also if the weight stays.
+        let load = fair::weight_of(attr.policy, nice);
+        if old_class == Class::Fair {
+            self.reweight_task(se, load);
+        } else {
+            self.se[se].load = load;
+        }
+        let t = &mut self.tasks[task];
+        t.class = if realtime { Class::Rt } else { Class::Fair };
+        t.prio = prio;
+
+        let head = if old_prio < prio { ENQUEUE_HEAD } else { 0 };
+        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK | head);
+        self.set_running(cpu, task);
+        self.check_class_changed(cpu, task, old_class, old_prio);
+        self.balance_callbacks_rt(cpu);
+    }
+
+    /// A custom slice is compared with the slice in force, so asking for the default always counts as
+    /// a change.
+    fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
+        let t = &self.tasks[task];
+        if attr.policy != t.policy {
+            return false;
+        }
+        match attr.policy {
+            Policy::Fifo | Policy::Rr => prio == t.prio,
+            Policy::Normal | Policy::Batch | Policy::Idle => {
+                attr.nice == t.nice && attr.slice == self.se[t.se].slice
+            }
+        }
+    }
+
+    fn put_running(&mut self, cpu: CpuId, task: TaskId) {
+        match self.tasks[task].class {
+            Class::Fair => self.put_prev_task_fair(cpu, task),
+            Class::Rt => self.put_prev_task_rt(cpu, task, task),
+            _ => {}
+        }
+    }
+
+    fn set_running(&mut self, cpu: CpuId, task: TaskId) {
+        match self.tasks[task].class {
+            Class::Fair => self.set_next_task_fair(cpu, task, false),
+            // Does what switched_to_rt() would do, too.
+            Class::Rt => self.set_next_task_rt(cpu, task, task),
+            _ => {}
+        }
+    }
+
+    /// `check_class_changed()` of the running task.
+    fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, old_class: Class, old_prio: i32) {
+        let (class, prio) = (self.tasks[task].class, self.tasks[task].prio);
+        match (old_class, class) {
+            (Class::Rt, Class::Fair) => {
+                self.switched_from_rt(cpu, task);
+                self.switched_to_fair(task);
+                self.resched_curr(cpu);
+            }
+            (Class::Fair, Class::Rt) => self.switched_from_fair(task),
+            (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
+            (Class::Fair, Class::Fair) if prio > old_prio => {
+                // prio_changed_fair(): nobody to give way to if it is alone.
+                if self.cfs[self.se[self.se_of(task)].cfs_rq].nr_queued != 1 {
+                    self.resched_curr(cpu);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `sched_setaffinity()` of the running task by itself.
+    pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) {
+        let mask = mask.and(&self.device_tree.all_cpus());
+        let cpu = self.tasks[task].cpu;
+        if mask.is_empty() {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        if mask == self.tasks[task].cpus_mask {
+            return;
+        }
+        let dest_cpu = self.cpumask_any_and_distribute(mask);
+
+        // __do_set_cpus_allowed(). The running RT task is the first of its priority and stays it.
+        let head = if self.tasks[task].class == Class::Rt { ENQUEUE_HEAD } else { 0 };
+        self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
+        self.put_running(cpu, task);
+        let capacity = self.max_allowed_capacity(&mask);
+        let t = &mut self.tasks[task];
+        t.cpus_mask = mask;
+        t.nr_cpus_allowed = mask.weight();
+        t.max_allowed_capacity = capacity;
+        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | head);
+        self.set_running(cpu, task);
+
+        if !mask.contains(cpu) {
+            self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu });
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A run is a function of machine, kernel, workload and seed: of nothing else.
+
+use crate::scenarios::{KERNEL, MS, SECOND, built_in, published, scenario};
+use schedtwin::board::{Board, FlatBoard, MapBoard};
+use schedtwin::result::RunResult;
+use schedtwin::twin::Twin;
+use schedtwin::{RunOptions, Scenario};
+
+fn run(scenario: &Scenario, seed: u64) -> RunResult {
+    scenario.run(seed, RunOptions::default()).expect("a run without files does not fail")
+}
+
+/// Compares everything that a run gives, and says which part differs first.
+fn assert_same(name: &str, left: &RunResult, right: &RunResult) {
+    assert_eq!(left.digest, right.digest, "{name}: digest");
+    assert_eq!(left.events, right.events, "{name}: events");
+    assert_eq!(left.simulated_ns, right.simulated_ns, "{name}: simulated time");
+    for (l, r) in left.metrics.iter().zip(&right.metrics) {
+        assert_eq!(l, r, "{name}: metric");
+    }
+    assert_eq!(left, right, "{name}");
+}
+
+#[test]
+fn twice_the_same_and_each_seed_its_own() {
+    for (name, scenario) in built_in(KERNEL, 500 * MS) {
+        let (first, second) = (run(&scenario, 1), run(&scenario, 1));
+        assert_same(&name, &first, &second);
+        assert_ne!(first.digest, run(&scenario, 2).digest, "{name}: a seed changes the run");
+    }
+}
+
+#[test]
+fn threads_do_not_matter() {
+    for (name, scenario) in built_in(KERNEL, 300 * MS) {
+        let seeds: Vec<u64> = (1..=6).collect();
+        let alone: Vec<RunResult> = seeds.iter().map(|seed| run(&scenario, *seed)).collect();
+        let together: Vec<RunResult> = std::thread::scope(|scope| {
+            let runs: Vec<_> = seeds
+                .chunks(3)
+                .map(|part| {
+                    let scenario = &scenario;
+                    scope.spawn(move || part.iter().map(|s| run(scenario, *s)).collect::<Vec<_>>())
+                })
+                .collect();
+            runs.into_iter().flat_map(|r| r.join().expect("a run does not panic")).collect()
+        });
+        for (seed, (alone, together)) in seeds.iter().zip(alone.iter().zip(&together)) {
+            assert_same(&format!("{name} seed {seed}"), alone, together);
+        }
+    }
+}
+
+/// Runs the fast twin and the reference twin side by side and stops where they part.
+fn assert_reference(name: &str, scenario: &Scenario, seed: u64) {
+    let mut fast: Twin<FlatBoard> = scenario.twin(seed);
+    let mut reference: Twin<MapBoard> = scenario.twin::<MapBoard>(seed).eager();
+    loop {
+        let more = (fast.step(&mut ()), reference.step(&mut ()));
+        assert_eq!(
+            (more.0, fast.now(), fast.digest()),
+            (more.1, reference.now(), reference.digest()),
+            "{name}: event {} differs from the reference twin's",
+            fast.events()
+        );
+        if !more.0 {
+            break;
+        }
+    }
+    assert_same(name, &fast.finish(), &reference.finish());
+}
+
+#[test]
+fn the_reference_twin_agrees_on_the_built_in_workloads() {
+    for (name, scenario) in built_in(KERNEL, 300 * MS) {
+        assert_reference(&name, &scenario, 1);
+    }
+}
+
+#[test]
+fn the_reference_twin_agrees_on_other_kernels() {
+    for settings in [
+        "hz=1000,preempt=none",
+        "hz=100,preempt=voluntary,irq_time_accounting=false",
+        "cpufreq=performance,cpuidle=shallow",
+        "cpufreq=powersave,energy_aware=false",
+        "features.delay_dequeue=false,features.ttwu_queue=false,features.run_to_parity=false",
+        "features.place_lag=false,features.sis_util=false,features.util_est=false",
+        "schedutil.rate_limit_us=0,timer_slack_ns=0,fair_server.runtime_us=0",
+    ] {
+        for machine in ["uniform8", "pixel6"] {
+            let kernel = format!("{KERNEL}:{settings}");
+            let scenario = scenario(machine, &kernel, "ui-phone", Some(150 * MS));
+            assert_reference(&format!("{machine} {kernel}"), &scenario, 3);
+        }
+    }
+}
+
+#[test]
+fn the_reference_twin_agrees_on_the_published_workloads() {
+    for (name, scenario) in published("pixel6", KERNEL, 100 * MS) {
+        assert_reference(&name, &scenario, 1);
+    }
+}
+
+/// A twin is a value: a clone in the middle of anything goes on as the original does.
+#[test]
+fn a_clone_goes_on_alike() {
+    fn check<B: Board>(name: &str, scenario: &Scenario) {
+        let expected = run(scenario, 5);
+        let mut twin: Twin<B> = scenario.twin(5);
+        let points = [0, 1, 2, 17, 300, expected.events / 3, expected.events - 1];
+        for point in points {
+            while twin.events() < point && twin.step(&mut ()) {}
+            assert_eq!(twin.events(), point, "{name} gets that far");
+            let mut clone = twin.clone();
+            while clone.step(&mut ()) {}
+            assert_same(&format!("{name}: clone at event {point}"), &clone.finish(), &expected);
+        }
+        while twin.step(&mut ()) {}
+        assert_same(&format!("{name}: the original"), &twin.finish(), &expected);
+    }
+    for (name, scenario) in built_in(KERNEL, 200 * MS) {
+        check::<FlatBoard>(&name, &scenario);
+        check::<MapBoard>(&name, &scenario);
+    }
+}
+
+#[test]
+fn recording_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| Some(folder.path().join(name));
+    for (machine, workload) in [("pixel6", "ui-phone"), ("uniform8", "w1"), ("rig8", "ui-phone")] {
+        let scenario = scenario(machine, KERNEL, workload, Some(SECOND / 2));
+        let plain = run(&scenario, 9);
+        let none = RunOptions::default();
+        for (how, options) in [
+            ("perfetto", RunOptions { trace: file("a.pftrace"), ..none.clone() }),
+            ("text", RunOptions { trace: file("a.txt"), ..none.clone() }),
+            ("record", RunOptions { record: file("a.jsonl"), ..none.clone() }),
+            ("both", RunOptions { trace: file("b.pftrace"), record: file("b.jsonl"), ..none.clone() }),
+            ("progress", RunOptions { progress: Some(Default::default()), ..none.clone() }),
+            ("verify", RunOptions { verify: true, ..none.clone() }),
+        ] {
+            let recorded = scenario.run(9, options).unwrap();
+            assert_same(&format!("{machine} {workload}: {how}"), &recorded, &plain);
+        }
+    }
+}

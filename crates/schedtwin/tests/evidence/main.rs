@@ -1,0 +1,21 @@
+//! Evidence that the twin does what it promises, without the real kernel: what must be true of every
+//! run, whatever the policies decide.
+//!
+//! | room | what must be true |
+//! |---|---|
+//! | `determinism` | the same digest twice, on threads, from a clone, while recording, from the reference twin |
+//! | `invariants` | what facts alone say at every event: one CPU a task, no lost wakeup, unbroken chains |
+//! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
+//! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
+//! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `published` | every published rt-app file that can run does so and is measured |
+//!
+//! No digest or number of a policy is written down here: policies change, these rules do not.
+
+mod bad_input;
+mod determinism;
+mod invariants;
+mod metamorphic;
+mod published;
+mod read_back;
+mod scenarios;

@@ -1,0 +1,78 @@
+//! The rt-app files that people published run on the phone and are measured.
+
+use crate::scenarios::{KERNEL, PUBLISHED, SECOND, metric, published, published_folder};
+use schedtwin::result::RunResult;
+use schedtwin::{RunOptions, Scenario};
+
+/// What a user of these files is told, by the beginning of the notice; anything else is news.
+const EXPECTED_NOTICES: [&str; 0] = [];
+
+fn check_metrics(name: &str, scenario: &Scenario, result: &RunResult) {
+    for metric in &result.metrics {
+        let value = metric.value.unwrap_or(0.0);
+        assert!(value.is_finite(), "{name}: {metric:?}");
+        let signed = metric.name == "slack";
+        assert!(signed || value >= 0.0, "{name}: {metric:?}");
+        assert!(metric.unit != "%" || value <= 100.0 + 1e-9, "{name}: {metric:?}");
+    }
+    let cpus = scenario.machine().nr_cpus();
+    assert_eq!(result.cpus.len(), cpus, "{name}");
+    assert!(metric(result, "energy", "sum", &[]) > 0.0, "{name}");
+    assert!(metric(result, "context_switches", "sum", &[]) > 0.0, "{name}");
+    for cpu in &result.cpus {
+        let idle: u64 = cpu.idle_ns.iter().sum();
+        let at_frequencies: u64 = cpu.frequency_ns.iter().map(|(_, ns)| ns).sum();
+        assert_eq!(at_frequencies, result.simulated_ns, "{name}: cpu{}", cpu.cpu);
+        // A CPU may have been switched a path's debt ahead of the end.
+        assert!(cpu.busy_ns + idle <= result.simulated_ns + 2_000_000, "{name}: {cpu:?}");
+    }
+    let unexpected = |notice: &&String| !EXPECTED_NOTICES.iter().any(|known| notice.starts_with(known));
+    let notices: Vec<String> = scenario.notices().into_iter().chain(result.notices.clone()).collect();
+    let news: Vec<&String> = notices.iter().filter(unexpected).collect();
+    assert!(news.is_empty(), "{name}: {news:?}");
+}
+
+#[test]
+fn every_file_runs_and_the_governor_saves() {
+    let plain = published("pixel6", KERNEL, 2 * SECOND);
+    let fastest = published("pixel6", "linux-6.12:cpufreq=performance", 2 * SECOND);
+    for ((name, plain), (_, fastest)) in plain.iter().zip(&fastest) {
+        let run = |scenario: &Scenario| scenario.run(1, RunOptions::default()).unwrap();
+        let (under_schedutil, under_performance) = (run(plain), run(fastest));
+        check_metrics(name, plain, &under_schedutil);
+        check_metrics(name, fastest, &under_performance);
+        for domain in &plain.machine().domains {
+            let labels = [("domain", domain.name.as_str())];
+            let top = f64::from(domain.max_khz()) / 1e3;
+            let mean = |result| metric(result, "freq_mean", "mean", &labels);
+            assert_eq!(mean(&under_performance), top, "{name}: {} at full speed", domain.name);
+            assert!(mean(&under_schedutil) <= top, "{name}: {}", domain.name);
+        }
+        // The energy of the same jobs: files that end after their loops take longer at lower clocks,
+        // but only where the tasks are slower than their periods.
+        let energy = |result| metric(result, "energy", "sum", &[]);
+        let (saved, full) = (energy(&under_schedutil), energy(&under_performance));
+        assert!(saved < full, "{name}: {saved} mJ under schedutil, {full} mJ at full speed");
+    }
+}
+
+/// Every file of the folder is either one that runs, or refused with a reason.
+#[test]
+fn the_other_files_are_refused() {
+    let Some(folder) = published_folder() else { return };
+    let mut refused = 0;
+    for part in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in std::fs::read_dir(&part).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.strip_prefix(&folder).unwrap().to_string_lossy().replace('\\', "/");
+            if !name.ends_with(".json") || PUBLISHED.contains(&name.as_str()) {
+                continue;
+            }
+            let Err(faults) = Scenario::new("pixel6", KERNEL, &path.to_string_lossy(), Some(SECOND)) else {
+                panic!("{name} runs now: add it to the list");
+            };
+            assert!(faults.to_string().contains(".json:"), "{name}: {faults}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "some files wait or are in rt-app's old language");
+}

@@ -1,0 +1,166 @@
+//! The scenarios that the evidence is taken from, and an observer that keeps what it is told.
+
+use schedtwin::Scenario;
+use schedtwin::result::RunResult;
+use schedtwin::twin::Observer;
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
+use std::path::{Path, PathBuf};
+
+pub const MS: Ns = 1_000_000;
+pub const SECOND: Ns = 1_000_000_000;
+
+/// The kernel that scenarios run unless they say otherwise.
+pub const KERNEL: &str = "linux-6.12";
+
+/// Loads a scenario that must be good.
+pub fn scenario(machine: &str, kernel: &str, workload: &str, duration: Option<Ns>) -> Scenario {
+    Scenario::new(machine, kernel, workload, duration)
+        .unwrap_or_else(|faults| panic!("{machine} {kernel} {workload}: {faults}"))
+}
+
+/// Every built-in workload on every built-in machine, so that new ones are covered when they come.
+pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
+    let mut all = Vec::new();
+    for (machine, _) in schedtwin::list_machines() {
+        for (workload, _) in schedtwin::list_workloads() {
+            let scenario = scenario(&machine, kernel, &workload, Some(duration));
+            all.push((format!("{machine} {kernel} {workload}"), scenario));
+        }
+    }
+    assert!(all.len() >= 6, "there are machines and workloads: {}", all.len());
+    all
+}
+
+/// The published rt-app files that can run alone. The others wait for features, or are parts or of
+/// rt-app's old language; the workload crate's tests say which and why.
+pub const PUBLISHED: [&str; 32] = [
+    "rt-app/browser-long.json",
+    "rt-app/browser-short.json",
+    "rt-app/cpufreq_governor_efficiency__calibration.json",
+    "rt-app/cpufreq_governor_efficiency__dvfs.json",
+    "rt-app/mp3-long.json",
+    "rt-app/mp3-short.json",
+    "rt-app/spreading-tasks.json",
+    "rt-app/template.json",
+    "rt-app/tutorial__example1.json",
+    "rt-app/tutorial__example2.json",
+    "rt-app/tutorial__example3.json",
+    "rt-app/tutorial__example4.json",
+    "rt-app/tutorial__example5.json",
+    "rt-app/tutorial__example7.json",
+    "rt-app/tutorial__example8.json",
+    "rt-app/tutorial__example9.json",
+    "rt-app/video-long.json",
+    "rt-app/video-short.json",
+    "uclamp-scenarios/juno-scenario1.json",
+    "uclamp-scenarios/juno-scenario2.json",
+    "uclamp-scenarios/juno-scenario3.json",
+    "uclamp-scenarios/juno-scenario4.json",
+    "uclamp-scenarios/juno-scenario5.json",
+    "workload-automation/browser-long.json",
+    "workload-automation/browser-short.json",
+    "workload-automation/camera-long.json",
+    "workload-automation/camera-short.json",
+    "workload-automation/mp3-long.json",
+    "workload-automation/mp3-short.json",
+    "workload-automation/spreading-tasks.json",
+    "workload-automation/video-long.json",
+    "workload-automation/video-short.json",
+];
+
+/// Where the published files are, if they are there: they are not part of this repository.
+pub fn published_folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/workloads/rtapp");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: the published rt-app files are not there ({})", folder.display());
+    None
+}
+
+/// Every published file that runs, on one machine.
+pub fn published(machine: &str, kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
+    let Some(folder) = published_folder() else { return Vec::new() };
+    let load = |name: &&str| {
+        let path = folder.join(name);
+        (name.to_string(), scenario(machine, kernel, &path.to_string_lossy(), Some(duration)))
+    };
+    PUBLISHED.iter().map(load).collect()
+}
+
+/// A scenario whose workload is written in the test. `tasks` is the inside of rt-app's `"tasks"`; a
+/// loop is 1 us, so that on the machine uniform8 `run` is microseconds at full speed.
+pub fn written(machine: &str, kernel: &str, tasks: &str, duration: Ns) -> Scenario {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("written.json");
+    let text = format!(
+        r#"{{ "global": {{ "calibration": 1000, "default_policy": "SCHED_OTHER" }},
+              "tasks": {{ {tasks} }} }}"#
+    );
+    std::fs::write(&path, text).expect("the temporary folder can be written");
+    scenario(machine, kernel, &path.to_string_lossy(), Some(duration))
+}
+
+/// Keeps every fact, in the order in which the kernel stated them, and the power of each domain.
+#[derive(Default)]
+pub struct Log {
+    pub facts: Vec<Fact>,
+    /// When, which domain, microwatts.
+    pub power: Vec<(Ns, u16, u64)>,
+    pub names: Vec<String>,
+}
+
+impl Log {
+    /// Which task has this name.
+    pub fn task(&self, name: &str) -> TaskId {
+        let index = self.names.iter().position(|known| known == name);
+        TaskId(index.unwrap_or_else(|| panic!("no task `{name}` in {:?}", self.names)) as u32)
+    }
+
+    /// When each switch to `task` happened.
+    pub fn switches_to(&self, task: TaskId) -> impl Iterator<Item = Ns> + '_ {
+        self.facts.iter().filter_map(move |fact| match fact.kind {
+            FactKind::Switch { next, .. } if next == task => Some(fact.at),
+            _ => None,
+        })
+    }
+}
+
+impl Observer for Log {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        if self.names.len() <= id.index() {
+            self.names.resize(id.index() + 1, String::new());
+        }
+        self.names[id.index()] = name.to_string();
+    }
+    fn fact(&mut self, fact: &Fact) {
+        self.facts.push(*fact);
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
+        self.power.push((at, domain, microwatts));
+    }
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Runs to the end and keeps everything.
+pub fn logged(scenario: &Scenario, seed: u64) -> (Log, RunResult) {
+    let mut twin: schedtwin::twin::Twin = scenario.twin(seed);
+    let mut log = Log::default();
+    twin.introduce(&mut log);
+    while twin.step(&mut log) {}
+    (log, twin.finish())
+}
+
+/// The value of a metric that must exist and have a value.
+pub fn metric(result: &RunResult, name: &str, stat: &str, labels: &[(&str, &str)]) -> f64 {
+    let found = result.metrics.iter().find(|metric| {
+        metric.name == name
+            && metric.stat == stat
+            && metric.labels.len() == labels.len()
+            && metric.labels.iter().zip(labels).all(|(l, r)| l.0 == r.0 && l.1 == r.1)
+    });
+    let found = found.unwrap_or_else(|| panic!("no metric {name} {stat} {labels:?}"));
+    found.value.unwrap_or_else(|| panic!("{name} {stat} {labels:?} has no value"))
+}
