@@ -35,7 +35,8 @@ pub fn profile(seconds: u64) -> io::Result<Profile> {
 pub fn report() -> io::Result<()> {
     let (short, long) = (by_row(&profile(SHORT_S)?), by_row(&profile(LONG_S)?));
     let jobs = (JOBS_PER_SECOND * (LONG_S - SHORT_S)) as f64;
-    let instructions: Vec<f64> = long.iter().zip(short).map(|(long, short)| (long - short) / jobs).collect();
+    let instructions: Vec<f64> =
+        long.iter().zip(short).map(|(long, short)| (long - short) / jobs).collect();
     let all: f64 = instructions.iter().sum();
 
     let scenario = scenario(60);
@@ -53,7 +54,13 @@ pub fn report() -> io::Result<()> {
         ]);
     }
     let budget: u64 = ROWS.iter().map(|(_, budget)| budget).sum();
-    let sum = ["sum".to_string(), budget.to_string(), format!("{job_ns:.0}"), String::new(), format!("{all:.0}")];
+    let sum = [
+        "sum".to_string(),
+        budget.to_string(),
+        format!("{job_ns:.0}"),
+        String::new(),
+        format!("{all:.0}"),
+    ];
     table.add_row(sum);
     println!("{table}");
     Ok(())

@@ -59,12 +59,19 @@ impl Profile {
             let is_position = words.next().is_some_and(|w| {
                 w == "*" || w.trim_start_matches(['+', '-']).bytes().all(|b| b.is_ascii_digit())
             });
-            let Some(cost) = words.next().and_then(|cost| cost.parse::<u64>().ok()) else { continue };
+            let Some(cost) = words.next().and_then(|cost| cost.parse::<u64>().ok()) else {
+                continue;
+            };
             if !is_position {
                 continue;
             }
             if std::mem::take(&mut next_is_call) {
-                *profile.calls.entry(callee.clone()).or_default().entry(here.clone()).or_default() += cost;
+                *profile
+                    .calls
+                    .entry(callee.clone())
+                    .or_default()
+                    .entry(here.clone())
+                    .or_default() += cost;
             } else {
                 *profile.own.entry(here.clone()).or_default() += cost;
                 profile.total += cost;

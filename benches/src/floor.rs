@@ -31,10 +31,38 @@ const MIN_DIVIDER: u32 = LOAD_AVG_MAX - 1024;
 
 /// `y^n` in units of 2^-32, `y^32 = 1/2`.
 const POWERS: [u32; 32] = [
-    0xffff_ffff, 0xfa83_b2da, 0xf525_7d14, 0xefe4_b99a, 0xeac0_c6e6, 0xe5b9_06e6, 0xe0cc_deeb, 0xdbfb_b796,
-    0xd744_fcc9, 0xd2a8_1d91, 0xce24_8c14, 0xc9b9_bd85, 0xc567_2a10, 0xc12c_4cc9, 0xbd08_a39e, 0xb8fb_af46,
-    0xb504_f333, 0xb123_f581, 0xad58_3ee9, 0xa9a1_5ab4, 0xa5fe_d6a9, 0xa270_4302, 0x9ef5_325f, 0x9b8d_39b9,
-    0x9837_f050, 0x94f4_efa8, 0x91c3_d373, 0x8ea4_398a, 0x8b95_c1e3, 0x8898_0e80, 0x85aa_c367, 0x82cd_8698,
+    0xffff_ffff,
+    0xfa83_b2da,
+    0xf525_7d14,
+    0xefe4_b99a,
+    0xeac0_c6e6,
+    0xe5b9_06e6,
+    0xe0cc_deeb,
+    0xdbfb_b796,
+    0xd744_fcc9,
+    0xd2a8_1d91,
+    0xce24_8c14,
+    0xc9b9_bd85,
+    0xc567_2a10,
+    0xc12c_4cc9,
+    0xbd08_a39e,
+    0xb8fb_af46,
+    0xb504_f333,
+    0xb123_f581,
+    0xad58_3ee9,
+    0xa9a1_5ab4,
+    0xa5fe_d6a9,
+    0xa270_4302,
+    0x9ef5_325f,
+    0x9b8d_39b9,
+    0x9837_f050,
+    0x94f4_efa8,
+    0x91c3_d373,
+    0x8ea4_398a,
+    0x8b95_c1e3,
+    0x8898_0e80,
+    0x85aa_c367,
+    0x82cd_8698,
 ];
 
 /// One owner's signals.
@@ -124,7 +152,8 @@ pub struct Floor {
 
 /// Simulates `jobs` jobs.
 pub fn run(jobs: u64) -> Floor {
-    let mut heap: BinaryHeap<Reverse<(u64, u32, bool)>> = BinaryHeap::with_capacity(2 * TASKS as usize);
+    let mut heap: BinaryHeap<Reverse<(u64, u32, bool)>> =
+        BinaryHeap::with_capacity(2 * TASKS as usize);
     let mut cpus: [Cpu; CPUS] = std::array::from_fn(|_| Cpu::default());
     let mut tasks = [Signals::default(); TASKS as usize];
     let mut released = [0u64; TASKS as usize];
@@ -143,7 +172,8 @@ pub fn run(jobs: u64) -> Floor {
             signals.update(now, 1, 1, true, 1024);
             cpu.running = None;
             floor.jobs += 1;
-            floor.checksum = floor.checksum.rotate_left(7) ^ now ^ signals.util_avg ^ cpu.signals.runnable_avg;
+            floor.checksum =
+                floor.checksum.rotate_left(7) ^ now ^ signals.util_avg ^ cpu.signals.runnable_avg;
             released[task as usize] += PERIOD_NS;
             heap.push(Reverse((released[task as usize].max(now), task, false)));
         } else {

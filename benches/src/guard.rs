@@ -67,12 +67,14 @@ pub fn check(update: bool) -> io::Result<Verdict> {
         std::fs::write(FILE, format!("# Written by `guard --update`.\n{text}"))?;
         return Ok(Verdict::Passed(format!("{counted} instructions a W1 job, written down")));
     }
-    let committed: Committed = toml::from_str(&std::fs::read_to_string(FILE)?).map_err(io::Error::other)?;
+    let committed: Committed =
+        toml::from_str(&std::fs::read_to_string(FILE)?).map_err(io::Error::other)?;
     let mine = rustc();
     Ok(match judge(&committed, counted) {
-        Verdict::Failed(said) if mine != committed.rustc => {
-            Verdict::Failed(format!("{said} (counted with {mine}, committed with {})", committed.rustc))
-        }
+        Verdict::Failed(said) if mine != committed.rustc => Verdict::Failed(format!(
+            "{said} (counted with {mine}, committed with {})",
+            committed.rustc
+        )),
         verdict => verdict,
     })
 }
@@ -84,8 +86,14 @@ mod tests {
     #[test]
     fn five_per_cent_either_way() {
         let committed = Committed { instructions_per_job: 1000, rustc: String::new() };
-        for (counted, passes) in [(949, false), (950, true), (1000, true), (1050, true), (1051, false)] {
-            assert_eq!(matches!(judge(&committed, counted), Verdict::Passed(_)), passes, "{counted}");
+        for (counted, passes) in
+            [(949, false), (950, true), (1000, true), (1050, true), (1051, false)]
+        {
+            assert_eq!(
+                matches!(judge(&committed, counted), Verdict::Passed(_)),
+                passes,
+                "{counted}"
+            );
         }
     }
 

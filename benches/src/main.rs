@@ -64,7 +64,9 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         What::W1 { pairs, seconds } => w1::report(pairs.max(1), seconds),
         What::Scale { runs, threads, seconds } => scale::report(runs, threads, seconds),
-        What::Budget if !budget::valgrind_is_there() => println!("skipped: valgrind is not installed"),
+        What::Budget if !budget::valgrind_is_there() => {
+            println!("skipped: valgrind is not installed")
+        }
         What::Budget => {
             if let Err(fault) = budget::report() {
                 eprintln!("error: failed to measure the budget: {fault}");

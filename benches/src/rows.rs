@@ -62,7 +62,8 @@ const OWNERS: &[(&str, &str, usize)] = &[
 ];
 
 fn owner(file: &str, function: &str) -> Option<usize> {
-    let owner = OWNERS.iter().find(|(path, name, _)| file.contains(path) && function.contains(name));
+    let owner =
+        OWNERS.iter().find(|(path, name, _)| file.contains(path) && function.contains(name));
     owner.map(|(_, _, row)| *row)
 }
 

@@ -29,7 +29,10 @@ pub fn report(runs: u64, threads: usize, seconds: u64) {
                     })
                 })
                 .collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("a run does not panic")).collect()
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().expect("a run does not panic"))
+                .collect()
         });
         let wall = started.elapsed().as_secs_f64();
         found.sort_unstable();

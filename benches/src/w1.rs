@@ -23,10 +23,28 @@ pub const MEMORY_BAR_KIB: u64 = 32 * 1024;
 /// The metrics that a W1 run prints. The design's other metrics belong to benchmarks with frames of their
 /// own (`score`, `jank`, `frames_over_period`) and to heat (`temperature`, `throttled`), see [`WAITING`].
 pub const METRICS: &[&str] = &[
-    "elapsed", "throughput", "frame_duration", "power", "energy", "waking_latency", "wakeup_latency",
-    "idle_too_deep", "idle_too_shallow", "idle_residency", "freq_residency", "freq_mean", "freq_transitions",
-    "freq_update_latency", "context_switches", "migrations", "preemptions", "ipis", "ticks", "balance_passes",
-    "overutilized", "cpu_time",
+    "elapsed",
+    "throughput",
+    "frame_duration",
+    "power",
+    "energy",
+    "waking_latency",
+    "wakeup_latency",
+    "idle_too_deep",
+    "idle_too_shallow",
+    "idle_residency",
+    "freq_residency",
+    "freq_mean",
+    "freq_transitions",
+    "freq_update_latency",
+    "context_switches",
+    "migrations",
+    "preemptions",
+    "ipis",
+    "ticks",
+    "balance_passes",
+    "overutilized",
+    "cpu_time",
 ];
 /// Metrics that W1 cannot have.
 pub const WAITING: &[&str] = &["score", "jank", "frames_over_period", "temperature", "throttled"];
@@ -74,8 +92,11 @@ pub fn conditions(result: &RunResult, seconds: u64) -> Vec<(&'static str, String
     let jobs: u64 = result.tasks.iter().map(|task| task.jobs).sum();
     let switches = total(result, "context_switches");
     let passes = total(result, "balance_passes");
-    let missing: Vec<&str> =
-        METRICS.iter().copied().filter(|name| !result.metrics.iter().any(|m| m.name == *name)).collect();
+    let missing: Vec<&str> = METRICS
+        .iter()
+        .copied()
+        .filter(|name| !result.metrics.iter().any(|m| m.name == *name))
+        .collect();
     let printed = match missing.is_empty() {
         true => format!("{} of {}", METRICS.len(), METRICS.len()),
         false => format!("missing: {}", missing.join(", ")),
@@ -123,7 +144,8 @@ pub fn report(pairs: usize, seconds: u64) {
     }
     println!("{table}\n(not of W1: {})\n", WAITING.join(", "));
 
-    let mut table = self::table(["", "CPU time, ms", "ns a job", "ratio", "lowest", "highest", "bar"]);
+    let mut table =
+        self::table(["", "CPU time, ms", "ns a job", "ratio", "lowest", "highest", "bar"]);
     let mut row = |name: &str, seconds: &[f64], ratio: Option<(Vec<f64>, Vec<f64>)>| {
         let (shown, low, high, bars) = match ratio {
             None => Default::default(),
@@ -150,7 +172,9 @@ pub fn report(pairs: usize, seconds: u64) {
     let mut table = self::table(["memory of a process of its own", "peak, MiB", "bar"]);
     let long = (10 * seconds).to_string();
     let short = seconds.to_string();
-    for (files, seconds) in [("none", &short), ("none", &long), ("trace", &short), ("record", &short)] {
+    for (files, seconds) in
+        [("none", &short), ("none", &long), ("trace", &short), ("record", &short)]
+    {
         let peak = child(&[], &["case", "--files", files, "--seconds", seconds])
             .ok()
             .and_then(|output| String::from_utf8_lossy(&output.stdout).trim().parse::<u64>().ok());

@@ -36,7 +36,8 @@ pub fn function(source: &str, name: &str) -> Option<String> {
 pub fn macro_definition(source: &str, name: &str) -> Option<String> {
     let lines: Vec<&str> = source.lines().collect();
     let begin = lines.iter().position(|line| {
-        line.strip_prefix("#define ")
+        line.strip_prefix('#')
+            .and_then(|rest| rest.trim_start().strip_prefix("define "))
             .and_then(|rest| rest.trim_start().strip_prefix(name))
             .is_some_and(|rest| rest.starts_with(['(', ' ', '\t']))
     })?;
@@ -59,13 +60,21 @@ pub fn block(source: &str, head: &str) -> Option<String> {
     Some(lines[begin..=end].join("\n") + "\n")
 }
 
+/// The lines from the one that begins with `head` to the one that ends with ";".
+pub fn statement(source: &str, head: &str) -> Option<String> {
+    let lines: Vec<&str> = source.lines().collect();
+    let begin = lines.iter().position(|line| line.starts_with(head))?;
+    let end = (begin..lines.len()).find(|&i| lines[i].trim_end().ends_with(';'))?;
+    Some(lines[begin..=end].join("\n") + "\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SOURCE: &str = "\
 int wanted(int);
-#define add(a, \\
+# define add(a, \\
             b) ((a) + (b))
 static int unwanted(int a)
 {
@@ -96,6 +105,7 @@ struct thing {
         assert_eq!(function(SOURCE, "last"), None);
         assert_eq!(macro_definition(SOURCE, "add").unwrap().lines().count(), 2);
         assert_eq!(block(SOURCE, "struct thing").unwrap(), "struct thing {\n\tint a;\n};\n");
+        assert_eq!(statement(SOURCE, "int last").unwrap(), "int last;\n");
         assert_eq!(block(SOURCE, "enum short").unwrap().lines().count(), 1);
     }
 }

@@ -102,7 +102,7 @@ impl Out {
 
 /// The digest's step, the same as `out_flush` of `protocol.h`.
 #[inline]
-fn mix(digest: u64, word: u64) -> u64 {
+pub fn mix(digest: u64, word: u64) -> u64 {
     let mixed = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
 }
@@ -357,6 +357,7 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --mutate                wrong tokens in our code
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
+       schedtwin-conformance l0 eevdf ...                          as pelt and teo
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
 SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden).";
 
@@ -374,7 +375,8 @@ pub fn main(args: &[String]) -> i32 {
     })
 }
 
-fn run<S: Subject>(args: &[String]) -> Result<i32, String> {
+/// The actions of a subject, by the arguments after its name.
+pub fn run<S: Subject>(args: &[String]) -> Result<i32, String> {
     let mut cases = None;
     let mut seed = 1;
     let mut action = "compare";

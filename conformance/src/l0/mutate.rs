@@ -85,6 +85,9 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
 ];
 
+/// Mutations of EEVDF and of the fair class's entries.
+pub const EEVDF: &[Mutation] = &[];
+
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
 pub fn report<S: Subject>(
     oracle: &Path,

@@ -16,6 +16,7 @@ impl Rng {
 
     /// 64 random bits.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "never ends, so it is no iterator")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -30,7 +30,7 @@ fn root(cpu: u16) -> CfsRqId {
 fn two_hogs_alternate_at_ticks() {
     let mut board = one_cpu("a @0: [run 1s]\nb @0: [run 1s]");
     board.run_until(80 * MS);
-    assert_snapshot!(board.timeline(MS, 0, 48 * MS), @"");
+    assert_snapshot!(board.timeline(MS, 0, 48 * MS), @"cpu0 aaaabbbbaaaabbbbaaaabbbbaaaabbbbaaaabbbbaaaabbbb");
 }
 
 /// Weights of nice 0 and nice 5 are 1024 and 335; what is missing to the exact share is at most two ticks.
@@ -49,11 +49,11 @@ fn shares_follow_weights() {
 fn the_slice_after_a_switch_is_protected() {
     let mut board = one_cpu(
         "h @0: [run 1s]
-         w @0: nice -5, run 100us, until 10ms, run 1ms, [sleep 1s]
-         x @0: fifo 1, until 9900us, run 10us, [sleep 1s]",
+         a @0: nice -5, run 100us, until 8500us, run 1ms, [sleep 1s]
+         b @0: fifo 1, until 8400us, run 10us, [sleep 1s]",
     );
     board.run_until(20 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 hhhhhhhhhhhhhhhhhhhhhhhhaahhhhhhhhhhhhhh");
 }
 
 /// A task that has run on without a switch is not protected in its second slice.
@@ -61,10 +61,10 @@ fn the_slice_after_a_switch_is_protected() {
 fn the_second_slice_is_not_protected() {
     let mut board = one_cpu(
         "h @0: [run 1s]
-         w @0: nice -5, run 100us, until 10ms, run 1ms, [sleep 1s]",
+         a @0: nice -5, run 100us, until 8500us, run 1ms, [sleep 1s]",
     );
     board.run_until(20 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 hhhhhhhhhhhhhhhhhaahhhhhhhhhhhhhhhhhhhhh");
 }
 
 /// `PREEMPT_SHORT`: a wakee with a shorter slice breaks the protection.
@@ -72,11 +72,11 @@ fn the_second_slice_is_not_protected() {
 fn a_short_slice_preempts() {
     let mut board = one_cpu(
         "h @0: [run 1s]
-         w @0: slice 500us, run 100us, until 10ms, run 1ms, [sleep 1s]
-         x @0: fifo 1, until 9900us, run 10us, [sleep 1s]",
+         a @0: slice 500us, run 100us, until 8500us, run 1ms, [sleep 1s]
+         b @0: fifo 1, until 8400us, run 10us, [sleep 1s]",
     );
     board.run_until(20 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 hhhhhhhhhhhhhhhhhaahhhhhhhhhhhhhhhhhhhhh");
 }
 
 /// A task that has run more than its share is not protected: the wakee that is owed time preempts it.
@@ -84,7 +84,7 @@ fn a_short_slice_preempts() {
 fn whoever_is_owed_time_preempts() {
     let mut board = one_cpu("h @0: [run 1s]\nw @0: [sleep 1ms, run 500us]");
     board.run_until(60 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 hhhhhhhhhhwhhwhhwhhwhhwhhwhhwhhwhhwhhwhh");
 }
 
 /// `sched_yield()` moves an eligible task to its deadline, so the others run first.
@@ -92,7 +92,7 @@ fn whoever_is_owed_time_preempts() {
 fn a_yield_lets_the_others_run() {
     let mut board = one_cpu("a @0: [run 1ms, yield]\nb @0: [run 1ms, yield]\nc @0: [run 1ms, yield]");
     board.run_until(40 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 aabbccaabbccbbaaccbbaaccbbaaccbbaaccbbaa");
 }
 
 /// Alone, it does nothing.
@@ -129,7 +129,13 @@ fn an_ineligible_sleeper_stays_queued() {
             text += &format!("{:.1} {name}\n", at as f64 / 10.0);
         }
     }
-    assert_snapshot!(text, @"");
+    assert_snapshot!(text, @r"
+    0.1 runs
+    3.0 sleeps, delayed
+    3.5 waits
+    8.0 runs
+    8.5 sleeps
+    ");
 }
 
 /// A new task's first deadline is half a slice away (`PLACE_DEADLINE_INITIAL`), at the queue's average.
@@ -148,11 +154,11 @@ fn a_forked_task_starts_with_half_a_slice() {
 fn idle_gives_way_and_batch_waits() {
     let mut board = one_cpu("i @0: policy idle, [run 1s]\nn @0: [sleep 5ms, run 1ms]");
     board.run_until(40 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 24 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 24 * MS), @"cpu0 iiiiiiiiiiiiiiiiiinniiiiiiiiiinniiiiiiiiiinniiii");
     let scenario = "h @0: [run 1s]\nb @0: policy batch, slice 500us, [sleep 5500us, run 500us]";
     let mut board = one_cpu(scenario);
     board.run_until(60 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 40 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 40 * MS), @"cpu0 hhhhhhhhhhhhhhhhbhhhhhhhhhhhhhhhbhhhhhhhhhhhhhhhbhhhhhhhhhhhhhhhbhhhhhhhhhhhhhhh");
 }
 
 /// `preempt=none`: an interrupt preempts user mode only; kernel mode gives way at its end.
@@ -175,10 +181,10 @@ fn kernel_mode_is_preempted_by_a_full_kernel_only() {
 fn the_same_rt_priority_again_keeps_the_place() {
     let scenario = "a @0: fifo 10, run 2ms, fork b, run 1ms, fifo 10, run 3ms
         b: run 1ms
-        c @0: fifo 20, sleep 4500us";
+        C @0: fifo 20, sleep 4500us";
     let mut board = one_cpu(scenario);
     board.run_until(10 * MS);
-    assert_snapshot!(board.timeline(MS, 0, 8 * MS), @"");
+    assert_snapshot!(board.timeline(MS, 0, 8 * MS), @"cpu0 aaaaaab.");
 }
 
 /// A task that becomes an RT task loses the weight of SCHED_IDLE: the weight is that of its nice value.
@@ -208,7 +214,12 @@ fn slices_are_clamped_and_inherited() {
 fn a_running_task_is_moved_by_the_stopper() {
     let mut board = Board::new(4, "a @0: run 1ms, cpus 2-3, run 2ms, cpus 0, run 1ms");
     board.run_until(8 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 5 * MS), @"");
+    assert_snapshot!(board.timeline(MS / 2, 0, 5 * MS), @r"
+    cpu0 ......aa..
+    cpu1 aa........
+    cpu2 ..aaaa....
+    cpu3 ..........
+    ");
 }
 
 /// Two works for one stopper: both are done.
@@ -223,11 +234,11 @@ fn a_stopper_does_all_its_works() {
     kernel.tasks[b].cpus_mask = mask;
     kernel.rq[CpuId(0)].active_balance = true;
     kernel.rq[CpuId(0)].push_cpu = CpuId(1);
-    kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance);
     kernel.stop_one_cpu_nowait(CpuId(0), StopWork::Migrate { task: b, dest_cpu: CpuId(1) });
+    kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance);
     board.run_until(20 * MS);
-    assert!(!board.kernel.rq[CpuId(0)].active_balance, "the first work was done");
-    assert_eq!(board.kernel.tasks[b].cpu, CpuId(1), "and the second");
+    assert_eq!(board.kernel.tasks[b].cpu, CpuId(1), "the first work was done");
+    assert!(!board.kernel.rq[CpuId(0)].active_balance, "and the second");
 }
 
 // ---- end of a task ---------------------------------------------------------------------------------
@@ -239,9 +250,10 @@ fn a_dead_task_leaves_no_load() {
     board.run_until(39 * MS);
     assert!(board.kernel.cfs[root(0)].avg.util_avg > 300);
     board.run_until(50 * MS);
-    let avg = &board.kernel.cfs[root(0)].avg;
-    assert!(avg.util_avg < 150, "{}", avg.util_avg);
-    assert!(avg.load_avg < 200, "{}", avg.load_avg);
+    // What is left is b's.
+    let (queue, b) = (&board.kernel.cfs[root(0)].avg, &board.se("b").avg);
+    assert!(queue.util_avg < b.util_avg + 20, "{} {}", queue.util_avg, b.util_avg);
+    assert!(queue.load_avg < b.load_avg + 20, "{} {}", queue.load_avg, b.load_avg);
 }
 
 // ---- waking ----------------------------------------------------------------------------------------
@@ -303,6 +315,14 @@ fn a_writer_fills_the_pipe_and_goes_on() {
     let scenario = "w @0: write 0 100000, run 1ms, [sleep 1s]\nr @1ms: read 0 4096, run 2ms, read 0 1000000, [sleep 1s]";
     let mut board = Board::new(1, scenario);
     board.run_until(20 * MS);
-    assert_snapshot!(board.switch_list(0), @"");
+    assert_snapshot!(board.switch_list(0), @r"
+    0.000 main
+    0.000 w
+    0.000 .
+    1.000 main
+    1.000 r
+    3.000 w
+    4.000 .
+    ");
     assert_eq!(board.kernel.tasks[board.task("w")].outcome, Outcome::Done);
 }

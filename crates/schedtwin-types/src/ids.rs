@@ -209,7 +209,7 @@ impl CpuMask {
     /// The CPUs of the set, ascending (`for_each_cpu`).
     #[inline]
     pub fn iter(&self) -> Iter {
-        Iter { mask: *self, word: 0 }
+        Iter { bits: self.0[0], word: 0, mask: *self }
     }
 
     /// The CPUs of the set from `start` upwards, then from 0 (`for_each_cpu_wrap`).
@@ -240,11 +240,13 @@ impl FromIterator<CpuId> for CpuMask {
     }
 }
 
-/// Iterator over the CPUs of a mask, ascending.
+/// Iterator over the CPUs of a mask, ascending. The word that it is in is kept apart from the mask, so that
+/// it stays in a register.
 #[derive(Clone)]
 pub struct Iter {
-    mask: CpuMask,
+    bits: u64,
     word: usize,
+    mask: CpuMask,
 }
 
 impl Iterator for Iter {
@@ -252,15 +254,16 @@ impl Iterator for Iter {
 
     #[inline]
     fn next(&mut self) -> Option<CpuId> {
-        while self.word < self.mask.0.len() {
-            let bits = self.mask.0[self.word];
-            if bits != 0 {
-                self.mask.0[self.word] = bits & (bits - 1);
-                return Some(CpuId((self.word * 64) as u16 + bits.trailing_zeros() as u16));
+        while self.bits == 0 {
+            if self.word == self.mask.0.len() - 1 {
+                return None;
             }
             self.word += 1;
+            self.bits = self.mask.0[self.word];
         }
-        None
+        let bit = self.bits.trailing_zeros() as u16;
+        self.bits &= self.bits - 1;
+        Some(CpuId((self.word * 64) as u16 + bit))
     }
 }
 

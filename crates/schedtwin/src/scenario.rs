@@ -6,7 +6,7 @@ use crate::kernel_file::KernelFile;
 use crate::output::Output;
 use crate::result::RunResult;
 use crate::twin::Twin;
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::{CpuMask, Ns};
@@ -22,6 +22,10 @@ pub const MODEL_VERSION: &str = "1";
 
 /// A run without a duration of its own ends after this much simulated time.
 pub const LONGEST_RUN: Ns = 3_600 * 1_000_000_000;
+
+/// The workload's own end comes a little after its duration, when its threads have finished their
+/// events; a run is cut this much after the duration.
+const GRACE: Ns = 10 * 1_000_000_000;
 
 /// How often progress is told: every so many events.
 const PROGRESS_EVERY: u64 = 4096;
@@ -95,6 +99,9 @@ impl Scenario {
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
         faults.absorb(workload.instantiate(&host, 0));
+        if let Some(duration) = duration {
+            faults.absorb(check_duration(duration));
+        }
         faults.into_result(())?;
         let duration = duration.or(workload.duration());
         Ok(Scenario {
@@ -132,9 +139,8 @@ impl Scenario {
             .workload
             .instantiate(&self.host, seed)
             .expect("the workload was instantiated when the scenario was checked");
-        // The workload's own end comes a little after its duration: threads finish their events.
         let end = match self.duration {
-            Some(duration) => duration.saturating_add(10_000_000_000),
+            Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
         };
         Twin::new(
@@ -240,6 +246,18 @@ impl Scenario {
                 .to_string(),
         }
     }
+}
+
+/// Refuses a run that ends before it begins, and one that the board has no room for.
+fn check_duration(duration: Ns) -> Result<(), Diagnostics> {
+    let message = match duration {
+        0 => "a run lasts longer than 0 s",
+        _ if duration > LATEST - GRACE => "a run lasts at most 52 days",
+        _ => return Ok(()),
+    };
+    let mut faults = Diagnostics::new();
+    faults.push_whole(&Source::new("duration", ""), message, None);
+    Err(faults)
 }
 
 /// FNV-1a, 64 bits: names an input in a provenance line; nothing depends on its strength.

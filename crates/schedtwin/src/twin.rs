@@ -89,6 +89,8 @@ struct CpuState {
     /// How long the next IPI will take, and its ordinal.
     ipi_latency: Ns,
     ipi_ordinal: u64,
+    /// A slot of an IPI may hold an event.
+    ipis_armed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +122,6 @@ struct TaskState {
 struct DomainState {
     /// What the kernel asked for.
     requested: Khz,
-    /// What the hardware runs at.
-    settled: Khz,
     /// Since when a change is under way to this frequency.
     target: Khz,
 }
@@ -138,6 +138,8 @@ pub struct Twin<B = FlatBoard> {
     cpus: Vec<CpuState>,
     tasks: Vec<TaskState>,
     domains: Vec<DomainState>,
+    /// What the hardware of each domain runs at.
+    settled: Vec<Khz>,
     meter: Meter,
     seed: u64,
     now: Ns,
@@ -179,14 +181,16 @@ impl<B: Board> Twin<B> {
                     timer_ordinal: 0,
                     ipi_latency: 0,
                     ipi_ordinal: 0,
+                    ipis_armed: false,
                 })
                 .collect(),
             tasks: Vec::with_capacity(nr_cpus + 2 + programs.nr_threads()),
             domains: machine
                 .domains
                 .iter()
-                .map(|d| DomainState { requested: d.max_khz(), settled: d.max_khz(), target: d.max_khz() })
+                .map(|d| DomainState { requested: d.max_khz(), target: d.max_khz() })
                 .collect(),
+            settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             machine,
             kernel,
             programs,
@@ -208,7 +212,7 @@ impl<B: Board> Twin<B> {
         let (name, group) = twin.names(main);
         twin.add_task(first, &name, &group, Some(main));
         for d in 0..twin.domains.len() {
-            let opp = twin.machine.domains[d].opp_of(twin.domains[d].settled).unwrap_or(0);
+            let opp = twin.machine.domains[d].opp_of(twin.settled[d]).unwrap_or(0);
             twin.meter.domain_opp(0, d as u16, opp as u16);
             for cpu in twin.machine.domains[d].cpus.clone() {
                 twin.refresh_rate(cpu);
@@ -392,7 +396,7 @@ impl<B: Board> Twin<B> {
     fn refresh_rate(&mut self, cpu: CpuId) {
         let hardware = &self.machine.cpus[cpu.index()];
         let domain = &self.machine.domains[hardware.domain];
-        let khz = self.domains[hardware.domain].settled;
+        let khz = self.settled[hardware.domain];
         self.cpus[cpu.index()].rate = rate(hardware.capacity, khz, domain.max_khz()).max(1);
     }
 
@@ -550,8 +554,7 @@ impl<B: Board> Twin<B> {
         let floor = if self.machine.couplings.is_empty() {
             0
         } else {
-            let settled: Vec<Khz> = self.domains.iter().map(|d| d.settled).collect();
-            self.machine.coupled_floor(&settled, domain)
+            self.machine.coupled_floor(&self.settled, domain)
         };
         let wanted = self.domains[domain].requested.max(floor);
         hardware.opps[hardware.opp_at_least(wanted)].khz
@@ -577,7 +580,7 @@ impl<B: Board> Twin<B> {
         for &cpu in &machine.domains[domain].cpus {
             self.account_work(cpu);
         }
-        self.domains[domain].settled = khz;
+        self.settled[domain] = khz;
         let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
         self.meter.domain_opp(self.now, domain as u16, opp as u16);
         observer.power(self.now, domain as u16, self.power_if_watched(domain as u16, observer));
@@ -681,6 +684,11 @@ impl<B: Board> Twin<B> {
             };
             self.board.set(base, at);
         }
+        // Nearly always none is in flight and none was: then there is nothing to write.
+        let in_flight = wires.ipi_at != [NEVER; IpiKind::COUNT];
+        if !in_flight && !c.ipis_armed && !self.eager {
+            return;
+        }
         for kind in IpiKind::ALL {
             if !c.pending.contains(IrqLines::ipi(kind)) {
                 let at = match wires.ipi_at[kind as usize] {
@@ -690,6 +698,7 @@ impl<B: Board> Twin<B> {
                 self.board.set(base + CpuSlot::Ipi as usize + kind as usize, at);
             }
         }
+        self.cpus[cpu.index()].ipis_armed = in_flight;
     }
 
     /// The reference twin's extra work: re-arms every slot of every CPU, recomputes the time of its work,

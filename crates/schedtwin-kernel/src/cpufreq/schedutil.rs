@@ -61,6 +61,22 @@ pub struct SugovCpu {
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
+    /// What `util` and `bw_min` were computed from. Most CPUs of a domain have not changed since the
+    /// domain was looked at last, and comparing is cheaper than computing.
+    inputs: DemandInputs,
+}
+
+/// All that a CPU's demand depends on; 0 demand for 0 everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct DemandInputs {
+    util_cfs: u64,
+    rt: u64,
+    dl: u64,
+    irq: u64,
+    bw_dl: u64,
+    rt_queued: bool,
+    boost: u64,
+    scale: u64,
 }
 
 /// `effective_cpu_util()`'s results.
@@ -125,27 +141,46 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
     (freq * util / capacity) as Khz
 }
 
-impl Kernel {
-    /// `effective_cpu_util()`.
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
-        let rq = &self.rq[cpu];
-        let scale = rq.arch_capacity;
-        let irq = rq.avg_irq.util_avg;
+impl DemandInputs {
+    fn effective(&self) -> EffectiveUtil {
+        let (scale, irq) = (self.scale, self.irq);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
         }
-        let mut min = irq + rq.fair_server.cpu_bw_dl();
-        if rq.rt.nr_running() != 0 {
+        let mut min = irq + self.bw_dl;
+        if self.rt_queued {
             // Utilisation clamps are not in use: RT wants all there is.
             min = min.max(scale);
         }
         let max = scale;
-        let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        let mut util = self.util_cfs + self.rt + self.dl;
         if util >= scale {
             return EffectiveUtil { util: scale, min, max };
         }
         util = scale_irq_capacity(util, irq, scale) + irq;
         EffectiveUtil { util: util.min(scale), min, max }
+    }
+}
+
+impl Kernel {
+    /// `effective_cpu_util()`.
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
+        self.demand_inputs(cpu, util_cfs, 0).effective()
+    }
+
+    #[inline(always)]
+    fn demand_inputs(&self, cpu: CpuId, util_cfs: u64, boost: u64) -> DemandInputs {
+        let rq = &self.rq[cpu];
+        DemandInputs {
+            util_cfs,
+            rt: rq.avg_rt.util_avg,
+            dl: rq.avg_dl.util_avg,
+            irq: rq.avg_irq.util_avg,
+            bw_dl: rq.fair_server.cpu_bw_dl(),
+            rt_queued: rq.rt.nr_running() != 0,
+            boost,
+            scale: rq.arch_capacity,
+        }
     }
 
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
@@ -190,17 +225,17 @@ impl Kernel {
         let cpus = self.policies[index].cpus;
         let capacity = self.rq[cpu].arch_capacity;
         let mut util = 0;
+        let mut count = 0;
         for j in cpus.iter() {
+            count += 1;
             let boost = self.sugov_iowait_apply(j, time, capacity);
-            self.sugov_get_util(j, boost, see);
-            util = util.max(self.sugov_cpus[j.index()].util);
+            util = util.max(self.sugov_get_util(j, boost, see));
         }
-        let single = cpus.weight() == 1;
         let saved_raw = self.policies[index].sugov.cached_raw_freq;
         let previous = self.policies[index].sugov.next_freq;
         let (raw, mut khz) = self.get_next_freq(index, util, capacity);
         let mut rule = "unchanged";
-        if single && self.sugov_hold_freq(cpu) {
+        if count == 1 && self.sugov_hold_freq(cpu) {
             let sugov = &mut self.policies[index].sugov;
             if khz < sugov.next_freq && !sugov.need_freq_update {
                 khz = sugov.next_freq;
@@ -233,15 +268,19 @@ impl Kernel {
         });
     }
 
-    /// `sugov_get_util()`.
-    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64, see: &mut impl See) {
-        let util_cfs = self.cpu_util_cfs_boost(cpu);
-        let mut effective = self.effective_cpu_util(cpu, util_cfs);
-        effective.util = effective.util.max(boost);
+    /// `sugov_get_util()`; the CPU's demand.
+    #[inline(always)]
+    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64, see: &mut impl See) -> u64 {
+        let inputs = self.demand_inputs(cpu, self.cpu_util_cfs_boost(cpu), boost);
         let sg = &mut self.sugov_cpus[cpu.index()];
-        sg.bw_min = effective.min;
-        sg.util = sugov_effective_cpu_perf(&effective);
-        let perf = sg.util;
+        if sg.inputs != inputs {
+            let mut effective = inputs.effective();
+            effective.util = effective.util.max(boost);
+            sg.inputs = inputs;
+            sg.bw_min = effective.min;
+            sg.util = sugov_effective_cpu_perf(&effective);
+        }
+        let (perf, min) = (sg.util, sg.bw_min);
         see.frequency_input(|| {
             let rq = &self.rq[cpu];
             let avg = &self.cfs[CfsRqId::root(cpu)].avg;
@@ -253,10 +292,11 @@ impl Kernel {
                 rt: rq.avg_rt.util_avg,
                 dl: rq.avg_dl.util_avg,
                 irq: rq.avg_irq.util_avg,
-                min: effective.min,
+                min,
                 perf,
             }
         });
+        perf
     }
 
     /// `get_next_freq()`: before and after the table.
@@ -280,6 +320,7 @@ impl Kernel {
     }
 
     /// `sugov_iowait_reset()`: after a tick without a call the boost starts over.
+    #[inline]
     fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool) -> bool {
         let tick = self.tick_nsec as i64;
         let sg = &mut self.sugov_cpus[cpu.index()];
@@ -307,6 +348,7 @@ impl Kernel {
     }
 
     /// `sugov_iowait_apply()`.
+    #[inline(always)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
         if self.sugov_cpus[cpu.index()].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
             return 0;

@@ -213,3 +213,40 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_deep_and_too_shallow() {
+        let state = |exit_us: u64, residency_us: u64| IdleStateParams {
+            exit_latency_ns: exit_us * 1000,
+            target_residency_ns: residency_us * 1000,
+            polling: false,
+            disabled: false,
+        };
+        let mut idle = CpuIdle::new(vec![state(1, 1), state(455, 3500), state(500, 9000)]);
+        let (deep, shallow) = (Some(false), Some(true));
+        for (state, us, miss) in [
+            (1, 3000, deep),
+            (1, 3600, None),
+            (0, 3600, shallow),
+            (0, 3500, None),
+            (1, 9454, None),
+            (1, 9455, shallow),
+            (2, 8999, deep),
+            (2, 99_999, None),
+        ] {
+            idle.last_residency_ns = us * 1000;
+            assert_eq!(idle.miss(state), miss, "{us} us in state {state}");
+        }
+        // Only enabled states count: nothing shallower, and the next deeper one is the last.
+        idle.states[0].disabled = true;
+        idle.last_residency_ns = 3_000_000;
+        assert_eq!(idle.miss(1), None);
+        idle.states[1].disabled = true;
+        idle.last_residency_ns = 5_000_000;
+        assert_eq!(idle.miss(0), None);
+    }
+}

@@ -149,6 +149,14 @@ impl FairServer {
     }
 }
 
+#[cfg(test)]
+impl FairServer {
+    /// Lets its bandwidth count.
+    pub(crate) fn count_for_test(&mut self) {
+        self.running_bw = to_ratio(1_000_000_000, 50_000_000);
+    }
+}
+
 impl Kernel {
     fn fair_server_add_bw(&mut self, cpu: CpuId) {
         let server = &mut self.rq[cpu].fair_server;
@@ -400,5 +408,42 @@ mod tests {
         server.update(7_000);
         assert!(server.throttled && server.defer_armed);
         assert_eq!(server.timer_at(), 7_000 + 950_000_000);
+    }
+
+    /// Runtime over time left above 50 ms over 1 s; a deadline that has passed wraps, as in C.
+    #[test]
+    fn overflow() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        for (runtime, left, overflows) in [
+            (50_000_000, 1_000_000_000, false),
+            (50_000_000, 999_000_000, true),
+            (10_000_000, 200_000_000, false),
+            (10_000_000, 199_000_000, true),
+            (0, 100, false),
+            (0, -50_000, true),
+        ] {
+            server.runtime = runtime;
+            server.deadline = (5_000_000_000i64 + left) as u64;
+            assert_eq!(server.overflows(5_000_000_000), overflows, "{runtime} {left}");
+        }
+    }
+
+    /// A restart before the deadline goes on with the rest, waiting; after it with a new period.
+    #[test]
+    fn a_restart_keeps_its_deadline() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        (server.deadline, server.runtime) = (1_000_000_000, 20_000_000);
+        server.update(400_000_000);
+        assert!(server.throttled && server.defer_armed);
+        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 20_000_000));
+        assert_eq!(server.timer_at(), 980_000_000);
+        // Too much is left for the time that is left: a new period, unless it was running: then less.
+        server.update(900_000_000);
+        assert_eq!((server.deadline, server.runtime), (1_900_000_000, 50_000_000));
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        (server.deadline, server.runtime, server.defer_running) = (1_000_000_000, 20_000_000, true);
+        server.update(900_000_000);
+        assert!(!server.throttled && !server.defer_armed);
+        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 4_999_923));
     }
 }

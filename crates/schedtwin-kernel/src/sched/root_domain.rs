@@ -114,3 +114,73 @@ impl RootDomain {
         rd
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::device_tree::{DtCpu, DtIdleState, DtPolicy, PathCosts};
+    use crate::Kernel;
+
+    /// A device tree for unit tests: domains of (CPUs, capacity, operating points), one cache for all.
+    pub(crate) fn device_tree(domains: &[(u16, u16, &[(u32, u64)])]) -> DeviceTree {
+        let (mut cpus, mut policies) = (Vec::new(), Vec::new());
+        for (policy, &(count, capacity, opps)) in domains.iter().enumerate() {
+            let first = cpus.len() as u16;
+            cpus.extend((0..count).map(|_| DtCpu {
+                capacity: capacity as _,
+                policy,
+                idle_table: 0,
+                package: 0,
+                cluster: None,
+                llc: 0,
+                node: 0,
+            }));
+            policies.push(DtPolicy {
+                cpus: CpuMask::from_cpus((first..first + count).map(CpuId)),
+                opps: opps.to_vec(),
+                transition_latency: 500_000,
+                fast_switch: true,
+                dvfs_possible_from_any_cpu: true,
+            });
+        }
+        let idle = DtIdleState { exit_latency: 1_000, target_residency: 1_000 };
+        DeviceTree {
+            cpus,
+            policies,
+            idle_tables: vec![vec![idle]],
+            path_costs: PathCosts::default(),
+            nr_threads_hint: 4,
+        }
+    }
+
+    /// A kernel on it, without fair servers.
+    pub(crate) fn kernel(domains: &[(u16, u16, &[(u32, u64)])]) -> Kernel {
+        let config = Config { fair_server_runtime: 0, ..Config::linux_6_12() };
+        Kernel::boot(device_tree(domains), config)
+    }
+
+    /// The energy model of the emulated board's middle CPUs as the kernel printed it: its lowest operating
+    /// point costs more than the next, so nothing may choose it.
+    #[test]
+    fn an_inefficient_state_is_marked_and_skipped() {
+        let opps = [(400_000, 33_504), (553_000, 45_883), (696_000, 59_712), (2_253_000, 603_709)];
+        let states = perf_states(427, &opps);
+        let printed = [(75, 4467, true), (104, 4411, false), (131, 4558, false), (427, 14138, false)];
+        for (state, printed) in states.iter().zip(printed) {
+            assert_eq!((state.performance, state.cost, state.inefficient), printed);
+        }
+        let kernel = kernel(&[(2, 427, &opps), (1, 1024, &[(1_000_000, 1_000_000)])]);
+        assert!(kernel.rd.pds[1].skip_inefficiencies && !kernel.rd.pds[0].skip_inefficiencies);
+        assert_eq!(kernel.policies[0].resolve(0), 553_000);
+        assert_eq!(kernel.policies[0].resolve(553_001), 696_000);
+        assert_eq!(kernel.policies[0].resolve(9_999_999), 2_253_000);
+    }
+
+    #[test]
+    fn eas_visits_the_domain_of_the_highest_cpu_first() {
+        let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
+        let kernel = kernel(&[(4, 124, opps), (2, 427, opps), (2, 1024, opps)]);
+        let firsts: Vec<u16> = kernel.rd.pds.iter().map(|pd| pd.first.0).collect();
+        assert_eq!(firsts, [6, 4, 0]);
+    }
+}

@@ -36,7 +36,7 @@ fn faults_say_what_and_where() {
     let machine = std::fs::read_to_string(&our_files("machines")[0]).unwrap();
     let half = file(folder, "half.toml", &machine.as_bytes()[..machine.len() / 2]);
     let half_json = file(folder, "half.json", br#"{ "tasks": { "a": { "run": 10, "#);
-    let forever = br#"{ "global": { "duration": 100000000 }, "tasks": { "a": { "run": 10 } } }"#;
+    let forever = br#"{ "global": { "duration": 1000001 }, "tasks": { "a": { "run": 10 } } }"#;
     let forever = file(folder, "forever.json", forever);
     let missing = format!("{here}/missing.toml");
     let missing_json = format!("{here}/missing.json");
@@ -56,7 +56,7 @@ fn faults_say_what_and_where() {
         ("uniform8", "linux-6.12:hz=0", "w1", None, &["<command line>:1:15: `hz` is 0, outside 24..=10000"]),
         ("uniform8", "linux-6.12:hz=-250", "w1", None, &["<command line>:1:15: "]),
         ("uniform8", "linux-6.12:hz=99999999999999999999", "w1", None, &["<command line>:1:15: "]),
-        ("uniform8", "linux-6.12:features.slis=true", "w1", None, &["<command line>:1:12: there is no setting", "slis"]),
+        ("uniform8", "linux-6.12:features.slis=true", "w1", None, &["<command line>:1:21: there is no setting `slis`"]),
         ("uniform8", "linux-6.12:cpufreq=fast", "w1", None, &["<command line>:1:20: `cpufreq` cannot be `fast`"]),
         ("uniform8", "linux-6.12+fast", "w1", None, &["<command line>:1:12: there is no patch `fast`"]),
         ("uniform8", "linux-6.12:", "w1", None, &["<command line>:1:12: a setting is missing"]),
@@ -64,18 +64,18 @@ fn faults_say_what_and_where() {
         ("uniform8:cpu.all.capacity=0", KERNEL, "w1", None, &["<command line>:1:27: capacity 0 is not within 1 to 1024"]),
         ("uniform8:cpu.all.capacity=1025", KERNEL, "w1", None, &["<command line>:1:27: capacity 1025"]),
         ("uniform8:domain.all.opp[1].khz=400_000", KERNEL, "w1", None, &["400000 kHz after 500000 kHz"]),
-        ("uniform8:domain.all.opp[9].khz=400_000", KERNEL, "w1", None, &["<command line>:1:10: "]),
+        ("uniform8:domain.all.opp[9].khz=400_000", KERNEL, "w1", None, &["<command line>:1:24: "]),
         ("uniform8:fast_switch=false", KERNEL, "w1", None, &["waits for: schedutil's slow path"]),
         ("uniform8:ns_per_loop=0", KERNEL, "w1", None, &["<command line>:1:22: "]),
         ("uniform8:path_costs.percent=20000", KERNEL, "w1", None, &["<command line>:1:29: more than 10000 percent"]),
         (&here, &here, &here, None, &["is a directory, not a file", "is a directory, not a file", "it is a directory"]),
         (&missing, &missing, &missing_json, None, &["missing.toml: there is no such file", "missing.toml: there is", "missing.json"]),
         (&empty, &empty, &empty_json, None, &["empty.toml: is empty", "empty.toml: is empty", "empty.json:1:1: the file is empty"]),
-        (&binary, &binary, &binary_json, None, &["binary.toml: is binary", "binary.toml: is binary", "binary.json:1:1: "]),
+        (&binary, &binary, &binary_json, None, &["binary.toml: is binary", "binary.toml: is binary", "binary.json:1:8: not an rt-app file"]),
         (&half, KERNEL, &half_json, None, &["half.toml:", "half.json:1:"]),
         ("uniform8", KERNEL, "w1", Some(0), &["a run lasts longer than 0 s"]),
         ("uniform8", KERNEL, "w1", Some(Ns::MAX), &["a run lasts at most 52 days"]),
-        ("uniform8", KERNEL, &forever, None, &["a run lasts at most 52 days"]),
+        ("uniform8", KERNEL, &forever, None, &["forever.json:1:27: \"duration\" is 1000001, outside"]),
     ];
     let mut wrong = Vec::new();
     for (machine, kernel, workload, duration, parts) in cases {

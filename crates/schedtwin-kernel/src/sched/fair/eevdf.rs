@@ -30,6 +30,9 @@
 //! Differences: a sorted array instead of an augmented tree; the kernel's search descends to the first
 //! eligible entity in deadline order, which a scan finds as well.
 
+#[cfg(test)]
+mod tests;
+
 use super::{calc_delta_fair, scale_load_down};
 use crate::sched::core::ENQUEUE_INITIAL;
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};

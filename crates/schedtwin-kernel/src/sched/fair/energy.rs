@@ -208,3 +208,77 @@ impl Kernel {
         highest.max().unwrap_or(0).min(env.cpu_cap)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::root_domain::tests::kernel;
+    use crate::see::Notes;
+
+    const A: &[(u32, u64)] = &[(1_000_000, 100_000), (2_000_000, 300_000)];
+    const B: &[(u32, u64)] = &[(1_000_000, 400_000), (2_000_000, 1_400_000)];
+
+    /// A sleeping task of util_avg 150 and util_est 200 that last ran on `prev`.
+    fn sleeper(kernel: &mut Kernel, prev: u16) -> TaskId {
+        let task = kernel.new_task(None, true);
+        kernel.tasks[task].cpu = CpuId(prev);
+        let se = kernel.tasks[task].se;
+        let avg = &mut kernel.se[se].avg;
+        (avg.util_avg, avg.util_est, avg.last_update_time) = (150, 200, 1);
+        task
+    }
+
+    fn choose(kernel: &Kernel, task: TaskId, prev: u16) -> (u16, Vec<(u16, u64)>) {
+        let mut notes = Notes::default();
+        let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), &mut notes).unwrap();
+        let deltas = notes.candidates.iter().filter_map(|c| Some((c.cpu.0, c.energy_delta?)));
+        (choice.0.0, deltas.collect())
+    }
+
+    #[test]
+    fn the_worked_example() {
+        let mut kernel = kernel(&[(2, 512, A), (1, 1024, B)]);
+        // B is visited first; CPU 1 has no more spare capacity than prev, so it is not looked at.
+        let task = sleeper(&mut kernel, 0);
+        assert_eq!(choose(&kernel, task, 0), (0, vec![(2, 1_562_400), (0, 781_200)]));
+        // From B: of A's two equal CPUs the lower one.
+        let task = sleeper(&mut kernel, 2);
+        assert_eq!(choose(&kernel, task, 2), (0, vec![(2, 1_562_400), (0, 781_200)]));
+    }
+
+    #[test]
+    fn early_ways_out() {
+        let mut kernel = kernel(&[(2, 512, A), (1, 1024, B)]);
+        let task = sleeper(&mut kernel, 1);
+        let se = kernel.tasks[task].se;
+        let avg = &mut kernel.se[se].avg;
+        (avg.util_avg, avg.util_est) = (0, 0);
+        assert_eq!(choose(&kernel, task, 1), (1, vec![]));
+        // Fits nowhere: it stays, and nothing else is asked.
+        kernel.se[se].avg.util_avg = 1000;
+        assert_eq!(choose(&kernel, task, 1), (1, vec![]));
+        // Fits on B only: no comparison is needed.
+        kernel.se[se].avg.util_avg = 600;
+        assert_eq!(choose(&kernel, task, 1).0, 2);
+        // Its affinity leaves only CPU 1 beside that.
+        kernel.tasks[task].cpus_mask = CpuMask::from_cpus([CpuId(0), CpuId(1)]);
+        assert_eq!(choose(&kernel, task, 1), (1, vec![]));
+    }
+
+    /// The active fair server's 51 is a floor of what a domain runs at, also where nothing runs.
+    #[test]
+    fn the_fair_servers_floor_moves_small_tasks_to_the_big_cpus() {
+        let little: &[(u32, u64)] = &[(738_000, 20_962), (930_000, 30_725), (1_803_000, 109_393)];
+        let big: &[(u32, u64)] = &[(500_000, 79_613), (2_802_000, 2_158_976)];
+        let mut kernel = kernel(&[(4, 124, little), (2, 1024, big)]);
+        let task = sleeper(&mut kernel, 0);
+        let se = kernel.tasks[task].se;
+        let avg = &mut kernel.se[se].avg;
+        (avg.util_avg, avg.util_est) = (20, 24);
+        assert_eq!(choose(&kernel, task, 0), (0, vec![(4, 24 * 4374), (0, 24 * 4192)]));
+        for cpu in [0, 4] {
+            kernel.rq[CpuId(cpu)].fair_server.count_for_test();
+        }
+        assert_eq!(choose(&kernel, task, 0), (4, vec![(4, 24 * 4374), (0, 24 * 4876)]));
+    }
+}

@@ -12,6 +12,8 @@
 
 pub mod balance;
 pub mod class;
+#[doc(hidden)]
+pub mod conformance;
 pub mod eevdf;
 pub mod energy;
 pub mod load_avg;

@@ -340,3 +340,78 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::root_domain::tests::kernel;
+
+    const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
+
+    /// Equal CPUs, this load 1024, prev's 1024 of which the task is 512: the task stays.
+    #[test]
+    fn wake_affine_weight_is_biased_towards_prev() {
+        let mut kernel = kernel(&[(4, 1024, OPPS)]);
+        let task = kernel.new_task(None, true);
+        let se = kernel.tasks[task].se;
+        kernel.se[se].avg.load_avg = 512;
+        let (this, prev) = (CpuId(1), CpuId(0));
+        let sd = kernel.topology.base[1].unwrap();
+        let mut moves = |this_load: u64, prev_load: u64, sync: bool| {
+            kernel.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
+            kernel.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
+            kernel.wake_affine_weight(sd, task, this, prev, sync)
+        };
+        // (this + 512) * 100 < (prev − 512) * 108.
+        assert!(!moves(1024, 1024, false));
+        assert!(!moves(0, 986, false));
+        assert!(moves(0, 987, false));
+        // A tie goes to the waker's CPU only with sync: 1080 * 100 = 1000 * 108.
+        assert!(!moves(568, 1512, false));
+        assert!(moves(568, 1512, true));
+    }
+
+    /// Each CPU's idle task remembers its own wakees.
+    #[test]
+    fn idle_tasks_do_not_share_their_wakees() {
+        let mut kernel = kernel(&[(2, 1024, OPPS)]);
+        let (a, b) = (kernel.new_task(None, true), kernel.new_task(None, true));
+        for _ in 0..8 {
+            (kernel.this_cpu, kernel.now) = (CpuId(0), 1);
+            kernel.record_wakee(a);
+            kernel.this_cpu = CpuId(1);
+            kernel.record_wakee(b);
+        }
+        assert_eq!([0, 1].map(|c| kernel.cpuidle[CpuId(c)].wakees.wakee_flips), [1, 1]);
+    }
+
+    /// A master with many wakees is not pulled towards them; factor is the cache's CPUs.
+    #[test]
+    fn wake_wide() {
+        let mut kernel = kernel(&[(4, 1024, OPPS)]);
+        let (master, slave) = (kernel.new_task(None, true), kernel.new_task(None, true));
+        kernel.rq[CpuId(0)].curr = master;
+        for (m, s, wide) in [(0, 0, false), (100, 3, false), (15, 4, false), (16, 4, true), (4, 16, true)] {
+            kernel.tasks[master].wakee_flips = m;
+            kernel.tasks[slave].wakee_flips = s;
+            assert_eq!(kernel.wake_wide(slave), wide, "{m} {s}");
+        }
+    }
+
+    /// Idle CPUs of an asymmetric machine, wrapping from target: the first that fits, else the largest.
+    #[test]
+    fn select_idle_capacity_wants_fit_then_size() {
+        let mut kernel = kernel(&[(2, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
+        let task = kernel.new_task(None, true);
+        let span = kernel.device_tree.all_cpus();
+        let choose = |k: &Kernel, util, target: u16| {
+            k.select_idle_capacity(task, &span, CpuId(target), util, &mut ()).0.map(|c| c.0)
+        };
+        assert_eq!(choose(&kernel, 100, 1), Some(1));
+        assert_eq!(choose(&kernel, 400, 0), Some(2));
+        assert_eq!(choose(&kernel, 400, 3), Some(3));
+        assert_eq!(choose(&kernel, 1000, 0), Some(3));
+        kernel.rq[CpuId(3)].nr_running = 1;
+        assert_eq!(choose(&kernel, 1000, 0), Some(2));
+    }
+}

@@ -1,0 +1,266 @@
+//! The fair server, the RT class, schedutil, the idle loop and EAS, driven through the kernel's entries.
+
+mod board;
+
+use board::{fifo, machine, pin, sleep, uniform, Board, Do, MS};
+use schedtwin_kernel::config::Config;
+use schedtwin_types::{CpuId, CpuMask, FactKind, IpiKind, Ns, Syscall};
+
+fn config() -> Config {
+    Config::linux_6_12()
+}
+
+/// Task numbers: idle 0, stoppers 1..=nr_cpus, then in order of creation.
+fn first_task(nr_cpus: u32) -> u32 {
+    nr_cpus + 1
+}
+
+// ---- fair server (kernel/sched/deadline.c) --------------------------------------------------------
+
+/// A FIFO task that never stops, and a fair one that wakes with it: the fair one gets 50 ms at the end of the
+/// first second and 50 ms in each one after that.
+#[test]
+fn a_starved_fair_task_gets_its_50_ms() {
+    let fair = vec![pin(0), Do::Run(10_000 * MS)];
+    let hog = vec![pin(0), Do::Start(fair), fifo(50), Do::Run(10_000 * MS)];
+    let mut board = Board::new(uniform(2), config(), hog);
+    board.run_until(4_500 * MS);
+    let fair = first_task(2) + 1;
+    let had = |from: Ns, to: Ns| board.cpu_time(from * MS, to * MS).get(&fair).copied().unwrap_or(0) / MS;
+    assert_eq!(had(10, 940), 0);
+    assert!((49..=54).contains(&had(940, 1_010)), "{}", had(940, 1_010));
+    for second in 1..4 {
+        let ms = had(1_010 + (second - 1) * 1_000, 1_010 + second * 1_000);
+        // It is charged at ticks: up to one too many, which is paid back.
+        assert!((45..=54).contains(&ms), "second {second}: {ms} ms");
+    }
+}
+
+/// With fair work only the server never runs, but counts: a floor of 51, also on the idle CPU until its timer
+/// finds out about a second later.
+#[test]
+fn an_idle_cpu_keeps_the_floor_for_about_a_second() {
+    let task = vec![pin(0), Do::Run(5 * MS), sleep(10 * MS), Do::Run(5 * MS), sleep(20_000 * MS)];
+    let mut board = Board::new(uniform(2), config(), task);
+    board.run_until(8 * MS);
+    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    board.run_until(900 * MS);
+    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    assert!(board.kernel.rq[CpuId(0)].fair_server.is_active());
+    board.run_until(2_100 * MS);
+    assert!(!board.kernel.rq[CpuId(0)].fair_server.is_active());
+    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.running_bw(), 0);
+}
+
+/// While it runs the timer is pushed on and the fair task is never interrupted by its own server.
+#[test]
+fn busy_fair_work_never_needs_the_server() {
+    let mut board = Board::new(uniform(1), config(), vec![Do::Run(10_000 * MS)]);
+    for at in 1..60 {
+        board.run_until(at * 50 * MS);
+        assert!(!board.kernel.rq[CpuId(0)].fair_server.is_queued(), "at {} ms", at * 50);
+    }
+}
+
+// ---- RT (kernel/sched/rt.c) -----------------------------------------------------------------------
+
+/// A task that turns RT begins to count as RT then, not since boot.
+#[test]
+fn rt_utilisation_begins_with_the_class() {
+    let task = vec![Do::Run(300 * MS), fifo(50), Do::Run(100 * MS)];
+    let mut board = Board::new(uniform(1), config(), task);
+    board.run_until(320 * MS);
+    let util = board.kernel.rq[CpuId(0)].avg_rt.util_avg;
+    assert!((200..450).contains(&util), "{util} after about 16 ms");
+}
+
+/// Two RT tasks on one CPU: the lower one is pushed away at once; nothing starves on an idle machine.
+#[test]
+fn a_lower_rt_task_is_pushed_to_an_idle_cpu() {
+    let low = vec![fifo(10), Do::Run(50 * MS)];
+    let high = vec![fifo(20), Do::Start(low), Do::Run(50 * MS)];
+    let mut board = Board::new(uniform(2), config(), high);
+    board.run_until(40 * MS);
+    let times = board.cpu_time(5 * MS, 40 * MS);
+    for task in [first_task(2), first_task(2) + 1] {
+        assert!(times[&task] > 33 * MS, "{times:?}");
+    }
+}
+
+/// Overloaded CPUs are asked to push by one interrupt that goes round twice and then ends, also if there is
+/// nothing that they could push.
+#[test]
+fn the_push_interrupt_ends() {
+    // CPUs 1 and 2: each a hog and behind it a task that may run on both, but on no other.
+    let hog = |cpu| vec![fifo(60), pin(cpu), Do::Run(500 * MS)];
+    let mask = CpuMask::from_cpus([CpuId(1), CpuId(2)]);
+    let movable = vec![fifo(10), Do::Call(Syscall::SchedSetaffinity { mask }), Do::Run(400 * MS)];
+    let blinker = vec![fifo(70), pin(3), Do::Run(MS), sleep(2 * MS), Do::Again(2)];
+    let main = vec![
+        Do::Start(blinker),
+        Do::Start(movable.clone()),
+        Do::Start(movable),
+        sleep(2 * MS),
+        Do::Start(hog(1)),
+        Do::Start(hog(2)),
+        sleep(400 * MS),
+    ];
+    let mut board = Board::new(uniform(4), config(), main);
+    board.run_until(300 * MS);
+    assert_eq!(board.kernel.rd.rto_mask, mask);
+    let blinker = first_task(4) + 1;
+    let from = 20 * MS;
+    let leaves = board.facts.iter().filter(|f| match f.kind {
+        FactKind::Switch { prev, .. } => f.at > from && f.cpu == CpuId(3) && prev.0 == blinker,
+        _ => false,
+    });
+    let pushes = board.facts.iter().filter(|f| {
+        f.at > from && matches!(f.kind, FactKind::Ipi { kind: IpiKind::IrqWork, .. })
+    });
+    let (leaves, pushes) = (leaves.count(), pushes.count());
+    // Each time the blinker leaves CPU 3 it asks: two rounds of two CPUs.
+    assert!(leaves > 50);
+    assert!(pushes.abs_diff(4 * leaves) <= 4, "{leaves} requests, {pushes} interrupts");
+}
+
+/// On an asymmetric machine an RT task wants a CPU of full capacity (uclamp's default for RT).
+#[test]
+fn rt_tasks_look_for_the_big_cpu() {
+    let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
+    let task = vec![fifo(10), Do::Run(MS), sleep(5 * MS), Do::Again(1)];
+    let mut board = Board::new(machine(&[(0, 2, 300, opps), (2, 1, 1024, opps)]), config(), task);
+    board.run_until(100 * MS);
+    assert_eq!(board.kernel.tasks[schedtwin_types::TaskId(first_task(3))].cpu, CpuId(2));
+}
+
+// ---- schedutil (kernel/sched/cpufreq_schedutil.c) -------------------------------------------------
+
+fn frequencies(board: &Board) -> Vec<(Ns, u32)> {
+    let khz = |f: &schedtwin_types::Fact| match f.kind {
+        FactKind::Frequency { khz, .. } => Some((f.at, khz)),
+        _ => None,
+    };
+    board.facts.iter().filter_map(khz).collect()
+}
+
+/// A runnable RT task asks for full speed as long as utilisation clamps are not in use.
+#[test]
+fn rt_runs_at_full_speed() {
+    let task = vec![fifo(10), Do::Run(MS), sleep(20 * MS), Do::Again(1)];
+    let mut board = Board::new(uniform(1), config(), task);
+    board.run_until(200 * MS);
+    let last = frequencies(&board);
+    assert!(last.iter().any(|f| f.1 == 2_000_000), "{last:?}");
+}
+
+/// Changes are at least the rate limit apart, and a busy CPU ends at the highest frequency.
+#[test]
+fn changes_keep_the_rate_limit() {
+    let mut config = config();
+    config.schedutil.rate_limit_us = Some(10_000);
+    config.fair_server_runtime = 0;
+    let task = vec![Do::Run(3 * MS), sleep(13 * MS), Do::Run(300 * MS), sleep(300 * MS), Do::Again(0)];
+    let mut board = Board::new(uniform(2), config, task);
+    board.run_until(2_000 * MS);
+    let changes = frequencies(&board);
+    assert!(changes.len() > 4, "{changes:?}");
+    for pair in changes.windows(2) {
+        assert!(pair[1].0 - pair[0].0 >= 10 * MS, "{pair:?}");
+        assert!(pair[1].1 != pair[0].1, "{pair:?}");
+    }
+    assert!(changes.iter().any(|c| c.1 == 2_000_000));
+}
+
+/// A domain of one CPU does not slow down before that CPU has tried to stop its tick; a shared one does. Two
+/// tasks wake together; when the shorter one leaves, the other alone would need less.
+#[test]
+fn only_single_cpu_domains_hold_their_frequency() {
+    let opps: &[(u32, u64)] = 
+        &[(500_000, 100_000), (1_000_000, 300_000), (1_300_000, 400_000), (2_000_000, 900_000)];
+    let drops_while_running = |tree| {
+        let mut config = config();
+        config.fair_server_runtime = 0;
+        // It would count the one that has left for a while.
+        config.runnable_boost = false;
+        let periodic = |work: Ns| {
+            let round = |k: u64| [Do::Call(Syscall::NanosleepUntil { until: k * 200 * MS }), Do::Run(work)];
+            (1..20).flat_map(round).collect::<Vec<Do>>()
+        };
+        let mut main = vec![pin(0), Do::Start(periodic(10 * MS))];
+        main.extend(periodic(25 * MS));
+        let mut board = Board::new(tree, config, main);
+        board.run_until(4_000 * MS);
+        let woke = |at: Ns| {
+            let from_idle = |f: &&schedtwin_types::Fact| {
+                matches!(f.kind, FactKind::IdleExit { .. }) && f.cpu == CpuId(0) && f.at <= at
+            };
+            board.facts.iter().rev().find(from_idle).map_or(0, |f| f.at)
+        };
+        let changes = frequencies(&board);
+        changes.windows(2).filter(|w| w[1].1 < w[0].1 && w[1].0 - woke(w[1].0) > 5 * MS).count()
+    };
+    assert_eq!(drops_while_running(machine(&[(0, 1, 1024, opps)])), 0);
+    assert!(drops_while_running(machine(&[(0, 2, 1024, opps)])) > 5);
+}
+
+// ---- idle loop and tick (kernel/sched/idle.c, kernel/time/tick-sched.c) ---------------------------
+
+/// Ticks stay on their grid however often they are stopped.
+#[test]
+fn ticks_come_back_on_their_grid() {
+    let task = vec![Do::Run(5 * MS), sleep(9 * MS + 123), Do::Again(0)];
+    let mut board = Board::new(uniform(2), config(), task);
+    board.run_until(400 * MS);
+    let (mut ticks, mut stopped) = (0, 0);
+    for fact in &board.facts {
+        match fact.kind {
+            FactKind::Tick => {
+                ticks += 1;
+                let late = fact.at % (4 * MS);
+                assert!(late <= 10_000, "tick at {}", fact.at);
+            }
+            FactKind::IdleEnter { tick_stopped: true, .. } => stopped += 1,
+            _ => {}
+        }
+    }
+    assert!(ticks > 20 && stopped > 20, "{ticks} ticks, {stopped} stops");
+}
+
+/// No tick interrupts a CPU that sleeps long, and schedutil's `idle_calls` count each attempt to stop it.
+#[test]
+fn a_long_sleep_has_no_ticks() {
+    let task = vec![pin(0), Do::Run(5 * MS), sleep(700 * MS)];
+    let mut config = config();
+    config.fair_server_runtime = 0;
+    let mut board = Board::new(uniform(1), config, task);
+    board.run_until(690 * MS);
+    let ticks = board.facts.iter().filter(|f| f.kind == FactKind::Tick && f.at > 40 * MS).count();
+    assert_eq!(ticks, 0);
+    assert!(board.kernel.cpuidle[CpuId(0)].tick.tick_stopped);
+    assert!(board.kernel.cpuidle[CpuId(0)].tick.idle_calls > 0);
+}
+
+// ---- EAS (kernel/sched/fair.c) --------------------------------------------------------------------
+
+/// Two domains, A of capacity 512 (costs 3906, 5859) and B of 1024 (7812, 13671): small tasks live on A, whose
+/// lowest state they fit, wherever they were.
+#[test]
+fn small_tasks_live_where_they_cost_least() {
+    let a: &[(u32, u64)] = &[(1_000_000, 100_000), (2_000_000, 300_000)];
+    let b: &[(u32, u64)] = &[(1_000_000, 400_000), (2_000_000, 1_400_000)];
+    let mut config = config();
+    config.fair_server_runtime = 0;
+    let task = vec![Do::Run(MS), sleep(9 * MS), Do::Again(0)];
+    let mut board = Board::new(machine(&[(0, 2, 512, a), (2, 1, 1024, b)]), config, task);
+    board.run_until(500 * MS);
+    let wakeups = |on_a: bool| {
+        let hit = |f: &&schedtwin_types::Fact| match f.kind {
+            FactKind::Wakeup { target, .. } => f.at > 100 * MS && (target.0 < 2) == on_a,
+            _ => false,
+        };
+        board.facts.iter().filter(hit).count()
+    };
+    assert!(board.kernel.rd.energy_aware);
+    assert_eq!(wakeups(false), 0);
+    assert!(wakeups(true) >= 39);
+}
