@@ -7,7 +7,16 @@ use std::process::{Command, Output};
 
 /// CPU time of this thread so far, s.
 pub fn thread_seconds() -> f64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
+    seconds(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of all threads of this process so far, s.
+pub fn process_seconds() -> f64 {
+    seconds(ClockId::ProcessCPUTime)
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let now = clock_gettime(clock);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 

@@ -351,17 +351,22 @@ static void wakeup_preempt(struct task_struct *task)
 		resched_curr(&this_rq);
 }
 
-/* The core's part of a switch. `sleeps`: the running task blocks; 2: in a special state. */
+/* The running task goes to sleep; 2: in a special state. */
+static void block(struct task_struct *task, word sleeps)
+{
+	int flags = DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | (sleeps == 2 ? DEQUEUE_SPECIAL : 0);
+
+	if (dequeue_task_fair(&this_rq, task, flags))
+		task->on_rq = 0;
+}
+
+/* The core's part of a switch. `sleeps`: the running task blocks first. */
 static struct task_struct *schedule(word sleeps)
 {
 	struct task_struct *prev = this_rq.curr, *next;
 
-	if (sleeps && prev != &idle_task) {
-		int flags = DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | (sleeps == 2 ? DEQUEUE_SPECIAL : 0);
-
-		if (dequeue_task_fair(&this_rq, prev, flags))
-			prev->on_rq = 0;
-	}
+	if (sleeps && prev != &idle_task)
+		block(prev, sleeps);
 	next = pick_task_fair(&this_rq);
 	if (!next)
 		next = &idle_task;
@@ -479,6 +484,10 @@ static void operate(word op, const word *arg)
 	case OP_FIRST + 10: /* a weight of nice, from the kernel's table */
 		result = scale_load((u64)sched_prio_to_weight[arg[1] % 40]) ^
 			 (u64)sched_prio_to_wmult[arg[1] % 40] << 32;
+		break;
+	case OP_FIRST + 11: /* the first half of a switch: blocks, and nobody is picked yet */
+		task = this_rq.curr;
+		block(task, 1);
 		break;
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);

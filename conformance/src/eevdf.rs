@@ -41,6 +41,7 @@ const JOIN: usize = 7;
 const CHANGE: usize = 8;
 const PREEMPT: usize = 9;
 const WEIGHT: usize = 10;
+const BLOCK: usize = 11;
 
 /// Most tasks of a sequence; those that carry the bit mask of the eligible.
 const TASKS_MAX: u64 = 40;
@@ -150,15 +151,20 @@ impl Eevdf {
         self.wakeup_preempt(task);
     }
 
+    /// The running task goes to sleep; 2: in a special state.
+    fn block(&mut self, task: TaskId, sleeps: u64) {
+        let special = if sleeps == 2 { DEQUEUE_SPECIAL } else { 0 };
+        if self.steps().dequeue(task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | special) {
+            self.kernel.tasks[task].on_rq = OnRq::No;
+        }
+    }
+
     fn schedule(&mut self, sleeps: u64) -> Option<TaskId> {
         let prev = self.curr();
         if let Some(prev) = prev
             && sleeps != 0
         {
-            let special = if sleeps == 2 { DEQUEUE_SPECIAL } else { 0 };
-            if self.steps().dequeue(prev, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | special) {
-                self.kernel.tasks[prev].on_rq = OnRq::No;
-            }
+            self.block(prev, sleeps);
         }
         let next = self.steps().pick();
         self.kernel.rq[CPU].need_resched = false;
@@ -294,10 +300,12 @@ impl Subject for Eevdf {
         },
         OpSpec { name: "preempt", args: &["delta", "task"] },
         OpSpec { name: "weight", args: &["delta", "index"] },
+        OpSpec { name: "block", args: &["delta"] },
     ];
 
     const MUTATIONS: &'static [Mutation] = crate::l0::mutate::EEVDF;
-    const GOLDEN_SHOWN: u64 = 4;
+    const GOLDEN_SHOWN: u64 = 1;
+    const GOLDEN_CASES: u64 = 1_000;
 
     fn new() -> Eevdf {
         Eevdf {
@@ -396,6 +404,10 @@ impl Subject for Eevdf {
                     result = self.number_of(best);
                 }
             }
+            BLOCK => {
+                subject = self.curr();
+                self.block(subject.expect("somebody runs"), 1);
+            }
             WEIGHT => {
                 let load = weight_of(Policy::Normal, (b % 40) as i8 - 20);
                 result = load.weight ^ (load.inv_weight as u64) << 32;
@@ -453,6 +465,15 @@ impl Subject for Eevdf {
         if rng.one_in(50) {
             return op(WEIGHT, &[delta, rng.below(40)]);
         }
+        // The running task has blocked, and nobody has been picked yet: it is woken, or the switch ends.
+        if let Some(curr) = curr
+            && (self.kernel.tasks[curr].on_rq == OnRq::No || self.entity(curr).sched_delayed)
+        {
+            return match rng.below(3) {
+                0 => op(WAKE, &[delta, self.number_of(Some(curr)) - 1, 0]),
+                _ => op(SCHEDULE, &[delta, 0]),
+            };
+        }
         if rng.one_in(24) {
             let load = weight(rng);
             let (slice, kind) = (slice(rng), kind(rng));
@@ -490,6 +511,7 @@ impl Subject for Eevdf {
             return match rng.below(10) {
                 0 => op(YIELD, &[delta]),
                 1..=3 => op(TICK, &[delta]),
+                4 => op(BLOCK, &[delta]),
                 _ if rng.one_in(sleepy) => op(SCHEDULE, &[delta, 0]),
                 _ => op(SCHEDULE, &[delta, if rng.one_in(16) { 2 } else { 1 }]),
             };

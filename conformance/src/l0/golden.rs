@@ -10,8 +10,6 @@ use super::{Record, Subject, compare, describe, mix, replay, sequence};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Sequences that the header's digest covers.
-const DIGEST_CASES: u64 = 20_000;
 
 fn file<S: Subject>() -> PathBuf {
     super::home().join("golden").join(format!("{}.txt", S::NAME))
@@ -41,21 +39,22 @@ fn our_digest<S: Subject>(seed: u64, cases: u64) -> u64 {
 
 /// Writes the file from an oracle's answers. Refuses if our code disagrees anywhere.
 pub fn write<S: Subject>(oracle: &Path, tree_version: &str, seed: u64) -> Result<String, String> {
-    let found = compare::<S>(oracle, seed, DIGEST_CASES, true)?;
+    let found = compare::<S>(oracle, seed, S::GOLDEN_CASES, true)?;
     if let Some(difference) = found.first_difference {
         return Err(format!("our code disagrees with the kernel; not written.\n{difference}"));
     }
     // Equal digests, so ours are the kernel's.
-    let digest = our_digest::<S>(seed, DIGEST_CASES);
+    let digest = our_digest::<S>(seed, S::GOLDEN_CASES);
     let mut text = format!(
         "# Golden vectors of {name}: the answers of the kernel's own C.\n\
          # Left of => an operation, right of it its result and the values that changed.\n\
          # Written by `schedtwin-conformance l0 {name} --write-golden`.\n\
          tree {tree_version}\n\
          seed {seed}\n\
-         cases {DIGEST_CASES}\n\
+         cases {cases}\n\
          digest {digest:#018x}\n",
-        name = S::NAME
+        name = S::NAME,
+        cases = S::GOLDEN_CASES
     );
     for case in 0..S::GOLDEN_SHOWN {
         let (records, _) = sequence::<S>(seed, case);

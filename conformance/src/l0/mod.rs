@@ -117,6 +117,8 @@ pub trait Subject: Sized {
     const MUTATIONS: &'static [mutate::Mutation];
     /// How many sequences the golden vectors show in full.
     const GOLDEN_SHOWN: u64;
+    /// How many sequences the digest of the golden vectors covers.
+    const GOLDEN_CASES: u64 = 20_000;
 
     /// An empty world.
     fn new() -> Self;

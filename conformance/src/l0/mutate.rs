@@ -26,6 +26,9 @@ const CLOCK: &str = "sched/pelt/clock.rs";
 const ATTACH: &str = "sched/pelt/attach.rs";
 const EST: &str = "sched/pelt/util_est.rs";
 const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
+const EEVDF_FILE: &str = "sched/fair/eevdf.rs";
+const CLASS: &str = "sched/fair/class.rs";
+const WEIGHTS: &str = "sched/fair/mod.rs";
 
 /// Mutations of PELT.
 pub const PELT: &[Mutation] = &[
@@ -85,8 +88,31 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
 ];
 
-/// Mutations of EEVDF and of the fair class's entries.
-pub const EEVDF: &[Mutation] = &[];
+/// Mutations of EEVDF, of the fair class's entries and of its weights.
+pub const EEVDF: &[Mutation] = &[
+    m(EEVDF_FILE, "(a.wrapping_sub(b) as i64) < 0", "(a.wrapping_sub(b) as i64) <= 0"),
+    m(EEVDF_FILE, "sum -= load - 1;", "sum -= load;"),
+    m(EEVDF_FILE, "sum >= key.wrapping_mul(load)", "sum > key.wrapping_mul(load)"),
+    m(EEVDF_FILE, "(2 * entity.slice).max(tick)", "(2 * entity.slice).min(tick)"),
+    m(EEVDF_FILE, "cfs.avg_load + curr_weight", "cfs.avg_load"),
+    m(EEVDF_FILE, "vslice /= 2", "vslice /= 3"),
+    m(EEVDF_FILE, "entity.rel_deadline = false", "entity.rel_deadline = true"),
+    m(EEVDF_FILE, "cfs_rq);\n        true", "cfs_rq);\n        false"),
+    m(EEVDF_FILE, "deadline.wrapping_add(1)", "deadline.wrapping_add(0)"),
+    m(EEVDF_FILE, "self.se[pse].slice < self", "self.se[pse].slice <= self"),
+    m(EEVDF_FILE, "&& !self.protect_slice(curr)", "&& self.protect_slice(curr)"),
+    m(EEVDF_FILE, "if cfs.nr_queued == 1", "if cfs.nr_queued == 2"),
+    m(EEVDF_FILE, "used_up || self.did", "used_up && self.did"),
+    m(EEVDF_FILE, "= self.se[se].deadline;", "= self.se[se].deadline + 1;"),
+    m(EEVDF_FILE, "at - 1].deadline", "at - 1].vruntime"),
+    m(EEVDF_FILE, "best.deadline) => Some(curr)", "best.vruntime) => Some(curr)"),
+    m(CLASS, "if self.se[se].vlag > 0", "if self.se[se].vlag >= 0"),
+    m(CLASS, "delay_zero && self.se[se].vlag > 0", "delay_zero && self.se[se].vlag < 0"),
+    m(CLASS, "place_rel_deadline && !sleep", "place_rel_deadline && sleep"),
+    m(CLASS, "scaled / new.weight as i64", "scaled / new.weight as i64 - 1"),
+    m(WEIGHTS, "(weight >> 10).max(2)", "(weight >> 10).max(3)"),
+    m(WEIGHTS, "(u32::MAX as u64 / w)", "((1 << 32) / w)"),
+];
 
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
 pub fn report<S: Subject>(
@@ -136,23 +162,45 @@ fn run<S: Subject>(
     Ok((!text.contains("golden equal"), !text.contains("oracle equal")))
 }
 
+/// What is compiled of our sources: the files that a subject is about, or (EEVDF) the whole crate.
+fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
+    if subject != "eevdf" {
+        let files = [
+            "sched/pelt.rs",
+            "sched/pelt/attach.rs",
+            "sched/pelt/clock.rs",
+            "sched/pelt/util_est.rs",
+            "cpuidle/teo/mod.rs",
+            "cpuidle/teo/v6_12.rs",
+        ];
+        return Ok(files.map(String::from).to_vec());
+    }
+    let mut files = Vec::new();
+    let mut directories = vec![source.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(file) = path.strip_prefix(source) {
+                files.push(file.to_string_lossy().into_owned());
+            }
+        }
+    }
+    Ok(files)
+}
+
 /// Compiles the mutated files, and these modules against them.
 fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathBuf, String> {
-    let source = super::home().join("../crates/schedtwin-kernel/src");
+    let crates = super::home().join("../crates");
+    let source = crates.join("schedtwin-kernel/src");
     let copy = dir.join("src");
     let say = |what: &Path| {
         let what = what.display().to_string();
         move |error: std::io::Error| format!("{what}: {error}")
     };
-    for file in [
-        "sched/pelt.rs",
-        "sched/pelt/attach.rs",
-        "sched/pelt/clock.rs",
-        "sched/pelt/util_est.rs",
-        "cpuidle/teo/mod.rs",
-        "cpuidle/teo/v6_12.rs",
-    ] {
-        let from = source.join(file);
+    for file in files(&source, subject).map_err(say(&source))? {
+        let from = source.join(&file);
         let mut text = std::fs::read_to_string(&from).map_err(say(&from))?;
         if let Some(mutation) = mutation.filter(|mutation| mutation.file == file) {
             let places = text.matches(mutation.from).count();
@@ -163,20 +211,30 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         }
         // Their unit tests are not part of this.
         text = text.replace("#[cfg(test)]\nmod tests;", "");
-        let to = copy.join(file);
+        let to = copy.join(&file);
         std::fs::create_dir_all(to.parent().expect("has a directory")).map_err(say(&to))?;
         std::fs::write(&to, text).map_err(say(&to))?;
     }
     let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
     let library = copy.join("lib.rs");
-    write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
+    let whole = subject == "eevdf";
+    if !whole {
+        write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
+    }
     let driver = dir.join("driver.rs");
     let modules = super::home().join("src/l0/mod.rs");
-    let world = if subject == "pelt" { "l0::pelt::Pelt" } else { "l0::teo::Teo" };
+    let (world, beside) = match subject {
+        "pelt" => ("l0::pelt::Pelt", String::new()),
+        "teo" => ("l0::teo::Teo", String::new()),
+        _ => {
+            let path = super::home().join("src/eevdf.rs");
+            ("eevdf::Eevdf", format!("#[path = {path:?}]\nmod eevdf;\n"))
+        }
+    };
     write(
         &driver,
         &format!(
-            "#![allow(dead_code)]\n#[path = {modules:?}]\nmod l0;\nfn main() {{\n\
+            "#![allow(dead_code)]\n#[path = {modules:?}]\nmod l0;\n{beside}fn main() {{\n\
              let args: Vec<String> = std::env::args().collect();\n\
              let (seed, cases) = (args[2].parse().unwrap(), args[3].parse().unwrap());\n\
              let golden = std::panic::catch_unwind(l0::golden::check::<{world}>);\n\
@@ -202,10 +260,20 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         Err(format!("{arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr)))
     };
     let library = library.to_string_lossy();
-    let kernel = "libschedtwin_kernel.rlib";
-    rustc(&["--crate-type=rlib", "--crate-name=schedtwin_kernel", "-o", kernel, &library])?;
-    let dependency = format!("schedtwin_kernel={kernel}");
-    rustc(&["--extern", &dependency, "-o", "driver", &driver.to_string_lossy()])?;
+    let rlib = |name: &str, path: &str, externs: &[&str]| {
+        let (crate_name, output) = (format!("--crate-name={name}"), format!("lib{name}.rlib"));
+        let arguments = ["--crate-type=rlib", &crate_name, "-o", &output, path];
+        rustc(&[&arguments, externs].concat())
+    };
+    let types = ["-L", ".", "--extern", "schedtwin_types=libschedtwin_types.rlib"];
+    let types = if whole { types.as_slice() } else { &[] };
+    if whole {
+        let library = crates.join("schedtwin-types/src/lib.rs");
+        rlib("schedtwin_types", &library.to_string_lossy(), &[])?;
+    }
+    rlib("schedtwin_kernel", &library, types)?;
+    let kernel = ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-o", "driver"];
+    rustc(&[&kernel, types, &[&driver.to_string_lossy()]].concat())?;
     Ok(dir.join("driver"))
 }
 
@@ -216,7 +284,7 @@ mod tests {
     #[test]
     fn every_mutation_has_its_place() {
         let source = super::super::home().join("../crates/schedtwin-kernel/src");
-        for mutation in PELT.iter().chain(TEO) {
+        for mutation in PELT.iter().chain(TEO).chain(EEVDF) {
             let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);

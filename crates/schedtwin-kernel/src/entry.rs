@@ -148,7 +148,8 @@ impl Kernel {
             let stopper = self.new_task(None, false);
             let t = &mut self.tasks[stopper];
             t.class = Class::Stop;
-            t.prio = -1;
+            // sched_set_stop_task(): it looks like SCHED_FIFO 99.
+            t.prio = 0;
             t.cpu = cpu;
             t.cpus_mask = CpuMask::of(cpu);
             t.nr_cpus_allowed = 1;

@@ -4,7 +4,7 @@
 
 mod harness;
 
-use harness::{config, device_tree, Board, MS};
+use harness::{Board, MS, config, device_tree};
 use insta::assert_snapshot;
 use schedtwin_kernel::config::{Config, Features, Preempt};
 use schedtwin_kernel::sched::{CfsRqId, OnRq};
@@ -90,7 +90,8 @@ fn whoever_is_owed_time_preempts() {
 /// `sched_yield()` moves an eligible task to its deadline, so the others run first.
 #[test]
 fn a_yield_lets_the_others_run() {
-    let mut board = one_cpu("a @0: [run 1ms, yield]\nb @0: [run 1ms, yield]\nc @0: [run 1ms, yield]");
+    let mut board =
+        one_cpu("a @0: [run 1ms, yield]\nb @0: [run 1ms, yield]\nc @0: [run 1ms, yield]");
     board.run_until(40 * MS);
     assert_snapshot!(board.timeline(MS / 2, 0, 20 * MS), @"cpu0 aabbccaabbccbbaaccbbaaccbbaaccbbaaccbbaa");
 }
@@ -117,7 +118,8 @@ fn an_ineligible_sleeper_stays_queued() {
         let a = board.task("a");
         let (t, se) = (&board.kernel.tasks[a], board.se("a"));
         let running = board.kernel.rq[CpuId(0)].curr == a;
-        let state = (running, t.state == TaskState::Running, t.on_rq == OnRq::Queued, se.sched_delayed);
+        let state =
+            (running, t.state == TaskState::Running, t.on_rq == OnRq::Queued, se.sched_delayed);
         if last.replace(state) != Some(state) {
             let name = match state {
                 (true, ..) => "runs",
@@ -187,10 +189,40 @@ fn the_same_rt_priority_again_keeps_the_place() {
     assert_snapshot!(board.timeline(MS, 0, 8 * MS), @"cpu0 aaaaaab.");
 }
 
+/// Asking for the default slice counts as a change even if it is none, and a change begins a protected slice;
+/// asking for the affinity in force does not.
+#[test]
+fn a_change_begins_a_protected_slice() {
+    for (step, protected) in [("nice 0", true), ("cpus 0", false), ("slice 2ms, slice 2ms", true)] {
+        let mut board = one_cpu(&format!("a @0: run 6ms, {step}, [run 1s]"));
+        board.run_until(5_900_000);
+        let before = (board.se("a").vlag, board.se("a").deadline);
+        assert_ne!(before.0 as u64, before.1, "not protected any more");
+        board.run_until(7_000_000);
+        let a = board.se("a");
+        assert_eq!(a.vlag as u64 == a.deadline, protected, "{step}");
+    }
+}
+
+/// A forked task inherits whom its parent wakes.
+#[test]
+fn a_forked_task_inherits_wakeup_habits() {
+    let scenario = "a @0: wait 0
+        b @0: wait 1
+        c @2ms: wake 0, wake 1, fork d, [run 1s]
+        d: [run 1s]";
+    let mut board = Board::new(2, scenario);
+    board.run_until(3 * MS);
+    let (c, d) = (&board.kernel.tasks[board.task("c")], &board.kernel.tasks[board.task("d")]);
+    assert_eq!((c.wakee_flips, c.last_wakee), (d.wakee_flips, d.last_wakee));
+    assert_eq!(d.wakee_flips, 2);
+}
+
 /// A task that becomes an RT task loses the weight of SCHED_IDLE: the weight is that of its nice value.
 #[test]
 fn an_rt_task_has_the_weight_of_its_nice_value() {
-    let mut board = one_cpu("a @0: policy idle, run 1ms, fifo 1, run 1ms, fork b, [run 1s]\nb: [run 1s]");
+    let mut board =
+        one_cpu("a @0: policy idle, run 1ms, fifo 1, run 1ms, fork b, [run 1s]\nb: [run 1s]");
     board.run_until(3 * MS);
     assert_eq!(board.se("a").load.weight, 1024 << 10);
     assert_eq!(board.se("b").load.weight, 1024 << 10);
@@ -266,7 +298,8 @@ fn the_way_out_of_idle_is_the_wakees_runtime() {
         features: Features { ttwu_queue: false, ..Config::linux_6_12().features },
         ..config()
     };
-    let scenario = "w @0: cpus 1, wait 0, run 1ms, [sleep 1s]\nm @0: cpus 0, run 2500us, wake 0, [run 1s]";
+    let scenario =
+        "w @0: cpus 1, wait 0, run 1ms, [sleep 1s]\nm @0: cpus 0, run 2500us, wake 0, [run 1s]";
     let mut board = Board::with(device_tree(2), config, scenario);
     board.idle_exit_ns = 100_000;
     board.run_until(2 * MS);
@@ -286,7 +319,7 @@ fn futex_waiters_are_ordered_by_rt_priority() {
         e @4ms: fifo 5, wait 0
         w @5ms: wake 0 5";
     let mut board = one_cpu(scenario);
-    board.run_until(4500_000);
+    board.run_until(4_500_000);
     board.facts.clear();
     board.run_until(10 * MS);
     assert_eq!(board.wakeups(), "main d b e a c");
@@ -301,7 +334,8 @@ fn sleeps_end_with_the_slack() {
         let mut board = Board::with(device_tree(1), config(), scenario);
         board.run_until(20 * MS);
         let a = board.task("a");
-        let times: Vec<u64> = board.switches(0).iter().filter(|s| s.1 == a).map(|s| s.0 / 1000).collect();
+        let times: Vec<u64> =
+            board.switches(0).iter().filter(|s| s.1 == a).map(|s| s.0 / 1000).collect();
         times[1] - times[0]
     };
     assert_eq!(awake("a @0: sleep 1ms, run 1ms"), 1050);

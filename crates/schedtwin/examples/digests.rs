@@ -36,11 +36,18 @@ const RUNS: [(&str, &str, u64); 7] = [
 /// Two seeds a run: one could be the same by accident.
 const SEEDS: [u64; 2] = [1, 2];
 
-fn print(machine: &str, kernel: &str, workload: &str, ms: u64, seeds: &[u64]) -> Result<(), String> {
+fn print(
+    machine: &str,
+    kernel: &str,
+    workload: &str,
+    ms: u64,
+    seeds: &[u64],
+) -> Result<(), String> {
     let scenario = Scenario::new(machine, kernel, workload, Some(ms * 1_000_000))
         .map_err(|faults| faults.to_string())?;
     for seed in seeds {
-        let result = scenario.run(*seed, RunOptions::default()).map_err(|error| error.to_string())?;
+        let result =
+            scenario.run(*seed, RunOptions::default()).map_err(|error| error.to_string())?;
         println!(
             "{:016x} {:016x} {:>9} events {:>11} ns  {machine} {kernel} {workload} {ms} ms seed {seed}",
             result.digest,

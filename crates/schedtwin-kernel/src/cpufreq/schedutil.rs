@@ -382,3 +382,95 @@ impl NoteInputs for Notes {
         std::mem::take(&mut self.inputs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::root_domain::tests::kernel;
+
+    const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
+
+    /// The capacity is reached at 80 % of it; the floor and the cap are not enlarged.
+    #[test]
+    fn demand_to_frequency() {
+        let khz = |util, min| {
+            let effective = EffectiveUtil { util, min, max: 1024 };
+            map_util_freq(sugov_effective_cpu_perf(&effective), 2_000_000, 1024)
+        };
+        for (util, min, expected) in [
+            (512, 0, 1_250_000),
+            (819, 0, 1_998_046),
+            (820, 0, 2_000_000),
+            (1024, 0, 2_000_000),
+            (100, 512, 1_000_000),
+            (0, 51, 99_609),
+        ] {
+            assert_eq!(khz(util, min), expected, "util {util} min {min}");
+        }
+    }
+
+    #[test]
+    fn effective_cpu_util() {
+        let mut kernel = kernel(&[(1, 1024, OPPS)]);
+        let cpu = CpuId(0);
+        let of = |k: &Kernel, util| k.effective_cpu_util(cpu, util);
+        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 400, min: 0, max: 1024 });
+        // Interrupts take their share of the rest: 400 * 924 / 1024 + 100.
+        kernel.rq[cpu].avg_irq.util_avg = 100;
+        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 460, min: 100, max: 1024 });
+        kernel.rq[cpu].avg_rt.util_avg = 624;
+        assert_eq!(of(&kernel, 400).util, 1024);
+        kernel.rq[cpu].avg_irq.util_avg = 1024;
+        assert_eq!(of(&kernel, 0), EffectiveUtil { util: 1024, min: 1024, max: 1024 });
+    }
+
+    /// The boost doubles once per applied request, halves without one, and starts over after a tick.
+    #[test]
+    fn iowait_boost() {
+        let mut kernel = kernel(&[(1, 1024, OPPS)]);
+        let cpu = CpuId(0);
+        let mut time = 10_000_000;
+        let mut request = |k: &mut Kernel, step: Ns, io: bool| {
+            time += step;
+            k.sugov_iowait_boost(cpu, time, if io { SCHED_CPUFREQ_IOWAIT } else { 0 });
+            k.sugov_cpus[0].last_update = time;
+            k.sugov_iowait_apply(cpu, time, 1024)
+        };
+        let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, true));
+        assert_eq!(steps, [128, 256, 512, 1024, 1024]);
+        let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, false));
+        assert_eq!(steps, [512, 256, 128, 0, 0]);
+        request(&mut kernel, 1_000_000, true);
+        assert_eq!(request(&mut kernel, 1_000_000, true), 256);
+        assert_eq!(request(&mut kernel, 4_000_001, true), 128);
+        assert_eq!(request(&mut kernel, 4_000_001, false), 0);
+    }
+
+    /// The first request ignores the rate limit, and so does one that the fair server causes; a request for
+    /// what is set already does not restart the limit.
+    #[test]
+    fn rate_limit() {
+        let mut policy = SugovPolicy::new(1_000);
+        assert!(policy.should_update(0) && policy.update_next_freq(0, 500));
+        assert!(!policy.should_update(999));
+        assert!(policy.should_update(1_000) && !policy.update_next_freq(1_000, 500));
+        assert!(policy.should_update(1_001) && policy.update_next_freq(1_001, 600));
+        assert!(!policy.should_update(2_000));
+        policy.limits_changed = true;
+        assert!(policy.should_update(2_000) && policy.need_freq_update);
+        assert!(!policy.update_next_freq(2_000, 600) && !policy.need_freq_update);
+    }
+
+    /// A fair server that starts is heard at once, although the last change was just now.
+    #[test]
+    fn the_fair_servers_floor_ignores_the_rate_limit() {
+        let mut kernel = kernel(&[(1, 1024, OPPS)]);
+        kernel.rq[CpuId(0)].clock = 5_000_000;
+        kernel.sugov_update(CpuId(0), 0);
+        kernel.rq[CpuId(0)].clock += 1;
+        kernel.rq[CpuId(0)].fair_server.count_for_test();
+        kernel.sugov_update(CpuId(0), 0);
+        assert_eq!(kernel.sugov_cpus[0].bw_min, 51);
+        assert_eq!(kernel.policies[0].sugov.cached_raw_freq, 99_609);
+    }
+}

@@ -8,6 +8,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/core.c `try_to_wake_up`, `ttwu_queue`, `__schedule`,
 //! `wake_up_new_task`, `resched_curr`.
+//! What a task changes about itself is in `syscalls.rs`.
 //! Differences: entries are atomic, so a task that blocks has left its CPU before anybody can wake it,
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).

@@ -86,7 +86,7 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn charge(&mut self, work: u64) {
         let cpu = self.this_cpu;
-        let time = work * self.ns_per_work_shift_10[cpu.index()] >> 10;
+        let time = (work * self.ns_per_work_shift_10[cpu.index()]) >> 10;
         self.wires[cpu].debt += time;
         if self.in_irq {
             self.rq[cpu].irq_time += time;
@@ -96,7 +96,7 @@ impl Kernel {
     /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency.
     pub(crate) fn refresh_path_speed(&mut self, cpu: CpuId) {
         let rq = &self.rq[cpu];
-        let speed = (rq.arch_capacity * rq.freq_scale >> 10).max(1);
+        let speed = ((rq.arch_capacity * rq.freq_scale) >> 10).max(1);
         self.ns_per_work_shift_10[cpu.index()] =
             if self.device_tree.path_costs.constant_time { 1 << 10 } else { (1 << 20) / speed };
     }

@@ -7,8 +7,8 @@
 //! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c, kernel/sched/core.c `migration_cpu_stop`.
 //! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
 
-use crate::sched::OnRq;
 use crate::Kernel;
+use crate::sched::OnRq;
 use schedtwin_types::{CpuId, TaskId, TaskState};
 
 /// Work of a stopper.
@@ -77,7 +77,9 @@ impl Kernel {
             self.charge(cost);
             match work {
                 StopWork::ActiveBalance => self.active_load_balance_cpu_stop(cpu),
-                StopWork::Migrate { task, dest_cpu } => self.migration_cpu_stop(cpu, task, dest_cpu),
+                StopWork::Migrate { task, dest_cpu } => {
+                    self.migration_cpu_stop(cpu, task, dest_cpu)
+                }
             }
         }
         let stopper = self.rq[cpu].stopper;

@@ -15,12 +15,12 @@
 //! changed. Whoever excludes its own CPU is preempted by the stopper and moved as a queued task; with
 //! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
+use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
 use crate::sched::stop::StopWork;
-use crate::sched::{fair, Class, OnRq};
-use crate::Kernel;
+use crate::sched::{CfsRqId, Class, OnRq, fair};
 use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId};
 
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
@@ -118,11 +118,11 @@ impl Kernel {
             }
             (Class::Fair, Class::Rt) => self.switched_from_fair(task),
             (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
-            (Class::Fair, Class::Fair) if prio > old_prio => {
-                // prio_changed_fair(): nobody to give way to if it is alone.
-                if self.cfs[self.se[self.se_of(task)].cfs_rq].nr_queued != 1 {
-                    self.resched_curr(cpu);
-                }
+            // prio_changed_fair(): nobody to give way to if it is alone.
+            (Class::Fair, Class::Fair)
+                if prio > old_prio && self.cfs[CfsRqId::root(cpu)].nr_queued != 1 =>
+            {
+                self.resched_curr(cpu);
             }
             _ => {}
         }

@@ -7,9 +7,9 @@
 //! Differences: a timer that is overdue, slack included, does not let the task sleep; its interrupt, which
 //! Linux takes before it looks, costs its time here, too.
 
+use crate::Kernel;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
-use crate::Kernel;
 use schedtwin_types::{Ns, Outcome, TaskId, TaskState};
 
 impl Kernel {

@@ -12,8 +12,8 @@
 //! Differences: the mutex is never contended, since a call is atomic. A woken caller pays another
 //! system call's entry when it goes on. Nobody polls, both ends stay open, pages are 4 KiB.
 
-use crate::sched::core::WF_SYNC;
 use crate::Kernel;
+use crate::sched::core::WF_SYNC;
 use schedtwin_types::{Outcome, PipeId, Syscall, TaskId, TaskState, WakeSource};
 use std::collections::VecDeque;
 

@@ -185,7 +185,15 @@ pub fn config() -> Config {
 
 /// Equal CPUs that share a cache and a frequency domain.
 pub fn device_tree(nr_cpus: usize) -> DeviceTree {
-    let cpu = DtCpu { capacity: 1024, policy: 0, idle_table: 0, package: 0, cluster: None, llc: 0, node: 0 };
+    let cpu = DtCpu {
+        capacity: 1024,
+        policy: 0,
+        idle_table: 0,
+        package: 0,
+        cluster: None,
+        llc: 0,
+        node: 0,
+    };
     DeviceTree {
         cpus: vec![cpu; nr_cpus],
         policies: vec![DtPolicy {
@@ -231,7 +239,12 @@ impl Board {
 
     /// The task of a name.
     pub fn task(&self, name: &str) -> TaskId {
-        *self.threads.iter().find(|t| t.1.name == name).unwrap_or_else(|| panic!("no task {name}")).0
+        *self
+            .threads
+            .iter()
+            .find(|t| t.1.name == name)
+            .unwrap_or_else(|| panic!("no task {name}"))
+            .0
     }
 
     /// The entity of a name.
@@ -488,6 +501,12 @@ impl Board {
 
 impl Thread {
     fn new(name: &str) -> Thread {
-        Thread { name: name.to_string(), at: 0, attr: SchedAttr::default(), remaining: 0, mode: Mode::User }
+        Thread {
+            name: name.to_string(),
+            at: 0,
+            attr: SchedAttr::default(),
+            remaining: 0,
+            mode: Mode::User,
+        }
     }
 }

@@ -45,37 +45,149 @@ fn faults_say_what_and_where() {
     type Case<'a> = (&'a str, &'a str, &'a str, Option<Ns>, &'a [&'a str]);
     let cases: &[Case] = &[
         ("", KERNEL, "w1", None, &["<command line>:1:1: a name is missing"]),
-        ("pixel7", KERNEL, "w1", None, &["<command line>:1:1: there is no machine `pixel7`", "`pixel6`"]),
-        ("uniform8", "linux-6.13", "w1", None, &["<command line>:1:1: there is no kernel `linux-6.13`"]),
+        (
+            "pixel7",
+            KERNEL,
+            "w1",
+            None,
+            &["<command line>:1:1: there is no machine `pixel7`", "`pixel6`"],
+        ),
+        (
+            "uniform8",
+            "linux-6.13",
+            "w1",
+            None,
+            &["<command line>:1:1: there is no kernel `linux-6.13`"],
+        ),
         ("uniform8", KERNEL, "w2", None, &["<command line>:1:1: unknown workload \"w2\"", "w1"]),
         ("uniform8", KERNEL, "", None, &["<command line>:1:1: unknown workload"]),
-        ("uniform8", KERNEL, "w1 -f 3", None, &["<command line>:1:4: workload \"w1\" takes no options"]),
+        (
+            "uniform8",
+            KERNEL,
+            "w1 -f 3",
+            None,
+            &["<command line>:1:4: workload \"w1\" takes no options"],
+        ),
         // All three at once.
-        ("pixle6", "linux-6.1", "w", None, &["no machine `pixle6`", "no kernel `linux-6.1`", "workload \"w\""]),
-        ("uniform8:colour=3", KERNEL, "w1", None, &["<command line>:1:10: there is no setting `colour`"]),
-        ("uniform8", "linux-6.12:hz=0", "w1", None, &["<command line>:1:15: `hz` is 0, outside 24..=10000"]),
+        (
+            "pixle6",
+            "linux-6.1",
+            "w",
+            None,
+            &["no machine `pixle6`", "no kernel `linux-6.1`", "workload \"w\""],
+        ),
+        (
+            "uniform8:colour=3",
+            KERNEL,
+            "w1",
+            None,
+            &["<command line>:1:10: there is no setting `colour`"],
+        ),
+        (
+            "uniform8",
+            "linux-6.12:hz=0",
+            "w1",
+            None,
+            &["<command line>:1:15: `hz` is 0, outside 24..=10000"],
+        ),
         ("uniform8", "linux-6.12:hz=-250", "w1", None, &["<command line>:1:15: "]),
         ("uniform8", "linux-6.12:hz=99999999999999999999", "w1", None, &["<command line>:1:15: "]),
-        ("uniform8", "linux-6.12:features.slis=true", "w1", None, &["<command line>:1:21: there is no setting `slis`"]),
-        ("uniform8", "linux-6.12:cpufreq=fast", "w1", None, &["<command line>:1:20: `cpufreq` cannot be `fast`"]),
-        ("uniform8", "linux-6.12+fast", "w1", None, &["<command line>:1:12: there is no patch `fast`"]),
+        (
+            "uniform8",
+            "linux-6.12:features.slis=true",
+            "w1",
+            None,
+            &["<command line>:1:21: there is no setting `slis`"],
+        ),
+        (
+            "uniform8",
+            "linux-6.12:cpufreq=fast",
+            "w1",
+            None,
+            &["<command line>:1:20: `cpufreq` cannot be `fast`"],
+        ),
+        (
+            "uniform8",
+            "linux-6.12+fast",
+            "w1",
+            None,
+            &["<command line>:1:12: there is no patch `fast`"],
+        ),
         ("uniform8", "linux-6.12:", "w1", None, &["<command line>:1:12: a setting is missing"]),
         ("uniform8:=", KERNEL, "w1", None, &["<command line>:1:10: "]),
-        ("uniform8:cpu.all.capacity=0", KERNEL, "w1", None, &["<command line>:1:27: capacity 0 is not within 1 to 1024"]),
-        ("uniform8:cpu.all.capacity=1025", KERNEL, "w1", None, &["<command line>:1:27: capacity 1025"]),
-        ("uniform8:domain.all.opp[1].khz=400_000", KERNEL, "w1", None, &["400000 kHz after 500000 kHz"]),
+        (
+            "uniform8:cpu.all.capacity=0",
+            KERNEL,
+            "w1",
+            None,
+            &["<command line>:1:27: capacity 0 is not within 1 to 1024"],
+        ),
+        (
+            "uniform8:cpu.all.capacity=1025",
+            KERNEL,
+            "w1",
+            None,
+            &["<command line>:1:27: capacity 1025"],
+        ),
+        (
+            "uniform8:domain.all.opp[1].khz=400_000",
+            KERNEL,
+            "w1",
+            None,
+            &["400000 kHz after 500000 kHz"],
+        ),
         ("uniform8:domain.all.opp[9].khz=400_000", KERNEL, "w1", None, &["<command line>:1:24: "]),
         ("uniform8:fast_switch=false", KERNEL, "w1", None, &["waits for: schedutil's slow path"]),
         ("uniform8:ns_per_loop=0", KERNEL, "w1", None, &["<command line>:1:22: "]),
-        ("uniform8:path_costs.percent=20000", KERNEL, "w1", None, &["<command line>:1:29: more than 10000 percent"]),
-        (&here, &here, &here, None, &["is a directory, not a file", "is a directory, not a file", "it is a directory"]),
-        (&missing, &missing, &missing_json, None, &["missing.toml: there is no such file", "missing.toml: there is", "missing.json"]),
-        (&empty, &empty, &empty_json, None, &["empty.toml: is empty", "empty.toml: is empty", "empty.json:1:1: the file is empty"]),
-        (&binary, &binary, &binary_json, None, &["binary.toml: is binary", "binary.toml: is binary", "binary.json:1:8: not an rt-app file"]),
+        (
+            "uniform8:path_costs.percent=20000",
+            KERNEL,
+            "w1",
+            None,
+            &["<command line>:1:29: more than 10000 percent"],
+        ),
+        (
+            &here,
+            &here,
+            &here,
+            None,
+            &["is a directory, not a file", "is a directory, not a file", "it is a directory"],
+        ),
+        (
+            &missing,
+            &missing,
+            &missing_json,
+            None,
+            &["missing.toml: there is no such file", "missing.toml: there is", "missing.json"],
+        ),
+        (
+            &empty,
+            &empty,
+            &empty_json,
+            None,
+            &["empty.toml: is empty", "empty.toml: is empty", "empty.json:1:1: the file is empty"],
+        ),
+        (
+            &binary,
+            &binary,
+            &binary_json,
+            None,
+            &[
+                "binary.toml: is binary",
+                "binary.toml: is binary",
+                "binary.json:1:8: not an rt-app file",
+            ],
+        ),
         (&half, KERNEL, &half_json, None, &["half.toml:", "half.json:1:"]),
         ("uniform8", KERNEL, "w1", Some(0), &["a run lasts longer than 0 s"]),
         ("uniform8", KERNEL, "w1", Some(Ns::MAX), &["a run lasts at most 52 days"]),
-        ("uniform8", KERNEL, &forever, None, &["forever.json:1:27: \"duration\" is 1000001, outside"]),
+        (
+            "uniform8",
+            KERNEL,
+            &forever,
+            None,
+            &["forever.json:1:27: \"duration\" is 1000001, outside"],
+        ),
     ];
     let mut wrong = Vec::new();
     for (machine, kernel, workload, duration, parts) in cases {
@@ -102,15 +214,20 @@ fn faults_say_what_and_where() {
 
 /// What is taken for good must also run.
 fn try_out(machine: &str, kernel: &str, workload: &str) -> bool {
-    let Ok(scenario) = Scenario::new(machine, kernel, workload, Some(10 * MS)) else { return false };
+    let Ok(scenario) = Scenario::new(machine, kernel, workload, Some(10 * MS)) else {
+        return false;
+    };
     let result = scenario.run(1, RunOptions::default()).unwrap();
     // Threads that do not end are cut after a grace time.
     assert!(result.simulated_ns <= 11 * SECOND);
     true
 }
 
+/// Whether a file of these bytes is taken, and then runs.
+type Taken<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// Runs `changed` for each of our files in the place of the built-in one.
-fn in_its_place(changed: &mut dyn FnMut(&str, &[u8], &dyn Fn(&[u8]) -> bool)) {
+fn in_its_place(changed: &mut dyn FnMut(&str, &[u8], Taken)) {
     let folder = tempfile::tempdir().unwrap();
     for kind in ["machines", "kernels", "workloads"] {
         for path in our_files(kind) {

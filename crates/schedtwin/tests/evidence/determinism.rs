@@ -138,7 +138,10 @@ fn recording_changes_nothing() {
             ("perfetto", RunOptions { trace: file("a.pftrace"), ..none.clone() }),
             ("text", RunOptions { trace: file("a.txt"), ..none.clone() }),
             ("record", RunOptions { record: file("a.jsonl"), ..none.clone() }),
-            ("both", RunOptions { trace: file("b.pftrace"), record: file("b.jsonl"), ..none.clone() }),
+            (
+                "both",
+                RunOptions { trace: file("b.pftrace"), record: file("b.jsonl"), ..none.clone() },
+            ),
             ("progress", RunOptions { progress: Some(Default::default()), ..none.clone() }),
             ("verify", RunOptions { verify: true, ..none.clone() }),
         ] {

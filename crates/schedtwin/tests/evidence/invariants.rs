@@ -15,11 +15,11 @@
 use crate::scenarios::{KERNEL, MS, SECOND, built_in, metric, published};
 use schedtwin::Scenario;
 use schedtwin::result::RunResult;
-use schedtwin_kernel::config::IdleGovernor;
 use schedtwin::twin::{Observer, Twin};
+use schedtwin_kernel::config::IdleGovernor;
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, TaskId, TaskState};
 use schedtwin_workload::{Host, Workload};
 use std::sync::Arc;
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, TaskId, TaskState};
 
 /// How long a CPU that idles may take to run a task that has been given to it: the interrupt, the exit
 /// latency of the deepest state (0.24 ms on pixel6) and the kernel's paths on the slowest core at its
@@ -39,6 +39,10 @@ const WAIT_MAX: Ns = SECOND;
 /// stamp of the waker that put it there, at most by the waker's debt: that of a call which wakes many
 /// threads, on the slowest core.
 const DEBT_MAX: Ns = MS;
+
+/// How many wakeups in a hundred may be so: up to eight are, where one timer interrupt on a little core
+/// wakes many threads. More would be another reason.
+const OVERTAKEN_PERCENT_MAX: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -90,9 +94,9 @@ struct Invariants {
     switches: u64,
     ticks: u64,
     wakeups: u64,
-    /// Stamps against the order of what happened, see [`DEBT_MAX`]: how many, and by how much at most.
+    /// Stamps against the order of what happened, see [`DEBT_MAX`]: of a waking and its wakeup, and of a
+    /// wakeup and its switch.
     overtaken: [u64; 2],
-    overtaken_by: [Ns; 2],
 }
 
 impl Invariants {
@@ -119,7 +123,6 @@ impl Invariants {
             ticks: 0,
             wakeups: 0,
             overtaken: [0; 2],
-            overtaken_by: [0; 2],
         }
     }
 
@@ -144,11 +147,11 @@ impl Invariants {
         }
     }
 
-    /// `fact` comes after what was stamped `before`, or is ahead of it by a path's debt.
-    fn in_order(&mut self, kind: usize, fact: &Fact, before: Ns, rule: &str) {
+    /// `fact` comes after what was stamped `before`, or is ahead of it by a path's debt. `pair` counts it
+    /// in `overtaken`.
+    fn in_order(&mut self, pair: usize, fact: &Fact, before: Ns, rule: &str) {
         if fact.at < before {
-            self.overtaken[kind] += 1;
-            self.overtaken_by[kind] = self.overtaken_by[kind].max(before - fact.at);
+            self.overtaken[pair] += 1;
             self.must(before - fact.at <= DEBT_MAX, fact, rule);
         }
     }
@@ -231,10 +234,14 @@ impl Invariants {
 
     /// The end: closes what is open and compares with what the meter says.
     fn finish(mut self, scenario: &Scenario, result: &RunResult) {
-        eprintln!("XX {} wakeups {} overtaken {:?} by {:?}", self.name, self.wakeups, self.overtaken, self.overtaken_by);
         let end = result.simulated_ns;
+        for overtaken in self.overtaken {
+            let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3;
+            assert!(overtaken <= most, "{}: {overtaken} of {} wakeups", self.name, self.wakeups);
+        }
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
-        for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains) {
+        for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains)
+        {
             let fj = booked + u128::from(*power) * u128::from(end - since);
             let drawn = fj as f64 / 1e12;
             let told = metric(result, "energy", "sum", &[("domain", &domain.name)]);
@@ -255,7 +262,11 @@ impl Invariants {
             }
             let run: Ns = self.tasks.iter().map(|task| task.run_ns[index]).sum();
             let name = &self.name;
-            assert_eq!(run + self.cpus[index].idle_ns, close, "{name}: cpu{index} run + idle = span");
+            assert_eq!(
+                run + self.cpus[index].idle_ns,
+                close,
+                "{name}: cpu{index} run + idle = span"
+            );
             assert_eq!(run, result.cpus[index].busy_ns, "{name}: cpu{index} busy time");
         }
         for (index, task) in self.tasks.iter().enumerate().skip(1) {
@@ -265,8 +276,12 @@ impl Invariants {
                 assert!(waited <= WAIT_MAX, "{name} waits since {}", task.since);
                 let cpu = &self.cpus[task.cpu.index()];
                 if cpu.running.is_idle() {
-                    let idle_with_it = end.saturating_sub(task.since.max(task.placed_at).max(cpu.since));
-                    assert!(idle_with_it <= IDLE_RESPONSE_MAX, "{name}: its CPU sleeps: lost wakeup");
+                    let idle_with_it =
+                        end.saturating_sub(task.since.max(task.placed_at).max(cpu.since));
+                    assert!(
+                        idle_with_it <= IDLE_RESPONSE_MAX,
+                        "{name}: its CPU sleeps: lost wakeup"
+                    );
                 }
             }
             if task.stage == Some(Stage::Waking) {
@@ -280,7 +295,12 @@ impl Invariants {
             assert_eq!(told.switches, task.switches, "{name}: switches");
             assert_eq!(told.migrations, task.migrations, "{name}: migrations");
         }
-        assert_eq!(self.tasks.len() - 1, result.tasks.len(), "{}: every task is told of", self.name);
+        assert_eq!(
+            self.tasks.len() - 1,
+            result.tasks.len(),
+            "{}: every task is told of",
+            self.name
+        );
         assert_eq!(self.switches as f64, metric(result, "context_switches", "sum", &[]));
         assert_eq!(self.ticks as f64, metric(result, "ticks", "sum", &[]));
     }
@@ -319,7 +339,9 @@ impl Observer for Invariants {
             self.must(is_exit, fact, "a sleeping CPU does nothing but wake up");
         }
         match kind {
-            FactKind::Switch { prev, next, prev_state } => self.switch(fact, prev, next, prev_state),
+            FactKind::Switch { prev, next, prev_state } => {
+                self.switch(fact, prev, next, prev_state)
+            }
             FactKind::Waking { task, prev_cpu, .. } => {
                 // The workload's first thread sleeps from the boot.
                 let stage = self.tasks[task.index()].stage;
@@ -338,7 +360,11 @@ impl Observer for Invariants {
                 if new {
                     self.must(watched.stage.is_none(), fact, "a new task is new");
                 } else {
-                    self.must(watched.stage == Some(Stage::Waking), fact, "a wakeup follows its waking");
+                    self.must(
+                        watched.stage == Some(Stage::Waking),
+                        fact,
+                        "a wakeup follows its waking",
+                    );
                     self.must(watched.cpu == target, fact, "a wakeup is where the task was put");
                     self.in_order(0, fact, watched.waking_at, "waking comes before wakeup");
                 }
@@ -349,7 +375,11 @@ impl Observer for Invariants {
                 let watched = self.tasks[task.index()].clone();
                 self.must(from != to, fact, "a migration goes elsewhere");
                 self.must(watched.cpu == from, fact, "a migration starts where the task is");
-                self.must(watched.stage != Some(Stage::Running), fact, "a running task does not move");
+                self.must(
+                    watched.stage != Some(Stage::Running),
+                    fact,
+                    "a running task does not move",
+                );
                 self.must(watched.stage != Some(Stage::Dead), fact, "a dead task does not move");
                 let task = self.task_mut(task);
                 (task.cpu, task.placed_at) = (to, at);
@@ -409,7 +439,9 @@ impl Observer for Invariants {
             FactKind::Frequency { requested_at, .. } => {
                 self.must(requested_at <= at, fact, "a frequency is wanted before it is set");
             }
-            FactKind::Balance { .. } | FactKind::CpuSignals { .. } | FactKind::TaskSignals { .. } => {}
+            FactKind::Balance { .. }
+            | FactKind::CpuSignals { .. }
+            | FactKind::TaskSignals { .. } => {}
         }
     }
 

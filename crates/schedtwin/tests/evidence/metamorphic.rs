@@ -120,12 +120,14 @@ fn a_later_start_only_shifts() {
 fn a_task_alone_gets_all_of_a_cpu() {
     let work_ns = 900 * MS;
     let tasks = r#""alone": { "loop": 1, "run": 900000 }"#;
-    for (machine, least_percent) in [("uniform8", 99.9), ("uniform8:path_costs.percent=0", 99.999)] {
+    for (machine, least_percent) in [("uniform8", 99.9), ("uniform8:path_costs.percent=0", 99.999)]
+    {
         let (log, result) = logged(&written(machine, PERFORMANCE, tasks, 2 * SECOND), 1);
         let id = log.task("alone-0");
         let alone = task(&result, "alone-0");
         // From its last switch-in to its end, and in all.
-        let exit = log.facts.iter().find(|f| f.kind == FactKind::Exit { task: id }).expect("it ends");
+        let exit =
+            log.facts.iter().find(|f| f.kind == FactKind::Exit { task: id }).expect("it ends");
         let begin = log.switches_to(id).last().expect("it begins");
         let took = exit.at - begin;
         let percent = work_ns as f64 / took as f64 * 100.0;
@@ -144,7 +146,10 @@ fn a_task_alone_gets_all_of_a_cpu() {
             })
             .sum();
         let paths = took - work_ns;
-        assert!(interrupted <= paths && paths <= interrupted + 120_000, "{machine}: {paths} {interrupted}");
+        assert!(
+            interrupted <= paths && paths <= interrupted + 120_000,
+            "{machine}: {paths} {interrupted}"
+        );
     }
 }
 
@@ -155,14 +160,19 @@ fn equal_hogs_share_equally() {
     let (slice, tick) = (2_800_000, 4 * MS);
     for count in [2, 3, 5, 8] {
         for seed in 1..=2 {
-            let tasks =
-                format!(r#""hog": {{ "instance": {count}, "loop": -1, "cpus": [3], "run": 100000 }}"#);
+            let tasks = format!(
+                r#""hog": {{ "instance": {count}, "loop": -1, "cpus": [3], "run": 100000 }}"#
+            );
             let result = run(&written("uniform8", PERFORMANCE, &tasks, 3 * SECOND), seed);
-            let mut times: Vec<Ns> =
-                (0..count).map(|i| task(&result, &format!("hog-{i}")).cpu_time_by_cpu_ns[3]).collect();
+            let mut times: Vec<Ns> = (0..count)
+                .map(|i| task(&result, &format!("hog-{i}")).cpu_time_by_cpu_ns[3])
+                .collect();
             times.sort_unstable();
             let spread = times[times.len() - 1] - times[0];
-            assert!(spread <= 2 * (slice + tick), "{count} hogs, seed {seed}: {spread} in {times:?}");
+            assert!(
+                spread <= 2 * (slice + tick),
+                "{count} hogs, seed {seed}: {spread} in {times:?}"
+            );
             assert!(times[0] > 2 * SECOND / count, "{count} hogs, seed {seed}: {times:?}");
         }
     }

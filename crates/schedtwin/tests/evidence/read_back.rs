@@ -121,7 +121,8 @@ fn idle_times(found: &Found, end: Ns, states: usize) -> Vec<Vec<Ns>> {
             match fact.kind {
                 FactKind::IdleEnter { state, .. } => entered = Some((state, fact.at)),
                 FactKind::IdleExit { .. } => {
-                    let (state, since): (u8, Ns) = entered.take().expect("an exit follows an entry");
+                    let (state, since): (u8, Ns) =
+                        entered.take().expect("an exit follows an entry");
                     times[cpu][state as usize] += fact.at - since;
                 }
                 _ => {}
@@ -152,7 +153,9 @@ fn latencies(found: &Found) -> [(f64, f64); 2] {
     for fact in found.in_time_order() {
         match fact.kind {
             FactKind::Waking { task, .. } => wakes.entry(task).or_default().waking.push(fact.at),
-            FactKind::Wakeup { task, new: true, .. } => wakes.entry(task).or_default().is_new = true,
+            FactKind::Wakeup { task, new: true, .. } => {
+                wakes.entry(task).or_default().is_new = true
+            }
             FactKind::Wakeup { task, .. } => wakes.entry(task).or_default().wakeup.push(fact.at),
             FactKind::Switch { prev, next, prev_state } => {
                 let leaving = wakes.entry(prev).or_default();
@@ -222,9 +225,8 @@ fn compare(name: &str, scenario: &Scenario, found: &Found, result: &RunResult) {
     assert_eq!(is(|k| matches!(k, FactKind::Migrate { .. })), total("migrations"), "{name}");
     assert_eq!(is(|k| matches!(k, FactKind::Tick)), total("ticks"), "{name}: ticks");
     assert_eq!(is(|k| matches!(k, FactKind::Ipi { .. })), total("ipis"), "{name}: IPIs");
-    let preempted = |k: &FactKind| {
-        matches!(k, FactKind::Switch { prev_state: TaskState::Preempted, .. })
-    };
+    let preempted =
+        |k: &FactKind| matches!(k, FactKind::Switch { prev_state: TaskState::Preempted, .. });
     assert_eq!(is(preempted), total("preemptions"), "{name}: preemptions");
     assert!(is(|k| matches!(k, FactKind::Wakeup { .. })) > 0, "{name}: there are wakeups");
 }
@@ -295,15 +297,19 @@ fn record_and_trace_hold_the_run() {
                 kept.sort();
                 kept
             };
-            let differ = ordered(facts).into_iter().zip(ordered(&traced.facts[cpu])).find(|(l, r)| l != r);
+            let differ =
+                ordered(facts).into_iter().zip(ordered(&traced.facts[cpu])).find(|(l, r)| l != r);
             assert_eq!(differ, None, "{name}: cpu{cpu}");
         }
         assert_eq!(recorded.power, traced.power, "{name}: power");
 
         // Latencies are worked out by the meter while it runs, here from the files.
         for (found, file) in [(&recorded, "record"), (&traced, "trace")] {
-            for ((mean, max), about) in latencies(found).into_iter().zip(["waking_latency", "wakeup_latency"]) {
-                let told = (metric(&result, about, "mean", &[]), metric(&result, about, "max", &[]));
+            for ((mean, max), about) in
+                latencies(found).into_iter().zip(["waking_latency", "wakeup_latency"])
+            {
+                let told =
+                    (metric(&result, about, "mean", &[]), metric(&result, about, "max", &[]));
                 assert_eq!((mean, max), told, "{file} of {name}: {about}");
             }
         }
@@ -320,7 +326,8 @@ fn the_text_holds_the_run() {
     let result = scenario.run(1, options).unwrap();
     let lines: Vec<String> =
         BufReader::new(File::open(&path).unwrap()).lines().map(Result::unwrap).collect();
-    let count = |event: &str| lines.iter().filter(|l| l.contains(&format!(" {event}:"))).count() as f64;
+    let count =
+        |event: &str| lines.iter().filter(|l| l.contains(&format!(" {event}:"))).count() as f64;
     assert_eq!(count("sched_switch"), metric(&result, "context_switches", "sum", &[]));
     assert_eq!(count("sched_migrate_task"), metric(&result, "migrations", "sum", &[]));
     assert!(count("sched_wakeup") > 0.0 && count("sched_wakeup") <= count("sched_waking"));

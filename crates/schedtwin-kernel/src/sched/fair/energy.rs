@@ -255,10 +255,14 @@ mod tests {
         (avg.util_avg, avg.util_est) = (0, 0);
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
         // Fits nowhere: it stays, and nothing else is asked.
-        kernel.se[se].avg.util_avg = 1000;
+        let util = |k: &mut Kernel, util| {
+            k.se[se].avg.util_avg = util;
+            k.cfs[crate::sched::CfsRqId::root(CpuId(1))].avg.util_avg = util;
+        };
+        util(&mut kernel, 1000);
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
         // Fits on B only: no comparison is needed.
-        kernel.se[se].avg.util_avg = 600;
+        util(&mut kernel, 600);
         assert_eq!(choose(&kernel, task, 1).0, 2);
         // Its affinity leaves only CPU 1 beside that.
         kernel.tasks[task].cpus_mask = CpuMask::from_cpus([CpuId(0), CpuId(1)]);

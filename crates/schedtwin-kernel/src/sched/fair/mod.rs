@@ -121,7 +121,7 @@ mod tests {
         for nice in -20..20i8 {
             let load = weight_of(Policy::Normal, nice);
             let exact = (1u64 << 32) as i64 / scale_load_down(load.weight) as i64;
-            assert!((load.inv_weight as i64 - exact).abs() <= 1 + exact >> 15, "nice {nice}");
+            assert!((load.inv_weight as i64 - exact).abs() <= 1 + (exact >> 15), "nice {nice}");
         }
     }
 

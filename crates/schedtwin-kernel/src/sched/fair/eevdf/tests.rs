@@ -4,14 +4,15 @@
 //! rational Σ v·w / Σ w, eligible is v ≤ V, and a pick looks at everybody. It is told only *when* the kernel takes
 //! an average, since an empty queue remembers the last one.
 
+use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor};
 use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use crate::sched::core::{
-    DEQUEUE_NOCLOCK, DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_NOCLOCK, ENQUEUE_WAKEUP,
+    DEQUEUE_NOCLOCK, DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_NOCLOCK,
+    ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::{calc_delta_fair, scale_load_down, weight_of};
 use crate::sched::{CfsRqId, LoadWeight, OnRq};
-use crate::Kernel;
 use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId, TaskState};
 
 const CPU: CpuId = CpuId(0);
@@ -153,7 +154,9 @@ impl Model {
         let waiting = self.waiting.iter().copied().filter(|&w| self.eligible(w));
         let best = waiting.min_by_key(|&w| self.all[w].deadline);
         match (best, curr) {
-            (Some(best), Some(curr)) if self.all[curr].deadline < self.all[best].deadline => Some(curr),
+            (Some(best), Some(curr)) if self.all[curr].deadline < self.all[best].deadline => {
+                Some(curr)
+            }
             (Some(best), _) => Some(best),
             (None, curr) => curr,
         }
@@ -292,8 +295,15 @@ struct Both {
 
 impl Both {
     fn new(nr_tasks: usize, random: &mut Random) -> Both {
-        let cpu =
-            DtCpu { capacity: 1024, policy: 0, idle_table: 0, package: 0, cluster: None, llc: 0, node: 0 };
+        let cpu = DtCpu {
+            capacity: 1024,
+            policy: 0,
+            idle_table: 0,
+            package: 0,
+            cluster: None,
+            llc: 0,
+            node: 0,
+        };
         let device_tree = DeviceTree {
             cpus: vec![cpu],
             policies: vec![DtPolicy {
