@@ -19,6 +19,8 @@ pub struct Output {
     record: Option<Box<dyn Sink>>,
     facts: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
+    /// Power that waits with the facts: when, which domain, milliwatts.
+    power: Vec<(Ns, u16, u32)>,
     /// Power per domain as told last, milliwatts.
     power_mw: Vec<u32>,
 }
@@ -30,34 +32,25 @@ impl Output {
     }
 
     fn flush(&mut self, until: Ns) {
-        let ready = self.facts.partition_point(|f| f.at <= until);
-        if let Some(record) = &mut self.record {
-            let mut decided = self.decisions.drain(..).peekable();
-            for fact in &self.facts[..ready] {
-                while decided.peek().is_some_and(|d| d.at <= fact.at) {
-                    record.decision(&decided.next().expect("peeked"));
-                }
-                record.fact(fact);
-            }
-            let rest: Vec<DecisionRecord> = decided.collect();
-            self.decisions = rest;
+        let facts = self.facts.partition_point(|f| f.at <= until);
+        let decisions = self.decisions.partition_point(|d| d.at <= until);
+        let power = self.power.partition_point(|p| p.0 <= until);
+        for sink in self.trace.iter_mut().chain(self.record.iter_mut()) {
+            hand_on(
+                sink.as_mut(),
+                &self.facts[..facts],
+                &self.decisions[..decisions],
+                &self.power[..power],
+            );
         }
-        if let Some(trace) = &mut self.trace {
-            for fact in &self.facts[..ready] {
-                trace.fact(fact);
-            }
-        }
-        self.facts.drain(..ready);
+        self.facts.drain(..facts);
+        self.decisions.drain(..decisions);
+        self.power.drain(..power);
     }
 
     /// Hands on what is left and closes the files.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush(Ns::MAX);
-        if let Some(record) = &mut self.record {
-            for decision in self.decisions.drain(..) {
-                record.decision(&decision);
-            }
-        }
         if let Some(trace) = self.trace.take() {
             trace.finish()?;
         }
@@ -70,6 +63,31 @@ impl Output {
     fn sinks(&mut self) -> impl Iterator<Item = &mut Box<dyn Sink>> {
         self.trace.iter_mut().chain(self.record.iter_mut())
     }
+}
+
+/// Hands all of it to a sink in time order. At one instant: power, then why, then what.
+fn hand_on(
+    sink: &mut dyn Sink,
+    facts: &[Fact],
+    decisions: &[DecisionRecord],
+    power: &[(Ns, u16, u32)],
+) {
+    let (mut decisions, mut power) = (decisions.iter().peekable(), power.iter().peekable());
+    let mut until = |at: Ns, sink: &mut dyn Sink| loop {
+        let decided_at = decisions.peek().map_or(Ns::MAX, |d| d.at);
+        if let Some((at, domain, milliwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
+            sink.power_mw(*at, *domain, *milliwatts);
+        } else if let Some(decision) = decisions.next_if(|d| d.at <= at) {
+            sink.decision(decision);
+        } else {
+            return;
+        }
+    };
+    for fact in facts {
+        until(fact.at, sink);
+        sink.fact(fact);
+    }
+    until(Ns::MAX, sink);
 }
 
 impl Observer for Output {
@@ -108,15 +126,13 @@ impl Observer for Output {
         }
         if self.power_mw[index] != milliwatts {
             self.power_mw[index] = milliwatts;
-            for sink in self.sinks() {
-                sink.power_mw(at, domain, milliwatts);
-            }
+            self.power.push((at, domain, milliwatts));
         }
     }
 
     #[inline]
     fn settled(&mut self, now: Ns) {
-        if self.facts.len() >= BATCH {
+        if self.facts.len() + self.power.len() >= BATCH {
             self.flush(now);
         }
     }

@@ -51,21 +51,27 @@ impl Found {
 fn read_record(path: &Path) -> Found {
     let mut found = Found::default();
     let mut last = 0;
+    let mut in_order = |at: Ns| {
+        assert!(at >= last, "a record is in time order: {at} after {last}");
+        last = at;
+    };
     for entry in Reader::new(BufReader::new(File::open(path).unwrap())) {
         match entry.unwrap() {
             Entry::Header(meta) => found.meta = meta,
             Entry::Task(task) => found.tasks.push(task),
             Entry::Prio(..) => {}
             Entry::Fact(fact) => {
-                assert!(fact.at >= last, "facts of a record come in time order");
-                last = fact.at;
+                in_order(fact.at);
                 found.fact(fact);
             }
             Entry::Decision(at, ..) => {
-                assert!(at <= last.max(at));
+                in_order(at);
                 found.decisions += 1;
             }
-            Entry::Power(at, domain, mw) => found.power.entry(domain).or_default().push((at, mw)),
+            Entry::Power(at, domain, mw) => {
+                in_order(at);
+                found.power.entry(domain).or_default().push((at, mw));
+            }
         }
     }
     found
