@@ -1,6 +1,7 @@
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 
+use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
 
 fn golden<S: Subject>() {
@@ -20,26 +21,36 @@ fn teo_golden_vectors() {
     golden::<Teo>();
 }
 
-fn oracle<S: Subject>() {
+#[test]
+fn eevdf_golden_vectors() {
+    golden::<Eevdf>();
+}
+
+fn oracle<S: Subject>(cases: u64) {
     let Some(tree) = l0::kernel_tree() else {
-        println!("skipped: SCHEDTWIN_KERNEL_TREE not set");
+        println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
         return;
     };
     let dir = l0::BuildDir::new(&format!("test-{}", S::NAME)).unwrap();
     let oracle = S::build_oracle(&tree, dir.path(), &["-O1"]).unwrap();
-    let found = l0::compare::<S>(&oracle, 7, 20_000, false).unwrap();
+    let found = l0::compare::<S>(&oracle, 7, cases, false).unwrap();
     assert_eq!(found.first_difference.as_deref(), None);
-    assert_eq!((found.cases, found.differing), (20_000, 0));
+    assert_eq!((found.cases, found.differing), (cases, 0));
 }
 
 #[test]
 fn pelt_equals_the_kernels_c() {
-    oracle::<Pelt>();
+    oracle::<Pelt>(20_000);
 }
 
 #[test]
 fn teo_equals_the_kernels_c() {
-    oracle::<Teo>();
+    oracle::<Teo>(20_000);
+}
+
+#[test]
+fn eevdf_equals_the_kernels_c() {
+    oracle::<Eevdf>(2_000);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod board;
 
-use board::{fifo, machine, pin, sleep, uniform, Board, Do, MS};
+use board::{Board, Do, MS, fifo, machine, pin, sleep, uniform};
 use schedtwin_kernel::config::Config;
 use schedtwin_types::{CpuId, CpuMask, FactKind, IpiKind, Ns, Syscall};
 
@@ -26,7 +26,8 @@ fn a_starved_fair_task_gets_its_50_ms() {
     let mut board = Board::new(uniform(2), config(), hog);
     board.run_until(4_500 * MS);
     let fair = first_task(2) + 1;
-    let had = |from: Ns, to: Ns| board.cpu_time(from * MS, to * MS).get(&fair).copied().unwrap_or(0) / MS;
+    let had =
+        |from: Ns, to: Ns| board.cpu_time(from * MS, to * MS).get(&fair).copied().unwrap_or(0) / MS;
     assert_eq!(had(10, 940), 0);
     assert!((49..=54).contains(&had(940, 1_010)), "{}", had(940, 1_010));
     for second in 1..4 {
@@ -114,9 +115,10 @@ fn the_push_interrupt_ends() {
         FactKind::Switch { prev, .. } => f.at > from && f.cpu == CpuId(3) && prev.0 == blinker,
         _ => false,
     });
-    let pushes = board.facts.iter().filter(|f| {
-        f.at > from && matches!(f.kind, FactKind::Ipi { kind: IpiKind::IrqWork, .. })
-    });
+    let pushes = board
+        .facts
+        .iter()
+        .filter(|f| f.at > from && matches!(f.kind, FactKind::Ipi { kind: IpiKind::IrqWork, .. }));
     let (leaves, pushes) = (leaves.count(), pushes.count());
     // Each time the blinker leaves CPU 3 it asks: two rounds of two CPUs.
     assert!(leaves > 50);
@@ -159,7 +161,8 @@ fn changes_keep_the_rate_limit() {
     let mut config = config();
     config.schedutil.rate_limit_us = Some(10_000);
     config.fair_server_runtime = 0;
-    let task = vec![Do::Run(3 * MS), sleep(13 * MS), Do::Run(300 * MS), sleep(300 * MS), Do::Again(0)];
+    let task =
+        vec![Do::Run(3 * MS), sleep(13 * MS), Do::Run(300 * MS), sleep(300 * MS), Do::Again(0)];
     let mut board = Board::new(uniform(2), config, task);
     board.run_until(2_000 * MS);
     let changes = frequencies(&board);
@@ -175,7 +178,7 @@ fn changes_keep_the_rate_limit() {
 /// tasks wake together; when the shorter one leaves, the other alone would need less.
 #[test]
 fn only_single_cpu_domains_hold_their_frequency() {
-    let opps: &[(u32, u64)] = 
+    let opps: &[(u32, u64)] =
         &[(500_000, 100_000), (1_000_000, 300_000), (1_300_000, 400_000), (2_000_000, 900_000)];
     let drops_while_running = |tree| {
         let mut config = config();
@@ -183,7 +186,8 @@ fn only_single_cpu_domains_hold_their_frequency() {
         // It would count the one that has left for a while.
         config.runnable_boost = false;
         let periodic = |work: Ns| {
-            let round = |k: u64| [Do::Call(Syscall::NanosleepUntil { until: k * 200 * MS }), Do::Run(work)];
+            let round =
+                |k: u64| [Do::Call(Syscall::NanosleepUntil { until: k * 200 * MS }), Do::Run(work)];
             (1..20).flat_map(round).collect::<Vec<Do>>()
         };
         let mut main = vec![pin(0), Do::Start(periodic(10 * MS))];

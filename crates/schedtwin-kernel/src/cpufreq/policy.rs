@@ -4,11 +4,11 @@
 //! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
 //! Differences: limits stay at the table's ends; the slow path (sugov kthread) is not modelled yet.
 
+use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor};
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::device_tree::DtPolicy;
 use crate::sched::root_domain::perf_states;
-use crate::Kernel;
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns};
 
 /// A frequency domain.

@@ -18,12 +18,12 @@
 //! only; `adjust_perf` drivers are not modelled.
 //! References: kernel behaviour notes 06.
 
+use crate::Kernel;
 use crate::config::FrequencyGovernor;
-use crate::see::{Notes, See};
+use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::sched::pelt::scale_irq_capacity;
-use crate::sched::CfsRqId;
-use crate::Kernel;
+use crate::see::{Notes, See};
 use schedtwin_types::{CpuId, Decision, FrequencyInput, Khz, Ns};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
@@ -221,7 +221,13 @@ impl Kernel {
         }
     }
 
-    fn sugov_request<S: See + NoteInputs>(&mut self, cpu: CpuId, index: usize, time: Ns, see: &mut S) {
+    fn sugov_request<S: See + NoteInputs>(
+        &mut self,
+        cpu: CpuId,
+        index: usize,
+        time: Ns,
+        see: &mut S,
+    ) {
         let cpus = self.policies[index].cpus;
         let capacity = self.rq[cpu].arch_capacity;
         let mut util = 0;
@@ -255,7 +261,15 @@ impl Kernel {
         }
     }
 
-    fn record_frequency(&mut self, index: usize, inputs: Vec<FrequencyInput>, util: u64, raw_khz: Khz, previous_khz: Khz, rule: &'static str) {
+    fn record_frequency(
+        &mut self,
+        index: usize,
+        inputs: Vec<FrequencyInput>,
+        util: u64,
+        raw_khz: Khz,
+        previous_khz: Khz,
+        rule: &'static str,
+    ) {
         let khz = self.policies[index].sugov.next_freq;
         self.record(Decision::Frequency {
             policy: index as u16,
@@ -335,7 +349,8 @@ impl Kernel {
     /// `sugov_iowait_boost()`.
     fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
-        if self.sugov_cpus[cpu.index()].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
+        if self.sugov_cpus[cpu.index()].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
+        {
             return;
         }
         let sg = &mut self.sugov_cpus[cpu.index()];
@@ -350,7 +365,9 @@ impl Kernel {
     /// `sugov_iowait_apply()`.
     #[inline(always)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
-        if self.sugov_cpus[cpu.index()].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
+        if self.sugov_cpus[cpu.index()].iowait_boost == 0
+            || self.sugov_iowait_reset(cpu, time, false)
+        {
             return 0;
         }
         let sg = &mut self.sugov_cpus[cpu.index()];
@@ -362,7 +379,7 @@ impl Kernel {
             }
         }
         sg.iowait_boost_pending = false;
-        sg.iowait_boost as u64 * capacity >> 10
+        (sg.iowait_boost as u64 * capacity) >> 10
     }
 }
 

@@ -23,8 +23,8 @@
 //! cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 //! References: kernel behaviour notes 11 §5.
 
-use crate::time::hrtimer::{hrtimer_forward, TimerKind};
 use crate::Kernel;
+use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};
 
 /// `dl_server_min_res`: 1 ms.
@@ -64,7 +64,7 @@ pub struct FairServer {
 /// assert_eq!(schedtwin_kernel::sched::deadline::to_ratio(1_000_000_000, 50_000_000), 52_428);
 /// ```
 pub fn to_ratio(period: Ns, runtime: Ns) -> u64 {
-    if period == 0 { 0 } else { (runtime << 20) / period }
+    (runtime << 20).checked_div(period).unwrap_or(0)
 }
 
 impl FairServer {
@@ -348,8 +348,7 @@ impl Kernel {
         server.throttled = false;
         if server.defer_armed {
             server.defer_armed = false;
-        } else if !server.defer_running
-            && (clock as i64) < server.deadline as i64 - server.runtime
+        } else if !server.defer_running && (clock as i64) < server.deadline as i64 - server.runtime
         {
             server.defer_armed = true;
             server.throttled = true;

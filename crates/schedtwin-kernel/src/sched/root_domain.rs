@@ -118,11 +118,14 @@ impl RootDomain {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::device_tree::{DtCpu, DtIdleState, DtPolicy, PathCosts};
     use crate::Kernel;
+    use crate::device_tree::{DtCpu, DtIdleState, DtPolicy, PathCosts};
 
-    /// A device tree for unit tests: domains of (CPUs, capacity, operating points), one cache for all.
-    pub(crate) fn device_tree(domains: &[(u16, u16, &[(u32, u64)])]) -> DeviceTree {
+    /// A frequency domain: CPUs, capacity, operating points.
+    type Domain<'a> = (u16, u16, &'a [(u32, u64)]);
+
+    /// A device tree for unit tests: these domains, one cache for all.
+    pub(crate) fn device_tree(domains: &[Domain]) -> DeviceTree {
         let (mut cpus, mut policies) = (Vec::new(), Vec::new());
         for (policy, &(count, capacity, opps)) in domains.iter().enumerate() {
             let first = cpus.len() as u16;
@@ -154,7 +157,7 @@ pub(crate) mod tests {
     }
 
     /// A kernel on it, without fair servers.
-    pub(crate) fn kernel(domains: &[(u16, u16, &[(u32, u64)])]) -> Kernel {
+    pub(crate) fn kernel(domains: &[Domain]) -> Kernel {
         let config = Config { fair_server_runtime: 0, ..Config::linux_6_12() };
         Kernel::boot(device_tree(domains), config)
     }
@@ -165,7 +168,8 @@ pub(crate) mod tests {
     fn an_inefficient_state_is_marked_and_skipped() {
         let opps = [(400_000, 33_504), (553_000, 45_883), (696_000, 59_712), (2_253_000, 603_709)];
         let states = perf_states(427, &opps);
-        let printed = [(75, 4467, true), (104, 4411, false), (131, 4558, false), (427, 14138, false)];
+        let printed =
+            [(75, 4467, true), (104, 4411, false), (131, 4558, false), (427, 14138, false)];
         for (state, printed) in states.iter().zip(printed) {
             assert_eq!((state.performance, state.cost, state.inefficient), printed);
         }

@@ -10,10 +10,10 @@
 //! never has to retry, since nobody can interfere.
 //! References: kernel behaviour notes 11 §2.
 
+use crate::Kernel;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::topology::SD_WAKE_AFFINE;
-use crate::sched::{pelt, Class, OnRq};
-use crate::Kernel;
+use crate::sched::{Class, OnRq, pelt};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
@@ -235,14 +235,10 @@ impl Kernel {
             self.resched_curr(cpu);
         } else if prio == curr_prio && !self.rq[cpu].need_resched {
             // check_preempt_equal_prio(): let the pinned one have the CPU if curr has somewhere to go.
-            if self.tasks[curr].nr_cpus_allowed == 1
-                || self.lowest_mask(curr, false).is_empty()
-            {
+            if self.tasks[curr].nr_cpus_allowed == 1 || self.lowest_mask(curr, false).is_empty() {
                 return;
             }
-            if self.tasks[task].nr_cpus_allowed != 1
-                && !self.lowest_mask(task, false).is_empty()
-            {
+            if self.tasks[task].nr_cpus_allowed != 1 && !self.lowest_mask(task, false).is_empty() {
                 return;
             }
             self.requeue_task_rt(cpu, task, true);
@@ -406,7 +402,9 @@ impl Kernel {
                 continue;
             }
             let allowed = |e: &&(i32, TaskId)| self.tasks[e.1].cpus_mask.contains(cpu);
-            let Some(&(prio, task)) = self.rq[src].rt.pushable.iter().find(allowed) else { continue };
+            let Some(&(prio, task)) = self.rq[src].rt.pushable.iter().find(allowed) else {
+                continue;
+            };
             let src_curr = self.rq[src].curr;
             // One that is better than what runs there has only just been woken.
             if prio < self.rq[cpu].rt.highest_prio() && prio >= self.tasks[src_curr].prio {
@@ -541,7 +539,8 @@ mod tests {
     fn lowest_mask() {
         let mut kernel = kernel(&[(2, 300, OPPS), (2, 1024, OPPS)]);
         let task = rt_task(&mut kernel, 0, 50);
-        let mask = |k: &Kernel, fit| k.lowest_mask(task, fit).iter().map(|c| c.0).collect::<Vec<_>>();
+        let mask =
+            |k: &Kernel, fit| k.lowest_mask(task, fit).iter().map(|c| c.0).collect::<Vec<_>>();
         assert_eq!(mask(&kernel, false), [0, 1, 2, 3]);
         assert_eq!(mask(&kernel, true), [2, 3]);
         for (cpu, prio) in [(2, 60), (3, 50)] {

@@ -18,7 +18,7 @@
 //! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
 
 use crate::Kernel;
-use schedtwin_types::{CpuId, Ns, TaskId, WakeSource, NEVER};
+use schedtwin_types::{CpuId, NEVER, Ns, TaskId, WakeSource};
 
 /// What a timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@
 //! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
 //! stops, and no event is left but hrtimers.
 
-use crate::time::hrtimer::{hrtimer_forward, TimerKind};
 use crate::Kernel;
-use schedtwin_types::{CpuId, FactKind, Ns, NEVER};
+use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
 
 /// `struct tick_sched`, part of [`crate::cpuidle::CpuIdle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

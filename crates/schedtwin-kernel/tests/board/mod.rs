@@ -9,7 +9,8 @@ use schedtwin_kernel::config::Config;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, IpiKind, Khz, Mode, Ns, Policy, SchedAttr, Syscall, TaskId, ThreadId, NEVER,
+    CpuId, CpuMask, Fact, IpiKind, Khz, Mode, NEVER, Ns, Policy, SchedAttr, Syscall, TaskId,
+    ThreadId,
 };
 use std::collections::BTreeMap;
 
@@ -47,8 +48,11 @@ pub fn sleep(duration: Ns) -> Do {
     Do::Call(Syscall::Nanosleep { duration })
 }
 
-/// Frequency domains as (first CPU, CPUs, capacity, operating points).
-pub fn machine(domains: &[(u16, u16, u32, &[(Khz, u64)])]) -> DeviceTree {
+/// A frequency domain: first CPU, CPUs, capacity, operating points.
+pub type Domain<'a> = (u16, u16, u32, &'a [(Khz, u64)]);
+
+/// A device tree of these domains; all CPUs share a cache.
+pub fn machine(domains: &[Domain]) -> DeviceTree {
     let mut cpus = Vec::new();
     let mut policies = Vec::new();
     for (policy, &(first, count, capacity, opps)) in domains.iter().enumerate() {
@@ -192,7 +196,9 @@ impl Board {
         } else {
             match self.kernel.wires[cpu].activity {
                 Activity::IdleLoop => self.kernel.idle_enter(cpu, self.now),
-                Activity::Task(task) if self.programs.contains_key(&task) => self.work_done(cpu, task),
+                Activity::Task(task) if self.programs.contains_key(&task) => {
+                    self.work_done(cpu, task)
+                }
                 Activity::Task(_) => self.kernel.kthread(cpu, self.now),
                 Activity::Idle { .. } => unreachable!("a sleeping CPU does nothing"),
             }

@@ -24,10 +24,10 @@
 //! Differences: utilisation clamps are not modelled, so nothing "fits but for uclamp".
 //! References: kernel behaviour notes 03 §6.
 
+use crate::Kernel;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
-use crate::Kernel;
 use schedtwin_types::{Candidate, CpuId, CpuMask, TaskId};
 
 /// The choice, and the rule that made it.
@@ -77,8 +77,7 @@ impl Kernel {
         }
         let irq = self.rq[prev].avg_irq.util_avg;
         let max = self.rq[prev].arch_capacity;
-        let task_busy_time =
-            if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) };
+        let task_busy_time = if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) };
 
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let (mut prev_fits, mut best_fits) = (false, false);

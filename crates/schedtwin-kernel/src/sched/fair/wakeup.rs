@@ -12,11 +12,11 @@
 //! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
 //! References: kernel behaviour notes 03 §1, §2, §4.
 
+use crate::Kernel;
+use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
-use crate::sched::CfsRqId;
 use crate::see::{Notes, See};
-use crate::Kernel;
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, TaskId};
 
 use super::energy::Choice;
@@ -39,7 +39,13 @@ impl Kernel {
         chosen
     }
 
-    fn choose_cpu(&mut self, task: TaskId, prev: CpuId, wake_flags: u32, see: &mut impl See) -> Choice {
+    fn choose_cpu(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u32,
+        see: &mut impl See,
+    ) -> Choice {
         let cpu = self.this_cpu;
         let current = self.rq[cpu].curr;
         let sync = wake_flags & WF_SYNC != 0 && !self.tasks[current].exiting;
@@ -125,7 +131,14 @@ impl Kernel {
     }
 
     /// `wake_affine()`: this CPU or prev?
-    fn wake_affine(&self, sd: DomainId, task: TaskId, this: CpuId, prev: CpuId, sync: bool) -> Choice {
+    fn wake_affine(
+        &self,
+        sd: DomainId,
+        task: TaskId,
+        this: CpuId,
+        prev: CpuId,
+        sync: bool,
+    ) -> Choice {
         let features = &self.config.features;
         if features.wa_idle {
             if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
@@ -151,7 +164,14 @@ impl Kernel {
     }
 
     /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
-    fn wake_affine_weight(&self, sd: DomainId, task: TaskId, this: CpuId, prev: CpuId, sync: bool) -> bool {
+    fn wake_affine_weight(
+        &self,
+        sd: DomainId,
+        task: TaskId,
+        this: CpuId,
+        prev: CpuId,
+        sync: bool,
+    ) -> bool {
         let bias = self.config.features.wa_bias;
         let mut this_load = self.cpu_load(this) as i64;
         if sync {
@@ -179,7 +199,13 @@ impl Kernel {
     }
 
     /// `select_idle_sibling()`.
-    fn select_idle_sibling(&mut self, task: TaskId, prev: CpuId, target: CpuId, see: &mut impl See) -> Choice {
+    fn select_idle_sibling(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        target: CpuId,
+        see: &mut impl See,
+    ) -> Choice {
         let asym = self.topology.asym_cpucapacity;
         let mut task_util = 0;
         if asym {
@@ -222,7 +248,8 @@ impl Kernel {
         // 5.
         if asym && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()] {
             let span = self.topology.domains[sd.0 as usize].span;
-            let (choice, looked_at) = self.select_idle_capacity(task, &span, target, task_util, see);
+            let (choice, looked_at) =
+                self.select_idle_capacity(task, &span, target, task_util, see);
             self.charge_select(looked_at);
             return match choice {
                 Some(cpu) => (cpu, "select_idle_capacity: idle, fits or the largest"),
@@ -254,7 +281,13 @@ impl Kernel {
     }
 
     /// `select_idle_cpu()`: scan of the LLC from target + 1; also how many CPUs it looked at.
-    fn select_idle_cpu(&self, task: TaskId, sd: DomainId, target: CpuId, see: &mut impl See) -> (Option<CpuId>, u32) {
+    fn select_idle_cpu(
+        &self,
+        task: TaskId,
+        sd: DomainId,
+        target: CpuId,
+        see: &mut impl See,
+    ) -> (Option<CpuId>, u32) {
         let sd = &self.topology.domains[sd.0 as usize];
         let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
         let mut left = u32::MAX;
@@ -287,7 +320,14 @@ impl Kernel {
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
     /// 0).
-    fn scan(&self, cpus: &CpuMask, start: CpuId, left: &mut u32, looked_at: &mut u32, see: &mut impl See) -> Option<CpuId> {
+    fn scan(
+        &self,
+        cpus: &CpuMask,
+        start: CpuId,
+        left: &mut u32,
+        looked_at: &mut u32,
+        see: &mut impl See,
+    ) -> Option<CpuId> {
         for cpu in cpus.iter_wrapping_from(start) {
             *left -= 1;
             if *left == 0 {
@@ -304,7 +344,14 @@ impl Kernel {
     }
 
     /// `select_idle_capacity()`: idle CPUs of an asymmetric domain, wrapping from target.
-    fn select_idle_capacity(&self, task: TaskId, span: &CpuMask, target: CpuId, task_util: u64, see: &mut impl See) -> (Option<CpuId>, u32) {
+    fn select_idle_capacity(
+        &self,
+        task: TaskId,
+        span: &CpuMask,
+        target: CpuId,
+        task_util: u64,
+        see: &mut impl See,
+    ) -> (Option<CpuId>, u32) {
         let cpus = span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
         let mut best_cap = 0;
@@ -391,7 +438,9 @@ mod tests {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
         let (master, slave) = (kernel.new_task(None, true), kernel.new_task(None, true));
         kernel.rq[CpuId(0)].curr = master;
-        for (m, s, wide) in [(0, 0, false), (100, 3, false), (15, 4, false), (16, 4, true), (4, 16, true)] {
+        for (m, s, wide) in
+            [(0, 0, false), (100, 3, false), (15, 4, false), (16, 4, true), (4, 16, true)]
+        {
             kernel.tasks[master].wakee_flips = m;
             kernel.tasks[slave].wakee_flips = s;
             assert_eq!(kernel.wake_wide(slave), wide, "{m} {s}");
