@@ -305,7 +305,7 @@ impl Subject for Eevdf {
 
     const MUTATIONS: &'static [Mutation] = crate::l0::mutate::EEVDF;
     const GOLDEN_SHOWN: u64 = 1;
-    const GOLDEN_CASES: u64 = 3_000;
+    const GOLDEN_CASES: u64 = 10_000;
 
     fn new() -> Eevdf {
         Eevdf {
