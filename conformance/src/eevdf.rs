@@ -490,10 +490,12 @@ impl Subject for Eevdf {
         }
         let queued = self.kernel.tasks[task].on_rq == OnRq::Queued;
         let delayed = self.entity(task).sched_delayed;
-        // Whoever is not to run, or is wanted to, is dealt with at once more often than not.
+        // A switch that is wanted comes at once more often than not.
         let running = curr == Some(task);
         let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
-        if (!queued || delayed) && !(switch && rng.one_in(2)) && !running {
+        let asleep = !queued || delayed;
+        let not_yet = switch && rng.one_in(2);
+        if asleep && !running && !not_yet {
             let initial = self.fresh >> number & 1;
             self.fresh &= !(1 << number);
             return op(WAKE, &[delta, number, initial]);

@@ -54,9 +54,8 @@ pub fn block(source: &str, head: &str) -> Option<String> {
             && line.contains('{')
     })?;
     let ends = |line: &str| line.trim_end() == "};";
-    let end = (begin..lines.len()).find(|&i| {
-        ends(lines[i]) || (i == begin && lines[i].trim_end().ends_with("};"))
-    })?;
+    let end = (begin..lines.len())
+        .find(|&i| ends(lines[i]) || (i == begin && lines[i].trim_end().ends_with("};")))?;
     Some(lines[begin..=end].join("\n") + "\n")
 }
 

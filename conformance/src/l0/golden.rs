@@ -10,7 +10,6 @@ use super::{Record, Subject, compare, describe, mix, replay, sequence};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-
 fn file<S: Subject>() -> PathBuf {
     super::home().join("golden").join(format!("{}.txt", S::NAME))
 }

@@ -12,7 +12,7 @@
 //!   (seed, case)               └──► pipe ──► kernel's C ► digest ┴─► equal?
 //! ```
 //!
-//! **Terms.** *Subject*: what is tested, `pelt` or `teo`. *World*: its state during a sequence.
+//! **Terms.** *Subject*: what is tested, `pelt`, `teo` or `eevdf`. *World*: its state during a sequence.
 //! *Case*: number of a sequence; with the seed it determines the sequence entirely. *Oracle*: the
 //! compiled C program. *Golden vectors*: sequences with the oracle's answers, committed as text
 //! (`conformance/golden`), so that machines without a kernel tree check something too.
@@ -20,6 +20,8 @@
 //! Functions of `fair.c` cannot be compiled alone; their text is cut out of the tree when the oracle
 //! is built ([`extract`]) and never stored. `--coverage` shows that the sequences reach every branch
 //! of the kernel's file; `mutate` shows that they notice a wrong token in ours.
+//!
+//! Load balancing ([`balance`]) works on whole states instead of sequences and has a way of its own.
 
 pub mod balance;
 pub mod coverage;

@@ -45,7 +45,13 @@ fn dependency_directions() {
         ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin"]),
         (
             "schedtwin-cli",
-            &["schedtwin-types", "schedtwin-input", "schedtwin", "schedtwin-lab", "schedtwin-trace"],
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin",
+                "schedtwin-lab",
+                "schedtwin-trace",
+            ],
         ),
         ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel"]),
     ]);
@@ -94,7 +100,9 @@ fn the_kernel_has_no_floats_and_no_world() {
         }
         for (number, line) in text[..tests].lines().enumerate() {
             let code = line.split("//").next().unwrap_or("");
-            for word in ["f64", "f32", "println!", "std::fs", "std::env", "std::time", "std::thread"] {
+            for word in
+                ["f64", "f32", "println!", "std::fs", "std::env", "std::time", "std::thread"]
+            {
                 assert!(!code.contains(word), "{}:{}: {word}", path.display(), number + 1);
             }
         }
@@ -113,9 +121,18 @@ fn documents_name_what_exists() {
             let is_path = quoted.contains('/')
                 && !quoted.contains([' ', '*', '<', '(', '=', ':', '{'])
                 && !quoted.starts_with(['/', '.'])
-                && ["crates", "machines", "kernels", "workloads", "docs", "conformance", "benches", "schemas"]
-                    .iter()
-                    .any(|top| quoted.starts_with(&format!("{top}/")));
+                && [
+                    "crates",
+                    "machines",
+                    "kernels",
+                    "workloads",
+                    "docs",
+                    "conformance",
+                    "benches",
+                    "schemas",
+                ]
+                .iter()
+                .any(|top| quoted.starts_with(&format!("{top}/")));
             if is_path {
                 checked += 1;
                 assert!(root().join(quoted).exists(), "{}: `{quoted}`", document.display());

@@ -112,12 +112,7 @@ impl TomlDocument {
     pub fn parse(source: &Arc<Source>) -> Result<TomlDocument, Diagnostics> {
         let mut faults = Diagnostics::new();
         if let Some(span) = too_many_dots(&source.text) {
-            faults.push(
-                source,
-                span,
-                format!("a key has more than {MAX_DOTS} dots"),
-                None,
-            );
+            faults.push(source, span, format!("a key has more than {MAX_DOTS} dots"), None);
             return Err(faults);
         }
         if source.text.len() > MAX_TOML_BYTES {
@@ -146,12 +141,7 @@ impl TomlDocument {
         // The root has no header to point at: a fault about it points at the first line.
         let at = Location::new(source, 0..0);
         faults.sort();
-        faults.into_result(TomlDocument {
-            root: Node {
-                at,
-                value: Value::Table(root),
-            },
-        })
+        faults.into_result(TomlDocument { root: Node { at, value: Value::Table(root) } })
     }
 
     /// The table of the whole file.
@@ -221,10 +211,7 @@ impl TomlDocument {
     fn try_set(&mut self, setting: &Setting, faults: &mut Diagnostics) {
         let place = &setting.key.at;
         let within = |span: &Range<usize>| {
-            Location::new(
-                &place.source,
-                place.span.start + span.start..place.span.start + span.end,
-            )
+            Location::new(&place.source, place.span.start + span.start..place.span.start + span.end)
         };
         let steps = match key_path::parse(&setting.key.text) {
             Ok(steps) => steps,
@@ -267,11 +254,7 @@ impl TomlDocument {
                         }
                         _ => None,
                     };
-                    let inside = if help.is_some() {
-                        ""
-                    } else {
-                        ", nothing is inside"
-                    };
+                    let inside = if help.is_some() { "" } else { ", nothing is inside" };
                     let message = format!("`{walked}` is {}{inside}", other.kind());
                     return faults.push_at(&within(&step.span), message, help);
                 }
@@ -279,12 +262,7 @@ impl TomlDocument {
         }
         let at = &setting.value.at;
         match coerce(&setting.value.text, at, &node.value) {
-            Ok(value) => {
-                *node = Node {
-                    at: at.clone(),
-                    value,
-                }
-            }
+            Ok(value) => *node = Node { at: at.clone(), value },
             Err((message, help)) => faults.push_at(at, format!("`{walked}` {message}"), help),
         }
     }
@@ -314,11 +292,7 @@ fn overlay_table(
         let path = join(path, key);
         let Some(old) = into.0.get_mut(key) else {
             let help = help_for(key, "there is", into.0.keys().map(String::as_str));
-            faults.push_at(
-                &change.key_at,
-                format!("there is no setting `{path}`"),
-                help,
-            );
+            faults.push_at(&change.key_at, format!("there is no setting `{path}`"), help);
             continue;
         };
         match (&mut old.node.value, &change.node.value) {
@@ -338,11 +312,7 @@ fn overlay_table(
 }
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() {
-        key.into()
-    } else {
-        format!("{path}.{key}")
-    }
+    if path.is_empty() { key.into() } else { format!("{path}.{key}") }
 }
 
 fn collect_paths(table: &Table, path: &str, out: &mut Vec<String>) {
@@ -388,10 +358,7 @@ fn coerce(text: &str, at: &Location, like: &Value) -> Result<Value, (String, Opt
         },
         Value::Table(table) => {
             let keys: Vec<String> = table.0.keys().take(8).map(|k| format!("`{k}`")).collect();
-            Err((
-                "is a table".into(),
-                Some(format!("set one of its keys: {}", keys.join(", "))),
-            ))
+            Err(("is a table".into(), Some(format!("set one of its keys: {}", keys.join(", ")))))
         }
     }
 }
@@ -537,25 +504,13 @@ khz = 200
             document.set(setting).unwrap();
         }
         assert_eq!(document.get("hz").unwrap().value, Value::Integer(1000));
-        assert_eq!(
-            document.get("name").unwrap().value,
-            Value::String("7".into())
-        );
+        assert_eq!(document.get("name").unwrap().value, Value::String("7".into()));
         assert_eq!(document.get("fast").unwrap().value, Value::Boolean(false));
         assert_eq!(document.get("share").unwrap().value, Value::Float(2.0));
         assert_eq!(document.get("list[1]").unwrap().value, Value::Integer(4));
-        assert_eq!(
-            document.get("schedutil.rate_limit_us").unwrap().value,
-            Value::Integer(16)
-        );
-        assert_eq!(
-            document.get("opp[1].khz").unwrap().value,
-            Value::Integer(300)
-        );
-        assert_eq!(
-            document.location("opp[1].khz").source.name,
-            "<command line>"
-        );
+        assert_eq!(document.get("schedutil.rate_limit_us").unwrap().value, Value::Integer(16));
+        assert_eq!(document.get("opp[1].khz").unwrap().value, Value::Integer(300));
+        assert_eq!(document.location("opp[1].khz").source.name, "<command line>");
         assert_eq!(
             document
                 .location("opp[0].khz")
@@ -569,10 +524,7 @@ khz = 200
     #[test]
     fn settings_that_cannot_be_put_say_why() {
         for (setting, expected) in [
-            (
-                "hx=1",
-                "1:1: there is no setting `hx`\n  help: did you mean `hz`?",
-            ),
+            ("hx=1", "1:1: there is no setting `hx`\n  help: did you mean `hz`?"),
             (
                 "schedutil.rate_limit_ns=1",
                 "1:11: there is no setting `rate_limit_ns` in `schedutil`\n  help: did you mean `rate_limit_us`?",
@@ -587,35 +539,20 @@ khz = 200
                 "hz=99999999999999999999",
                 "1:4: `hz` must be a whole number, not `99999999999999999999`",
             ),
-            (
-                "fast=yes",
-                "1:6: `fast` must be `true` or `false`, not `yes`",
-            ),
+            ("fast=yes", "1:6: `fast` must be `true` or `false`, not `yes`"),
             ("share=nan", "1:7: `share` must be a number, not `nan`"),
-            (
-                "list=3",
-                "1:6: `list` must be a list, not `3`\n  help: write it in brackets: [1, 2]",
-            ),
+            ("list=3", "1:6: `list` must be a list, not `3`\n  help: write it in brackets: [1, 2]"),
             (
                 "schedutil=3",
                 "1:11: `schedutil` is a table\n  help: set one of its keys: `rate_limit_us`",
             ),
-            (
-                "opp.khz=3",
-                "1:5: `opp` is a list\n  help: choose an element: `opp[0]`",
-            ),
+            ("opp.khz=3", "1:5: `opp` is a list\n  help: choose an element: `opp[0]`"),
             ("opp[2].khz=3", "1:4: `opp` has 2 elements, counted from 0"),
             ("hz.x=3", "1:4: `hz` is a whole number, nothing is inside"),
             ("a..b=3", "1:3: a key is missing here"),
         ] {
-            let faults = document()
-                .set(&Setting::parse(setting).unwrap())
-                .unwrap_err();
-            assert_eq!(
-                faults.to_string(),
-                format!("<command line>:{expected}"),
-                "{setting}"
-            );
+            let faults = document().set(&Setting::parse(setting).unwrap()).unwrap_err();
+            assert_eq!(faults.to_string(), format!("<command line>:{expected}"), "{setting}");
         }
     }
 
@@ -624,10 +561,7 @@ khz = 200
         let mut base = document();
         let patch = Source::new("p.toml", "hz = 100\n[schedutil]\nrate_limit_us = 500\n");
         let patch = TomlDocument::parse(&patch).unwrap();
-        assert_eq!(
-            base.overlay(patch.table()).unwrap(),
-            ["hz", "schedutil.rate_limit_us"]
-        );
+        assert_eq!(base.overlay(patch.table()).unwrap(), ["hz", "schedutil.rate_limit_us"]);
         assert_eq!(base.location("hz").source.name, "p.toml");
         let bad = Source::new("p.toml", "hz = \"x\"\n[schedutil]\nrate_limit = 500\n");
         let bad = TomlDocument::parse(&bad).unwrap();
@@ -645,25 +579,15 @@ khz = 200
             "a = \nb = 1\nb = 2\nc = 1_000_000_000_000_000_000_000\nd = [1\n",
         );
         let faults = TomlDocument::parse(&source).unwrap_err();
-        let lines: Vec<usize> = faults
-            .0
-            .iter()
-            .map(|f| f.source.line_column(f.span.start).0)
-            .collect();
-        assert!(
-            lines.contains(&1) && lines.contains(&3) && lines.len() >= 3,
-            "{faults}"
-        );
+        let lines: Vec<usize> =
+            faults.0.iter().map(|f| f.source.line_column(f.span.start).0).collect();
+        assert!(lines.contains(&1) && lines.contains(&3) && lines.len() >= 3, "{faults}");
     }
 
     #[test]
     fn depth_is_bounded() {
         let keys = "a.".repeat(100_000) + "a = 1";
-        for text in [
-            keys.clone(),
-            format!("[{}]", &keys[..keys.len() - 4]),
-            "[".repeat(100_000),
-        ] {
+        for text in [keys.clone(), format!("[{}]", &keys[..keys.len() - 4]), "[".repeat(100_000)] {
             assert!(TomlDocument::parse(&Source::new("x", text)).is_err());
         }
         let inline =

@@ -23,17 +23,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, (Range<usize>, String)> {
     let mut steps = Vec::new();
     let mut at = 0;
     loop {
-        let end = text[at..]
-            .find(['.', '[', ']', '='])
-            .map_or(text.len(), |p| at + p);
+        let end = text[at..].find(['.', '[', ']', '=']).map_or(text.len(), |p| at + p);
         let key = text[at..end].trim();
         if key.is_empty() {
             return Err((at..end, "a key is missing here".into()));
         }
-        steps.push(Step {
-            kind: StepKind::Key(key.into()),
-            span: at..end,
-        });
+        steps.push(Step { kind: StepKind::Key(key.into()), span: at..end });
         at = end;
         while text[at..].starts_with('[') {
             let Some(close) = text[at..].find(']') else {
@@ -43,20 +38,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Step>, (Range<usize>, String)> {
             let Ok(index) = text[inside.clone()].trim().parse::<usize>() else {
                 return Err((inside, "an index is a whole number, from 0".into()));
             };
-            steps.push(Step {
-                kind: StepKind::Index(index),
-                span: at..at + close + 1,
-            });
+            steps.push(Step { kind: StepKind::Index(index), span: at..at + close + 1 });
             at += close + 1;
         }
         match text[at..].chars().next() {
             None => return Ok(steps),
             Some('.') => at += 1,
             Some(other) => {
-                return Err((
-                    at..at + other.len_utf8(),
-                    format!("`{other}` cannot stand here"),
-                ));
+                return Err((at..at + other.len_utf8(), format!("`{other}` cannot stand here")));
             }
         }
     }
@@ -80,10 +69,7 @@ mod tests {
             ("a[", "`[` without `]`"),
             ("a[x]", "an index is a whole number, from 0"),
             ("a[-1]", "an index is a whole number, from 0"),
-            (
-                "a[99999999999999999999999]",
-                "an index is a whole number, from 0",
-            ),
+            ("a[99999999999999999999999]", "an index is a whole number, from 0"),
             ("a]", "`]` cannot stand here"),
             ("a[0]b", "`b` cannot stand here"),
         ] {

@@ -61,10 +61,7 @@ pub struct Source {
 impl Source {
     /// A shared source.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source {
-            name: name.into(),
-            text: text.into(),
-        })
+        Arc::new(Source { name: name.into(), text: text.into() })
     }
 
     /// Line and column (both from 1, columns in characters) of a byte offset.
@@ -72,10 +69,7 @@ impl Source {
         let offset = offset.min(self.text.len());
         let before = &self.text.as_bytes()[..offset];
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-        let start = before
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |p| p + 1);
+        let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
         (line, column)
     }
@@ -96,10 +90,7 @@ impl Location {
 
     /// Bytes `span` of `source`.
     pub fn new(source: &Arc<Source>, span: Range<usize>) -> Location {
-        Location {
-            source: source.clone(),
-            span,
-        }
+        Location { source: source.clone(), span }
     }
 }
 
@@ -134,12 +125,7 @@ impl Diagnostics {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        self.0.push(Diagnostic {
-            source: source.clone(),
-            span,
-            message: message.into(),
-            help,
-        });
+        self.0.push(Diagnostic { source: source.clone(), span, message: message.into(), help });
     }
 
     /// Notes a fault at a location.
@@ -193,11 +179,7 @@ impl Diagnostics {
 
     /// `value` if there is no fault.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
-        if self.is_empty() {
-            Ok(value)
-        } else {
-            Err(self)
-        }
+        if self.is_empty() { Ok(value) } else { Err(self) }
     }
 }
 
@@ -211,11 +193,7 @@ impl fmt::Display for Diagnostics {
                 write!(f, "{}: {}", fault.source.name, fault.message)?;
             } else {
                 let (line, column) = fault.source.line_column(fault.span.start);
-                write!(
-                    f,
-                    "{}:{line}:{column}: {}",
-                    fault.source.name, fault.message
-                )?;
+                write!(f, "{}:{line}:{column}: {}", fault.source.name, fault.message)?;
             }
             if let Some(help) = &fault.help {
                 write!(f, "\n  help: {help}")?;

@@ -25,11 +25,7 @@ pub fn read_source(path: impl AsRef<Path>) -> Result<Arc<Source>, Diagnostics> {
     let name = path.display().to_string();
     let fail = |message: String, help: Option<&str>| {
         let mut faults = Diagnostics::new();
-        faults.push_whole(
-            &Source::new(name.clone(), ""),
-            message,
-            help.map(str::to_string),
-        );
+        faults.push_whole(&Source::new(name.clone(), ""), message, help.map(str::to_string));
         faults
     };
     if path.is_dir() {
@@ -45,10 +41,7 @@ pub fn read_source(path: impl AsRef<Path>) -> Result<Arc<Source>, Diagnostics> {
         return Err(fail(format!("cannot be read: {error}"), None));
     }
     if bytes.len() as u64 > MAX_SOURCE_BYTES {
-        return Err(fail(
-            format!("is larger than {} MiB", MAX_SOURCE_BYTES >> 20),
-            None,
-        ));
+        return Err(fail(format!("is larger than {} MiB", MAX_SOURCE_BYTES >> 20), None));
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -83,11 +76,7 @@ mod tests {
             ("empty", Some(b""), "is empty"),
             ("blank", Some(b" \n\t\n"), "is empty"),
             ("bom", Some(b"\xef\xbb\xbf\n"), "is empty"),
-            (
-                "latin1",
-                Some(b"name = \"\xe4\""),
-                "is binary, or not UTF-8 text (byte 8)",
-            ),
+            ("latin1", Some(b"name = \"\xe4\""), "is binary, or not UTF-8 text (byte 8)"),
             ("zero", Some(b"a\0b"), "is binary: it contains a zero byte"),
             ("large", Some(&large), "is larger than 16 MiB"),
         ];
@@ -100,10 +89,7 @@ mod tests {
             assert_eq!(faults.0[0].message, expected, "{name}");
             assert!(!faults.render(false).is_empty());
         }
-        assert_eq!(
-            read_source(&dir).unwrap_err().0[0].message,
-            "is a directory, not a file"
-        );
+        assert_eq!(read_source(&dir).unwrap_err().0[0].message, "is a directory, not a file");
         std::fs::write(dir.join("good"), "a = 1").unwrap();
         assert_eq!(read_source(dir.join("good")).unwrap().text, "a = 1");
         std::fs::remove_dir_all(&dir).unwrap();

@@ -54,13 +54,7 @@ pub struct TableReader<'d> {
 impl<'d> TableReader<'d> {
     /// A reader of `table`, which stands at `at` and is called `path` in messages.
     pub fn new(table: &'d Table, at: &'d Location, path: &str) -> TableReader<'d> {
-        TableReader {
-            table,
-            at,
-            path: path.into(),
-            asked: Vec::new(),
-            missing: Vec::new(),
-        }
+        TableReader { table, at, path: path.into(), asked: Vec::new(), missing: Vec::new() }
     }
 
     /// Where the table stands.
@@ -75,11 +69,7 @@ impl<'d> TableReader<'d> {
 
     /// Where the value of `key` stands, or the table if it has none.
     pub fn location_of(&self, key: &str) -> Location {
-        self.table
-            .0
-            .get(key)
-            .map_or(self.at, |entry| &entry.node.at)
-            .clone()
+        self.table.0.get(key).map_or(self.at, |entry| &entry.node.at).clone()
     }
 
     /// The value of a key that must be there.
@@ -95,8 +85,7 @@ impl<'d> TableReader<'d> {
 
     /// The value of a key that may be left out.
     pub fn optional<T: FromNode>(&mut self, key: &str, faults: &mut Diagnostics) -> Option<T> {
-        self.entry(key)
-            .and_then(|entry| T::from_node(&entry.node, faults))
+        self.entry(key).and_then(|entry| T::from_node(&entry.node, faults))
     }
 
     /// The table under `key`, which must be there.
@@ -128,10 +117,8 @@ impl<'d> TableReader<'d> {
         let path = self.join(key);
         match self.entry(key).map(|entry| &entry.node) {
             None => Vec::new(),
-            Some(Node {
-                value: Value::Array(items),
-                at,
-            }) => items[..few(items.len(), &path, at, faults)]
+            Some(Node { value: Value::Array(items), at }) => items
+                [..few(items.len(), &path, at, faults)]
                 .iter()
                 .enumerate()
                 .filter_map(|(index, item)| table_of(item, &format!("{path}[{index}]"), faults))
@@ -154,24 +141,14 @@ impl<'d> TableReader<'d> {
             return Vec::new();
         };
         let Value::Table(table) = &entry.node.value else {
-            faults.push_at(
-                &entry.node.at,
-                format!("`{path}` must be a table of tables"),
-                None,
-            );
+            faults.push_at(&entry.node.at, format!("`{path}` must be a table of tables"), None);
             return Vec::new();
         };
         let mut out = Vec::new();
         let count = few(table.0.len(), &path, &entry.node.at, faults);
         for (name, entry) in table.0.iter().take(count) {
             if let Some(reader) = table_of(&entry.node, &format!("{path}.{name}"), faults) {
-                out.push((
-                    Located {
-                        value: name.clone(),
-                        at: entry.key_at.clone(),
-                    },
-                    reader,
-                ));
+                out.push((Located { value: name.clone(), at: entry.key_at.clone() }, reader));
             }
         }
         // In the order of the file: names sort differently, and messages should come as written.
@@ -181,17 +158,10 @@ impl<'d> TableReader<'d> {
 
     /// Notes the keys that are missing and those that nobody asked for.
     pub fn finish(self, faults: &mut Diagnostics) {
-        let unknown: Vec<(&String, &Entry)> = self
-            .table
-            .0
-            .iter()
-            .filter(|(key, _)| !self.asked.contains(key))
-            .collect();
-        let place = if self.path.is_empty() {
-            String::new()
-        } else {
-            format!(" in `{}`", self.path)
-        };
+        let unknown: Vec<(&String, &Entry)> =
+            self.table.0.iter().filter(|(key, _)| !self.asked.contains(key)).collect();
+        let place =
+            if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path) };
         let mut slips = Vec::new();
         for (key, entry) in unknown.into_iter().take(MAX_FAULTS) {
             // A slip for a missing key is one fault, not two.
@@ -206,11 +176,7 @@ impl<'d> TableReader<'d> {
                     help_for(key, "also known", free.map(String::as_str))
                 }
             };
-            faults.push_at(
-                &entry.key_at,
-                format!("there is no key `{key}`{place}"),
-                help,
-            );
+            faults.push_at(&entry.key_at, format!("there is no key `{key}`{place}"), help);
         }
         for key in &self.missing {
             if !slips.contains(key) {
@@ -225,11 +191,7 @@ impl<'d> TableReader<'d> {
     }
 
     fn join(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.into()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.into() } else { format!("{}.{key}", self.path) }
     }
 }
 
@@ -263,11 +225,7 @@ impl FromNode for String {
             _ => {
                 let help =
                     matches!(node.value, Value::Integer(_)).then(|| "put it in quotes".to_string());
-                faults.push_at(
-                    &node.at,
-                    format!("text expected, this is {}", node.shown()),
-                    help,
-                );
+                faults.push_at(&node.at, format!("text expected, this is {}", node.shown()), help);
                 None
             }
         }
@@ -317,11 +275,7 @@ whole_numbers!(i8, i16, i32, i64, u8, u16, u32, u64);
 impl<T: FromNode> FromNode for Vec<T> {
     fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<Vec<T>> {
         let Value::Array(items) = &node.value else {
-            faults.push_at(
-                &node.at,
-                format!("a list expected, this is {}", node.shown()),
-                None,
-            );
+            faults.push_at(&node.at, format!("a list expected, this is {}", node.shown()), None);
             return None;
         };
         let had = faults.0.len();
@@ -339,9 +293,6 @@ impl<T: FromNode> FromNode for Vec<T> {
 impl<T: FromNode> FromNode for Located<T> {
     fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<Located<T>> {
         let value = T::from_node(node, faults)?;
-        Some(Located {
-            value,
-            at: node.at.clone(),
-        })
+        Some(Located { value, at: node.at.clone() })
     }
 }

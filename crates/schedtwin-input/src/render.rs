@@ -46,11 +46,7 @@ impl Diagnostics {
 
     /// All faults with excerpts, as errors or as warnings.
     pub fn render_as(&self, severity: Severity, colour: bool) -> String {
-        let renderer = if colour {
-            Renderer::styled()
-        } else {
-            Renderer::plain()
-        };
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.term_width(100);
         let mut out = String::new();
         for fault in self.0.iter().take(MAX_SHOWN) {
@@ -73,11 +69,7 @@ fn render_one(fault: &Diagnostic, severity: Severity, renderer: &Renderer) -> St
     let name = printable(&fault.source.name);
     let whole = fault.span == Location::WHOLE || text.is_empty();
     let message = printable(&fault.message);
-    let title = if whole {
-        format!("{name}: {message}")
-    } else {
-        message
-    };
+    let title = if whole { format!("{name}: {message}") } else { message };
     let title = level.primary_title(title);
     let help = fault.help.as_deref().map(printable);
     if whole {
@@ -123,11 +115,7 @@ impl Excerpt {
         let marked = printable(&text[from..to]);
         let after = printable(&text[to..end]);
         let span = before.len()..before.len() + marked.len();
-        Excerpt {
-            text: before + &marked + &after,
-            start,
-            span,
-        }
+        Excerpt { text: before + &marked + &after, start, span }
     }
 }
 
@@ -162,12 +150,7 @@ mod tests {
     fn a_fault_is_shown_in_its_line() {
         let source = Source::new("demo.toml", "a = 1\nhx = 250 # tick\n");
         let mut faults = Diagnostics::new();
-        faults.push(
-            &source,
-            6..8,
-            "there is no key `hx`",
-            Some("did you mean `hz`?".into()),
-        );
+        faults.push(&source, 6..8, "there is no key `hx`", Some("did you mean `hz`?".into()));
         let expected = "\
 error: there is no key `hx`
  --> demo.toml:2:1
@@ -180,11 +163,7 @@ error: there is no key `hx`
 ";
         assert_eq!(faults.render(false), expected);
         assert!(faults.render(true).contains("\u{1b}["));
-        assert!(
-            faults
-                .render_as(Severity::Warning, false)
-                .starts_with("warning: ")
-        );
+        assert!(faults.render_as(Severity::Warning, false).starts_with("warning: "));
     }
 
     #[test]

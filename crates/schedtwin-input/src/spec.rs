@@ -119,21 +119,14 @@ fn parse(text: &str, patches_allowed: bool) -> Result<Spec, Diagnostics> {
     };
     for (index, word) in words.iter().enumerate() {
         if word.text.is_empty() {
-            let what = if index == 0 {
-                "a name is missing"
-            } else {
-                "the name of a patch is missing"
-            };
+            let what =
+                if index == 0 { "a name is missing" } else { "the name of a patch is missing" };
             faults.push_at(&word.at, what, None);
         }
     }
     for (index, patch) in words.iter().enumerate().skip(1) {
         if words[1..index].iter().any(|p| p.text == patch.text) && !patch.text.is_empty() {
-            faults.push_at(
-                &patch.at,
-                format!("patch `{}` is named twice", patch.text),
-                None,
-            );
+            faults.push_at(&patch.at, format!("patch `{}` is named twice", patch.text), None);
         }
     }
     let mut settings: Vec<Setting> = Vec::new();
@@ -153,15 +146,8 @@ fn parse(text: &str, patches_allowed: bool) -> Result<Spec, Diagnostics> {
         }
     }
     let mut words = words.into_iter();
-    let name = words
-        .next()
-        .expect("the loop above puts one in before it can end");
-    faults.into_result(Spec {
-        source,
-        name,
-        patches: words.collect(),
-        settings,
-    })
+    let name = words.next().expect("the loop above puts one in before it can end");
+    faults.into_result(Spec { source, name, patches: words.collect(), settings })
 }
 
 /// Where the word that begins at `at` ends.
@@ -213,12 +199,7 @@ fn parse_setting(
 ) -> Option<Setting> {
     let text = &source.text[span.clone()];
     if text.trim().is_empty() {
-        faults.push(
-            source,
-            span,
-            "a setting is missing here",
-            Some("write KEY=VALUE".into()),
-        );
+        faults.push(source, span, "a setting is missing here", Some("write KEY=VALUE".into()));
         return None;
     }
     let Some(equals) = text.find('=') else {
@@ -258,10 +239,7 @@ fn word(source: &Arc<Source>, span: Range<usize>) -> Word {
     let text = &source.text[span.clone()];
     let start = span.start + (text.len() - text.trim_start().len());
     let text = text.trim();
-    Word {
-        text: text.into(),
-        at: Location::new(source, start..start + text.len()),
-    }
+    Word { text: text.into(), at: Location::new(source, start..start + text.len()) }
 }
 
 #[cfg(test)]
@@ -287,25 +265,16 @@ mod tests {
             ("linux-5.18+a:x.y=1, z = two ", "linux-5.18 +a x.y=1 z=two"),
             ("x.toml:hz=100", "x.toml hz=100"),
             ("linux-6.12+x.toml:hz=100", "linux-6.12 +x.toml hz=100"),
-            (
-                "./a+b/c:d/x.toml+./p+q/y.toml:k=v",
-                "./a+b/c:d/x.toml +./p+q/y.toml k=v",
-            ),
+            ("./a+b/c:d/x.toml+./p+q/y.toml:k=v", "./a+b/c:d/x.toml +./p+q/y.toml k=v"),
             ("/no/suffix:k=v", "/no/suffix k=v"),
             ("./x.toml.d/y.toml:k=v", "./x.toml.d/y.toml k=v"),
-            (
-                "k:a=[1,2],b=\"x,y\",c={d=1,e=2}",
-                "k a=[1,2] b=\"x,y\" c={d=1,e=2}",
-            ),
+            ("k:a=[1,2],b=\"x,y\",c={d=1,e=2}", "k a=[1,2] b=\"x,y\" c={d=1,e=2}"),
             ("k:note=a/b.toml", "k note=a/b.toml"),
             ("k:f=a:b=c", "k f=a:b=c"),
         ] {
             assert_eq!(show(&Spec::parse_kernel(text).unwrap()), expected, "{text}");
         }
-        assert_eq!(
-            Spec::parse_kernel(" a + b : c = d ").unwrap().identity(),
-            "a+b:c=d"
-        );
+        assert_eq!(Spec::parse_kernel(" a + b : c = d ").unwrap().identity(), "a+b:c=d");
     }
 
     #[test]
@@ -322,14 +291,8 @@ mod tests {
             (":k=v", "<command line>:1:1: a name is missing"),
             ("a+", "<command line>:1:3: the name of a patch is missing"),
             ("a+b+b", "<command line>:1:5: patch `b` is named twice"),
-            (
-                "a:",
-                "<command line>:1:3: a setting is missing here\n  help: write KEY=VALUE",
-            ),
-            (
-                "a:k",
-                "<command line>:1:3: `k` is not a setting\n  help: write KEY=VALUE",
-            ),
+            ("a:", "<command line>:1:3: a setting is missing here\n  help: write KEY=VALUE"),
+            ("a:k", "<command line>:1:3: `k` is not a setting\n  help: write KEY=VALUE"),
             (
                 "a:=v",
                 "<command line>:1:3: the key of the setting is missing\n  help: write KEY=VALUE",
@@ -347,11 +310,7 @@ mod tests {
                  <command line>:1:5: a setting is missing here\n  help: write KEY=VALUE",
             ),
         ] {
-            assert_eq!(
-                Spec::parse_kernel(text).unwrap_err().to_string(),
-                expected,
-                "{text}"
-            );
+            assert_eq!(Spec::parse_kernel(text).unwrap_err().to_string(), expected, "{text}");
         }
     }
 

@@ -28,11 +28,7 @@ pub fn did_you_mean<'c>(
         let allowed = (word.chars().count().max(candidate.chars().count()) / 3).max(1);
         // A word that is only the beginning of a candidate is near it whatever its length.
         let prefix = lower.len() >= 3 && candidate.to_lowercase().starts_with(&lower);
-        let distance = if prefix {
-            distance.min(allowed)
-        } else {
-            distance
-        };
+        let distance = if prefix { distance.min(allowed) } else { distance };
         if distance <= allowed && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -54,11 +50,7 @@ pub(crate) fn help_for<'c>(
         return None;
     }
     candidates.sort_unstable();
-    let shown: Vec<String> = candidates
-        .iter()
-        .take(8)
-        .map(|c| format!("`{c}`"))
-        .collect();
+    let shown: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
     let more = if candidates.len() > 8 { ", ..." } else { "" };
     Some(format!("{what}: {}{more}", shown.join(", ")))
 }
@@ -69,13 +61,7 @@ mod tests {
 
     #[test]
     fn slips_are_found_and_other_words_are_not() {
-        let known = [
-            "transition_latency_us",
-            "topology",
-            "coupling",
-            "hz",
-            "idle",
-        ];
+        let known = ["transition_latency_us", "topology", "coupling", "hz", "idle"];
         for (word, expected) in [
             ("transition_latency_ns", Some("transition_latency_us")),
             ("transition", Some("transition_latency_us")),

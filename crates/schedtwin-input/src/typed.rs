@@ -65,37 +65,21 @@ impl std::error::Error for Fault {}
 
 impl de::Error for Fault {
     fn custom<M: fmt::Display>(message: M) -> Fault {
-        Fault {
-            message: message.to_string(),
-            help: None,
-            at: None,
-        }
+        Fault { message: message.to_string(), help: None, at: None }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Fault {
         let help = help_for(field, "known", expected.iter().copied());
-        Fault {
-            message: format!("there is no key `{field}` here"),
-            help,
-            at: None,
-        }
+        Fault { message: format!("there is no key `{field}` here"), help, at: None }
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Fault {
         let help = help_for(variant, "known", expected.iter().copied());
-        Fault {
-            message: format!("`{variant}` is not known here"),
-            help,
-            at: None,
-        }
+        Fault { message: format!("`{variant}` is not known here"), help, at: None }
     }
 
     fn missing_field(field: &'static str) -> Fault {
-        Fault {
-            message: format!("`{field}` is missing here"),
-            help: None,
-            at: None,
-        }
+        Fault { message: format!("`{field}` is missing here"), help: None, at: None }
     }
 }
 
@@ -112,9 +96,7 @@ impl<'d> NodeDeserializer<'d> {
             Value::Float(value) => visitor.visit_f64(*value),
             Value::Boolean(value) => visitor.visit_bool(*value),
             Value::Array(items) => {
-                let mut access = Items {
-                    items: items.iter(),
-                };
+                let mut access = Items { items: items.iter() };
                 let value = visitor.visit_seq(&mut access)?;
                 match access.items.next() {
                     None => Ok(value),
@@ -123,10 +105,9 @@ impl<'d> NodeDeserializer<'d> {
                     }
                 }
             }
-            Value::Table(table) => visitor.visit_map(Entries {
-                entries: table.0.iter(),
-                current: None,
-            }),
+            Value::Table(table) => {
+                visitor.visit_map(Entries { entries: table.0.iter(), current: None })
+            }
         }
     }
 }
@@ -193,10 +174,7 @@ impl<'d> de::SeqAccess<'d> for Items<'d> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Fault> {
-        self.items
-            .next()
-            .map(|node| seed.deserialize(NodeDeserializer { node }))
-            .transpose()
+        self.items.next().map(|node| seed.deserialize(NodeDeserializer { node })).transpose()
     }
 }
 
@@ -217,18 +195,13 @@ impl<'d> de::MapAccess<'d> for Entries<'d> {
         };
         self.current = Some(entry);
         let deserializer: StrDeserializer<'_, Fault> = key.as_str().into_deserializer();
-        seed.deserialize(deserializer)
-            .map(Some)
-            .map_err(|error| error.or_at(&entry.key_at))
+        seed.deserialize(deserializer).map(Some).map_err(|error| error.or_at(&entry.key_at))
     }
 
     fn next_value_seed<S: DeserializeSeed<'d>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let entry = self
-            .current
-            .expect("serde asks for a value only after its key");
+        let entry = self.current.expect("serde asks for a value only after its key");
         let deserializer = NodeDeserializer { node: &entry.node };
-        seed.deserialize(deserializer)
-            .map_err(|error| error.or_at(&entry.node.at))
+        seed.deserialize(deserializer).map_err(|error| error.or_at(&entry.node.at))
     }
 }
 
@@ -247,15 +220,9 @@ impl<'d> de::EnumAccess<'d> for Variant<'d> {
         seed: S,
     ) -> Result<(S::Value, NodeDeserializer<'d>), Fault> {
         let deserializer: StrDeserializer<'_, Fault> = self.key.into_deserializer();
-        let value = seed
-            .deserialize(deserializer)
-            .map_err(|error| error.or_at(&self.entry.key_at))?;
-        Ok((
-            value,
-            NodeDeserializer {
-                node: &self.entry.node,
-            },
-        ))
+        let value =
+            seed.deserialize(deserializer).map_err(|error| error.or_at(&self.entry.key_at))?;
+        Ok((value, NodeDeserializer { node: &self.entry.node }))
     }
 }
 
@@ -263,10 +230,8 @@ impl<'d> de::VariantAccess<'d> for NodeDeserializer<'d> {
     type Error = Fault;
 
     fn unit_variant(self) -> Result<(), Fault> {
-        Err(
-            <Fault as de::Error>::custom("this choice holds nothing: write it as text")
-                .or_at(&self.node.at),
-        )
+        Err(<Fault as de::Error>::custom("this choice holds nothing: write it as text")
+            .or_at(&self.node.at))
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'d>>(self, seed: S) -> Result<S::Value, Fault> {
@@ -319,9 +284,7 @@ mod tests {
         "hz = 250\ncpufreq = \"schedutil\"\nslices = [1, 2]\n[schedutil]\nrate_limit_us = 750\n";
 
     fn typed(text: &str) -> Result<Config, Diagnostics> {
-        TomlDocument::parse(&Source::new("k.toml", text))
-            .unwrap()
-            .into_typed()
+        TomlDocument::parse(&Source::new("k.toml", text)).unwrap().into_typed()
     }
 
     #[test]
@@ -338,58 +301,28 @@ mod tests {
     #[test]
     fn faults_have_their_place() {
         for (from, to, expected) in [
-            (
-                "hz = 250",
-                "hz = -1",
-                "1:6: invalid value: integer `-1`, expected u32",
-            ),
-            (
-                "hz = 250",
-                "hx = 250",
-                "1:1: there is no key `hx` here\n  help: did you mean `hz`?",
-            ),
+            ("hz = 250", "hz = -1", "1:6: invalid value: integer `-1`, expected u32"),
+            ("hz = 250", "hx = 250", "1:1: there is no key `hx` here\n  help: did you mean `hz`?"),
             ("hz = 250", "", "1:1: `hz` is missing here"),
-            (
-                "rate_limit_us = 750",
-                "",
-                "4:1: `rate_limit_us` is missing here",
-            ),
-            (
-                "[1, 2]",
-                "[1, \"a\"]",
-                "3:14: invalid type: string \"a\", expected u64",
-            ),
+            ("rate_limit_us = 750", "", "4:1: `rate_limit_us` is missing here"),
+            ("[1, 2]", "[1, \"a\"]", "3:14: invalid type: string \"a\", expected u64"),
             (
                 "\"schedutil\"",
                 "\"sched\"",
                 "2:11: `sched` is not known here\n  help: did you mean `schedutil`?",
             ),
-            (
-                "\"schedutil\"",
-                "{ pair = [1, 2, 3] }",
-                "2:27: the list is too long",
-            ),
-            (
-                "\"schedutil\"",
-                "3",
-                "2:11: one of schedutil, fixed, pair expected, this is `3`",
-            ),
+            ("\"schedutil\"", "{ pair = [1, 2, 3] }", "2:27: the list is too long"),
+            ("\"schedutil\"", "3", "2:11: one of schedutil, fixed, pair expected, this is `3`"),
         ] {
             let text = FILE.replacen(from, to, 1);
-            assert_eq!(
-                typed(&text).unwrap_err().to_string(),
-                format!("k.toml:{expected}"),
-                "{to}"
-            );
+            assert_eq!(typed(&text).unwrap_err().to_string(), format!("k.toml:{expected}"), "{to}");
         }
     }
 
     #[test]
     fn a_fault_of_a_setting_points_to_the_command_line() {
         let mut document = TomlDocument::parse(&Source::new("k.toml", FILE)).unwrap();
-        document
-            .set(&Setting::parse("schedutil.rate_limit_us=-5").unwrap())
-            .unwrap();
+        document.set(&Setting::parse("schedutil.rate_limit_us=-5").unwrap()).unwrap();
         let faults = document.into_typed::<Config>().unwrap_err();
         assert_eq!(
             faults.to_string(),

@@ -6,8 +6,8 @@ use crate::arena::Arena;
 use crate::config::Config;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::SugovCpu;
-use crate::cpuidle::teo::IdleStateParams;
 use crate::cpuidle::CpuIdle;
+use crate::cpuidle::teo::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::sched::deadline::FairServer;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
@@ -18,8 +18,8 @@ use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, Ns, Outcome, Syscall,
-    TaskId, TaskState, ThreadId, NEVER,
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, NEVER, Ns, Outcome, Syscall,
+    TaskId, TaskState, ThreadId,
 };
 
 /// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k.
@@ -409,7 +409,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         nohz_tick_stopped: false,
         has_blocked_load: false,
         last_blocked_load_update_tick: 0,
-        wake_list: Vec::with_capacity(16),
+        wake_list: Vec::with_capacity(dt.nr_threads_hint.max(16)),
         ttwu_pending: false,
         active_balance: false,
         push_cpu: CpuId(0),

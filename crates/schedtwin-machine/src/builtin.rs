@@ -76,11 +76,7 @@ impl Machine {
 fn unknown(spec: &Spec) -> Diagnostics {
     let name = &spec.name;
     let known = || BUILTIN.iter().map(|(name, _)| *name);
-    let patched = name
-        .text
-        .split('+')
-        .next()
-        .filter(|base| known().any(|k| k == *base));
+    let patched = name.text.split('+').next().filter(|base| known().any(|k| k == *base));
     let help = if patched.is_some_and(|base| base != name.text) {
         "a machine takes settings (`NAME:KEY=VALUE`); patches belong to kernels".to_string()
     } else if std::path::Path::new(&name.text).exists() {
@@ -89,16 +85,9 @@ fn unknown(spec: &Spec) -> Diagnostics {
         format!("did you mean `{near}`?")
     } else {
         let all: Vec<String> = known().map(|k| format!("`{k}`")).collect();
-        format!(
-            "built in: {}; a path ends in .toml or contains `/`",
-            all.join(", ")
-        )
+        format!("built in: {}; a path ends in .toml or contains `/`", all.join(", "))
     };
     let mut faults = Diagnostics::new();
-    faults.push_at(
-        &name.at,
-        format!("there is no machine `{}`", name.text),
-        Some(help),
-    );
+    faults.push_at(&name.at, format!("there is no machine `{}`", name.text), Some(help));
     faults
 }

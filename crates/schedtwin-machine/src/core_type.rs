@@ -34,17 +34,10 @@ pub(crate) fn read(
     let had = faults.0.len();
     let mut rows = table.tables("idle", faults);
     if rows.is_empty() && faults.0.len() == had {
-        faults.push_at(
-            &at,
-            format!("core `{}` has no idle state", name.value),
-            None,
-        );
+        faults.push_at(&at, format!("core `{}` has no idle state", name.value), None);
     }
     if rows.len() > MAX_IDLE_STATES {
-        let message = format!(
-            "{} idle states: Linux takes at most {MAX_IDLE_STATES}",
-            rows.len()
-        );
+        let message = format!("{} idle states: Linux takes at most {MAX_IDLE_STATES}", rows.len());
         faults.push_at(&at, message, None);
         rows.truncate(MAX_IDLE_STATES);
     }
@@ -57,11 +50,7 @@ pub(crate) fn read(
             continue;
         };
         if states.iter().any(|s| s.name == state.name) {
-            faults.push_at(
-                &at,
-                format!("two idle states are called `{}`", state.name),
-                None,
-            );
+            faults.push_at(&at, format!("two idle states are called `{}`", state.name), None);
         }
         if let Some(previous) = states.last() {
             check_order(previous, &state, &at, faults);
@@ -70,10 +59,7 @@ pub(crate) fn read(
             faults.push_at(&at, message, Some("its `residency_us` is 0 or 1".into()));
         }
         if state.target_residency_ns < state.kernel_exit_latency_ns {
-            let message = format!(
-                "`{}` is said to be worth it before it can be left",
-                state.name
-            );
+            let message = format!("`{}` is said to be worth it before it can be left", state.name);
             warnings.push_at(
                 &at,
                 message,
@@ -83,10 +69,7 @@ pub(crate) fn read(
         states.push(state);
     }
     table.finish(faults);
-    complete.then(|| CoreType {
-        name: name.value.clone(),
-        idle_states: states,
-    })
+    complete.then(|| CoreType { name: name.value.clone(), idle_states: states })
 }
 
 fn check_order(
@@ -96,21 +79,9 @@ fn check_order(
     faults: &mut Diagnostics,
 ) {
     for (what, before, now) in [
-        (
-            "residency_us",
-            previous.target_residency_ns,
-            state.target_residency_ns,
-        ),
-        (
-            "kernel_exit_ns",
-            previous.kernel_exit_latency_ns,
-            state.kernel_exit_latency_ns,
-        ),
-        (
-            "entry_ns",
-            previous.entry_latency_ns,
-            state.entry_latency_ns,
-        ),
+        ("residency_us", previous.target_residency_ns, state.target_residency_ns),
+        ("kernel_exit_ns", previous.kernel_exit_latency_ns, state.kernel_exit_latency_ns),
+        ("entry_ns", previous.entry_latency_ns, state.entry_latency_ns),
         ("exit_ns", previous.exit_latency_ns, state.exit_latency_ns),
     ] {
         if now < before {
@@ -145,11 +116,7 @@ fn read_state(
     let name = name.filter(|name| {
         let good = !name.value.trim().is_empty() && name.value.len() < 32;
         if !good {
-            faults.push_at(
-                &name.at,
-                "the name of an idle state has 1 to 31 letters",
-                None,
-            );
+            faults.push_at(&name.at, "the name of an idle state has 1 to 31 letters", None);
         }
         good
     });
@@ -215,9 +182,7 @@ fn read_power(power: &Located<String>, faults: &mut Diagnostics) -> Option<IdleP
         "active" => return Some(IdlePower::Active),
         "wfi" => return Some(IdlePower::WfiPermille(1000)),
         "off" => return Some(IdlePower::WfiPermille(0)),
-        other => other
-            .strip_suffix('%')
-            .and_then(|percent| percent.trim().parse::<u16>().ok()),
+        other => other.strip_suffix('%').and_then(|percent| percent.trim().parse::<u16>().ok()),
     };
     match share {
         Some(percent) if percent <= 100 => Some(IdlePower::WfiPermille(percent * 10)),

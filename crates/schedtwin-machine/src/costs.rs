@@ -166,18 +166,8 @@ pub struct Interrupts {
 impl Interrupts {
     /// Reads `[interrupts]`.
     pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Interrupts> {
-        let ipi = read_range(
-            &mut table,
-            "ipi_latency_min_ns",
-            "ipi_latency_max_ns",
-            faults,
-        );
-        let timer = read_range(
-            &mut table,
-            "timer_latency_min_ns",
-            "timer_latency_max_ns",
-            faults,
-        );
+        let ipi = read_range(&mut table, "ipi_latency_min_ns", "ipi_latency_max_ns", faults);
+        let timer = read_range(&mut table, "timer_latency_min_ns", "timer_latency_max_ns", faults);
         table.finish(faults);
         let (
             (ipi_latency_min_ns, ipi_latency_max_ns),

@@ -53,10 +53,7 @@ impl Machine {
     /// nothing forces it.
     pub fn coupled_floor(&self, domain_khz: &[Khz], to: usize) -> Khz {
         let floors = self.couplings.iter().filter(|coupling| coupling.to == to);
-        floors
-            .map(|coupling| coupling.floor(domain_khz[coupling.from]))
-            .max()
-            .unwrap_or(0)
+        floors.map(|coupling| coupling.floor(domain_khz[coupling.from])).max().unwrap_or(0)
     }
 
     /// What the hardware runs at where `requested` is asked for.
@@ -107,24 +104,14 @@ mod tests {
     use super::*;
 
     fn coupling(from: usize, to: usize, steps: &[(Khz, Khz)]) -> Coupling {
-        let steps = steps
-            .iter()
-            .map(|&(at_khz, min_khz)| FloorStep { at_khz, min_khz })
-            .collect();
+        let steps = steps.iter().map(|&(at_khz, min_khz)| FloorStep { at_khz, min_khz }).collect();
         Coupling { from, to, steps }
     }
 
     #[test]
     fn steps_hold_from_their_frequency_on() {
         let coupling = coupling(1, 0, &[(400, 300), (800, 500)]);
-        for (khz, floor) in [
-            (0, 0),
-            (399, 0),
-            (400, 300),
-            (799, 300),
-            (800, 500),
-            (9999, 500),
-        ] {
+        for (khz, floor) in [(0, 0), (399, 0), (400, 300), (799, 300), (800, 500), (9999, 500)] {
             assert_eq!(coupling.floor(khz), floor, "{khz}");
         }
     }
@@ -135,11 +122,7 @@ mod tests {
         let chain = vec![coupling(1, 0, &[(500, 300)]), coupling(2, 1, &[(900, 500)])];
         let chain = ordered(chain, 3).unwrap();
         assert_eq!(chain[0].from, 2);
-        let cycle = vec![
-            coupling(0, 1, &[]),
-            coupling(1, 2, &[]),
-            coupling(2, 1, &[]),
-        ];
+        let cycle = vec![coupling(0, 1, &[]), coupling(1, 2, &[]), coupling(2, 1, &[])];
         assert!([1, 2].contains(&ordered(cycle, 3).unwrap_err()));
     }
 
@@ -171,20 +154,9 @@ mod tests {
             (400_000, 2_802_000, 1_401_000),
             (2_253_000, 2_802_000, 1_401_000),
         ] {
-            assert_eq!(
-                machine.with_floors(&[300_000, mid, big])[0],
-                little,
-                "{mid} {big}"
-            );
-            assert_eq!(
-                machine.coupled_floor(&[0, mid, big], 0),
-                little,
-                "{mid} {big}"
-            );
+            assert_eq!(machine.with_floors(&[300_000, mid, big])[0], little, "{mid} {big}");
+            assert_eq!(machine.coupled_floor(&[0, mid, big], 0), little, "{mid} {big}");
         }
-        assert_eq!(
-            machine.with_floors(&[1_803_000, 2_253_000, 2_802_000])[0],
-            1_803_000
-        );
+        assert_eq!(machine.with_floors(&[1_803_000, 2_253_000, 2_802_000])[0], 1_803_000);
     }
 }

@@ -21,10 +21,7 @@ impl FromNode for CpuList {
     fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<CpuList> {
         let text = String::from_node(node, faults)?;
         match parse(&text) {
-            Ok(mask) => Some(CpuList {
-                mask,
-                at: node.at.clone(),
-            }),
+            Ok(mask) => Some(CpuList { mask, at: node.at.clone() }),
             Err(message) => {
                 let help = Some("write CPUs as \"0-3,6\"".to_string());
                 faults.push_at(&node.at, message, help);
@@ -61,12 +58,12 @@ fn number(text: &str) -> Result<u16, String> {
     let text = text.trim();
     match text.parse::<u16>() {
         Ok(cpu) if usize::from(cpu) < MAX_CPUS => Ok(cpu),
-        Ok(cpu) => Err(format!(
-            "CPU {cpu}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"
-        )),
-        Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => Err(format!(
-            "CPU {text}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"
-        )),
+        Ok(cpu) => {
+            Err(format!("CPU {cpu}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"))
+        }
+        Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
+            Err(format!("CPU {text}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"))
+        }
         Err(_) => Err(format!("`{text}` is not the number of a CPU")),
     }
 }
@@ -87,21 +84,14 @@ mod tests {
             ("-3", Err("`` is not the number of a CPU")),
             ("3-1", Err("`3-1` runs backwards")),
             ("0-3,2", Err("CPU 2 is named twice")),
-            (
-                "256",
-                Err("CPU 256: a machine has at most 256 CPUs, numbered from 0"),
-            ),
+            ("256", Err("CPU 256: a machine has at most 256 CPUs, numbered from 0")),
             (
                 "0-99999999999",
                 Err("CPU 99999999999: a machine has at most 256 CPUs, numbered from 0"),
             ),
         ] {
             let parsed = parse(text).map(|mask| mask.to_string());
-            assert_eq!(
-                parsed.as_deref(),
-                expected.map_err(|e| e.to_string()).as_deref(),
-                "{text}"
-            );
+            assert_eq!(parsed.as_deref(), expected.map_err(|e| e.to_string()).as_deref(), "{text}");
         }
     }
 }

@@ -33,10 +33,7 @@ impl Machine {
         self.describe_topology(&mut out);
         for (index, domain) in self.domains.iter().enumerate() {
             // Domains made by `per_cpu` are alike: the first stands for all.
-            let like = self
-                .domains
-                .iter()
-                .position(|d| d.opps == domain.opps && d.cpus.len() == 1);
+            let like = self.domains.iter().position(|d| d.opps == domain.opps && d.cpus.len() == 1);
             if domain.cpus.len() == 1 && like.is_some_and(|first| first < index) {
                 continue;
             }
@@ -61,11 +58,7 @@ impl Machine {
             let cost = (opp.em_power_uw * 10).checked_div(performance);
             let inefficient = cost.is_some_and(|cost| cost >= least);
             least = least.min(cost.unwrap_or(u64::MAX));
-            EnergyModelRow {
-                performance,
-                cost,
-                inefficient,
-            }
+            EnergyModelRow { performance, cost, inefficient }
         };
         let mut rows: Vec<EnergyModelRow> = domain.opps.iter().rev().map(row).collect();
         rows.reverse();
@@ -73,12 +66,7 @@ impl Machine {
     }
 
     fn describe_topology(&self, out: &mut String) {
-        let _ = writeln!(
-            out,
-            "\ntopology `{}`: {} CPUs",
-            self.topology,
-            self.nr_cpus()
-        );
+        let _ = writeln!(out, "\ntopology `{}`: {} CPUs", self.topology, self.nr_cpus());
         // Each level splits the CPUs of the one above by the number they have there.
         let levels: [LevelOf; 4] = [
             ("node", |cpu| Some(cpu.node)),
@@ -141,11 +129,7 @@ impl Machine {
 
     fn describe_domain(&self, domain: &FrequencyDomain, out: &mut String) {
         let cpus = CpuMask::from_cpus(domain.cpus.iter().copied());
-        let way = if domain.fast_switch {
-            "fast switch"
-        } else {
-            "slow path (sugov thread)"
-        };
+        let way = if domain.fast_switch { "fast switch" } else { "slow path (sugov thread)" };
         let _ = writeln!(
             out,
             "\nclock {} (policy{}, CPU {cpus}): {way}, kernel's transition latency {}, takes {}",
@@ -168,19 +152,14 @@ impl Machine {
         for (opp, em) in domain.opps.iter().zip(self.energy_model(domain)) {
             table.add_row(vec![
                 opp.khz.to_string(),
-                opp.microvolt
-                    .map_or("-".into(), |uv| thousandths(uv.into())),
+                opp.microvolt.map_or("-".into(), |uv| thousandths(uv.into())),
                 em.performance.to_string(),
                 thousandths(opp.em_power_uw),
                 em.cost.map_or("-".into(), |cost| cost.to_string()),
                 thousandths(opp.active_uw),
                 thousandths(opp.idle_wfi_uw),
                 thousandths(opp.static_uw),
-                if em.inefficient {
-                    "inefficient: not chosen".into()
-                } else {
-                    String::new()
-                },
+                if em.inefficient { "inefficient: not chosen".into() } else { String::new() },
             ]);
         }
         finish(table, out);
@@ -236,10 +215,7 @@ impl Machine {
 
     fn describe_couplings(&self, out: &mut String) {
         for coupling in &self.couplings {
-            let (from, to) = (
-                &self.domains[coupling.from].name,
-                &self.domains[coupling.to].name,
-            );
+            let (from, to) = (&self.domains[coupling.from].name, &self.domains[coupling.to].name);
             let _ = writeln!(
                 out,
                 "\ncoupling: while {from} runs at least at ..., {to} runs at least at ..."
@@ -289,16 +265,10 @@ impl Machine {
 /// An empty table: names to the left, numbers to the right.
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_header(header.iter().copied());
+    table.load_preset(presets::NOTHING).set_header(header.iter().copied());
     for (index, name) in header.iter().enumerate() {
         let left = ["core", "state", "power", "notes", "path", "what"].contains(name);
-        let alignment = if left {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        };
+        let alignment = if left { CellAlignment::Left } else { CellAlignment::Right };
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(alignment);
         }

@@ -109,11 +109,7 @@ pub(crate) fn read(
         dvfs_possible_from_any_cpu: from_any.unwrap_or(defaults.dvfs_possible_from_any_cpu),
     };
     if per_cpu != Some(true) {
-        return vec![ReadDomain {
-            domain,
-            cpus,
-            per_cpu: false,
-        }];
+        return vec![ReadDomain { domain, cpus, per_cpu: false }];
     }
     let each = |cpu: CpuId| {
         let domain = FrequencyDomain {
@@ -121,11 +117,7 @@ pub(crate) fn read(
             cpus: vec![cpu],
             ..domain.clone()
         };
-        ReadDomain {
-            domain,
-            cpus: cpus.clone(),
-            per_cpu: true,
-        }
+        ReadDomain { domain, cpus: cpus.clone(), per_cpu: true }
     };
     cpus.mask.iter().map(each).collect()
 }
@@ -140,18 +132,10 @@ fn read_opps(
     let had = faults.0.len();
     let rows = table.tables("opp", faults);
     if rows.is_empty() && faults.0.len() == had {
-        faults.push_at(
-            &at,
-            format!("domain `{}` has no operating point", name.value),
-            None,
-        );
+        faults.push_at(&at, format!("domain `{}` has no operating point", name.value), None);
     }
     if rows.len() > MAX_OPPS {
-        faults.push_at(
-            &at,
-            format!("{} operating points: at most {MAX_OPPS}", rows.len()),
-            None,
-        );
+        faults.push_at(&at, format!("{} operating points: at most {MAX_OPPS}", rows.len()), None);
         return None;
     }
     let mut opps: Vec<OperatingPoint> = Vec::new();
@@ -213,11 +197,8 @@ fn power(
     required: bool,
     faults: &mut Diagnostics,
 ) -> Option<u64> {
-    let value: Located<u64> = if required {
-        row.required(key, faults)?
-    } else {
-        row.optional(key, faults)?
-    };
+    let value: Located<u64> =
+        if required { row.required(key, faults)? } else { row.optional(key, faults)? };
     if value.value > MAX_UW {
         faults.push_at(
             &value.at,

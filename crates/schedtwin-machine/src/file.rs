@@ -49,10 +49,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let defaults = Defaults::read(&mut root, &mut faults);
 
     let core_tables = root.named_tables("core", &mut faults);
-    let core_names: Vec<String> = core_tables
-        .iter()
-        .map(|(name, _)| name.value.clone())
-        .collect();
+    let core_names: Vec<String> = core_tables.iter().map(|(name, _)| name.value.clone()).collect();
     let core_types: Vec<Option<CoreType>> = core_tables
         .into_iter()
         .map(|(name, table)| core_type::read(&name, table, &mut warnings, &mut faults))
@@ -75,18 +72,11 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
             break; // `per_cpu` again and again: a CPU is in two of them, which is noted below
         }
         domain_names.push(name.value.clone());
-        domains.extend(domain::read(
-            &name,
-            table,
-            defaults,
-            &mut warnings,
-            &mut faults,
-        ));
+        domains.extend(domain::read(&name, table, defaults, &mut warnings, &mut faults));
     }
     domains.sort_by_key(|read| read.domain.cpus[0]);
-    let all_read = domain_names
-        .iter()
-        .all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
+    let all_read =
+        domain_names.iter().all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
     check_domains(&domains, &groups, &cpus, all_read, &root, &mut faults);
 
     let tables = root.named_tables("topologies", &mut faults);
@@ -101,10 +91,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     root.finish(&mut faults);
 
     check_name(name.as_ref(), &mut faults);
-    if let Some(loops) = ns_per_loop
-        .as_ref()
-        .filter(|l| l.value == 0 || l.value > 1_000_000)
-    {
+    if let Some(loops) = ns_per_loop.as_ref().filter(|l| l.value == 0 || l.value > 1_000_000) {
         faults.push_at(&loops.at, "`ns_per_loop` is not within 1 to 1000000", None);
     }
     faults.sort();
@@ -126,11 +113,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         cpus,
         domains,
         core_types: core_types.into_iter().map(sure).collect(),
-        couplings: if sure(coupled) {
-            sure(couplings)
-        } else {
-            Vec::new()
-        },
+        couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
         path_costs: sure(path_costs),
         interrupts: sure(interrupts),
         ns_per_loop: sure(ns_per_loop).value,
@@ -172,31 +155,20 @@ fn read_groups(
         let core: Option<Located<String>> = table.required("core", faults);
         let capacity: Option<Located<Capacity>> = table.required("capacity", faults);
         table.finish(faults);
-        if let Some(core) = core
-            .as_ref()
-            .filter(|core| !core_names.contains(&core.value))
-        {
+        if let Some(core) = core.as_ref().filter(|core| !core_names.contains(&core.value)) {
             let near = did_you_mean(&core.value, core_names.iter().map(String::as_str));
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("it needs a table `[core.{}]`", core.value),
             };
-            faults.push_at(
-                &core.at,
-                format!("there is no core `{}`", core.value),
-                Some(help),
-            );
+            faults.push_at(&core.at, format!("there is no core `{}`", core.value), Some(help));
         }
         if let Some(capacity) = capacity.as_ref().filter(|c| c.value == 0 || c.value > 1024) {
             let message = format!("capacity {} is not within 1 to 1024", capacity.value);
             faults.push_at(&capacity.at, message, None);
         }
         if let (Some(cpus), Some(core), Some(capacity)) = (cpus, core, capacity) {
-            groups.push(CpuGroup {
-                cpus,
-                core,
-                capacity,
-            });
+            groups.push(CpuGroup { cpus, core, capacity });
         } else {
             complete = false;
         }
@@ -219,11 +191,7 @@ fn check_groups(
     for group in groups {
         let twice = group.cpus.mask.and(&all);
         if !twice.is_empty() {
-            faults.push_at(
-                &group.cpus.at,
-                format!("CPU {twice} is in two groups"),
-                None,
-            );
+            faults.push_at(&group.cpus.at, format!("CPU {twice} is in two groups"), None);
         }
         all = all.or(&group.cpus.mask);
     }
@@ -232,9 +200,7 @@ fn check_groups(
         faults.push_at(root.location(), "the machine has no CPU", help);
         return all;
     }
-    let missing = (0..all.weight())
-        .map(|c| CpuId(c as u16))
-        .find(|cpu| !all.contains(*cpu));
+    let missing = (0..all.weight()).map(|c| CpuId(c as u16)).find(|cpu| !all.contains(*cpu));
     if let Some(missing) = missing {
         let at = &groups[groups.len() - 1].cpus.at;
         faults.push_at(
@@ -244,10 +210,8 @@ fn check_groups(
         );
     }
     let numbered = faults.0.len() == had;
-    let strongest = groups
-        .iter()
-        .max_by_key(|group| group.capacity.value)
-        .expect("there is a group");
+    let strongest =
+        groups.iter().max_by_key(|group| group.capacity.value).expect("there is a group");
     if (1..1024).contains(&strongest.capacity.value) {
         let message = format!(
             "the strongest CPUs have capacity 1024, these are the strongest and have {}",
@@ -272,29 +236,19 @@ fn check_domains(
         let mask = CpuMask::from_cpus(read.domain.cpus.iter().copied());
         let twice = mask.and(&covered);
         if !twice.is_empty() {
-            faults.push_at(
-                &read.cpus.at,
-                format!("CPU {twice} is in two domains"),
-                None,
-            );
+            faults.push_at(&read.cpus.at, format!("CPU {twice} is in two domains"), None);
         }
         covered = covered.or(&mask);
         let unknown = mask.and_not(cpus);
         if !unknown.is_empty() && !cpus.is_empty() {
             faults.push_at(&read.cpus.at, format!("there is no CPU {unknown}"), None);
         }
-        let mut inside = groups
-            .iter()
-            .filter(|group| group.cpus.mask.intersects(&mask));
+        let mut inside = groups.iter().filter(|group| group.cpus.mask.intersects(&mask));
         let Some(first) = inside.next() else { continue };
         for other in inside {
             for (what, one, two) in [
                 ("core", first.core.value.clone(), other.core.value.clone()),
-                (
-                    "capacity",
-                    first.capacity.value.to_string(),
-                    other.capacity.value.to_string(),
-                ),
+                ("capacity", first.capacity.value.to_string(), other.capacity.value.to_string()),
             ] {
                 if one != two {
                     let message =
@@ -306,11 +260,7 @@ fn check_domains(
     }
     let missing = cpus.and_not(&covered);
     if all_read && !missing.is_empty() {
-        faults.push_at(
-            &root.location_of("domain"),
-            format!("no domain has CPU {missing}"),
-            None,
-        );
+        faults.push_at(&root.location_of("domain"), format!("no domain has CPU {missing}"), None);
     }
 }
 
@@ -331,9 +281,8 @@ fn read_couplings(
         let steps: Vec<_> = rows.into_iter().map(|row| read_step(row, faults)).collect();
         table.finish(faults);
         let from = from.and_then(|name| find_domain(&name, domains, domain_names, faults));
-        let to_index = to
-            .as_ref()
-            .and_then(|name| find_domain(name, domains, domain_names, faults));
+        let to_index =
+            to.as_ref().and_then(|name| find_domain(name, domains, domain_names, faults));
         let (Some(from), Some(to)) = (from, to_index) else {
             continue;
         };
@@ -366,24 +315,14 @@ fn find_domain(
     domain_names: &[String],
     faults: &mut Diagnostics,
 ) -> Option<usize> {
-    let found = domains
-        .iter()
-        .position(|read| !read.per_cpu && read.domain.name == name.value);
+    let found = domains.iter().position(|read| !read.per_cpu && read.domain.name == name.value);
     if found.is_none() {
         if domains.iter().any(|read| read.per_cpu) && domain_names.contains(&name.value) {
-            faults.push_at(
-                &name.at,
-                "domains that have one CPU each cannot be coupled",
-                None,
-            );
+            faults.push_at(&name.at, "domains that have one CPU each cannot be coupled", None);
         } else if !domain_names.contains(&name.value) {
             let near = did_you_mean(&name.value, domain_names.iter().map(String::as_str));
             let help = near.map(|near| format!("did you mean `{near}`?"));
-            faults.push_at(
-                &name.at,
-                format!("there is no domain `{}`", name.value),
-                help,
-            );
+            faults.push_at(&name.at, format!("there is no domain `{}`", name.value), help);
         }
         // Otherwise the domain is there and could not be read, which has its own fault.
     }
@@ -425,10 +364,7 @@ fn check_steps(
                 faults.push_at(&min.at, "`min_khz` does not fall from step to step", None);
             }
         }
-        out.push(FloorStep {
-            at_khz: at.value,
-            min_khz: min.value,
-        });
+        out.push(FloorStep { at_khz: at.value, min_khz: min.value });
     }
     out
 }
@@ -441,14 +377,10 @@ fn build_cpus(
     cpus: &CpuMask,
 ) -> Vec<Cpu> {
     let build = |cpu: CpuId| {
-        let group = groups
-            .iter()
-            .find(|g| g.cpus.mask.contains(cpu))
-            .expect("every CPU has a group");
-        let domain = domains
-            .iter()
-            .position(|d| d.cpus.contains(&cpu))
-            .expect("every CPU has a clock");
+        let group =
+            groups.iter().find(|g| g.cpus.mask.contains(cpu)).expect("every CPU has a group");
+        let domain =
+            domains.iter().position(|d| d.cpus.contains(&cpu)).expect("every CPU has a clock");
         let core_type = core_names.iter().position(|n| *n == group.core.value);
         let (package, llc, cluster, node) = topology.of(cpu);
         Cpu {

@@ -172,11 +172,7 @@ impl Machine {
 
     /// How fast `cpu` works at `khz`: see [`crate::rate`].
     pub fn rate(&self, cpu: CpuId, khz: Khz) -> u64 {
-        crate::rate(
-            self.cpus[cpu.index()].capacity,
-            khz,
-            self.domain_of(cpu).max_khz(),
-        )
+        crate::rate(self.cpus[cpu.index()].capacity, khz, self.domain_of(cpu).max_khz())
     }
 
     /// The idle states of a CPU.
@@ -209,8 +205,6 @@ impl FrequencyDomain {
     /// The lowest operating point of at least this frequency, or the highest of all
     /// (`CPUFREQ_RELATION_L`).
     pub fn opp_at_least(&self, khz: Khz) -> usize {
-        self.opps
-            .partition_point(|opp| opp.khz < khz)
-            .min(self.opps.len() - 1)
+        self.opps.partition_point(|opp| opp.khz < khz).min(self.opps.len() - 1)
     }
 }

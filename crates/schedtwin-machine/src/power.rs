@@ -51,11 +51,7 @@ impl Machine {
 
     /// What domain `domain` draws besides its CPUs at operating point `opp`, µW.
     pub fn static_uw(&self, domain: usize, opp: usize, all_cpus_deep: bool) -> u64 {
-        if all_cpus_deep {
-            0
-        } else {
-            self.domains[domain].opps[opp].static_uw
-        }
+        if all_cpus_deep { 0 } else { self.domains[domain].opps[opp].static_uw }
     }
 }
 

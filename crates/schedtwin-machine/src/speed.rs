@@ -27,18 +27,13 @@ pub const RATE_FULL: u64 = 1 << RATE_SHIFT;
 
 /// The rate of a CPU of `capacity` at `khz`, where `max_khz` is its highest frequency.
 pub fn rate(capacity: Capacity, khz: Khz, max_khz: Khz) -> u64 {
-    assert!(
-        max_khz > 0,
-        "a checked machine has no domain whose highest frequency is 0"
-    );
+    assert!(max_khz > 0, "a checked machine has no domain whose highest frequency is 0");
     (u64::from(capacity) << 10) * u64::from(khz) / u64::from(max_khz)
 }
 
 /// The work that is done in `ns`, rounded down.
 pub fn work_done(rate: u64, ns: Ns) -> Work {
-    ((u128::from(rate) * u128::from(ns)) >> RATE_SHIFT)
-        .try_into()
-        .unwrap_or(Work::MAX)
+    ((u128::from(rate) * u128::from(ns)) >> RATE_SHIFT).try_into().unwrap_or(Work::MAX)
 }
 
 /// The time after which `work` is done, rounded up; [`NEVER`] at rate 0.
@@ -46,10 +41,7 @@ pub fn time_for(work: Work, rate: u64) -> Ns {
     if rate == 0 {
         return if work == 0 { 0 } else { NEVER };
     }
-    (u128::from(work) << RATE_SHIFT)
-        .div_ceil(u128::from(rate))
-        .try_into()
-        .unwrap_or(NEVER)
+    (u128::from(work) << RATE_SHIFT).div_ceil(u128::from(rate)).try_into().unwrap_or(NEVER)
 }
 
 #[cfg(test)]

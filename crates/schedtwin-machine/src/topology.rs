@@ -43,27 +43,16 @@ pub(crate) struct Topology {
 impl Level {
     /// The part that `cpu` is in, numbered in the order of their lowest CPUs.
     pub(crate) fn of(&self, cpu: CpuId) -> Option<u16> {
-        self.parts
-            .iter()
-            .position(|part| part.mask.contains(cpu))
-            .map(|at| at as u16)
+        self.parts.iter().position(|part| part.mask.contains(cpu)).map(|at| at as u16)
     }
 }
 
 impl Topology {
     /// Package, cache, cluster and node of a CPU.
     pub(crate) fn of(&self, cpu: CpuId) -> (u16, u16, Option<u16>, u16) {
-        let sure = |level: &Level| {
-            level
-                .of(cpu)
-                .expect("package and cache of every CPU are checked")
-        };
-        (
-            sure(&self.package),
-            sure(&self.llc),
-            self.cluster.of(cpu),
-            self.node.of(cpu).unwrap_or(0),
-        )
+        let sure =
+            |level: &Level| level.of(cpu).expect("package and cache of every CPU are checked");
+        (sure(&self.package), sure(&self.llc), self.cluster.of(cpu), self.node.of(cpu).unwrap_or(0))
     }
 }
 
@@ -78,11 +67,7 @@ pub(crate) fn read(
     let mut found = None;
     for (index, (name, table)) in tables.into_iter().enumerate() {
         if index == MAX_TOPOLOGIES {
-            faults.push_at(
-                &name.at,
-                format!("more than {MAX_TOPOLOGIES} topologies"),
-                None,
-            );
+            faults.push_at(&name.at, format!("more than {MAX_TOPOLOGIES} topologies"), None);
             return None;
         }
         let topology = read_one(table, cpus, faults);
@@ -99,18 +84,10 @@ pub(crate) fn read(
             None if names.is_empty() => "the file needs a table `[topologies.NAME]`".into(),
             None => format!(
                 "known: {}",
-                names
-                    .iter()
-                    .map(|n| format!("`{n}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
             ),
         };
-        faults.push_at(
-            &chosen.at,
-            format!("there is no topology `{}`", chosen.value),
-            Some(help),
-        );
+        faults.push_at(&chosen.at, format!("there is no topology `{}`", chosen.value), Some(help));
     }
     found.flatten()
 }
@@ -152,12 +129,7 @@ fn read_one(
             faults.push_at(&part.at, message, None);
         }
     }
-    (faults.0.len() == before).then_some(Topology {
-        package,
-        llc,
-        cluster,
-        node,
-    })
+    (faults.0.len() == before).then_some(Topology { package, llc, cluster, node })
 }
 
 fn read_level(
@@ -173,18 +145,12 @@ fn read_level(
         match table.optional(key, faults) {
             Some(parts) => parts,
             None => {
-                return Some(Level {
-                    parts: Vec::new(),
-                    at,
-                });
+                return Some(Level { parts: Vec::new(), at });
             }
         }
     };
     if parts.len() > MAX_CPUS {
-        let message = format!(
-            "`{key}` has {} parts, more than a machine has CPUs",
-            parts.len()
-        );
+        let message = format!("`{key}` has {} parts, more than a machine has CPUs", parts.len());
         faults.push_at(&table.location_of(key), message, None);
         return None;
     }
@@ -217,10 +183,7 @@ fn check_parts(
     }
     let missing = cpus.and_not(&seen);
     if complete && !missing.is_empty() {
-        let at = level
-            .at
-            .as_ref()
-            .expect("a level that was read has a place");
+        let at = level.at.as_ref().expect("a level that was read has a place");
         faults.push_at(at, format!("level `{name}` leaves out CPU {missing}"), None);
     }
 }
@@ -233,11 +196,7 @@ fn check_within(
     faults: &mut Diagnostics,
 ) {
     for part in &inner.parts {
-        let touched = outer
-            .parts
-            .iter()
-            .filter(|o| o.mask.intersects(&part.mask))
-            .count();
+        let touched = outer.parts.iter().filter(|o| o.mask.intersects(&part.mask)).count();
         if touched > 1 {
             let message = format!(
                 "impossible topology: {inner_name} {} spans {touched} {outer_name}s",

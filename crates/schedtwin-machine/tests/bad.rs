@@ -37,10 +37,7 @@ fn bad_files_are_refused_with_all_their_faults() {
             std::fs::write(&expected_path, &told).unwrap();
         }
         let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
-        assert!(
-            told == expected,
-            "{name}: expected\n{expected}\nbut it says\n{told}"
-        );
+        assert!(told == expected, "{name}: expected\n{expected}\nbut it says\n{told}");
     }
 }
 
@@ -72,10 +69,7 @@ fn a_clock_for_each_cpu() {
     let text = std::fs::read_to_string(tests().join("good.toml")).unwrap();
     let text = text.replacen("[domain.little]\n", "[domain.little]\nper_cpu = true\n", 1);
     let faults = Machine::from_source(&Source::new("x", text.clone()), &[]).unwrap_err();
-    assert_eq!(
-        faults.to_string(),
-        "x:52:6: domains that have one CPU each cannot be coupled"
-    );
+    assert_eq!(faults.to_string(), "x:52:6: domains that have one CPU each cannot be coupled");
     let without = text.split("[[coupled]]").next().unwrap().to_string()
         + "[interrupts]"
         + text.split("[interrupts]").nth(1).unwrap();
@@ -92,45 +86,20 @@ fn huge_files_are_refused_soon_and_with_few_faults() {
     let cases = [
         ("garbage", "=\n".repeat(400_000)),
         ("keys", many(80_000, |i| format!("a{i} = 1\n")) + &good),
-        (
-            "idle states",
-            "core.a.idle = [".to_string() + &"{name=\"x\"},\n".repeat(80_000) + "]\n",
-        ),
-        (
-            "groups",
-            many(20_000, |i| {
-                format!("[cpu.a{i}]\ncpus=\"0\"\ncore=\"x\"\ncapacity=1\n")
-            }),
-        ),
+        ("idle states", "core.a.idle = [".to_string() + &"{name=\"x\"},\n".repeat(80_000) + "]\n"),
+        ("groups", many(20_000, |i| format!("[cpu.a{i}]\ncpus=\"0\"\ncore=\"x\"\ncapacity=1\n"))),
         (
             "domains",
-            many(15_000, |i| {
-                format!("[domain.a{i}]\nper_cpu=true\ncpus=\"0-255\"\nopp=[]\n")
-            }),
+            many(15_000, |i| format!("[domain.a{i}]\nper_cpu=true\ncpus=\"0-255\"\nopp=[]\n")),
         ),
-        (
-            "parts",
-            "topologies.mc.llc = [".to_string() + &"\"0\",".repeat(200_000) + "]\n",
-        ),
-        (
-            "words",
-            "topologies.mc.llc = [".to_string() + &"\"x\",".repeat(200_000) + "]\n",
-        ),
-        (
-            "topologies",
-            many(15_000, |i| {
-                format!("[topologies.a{i}]\npackage=[\"0\",\"0\"]\n")
-            }),
-        ),
+        ("parts", "topologies.mc.llc = [".to_string() + &"\"0\",".repeat(200_000) + "]\n"),
+        ("words", "topologies.mc.llc = [".to_string() + &"\"x\",".repeat(200_000) + "]\n"),
+        ("topologies", many(15_000, |i| format!("[topologies.a{i}]\npackage=[\"0\",\"0\"]\n"))),
         ("too large", "#".repeat(2_000_000)),
     ];
     for (what, text) in cases {
         let faults = Machine::from_source(&Source::new("x", text), &[]).unwrap_err();
-        assert!(
-            (1..500).contains(&faults.0.len()),
-            "{what}: {} faults",
-            faults.0.len()
-        );
+        assert!((1..500).contains(&faults.0.len()), "{what}: {} faults", faults.0.len());
         assert!(faults.render(false).len() < 20_000, "{what}");
     }
 }
@@ -166,12 +135,8 @@ fn mutate(text: &str, edits: &[(usize, usize, u8)]) -> String {
                 let line = lines[at].clone();
                 if let Some(equals) = line.find('=') {
                     let end = line[equals..].find(',').map_or(line.len(), |p| equals + p);
-                    lines[at] = format!(
-                        "{}= {}{}",
-                        &line[..equals],
-                        TROUBLE[other % 14],
-                        &line[end..]
-                    );
+                    lines[at] =
+                        format!("{}= {}{}", &line[..equals], TROUBLE[other % 14], &line[end..]);
                 }
             }
             4 => {

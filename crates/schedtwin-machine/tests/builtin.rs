@@ -28,11 +28,7 @@ fn every_built_in_machine_loads_and_describes_itself() {
         assert!(description.len() <= 100, "{description}");
         let text = machine.describe();
         for line in text.lines() {
-            assert!(
-                line.chars().count() <= 100,
-                "{} columns: {line}",
-                line.chars().count()
-            );
+            assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
         }
     }
 }
@@ -48,38 +44,21 @@ fn pixel6_says_what_its_sources_say() {
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
         let micro = |field: usize| (fields[field].parse::<f64>().unwrap() * 1000.0).round() as u64;
-        let domain = machine
-            .domains
-            .iter()
-            .position(|d| d.name == fields[0])
-            .unwrap();
+        let domain = machine.domains.iter().position(|d| d.name == fields[0]).unwrap();
         assert_eq!(machine.domains[domain].cpus[0].to_string(), fields[1]);
-        let opp = machine.domains[domain]
-            .opp_of(fields[2].parse().unwrap())
-            .unwrap();
+        let opp = machine.domains[domain].opp_of(fields[2].parse().unwrap()).unwrap();
         let rig_opp = rig.domains[domain].opps[opp];
         let opp = machine.domains[domain].opps[opp];
         assert_eq!(opp.microvolt, Some(fields[3].parse().unwrap()));
         assert_eq!(
-            (
-                opp.em_power_uw,
-                opp.active_uw,
-                opp.idle_wfi_uw,
-                opp.static_uw
-            ),
+            (opp.em_power_uw, opp.active_uw, opp.idle_wfi_uw, opp.static_uw),
             (micro(4), micro(7), micro(8), micro(9)),
             "{line}"
         );
-        assert_eq!(
-            (rig_opp.khz, rig_opp.em_power_uw),
-            (opp.khz, opp.em_power_uw)
-        );
+        assert_eq!((rig_opp.khz, rig_opp.em_power_uw), (opp.khz, opp.em_power_uw));
         seen += 1;
     }
-    assert_eq!(
-        seen,
-        machine.domains.iter().map(|d| d.opps.len()).sum::<usize>()
-    );
+    assert_eq!(seen, machine.domains.iter().map(|d| d.opps.len()).sum::<usize>());
 }
 
 #[test]
@@ -134,20 +113,14 @@ fn rig8_is_the_board_that_was_recorded() {
         let lowest = domain.cpus[0];
         let policy = format!("/sys/devices/system/cpu/cpufreq/policy{lowest}");
         let cpus: Vec<String> = domain.cpus.iter().map(|c| c.to_string()).collect();
-        assert_eq!(
-            value(&format!("{policy}/related_cpus")).unwrap(),
-            cpus.join(" ")
-        );
+        assert_eq!(value(&format!("{policy}/related_cpus")).unwrap(), cpus.join(" "));
         let khz: Vec<String> = domain.opps.iter().map(|o| o.khz.to_string()).collect();
         assert_eq!(
             value(&format!("{policy}/scaling_available_frequencies")).unwrap(),
             khz.join(" ")
         );
         let latency = domain.kernel_transition_latency_ns.to_string();
-        assert_eq!(
-            value(&format!("{policy}/cpuinfo_transition_latency")).unwrap(),
-            latency
-        );
+        assert_eq!(value(&format!("{policy}/cpuinfo_transition_latency")).unwrap(), latency);
 
         for (opp, em) in domain.opps.iter().zip(machine.energy_model(domain)) {
             let ps = format!("/sys/kernel/debug/energy_model/cpu{lowest}/ps:{}", opp.khz);
@@ -201,10 +174,10 @@ fn path_costs_meet_their_anchors() {
     };
     assert_eq!(wake("rig8"), 11_000);
     let file = schedtwin_machine::builtin_source("rig8").unwrap();
-    let printing = file.text.lines().find_map(|l| {
-        l.strip_prefix("# ")
-            .filter(|l| l.contains("wakeup_ns=19_000"))
-    });
+    let printing = file
+        .text
+        .lines()
+        .find_map(|l| l.strip_prefix("# ").filter(|l| l.contains("wakeup_ns=19_000")));
     assert_eq!(wake(printing.unwrap()), 44_000);
 }
 
@@ -217,16 +190,10 @@ fn settings_make_variants() {
         "pixel6:fast_switch=false,transition_latency_us=5000,coupling=false"
     );
     assert!(
-        stock
-            .domains
-            .iter()
-            .all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 5_000_000)
+        stock.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 5_000_000)
     );
     assert!(stock.couplings.is_empty());
-    assert_ne!(
-        stock.fingerprint_text(),
-        Machine::load("pixel6").unwrap().fingerprint_text()
-    );
+    assert_ne!(stock.fingerprint_text(), Machine::load("pixel6").unwrap().fingerprint_text());
 
     // The order of the settings makes no other machine, and neither does the place of the file.
     let other = Machine::load("pixel6:coupling=false,transition_latency_us=5000,fast_switch=false")
@@ -234,10 +201,7 @@ fn settings_make_variants() {
     assert_eq!(stock.fingerprint_text(), other.fingerprint_text());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/pixel6.toml");
     let file = Machine::load(path).unwrap();
-    assert_eq!(
-        file.fingerprint_text(),
-        Machine::load("pixel6").unwrap().fingerprint_text()
-    );
+    assert_eq!(file.fingerprint_text(), Machine::load("pixel6").unwrap().fingerprint_text());
     assert_eq!(file.rate(CpuId(6), 2_802_000), schedtwin_machine::RATE_FULL);
 
     let parts = |spec: &str| {
@@ -254,13 +218,7 @@ fn settings_make_variants() {
         Machine::load("uniform8:path_costs.percent=200,domain.all.opp[0].khz=600_000").unwrap();
     assert_eq!(slow.path_costs.syscall_ns, 500);
     assert_eq!(slow.domain_of(CpuId(3)).min_khz(), 600_000);
-    assert_eq!(
-        Machine::load("uniform8:path_costs.percent=0")
-            .unwrap()
-            .path_costs
-            .syscall_ns,
-        1
-    );
+    assert_eq!(Machine::load("uniform8:path_costs.percent=0").unwrap().path_costs.syscall_ns, 1);
 }
 
 #[test]
@@ -301,14 +259,8 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
             "pixel6:cpu.big.capacity=1000",
             "<command line>:1:25: the strongest CPUs have capacity 1024, these are the strongest and have 1000",
         ),
-        (
-            "pixel6:domain.mid.opp[1].khz=400000",
-            "<command line>:1:30: 400000 kHz is listed twice",
-        ),
-        (
-            "pixel6:transition_latency_us=-1",
-            "<command line>:1:30: `-1` must not be negative",
-        ),
+        ("pixel6:domain.mid.opp[1].khz=400000", "<command line>:1:30: 400000 kHz is listed twice"),
+        ("pixel6:transition_latency_us=-1", "<command line>:1:30: `-1` must not be negative"),
         (
             "pixel6:ns_per_loop=0,path_costs.tick_ns=99_000_000",
             "<command line>:1:20: `ns_per_loop` is not within 1 to 1000000\n\

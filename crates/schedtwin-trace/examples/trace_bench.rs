@@ -14,12 +14,7 @@ const FACTS: usize = 2_000_000;
 
 fn main() -> std::io::Result<()> {
     let keep = std::env::args().nth(1);
-    let scratch = || {
-        std::env::temp_dir()
-            .join("schedtwin-bench.trace")
-            .display()
-            .to_string()
-    };
+    let scratch = || std::env::temp_dir().join("schedtwin-bench.trace").display().to_string();
     let path = keep.clone().unwrap_or_else(scratch);
     let mut facts = Vec::with_capacity(FACTS);
     sample::stream(FACTS, 8, 64, |fact| facts.push(fact));
@@ -28,16 +23,9 @@ fn main() -> std::io::Result<()> {
         .enumerate()
         .map(|(index, fact)| {
             let value = (index * 7 % 1024) as u32;
-            let kind = FactKind::CpuSignals {
-                util_avg: value,
-                runnable_avg: value + 1,
-                util_est: 9,
-            };
-            Fact {
-                at: fact.at,
-                cpu: CpuId(index as u16 % 8),
-                kind,
-            }
+            let kind =
+                FactKind::CpuSignals { util_avg: value, runnable_avg: value + 1, util_est: 9 };
+            Fact { at: fact.at, cpu: CpuId(index as u16 % 8), kind }
         })
         .collect();
     for (name, format, facts) in [
@@ -53,11 +41,7 @@ fn main() -> std::io::Result<()> {
             let start = Instant::now();
             let mut sink = schedtwin_trace::create(path.as_ref(), format, meta)?;
             for id in 1..=64 {
-                sink.task(&TaskInfo {
-                    id: TaskId(id),
-                    name: format!("worker/{id}"),
-                    prio: 120,
-                });
+                sink.task(&TaskInfo { id: TaskId(id), name: format!("worker/{id}"), prio: 120 });
             }
             facts.iter().for_each(|fact| sink.fact(fact));
             sink.finish()?;
@@ -67,18 +51,11 @@ fn main() -> std::io::Result<()> {
         }
     }
     // The record was written last.
-    let query = Query {
-        cpu: Some(CpuId(3)),
-        limit: 10,
-        ..Query::default()
-    };
+    let query = Query { cpu: Some(CpuId(3)), limit: 10, ..Query::default() };
     let start = Instant::now();
     let summary = explain(path.as_ref(), &query, &mut std::io::sink())?;
     let ns = start.elapsed().as_nanos() as f64 / FACTS as f64;
-    println!(
-        "{:<22} {ns:6.1} ns/fact, {} matched",
-        "explain a record", summary.matched
-    );
+    println!("{:<22} {ns:6.1} ns/fact, {} matched", "explain a record", summary.matched);
     if keep.is_none() {
         std::fs::remove_file(&path)?;
     }

@@ -52,10 +52,7 @@ impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
         let path = match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
-                return Err(io::Error::new(
-                    io::ErrorKind::IsADirectory,
-                    "is a directory",
-                ));
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
             }
             Ok(found) if !found.is_file() => {
                 let file = OpenOptions::new().write(true).open(path)?;
@@ -78,11 +75,7 @@ impl AtomicFile {
         temporary_name.push(name);
         temporary_name.push(format!(".{}-{number}.partial", std::process::id()));
         let temporary = path.with_file_name(temporary_name);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&temporary)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
         Ok(AtomicFile {
             file: Some(BufWriter::with_capacity(BUFFER_BYTES, file)),
             temporary: Some(temporary),
@@ -93,10 +86,7 @@ impl AtomicFile {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file
-            .as_mut()
-            .expect("open until committed")
-            .write(bytes)
+        self.file.as_mut().expect("open until committed").write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -145,10 +135,7 @@ pub(crate) struct Output<D> {
 
 impl<D: Destination> Output<D> {
     pub(crate) fn new(destination: D) -> Output<D> {
-        Output {
-            destination,
-            failure: None,
-        }
+        Output { destination, failure: None }
     }
 
     /// Writes all of `bytes`, or nothing if an earlier write failed.
@@ -181,13 +168,7 @@ mod tests {
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
             .expect("readable")
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
         names
@@ -246,13 +227,7 @@ mod tests {
         output.write(b"12345678");
         output.write(b"1234");
         output.write(b"12");
-        assert_eq!(
-            output.destination.0, 2,
-            "nothing was written after the failure"
-        );
-        assert_eq!(
-            output.finish().unwrap_err().kind(),
-            io::ErrorKind::StorageFull
-        );
+        assert_eq!(output.destination.0, 2, "nothing was written after the failure");
+        assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -63,8 +63,7 @@ fn convert_record(input: impl BufRead, to: &Path, format: Format) -> io::Result<
             Entry::Power(at, domain, milliwatts) => sink.power_mw(at, domain, milliwatts),
         }
     }
-    sink.expect("an empty file is an error of its first line")
-        .finish()?;
+    sink.expect("an empty file is an error of its first line").finish()?;
     Ok(converted)
 }
 
@@ -85,16 +84,8 @@ fn convert_perfetto(input: impl BufRead, to: &Path, format: Format) -> io::Resul
     for (_, event) in events {
         let fact = match event {
             Event::Fact(fact) => fact,
-            Event::Unplaced { at, kind } => Fact {
-                at,
-                cpu: CpuId(0),
-                kind,
-            },
-            Event::Power {
-                at,
-                domain,
-                milliwatts,
-            } => {
+            Event::Unplaced { at, kind } => Fact { at, cpu: CpuId(0), kind },
+            Event::Power { at, domain, milliwatts } => {
                 sink.power_mw(at, domain, milliwatts);
                 continue;
             }

@@ -45,13 +45,7 @@ pub struct Query {
 impl Default for Query {
     /// Everything; half a millisecond to each side; a hundred thousand lines.
     fn default() -> Query {
-        Query {
-            at: None,
-            window_ns: 500_000,
-            task: None,
-            cpu: None,
-            limit: 100_000,
-        }
+        Query { at: None, window_ns: 500_000, task: None, cpu: None, limit: 100_000 }
     }
 }
 
@@ -94,10 +88,8 @@ pub fn explain_record(
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
     let mut listing = Listing::new(query);
-    let last = query.at.map(|at| {
-        at.saturating_add(query.window_ns)
-            .saturating_add(DISORDER_NS_MAX)
-    });
+    let last =
+        query.at.map(|at| at.saturating_add(query.window_ns).saturating_add(DISORDER_NS_MAX));
     for entry in Reader::new(input) {
         let (at, line) = match entry {
             Ok(Entry::Header(_)) => {
@@ -115,10 +107,7 @@ pub fn explain_record(
             Ok(Entry::Power(..)) => continue,
             Ok(Entry::Fact(fact)) => {
                 let wanted = listing.wants(fact.at, Some(fact.cpu), &fact.kind);
-                (
-                    fact.at,
-                    wanted.then(|| listing.fact(fact.at, Some(fact.cpu), &fact.kind)),
-                )
+                (fact.at, wanted.then(|| listing.fact(fact.at, Some(fact.cpu), &fact.kind)))
             }
             Ok(Entry::Decision(at, cpu, decision)) => {
                 let wanted = listing.wants_decision(at, cpu, &decision);
@@ -153,10 +142,7 @@ pub fn explain_perfetto(
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
     let mut matching = Vec::new();
-    let mut unnamed = Query {
-        task: None,
-        ..query.clone()
-    };
+    let mut unnamed = Query { task: None, ..query.clone() };
     unnamed.limit = u64::MAX;
     let filter = Listing::new(&unnamed);
     let contents = perfetto_read::read(input, &mut |event| {
@@ -170,10 +156,7 @@ pub fn explain_perfetto(
         }
     })
     .map_err(|error| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("read the trace: {error}"),
-        )
+        io::Error::new(io::ErrorKind::InvalidData, format!("read the trace: {error}"))
     })?;
     matching.sort_by_key(|(at, ..)| *at);
     let mut listing = Listing::new(query);
@@ -198,9 +181,7 @@ pub fn explain_perfetto(
 pub fn parse_time(text: &str) -> Result<Ns, String> {
     let text = text.trim();
     let error = || format!("`{text}` is no time; write it like 1.234s, 12.5ms, 300us or 1000ns");
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit_ns: u64 = match unit.trim() {
         "" | "s" => 1_000_000_000,
@@ -213,11 +194,7 @@ pub fn parse_time(text: &str) -> Result<Ns, String> {
     if whole.is_empty() && fraction.is_empty() {
         return Err(error());
     }
-    let whole: u64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().map_err(|_| error())?
-    };
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| error())? };
     // Digits below a nanosecond are cut off.
     let mut fraction_ns = 0;
     let mut digit_ns = unit_ns;
@@ -225,10 +202,7 @@ pub fn parse_time(text: &str) -> Result<Ns, String> {
         digit_ns /= 10;
         fraction_ns += u64::from(digit.to_digit(10).ok_or_else(error)?) * digit_ns;
     }
-    whole
-        .checked_mul(unit_ns)
-        .and_then(|ns| ns.checked_add(fraction_ns))
-        .ok_or_else(error)
+    whole.checked_mul(unit_ns).and_then(|ns| ns.checked_add(fraction_ns)).ok_or_else(error)
 }
 
 /// Whether `name` matches `pattern`, where `*` stands for any text and `?` for one character.
@@ -273,10 +247,7 @@ impl<'a> Listing<'a> {
             tasks: Tasks::default(),
             named: BTreeSet::new(),
             header_seen: false,
-            summary: Summary {
-                task_found: query.task.is_none(),
-                ..Summary::default()
-            },
+            summary: Summary { task_found: query.task.is_none(), ..Summary::default() },
         }
     }
 
@@ -304,18 +275,11 @@ impl<'a> Listing<'a> {
     }
 
     fn in_window(&self, at: Ns) -> bool {
-        self.query
-            .at
-            .is_none_or(|center| center.abs_diff(at) <= self.query.window_ns)
+        self.query.at.is_none_or(|center| center.abs_diff(at) <= self.query.window_ns)
     }
 
     fn wants(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> bool {
-        let task = || {
-            tasks_of(kind)
-                .into_iter()
-                .flatten()
-                .any(|task| self.named.contains(&task))
-        };
+        let task = || tasks_of(kind).into_iter().flatten().any(|task| self.named.contains(&task));
         let on = |wanted: CpuId| {
             cpu == Some(wanted)
                 || match *kind {
@@ -369,80 +333,45 @@ impl<'a> Listing<'a> {
     fn fact(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> String {
         let who = |task: TaskId| self.who(task);
         let (event, text) = match *kind {
-            FactKind::Switch {
-                prev,
-                next,
-                prev_state,
-            } => {
+            FactKind::Switch { prev, next, prev_state } => {
                 let state = state_letters(prev_state);
-                (
-                    "sched_switch",
-                    format!("{} {state} ==> {}", who(prev), who(next)),
-                )
+                ("sched_switch", format!("{} {state} ==> {}", who(prev), who(next)))
             }
-            FactKind::Waking {
-                task,
-                source,
-                prev_cpu,
-            } => {
+            FactKind::Waking { task, source, prev_cpu } => {
                 let source = match source {
                     WakeSource::Task => "a task",
                     WakeSource::Timer => "a timer",
                     WakeSource::Kernel => "the kernel",
                 };
-                (
-                    "sched_waking",
-                    format!("{} by {source}, last on CPU {prev_cpu}", who(task)),
-                )
+                ("sched_waking", format!("{} by {source}, last on CPU {prev_cpu}", who(task)))
             }
             FactKind::Wakeup { task, target, new } => (
-                if new {
-                    "sched_wakeup_new"
-                } else {
-                    "sched_wakeup"
-                },
+                if new { "sched_wakeup_new" } else { "sched_wakeup" },
                 format!("{} on CPU {target}", who(task)),
             ),
-            FactKind::Migrate { task, from, to } => (
-                "sched_migrate_task",
-                format!("{}: CPU {from} -> {to}", who(task)),
-            ),
+            FactKind::Migrate { task, from, to } => {
+                ("sched_migrate_task", format!("{}: CPU {from} -> {to}", who(task)))
+            }
             FactKind::Exit { task } => ("sched_process_exit", who(task)),
-            FactKind::IdleEnter {
-                state,
-                tick_stopped,
-            } => {
+            FactKind::IdleEnter { state, tick_stopped } => {
                 let tick = if tick_stopped { ", tick stopped" } else { "" };
                 ("cpu_idle", format!("state {state}{tick}"))
             }
             // A Perfetto trace holds neither the state nor the residency of the way back.
-            FactKind::IdleExit {
-                residency_ns: 0, ..
-            } => ("cpu_idle", "exit".to_string()),
-            FactKind::IdleExit {
-                state,
-                residency_ns,
-            } => (
-                "cpu_idle",
-                format!("exit from state {state} after {}", duration(residency_ns)),
-            ),
+            FactKind::IdleExit { residency_ns: 0, .. } => ("cpu_idle", "exit".to_string()),
+            FactKind::IdleExit { state, residency_ns } => {
+                ("cpu_idle", format!("exit from state {state} after {}", duration(residency_ns)))
+            }
             FactKind::IdleMiss { state, below } => {
                 let verdict = if below { "too shallow" } else { "too deep" };
                 ("cpu_idle_miss", format!("state {state} was {verdict}"))
             }
-            FactKind::Frequency {
-                policy,
-                khz,
-                requested_at,
-            } => {
+            FactKind::Frequency { policy, khz, requested_at } => {
                 let delay = match at.saturating_sub(requested_at) {
                     0 => String::new(),
                     delay => format!(", wanted for {}", duration(delay)),
                 };
-                (
-                    "cpu_frequency",
-                    format!("policy {policy}: {khz} kHz{delay}"),
-                )
+                ("cpu_frequency", format!("policy {policy}: {khz} kHz{delay}"))
             }
             FactKind::Tick => ("sched_tick", String::new()),
             FactKind::Ipi { target, kind } => {
@@ -457,44 +386,26 @@ impl<'a> Listing<'a> {
             FactKind::IrqEntry { lines } => {
                 let mut names = Vec::new();
                 push_lines(lines, &mut names);
-                (
-                    "irq_handler_entry",
-                    String::from_utf8_lossy(&names).into_owned(),
-                )
+                ("irq_handler_entry", String::from_utf8_lossy(&names).into_owned())
             }
             FactKind::IrqExit { spent_ns: 0 } => ("irq_handler_exit", String::new()),
-            FactKind::IrqExit { spent_ns } => (
-                "irq_handler_exit",
-                format!("after {}", duration(u64::from(spent_ns))),
-            ),
+            FactKind::IrqExit { spent_ns } => {
+                ("irq_handler_exit", format!("after {}", duration(u64::from(spent_ns))))
+            }
             FactKind::Balance { level, idle, moved } => {
-                let idle = ["busy", "idle", "newidle"]
-                    .get(usize::from(idle))
-                    .unwrap_or(&"?");
+                let idle = ["busy", "idle", "newidle"].get(usize::from(idle)).unwrap_or(&"?");
                 let tasks = if moved == 1 { "task" } else { "tasks" };
-                (
-                    "sched_balance_rq",
-                    format!("level {level}, {idle}: {moved} {tasks} moved"),
-                )
+                ("sched_balance_rq", format!("level {level}, {idle}: {moved} {tasks} moved"))
             }
             FactKind::Preempted { task } => ("preempted", who(task)),
             FactKind::Overutilized { on } => {
                 ("overutilized", if on { "on" } else { "off" }.to_string())
             }
-            FactKind::CpuSignals {
-                util_avg,
-                runnable_avg,
-                util_est,
-            } => (
+            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => (
                 "cpu_signals",
                 format!("util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}"),
             ),
-            FactKind::TaskSignals {
-                task,
-                util_avg,
-                util_est,
-                runnable_avg,
-            } => (
+            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => (
                 "task_signals",
                 format!(
                     "{}: util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}",
@@ -509,30 +420,15 @@ impl<'a> Listing<'a> {
         let who = |task: u32| self.who(TaskId(task));
         let cpu = Some(cpu);
         match decision {
-            RecordedDecision::Placement {
-                task,
-                prev,
-                chosen,
-                rule,
-                candidates,
-            } => {
+            RecordedDecision::Placement { task, prev, chosen, rule, candidates } => {
                 let stays = if prev == chosen {
                     format!("stays on CPU {chosen}")
                 } else {
                     format!("CPU {prev} -> {chosen}")
                 };
                 let mut rows = vec![
-                    [
-                        "",
-                        "cpu",
-                        "role",
-                        "util",
-                        "capacity",
-                        "use",
-                        "energy delta",
-                        "max util",
-                    ]
-                    .map(str::to_string),
+                    ["", "cpu", "role", "util", "capacity", "use", "energy delta", "max util"]
+                        .map(str::to_string),
                 ];
                 rows.extend(candidates.iter().map(|candidate| {
                     let number = |value: Option<u64>| value.map_or("-".into(), |v| v.to_string());
@@ -553,17 +449,8 @@ impl<'a> Listing<'a> {
                         number(candidate.max_util),
                     ]
                 }));
-                let first = head(
-                    at,
-                    cpu,
-                    "placement",
-                    &format!("{}: {stays}, {rule}", who(*task)),
-                );
-                if candidates.is_empty() {
-                    first
-                } else {
-                    first + &table(&rows, 2)
-                }
+                let first = head(at, cpu, "placement", &format!("{}: {stays}, {rule}", who(*task)));
+                if candidates.is_empty() { first } else { first + &table(&rows, 2) }
             }
             RecordedDecision::Frequency {
                 policy,
@@ -594,26 +481,28 @@ impl<'a> Listing<'a> {
                     ]
                     .map(str::to_string),
                 ];
-                rows.extend(inputs.iter().map(|input| {
-                    let InputLine {
-                        cpu,
-                        util_avg,
-                        runnable_avg,
-                        util_est,
-                        rt,
-                        dl,
-                        irq,
-                        min,
-                        perf,
-                    } = *input;
-                    let numbers = [util_avg, runnable_avg, util_est, rt, dl, irq, min, perf];
-                    let mut row = [const { String::new() }; 10];
-                    row[1] = cpu.to_string();
-                    for (cell, number) in row[2..].iter_mut().zip(numbers) {
-                        *cell = number.to_string();
-                    }
-                    row
-                }));
+                rows.extend(
+                    inputs.iter().map(|input| {
+                        let InputLine {
+                            cpu,
+                            util_avg,
+                            runnable_avg,
+                            util_est,
+                            rt,
+                            dl,
+                            irq,
+                            min,
+                            perf,
+                        } = *input;
+                        let numbers = [util_avg, runnable_avg, util_est, rt, dl, irq, min, perf];
+                        let mut row = [const { String::new() }; 10];
+                        row[1] = cpu.to_string();
+                        for (cell, number) in row[2..].iter_mut().zip(numbers) {
+                            *cell = number.to_string();
+                        }
+                        row
+                    }),
+                );
                 let text = format!("policy {policy}: {change}, {rule}");
                 head(at, cpu, "frequency", &text)
                     + &table(&rows, usize::MAX)
@@ -622,28 +511,14 @@ impl<'a> Listing<'a> {
                         ""
                     )
             }
-            RecordedDecision::Idle {
-                state,
-                stop_tick,
-                sleep_length_ns,
-                rule,
-            } => {
-                let tick = if *stop_tick {
-                    "tick stops"
-                } else {
-                    "tick stays"
-                };
+            RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule } => {
+                let tick = if *stop_tick { "tick stops" } else { "tick stays" };
                 let sleep = match sleep_length_ns {
                     None => String::new(),
                     Some(ns) if *ns < 0 => ", the timer is overdue".to_string(),
                     Some(ns) => format!(", sleep length {}", duration(*ns as u64)),
                 };
-                head(
-                    at,
-                    cpu,
-                    "idle",
-                    &format!("state {state}, {tick}{sleep}; {rule}"),
-                )
+                head(at, cpu, "idle", &format!("state {state}, {tick}{sleep}; {rule}"))
             }
             RecordedDecision::Balance {
                 dst,
@@ -661,11 +536,8 @@ impl<'a> Listing<'a> {
                     }
                     Some(src) => {
                         let names: Vec<String> = moved.iter().map(|task| who(*task)).collect();
-                        let names = if names.is_empty() {
-                            "nothing".into()
-                        } else {
-                            names.join(", ")
-                        };
+                        let names =
+                            if names.is_empty() { "nothing".into() } else { names.join(", ") };
                         format!(
                             "CPU {dst} pulls {names} from CPU {src} (level {level}, {idle}, \
                              {migration}, imbalance {imbalance}); {rule}"
@@ -674,17 +546,8 @@ impl<'a> Listing<'a> {
                 };
                 head(at, cpu, "balance", &text)
             }
-            RecordedDecision::Preemption {
-                task,
-                curr,
-                preempt,
-                rule,
-            } => {
-                let verb = if *preempt {
-                    "preempts"
-                } else {
-                    "does not preempt"
-                };
+            RecordedDecision::Preemption { task, curr, preempt, rule } => {
+                let verb = if *preempt { "preempts" } else { "does not preempt" };
                 let text = format!("{} {verb} {}; {rule}", who(*task), who(*curr));
                 head(at, cpu, "preemption", &text)
             }
@@ -750,11 +613,7 @@ mod tests {
             ("?", "", false),
             ("a*b*c", "aXbXbc", true),
             ("a*b*c", "aXbXb", false),
-            (
-                "*******************a",
-                "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
-                false,
-            ),
+            ("*******************a", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", false),
             ("sugov:*-7", "sugov:0-7", true),
         ] {
             assert_eq!(glob(pattern, name), matches, "{pattern} {name}");

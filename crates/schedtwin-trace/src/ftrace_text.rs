@@ -75,9 +75,7 @@ impl<D: Destination> FtraceText<D> {
         let comm = if current.is_idle() {
             "<idle>"
         } else {
-            self.tasks
-                .get(current)
-                .map_or("<...>", |info| info.name.as_str())
+            self.tasks.get(current).map_or("<...>", |info| info.name.as_str())
         };
         let mut seconds = at / 1_000_000_000;
         let mut micros = (at % 1_000_000_000 + 500) / 1_000;
@@ -92,10 +90,7 @@ impl<D: Destination> FtraceText<D> {
         )
         .expect("memory takes everything");
         // Details begin in one column, unless the event's name is longer than it is wide.
-        line.extend(std::iter::repeat_n(
-            b' ',
-            EVENT_COLUMNS.saturating_sub(event.len()),
-        ));
+        line.extend(std::iter::repeat_n(b' ', EVENT_COLUMNS.saturating_sub(event.len())));
         fill(&self.tasks, line);
         line.push(b'\n');
         self.output.write(line);
@@ -151,21 +146,14 @@ impl<D: Destination> Sink for FtraceText<D> {
     fn fact(&mut self, fact: &Fact) {
         let cpu = fact.cpu;
         match fact.kind {
-            FactKind::Switch {
-                prev,
-                next,
-                prev_state,
-            } => {
+            FactKind::Switch { prev, next, prev_state } => {
                 self.current[cpu.index()] = prev;
                 self.write_line(fact.at, cpu, "sched_switch", |tasks, line| {
                     line.extend_from_slice(b"prev_comm=");
                     tasks.push_comm(prev, cpu, line);
                     let (prio, state) = (tasks.prio(prev), state_letters(prev_state));
-                    write!(
-                        line,
-                        " prev_pid={prev} prev_prio={prio} prev_state={state} ==> "
-                    )
-                    .expect("memory takes everything");
+                    write!(line, " prev_pid={prev} prev_prio={prio} prev_state={state} ==> ")
+                        .expect("memory takes everything");
                     line.extend_from_slice(b"next_comm=");
                     tasks.push_comm(next, cpu, line);
                     write!(line, " next_pid={next} next_prio={}", tasks.prio(next))
@@ -178,17 +166,8 @@ impl<D: Destination> Sink for FtraceText<D> {
                 self.write_task(fact, "sched_waking", task, rest);
             }
             FactKind::Wakeup { task, target, new } => {
-                let event = if new {
-                    "sched_wakeup_new"
-                } else {
-                    "sched_wakeup"
-                };
-                self.write_task(
-                    fact,
-                    event,
-                    task,
-                    format_args!(" target_cpu={:03}", target.0),
-                );
+                let event = if new { "sched_wakeup_new" } else { "sched_wakeup" };
+                self.write_task(fact, event, task, format_args!(" target_cpu={:03}", target.0));
             }
             FactKind::Migrate { task, from, to } => {
                 let rest = format_args!(" orig_cpu={from} dest_cpu={to}");
@@ -243,32 +222,19 @@ impl<D: Destination> Sink for FtraceText<D> {
             }
             FactKind::IrqExit { .. } => {
                 let irq = self.lines[cpu.index()];
-                self.write_text(
-                    fact,
-                    "irq_handler_exit",
-                    format_args!("irq={irq} ret=handled"),
-                );
+                self.write_text(fact, "irq_handler_exit", format_args!("irq={irq} ret=handled"));
             }
             FactKind::Overutilized { on } => {
                 let text = format_args!("overutilized={}", u8::from(on));
                 self.write_text(fact, "sched_overutilized", text);
             }
-            FactKind::CpuSignals {
-                util_avg,
-                runnable_avg,
-                util_est,
-            } => {
+            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => {
                 let text = format_args!("cpu={cpu} path=/ runnable={runnable_avg} util={util_avg}");
                 self.write_text(fact, "sched_pelt_cfs", text);
                 let text = format_args!("cpu={cpu} path=/ enqueued={util_est} util={util_avg}");
                 self.write_text(fact, "sched_util_est_cfs", text);
             }
-            FactKind::TaskSignals {
-                task,
-                util_avg,
-                util_est,
-                runnable_avg,
-            } => {
+            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => {
                 let comm = self.tasks.comm(task, cpu);
                 let who = format!("cpu={cpu} path=(null) comm={comm} pid={task}");
                 let text = format_args!("{who} runnable={runnable_avg} util={util_avg}");

@@ -170,15 +170,9 @@ impl<D: Destination> Perfetto<D> {
             release: Some(release.unwrap_or_else(|| "6.12.0".to_string())),
             machine: Some("schedtwin".to_string()),
         };
-        let info = SystemInfo {
-            utsname: Some(utsname),
-            num_cpus: Some(self.meta.nr_cpus as u32),
-        };
+        let info = SystemInfo { utsname: Some(utsname), num_cpus: Some(self.meta.nr_cpus as u32) };
         self.write_first(SEQUENCE_FTRACE, None, Data::SystemInfo(info));
-        let clock = |id| Clock {
-            clock_id: Some(id),
-            timestamp: Some(0),
-        };
+        let clock = |id| Clock { clock_id: Some(id), timestamp: Some(0) };
         let clocks = ClockSnapshot {
             clocks: vec![clock(CLOCK_BOOTTIME), clock(CLOCK_MONOTONIC)],
             primary_trace_clock: Some(CLOCK_BOOTTIME as i32),
@@ -189,10 +183,7 @@ impl<D: Destination> Perfetto<D> {
             ppid: Some(0),
             cmdline: vec![format!("schedtwin: {}", self.meta.title)],
         };
-        let tree = ProcessTree {
-            processes: vec![process],
-            threads: Vec::new(),
-        };
+        let tree = ProcessTree { processes: vec![process], threads: Vec::new() };
         self.write_packet(SEQUENCE_FTRACE, Some(0), Data::ProcessTree(tree));
 
         let descriptor = track_descriptor(track::RUN, None, "schedtwin run");
@@ -294,9 +285,7 @@ impl<D: Destination> Perfetto<D> {
         unit: Option<&str>,
     ) {
         let mut descriptor = track_descriptor(uuid, parent, name);
-        descriptor.counter = Some(CounterDescriptor {
-            unit_name: unit.map(str::to_string),
-        });
+        descriptor.counter = Some(CounterDescriptor { unit_name: unit.map(str::to_string) });
         self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
     }
 
@@ -396,10 +385,7 @@ impl<D: Destination> Sink for Perfetto<D> {
             name: Some(info.name.clone()),
             tgid: Some(PROCESS),
         };
-        let tree = ProcessTree {
-            processes: Vec::new(),
-            threads: vec![thread],
-        };
+        let tree = ProcessTree { processes: Vec::new(), threads: vec![thread] };
         self.write_packet(SEQUENCE_FTRACE, Some(self.now), Data::ProcessTree(tree));
     }
 
@@ -415,19 +401,10 @@ impl<D: Destination> Sink for Perfetto<D> {
             | FactKind::Wakeup { task, .. }
             | FactKind::Migrate { task, .. }
             | FactKind::Exit { task } => task,
-            FactKind::CpuSignals {
-                util_avg,
-                runnable_avg,
-                util_est,
-            } => {
+            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => {
                 return self.cpu_signals(fact.at, fact.cpu, [util_avg, runnable_avg, util_est]);
             }
-            FactKind::TaskSignals {
-                task,
-                util_avg,
-                util_est,
-                runnable_avg,
-            } => {
+            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => {
                 let new = [u32::from(util_avg), runnable_avg, u32::from(util_est)];
                 return self.task_signals(fact.at, task, new);
             }
@@ -555,9 +532,7 @@ impl Encoder {
         for Waiting { fact, prio } in batch {
             let (at, prio) = (fact.at, i64::from(*prio));
             match fact.kind {
-                FactKind::Switch {
-                    next, prev_state, ..
-                } => {
+                FactKind::Switch { next, prev_state, .. } => {
                     let place = self.intern(next, cpu, tasks);
                     let [time, state, pid, prios, name] = &mut self.switch;
                     // A reader adds with wrap-around, so that even a step back survives.
@@ -569,11 +544,7 @@ impl Encoder {
                     switched_at = at;
                     *current = next;
                 }
-                FactKind::Waking {
-                    task,
-                    source,
-                    prev_cpu,
-                } => {
+                FactKind::Waking { task, source, prev_cpu } => {
                     let place = self.intern(task, cpu, tasks);
                     let [time, pid, target, prios, name, flags] = &mut self.waking;
                     varint(time, at.wrapping_sub(woken_at));
@@ -714,13 +685,8 @@ impl Encoder {
 /// What `uname -r` says on the kernel that is named `linux-5.18+...` or `linux-6.12.95`.
 fn uname_release(kernel: &str) -> Option<String> {
     let release = kernel.strip_prefix("linux-")?;
-    let end = release
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(release.len());
-    let parts: Vec<&str> = release[..end]
-        .split('.')
-        .filter(|part| !part.is_empty())
-        .collect();
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    let parts: Vec<&str> = release[..end].split('.').filter(|part| !part.is_empty()).collect();
     match parts[..] {
         [major, minor] => Some(format!("{major}.{minor}.0")),
         [major, minor, patch] => Some(format!("{major}.{minor}.{patch}")),

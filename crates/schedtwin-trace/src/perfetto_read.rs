@@ -84,11 +84,7 @@ pub enum Event {
 
 /// Reads a trace and hands each event to `each`, in time order within each packet.
 pub fn read(input: impl BufRead, each: &mut dyn FnMut(Event)) -> Result<Contents, ReadError> {
-    let mut packets = Packets {
-        input,
-        number: 0,
-        bytes: Vec::new(),
-    };
+    let mut packets = Packets { input, number: 0, bytes: Vec::new() };
     let mut decoder = Decoder::default();
     loop {
         let packet = match packets.next() {
@@ -99,18 +95,12 @@ pub fn read(input: impl BufRead, each: &mut dyn FnMut(Event)) -> Result<Contents
             Ok(None) => break,
             Err(message) => return Err(packets.fail(message)),
         };
-        decoder
-            .packet(packet, each)
-            .map_err(|message| packets.fail(message))?;
+        decoder.packet(packet, each).map_err(|message| packets.fail(message))?;
     }
     decoder.flush_signals(each);
     let mut contents = decoder.contents;
     contents.tasks = decoder.tasks.iter().cloned().collect();
-    for task in contents
-        .tasks
-        .iter_mut()
-        .filter(|task| task.prio == PRIO_UNKNOWN)
-    {
+    for task in contents.tasks.iter_mut().filter(|task| task.prio == PRIO_UNKNOWN) {
         task.prio = DEFAULT_PRIO;
     }
     contents.packets = packets.number;
@@ -126,10 +116,7 @@ struct Packets<R> {
 
 impl<R: BufRead> Packets<R> {
     fn fail(&self, message: impl Into<String>) -> ReadError {
-        ReadError {
-            packet: self.number,
-            message: message.into(),
-        }
+        ReadError { packet: self.number, message: message.into() }
     }
 
     /// The next packet; `None` at the end of the trace.
@@ -148,25 +135,18 @@ impl<R: BufRead> Packets<R> {
         }
         self.bytes.clear();
         // Grows as bytes arrive: a wrong length of a short file costs nothing.
-        (&mut self.input)
-            .take(length)
-            .read_to_end(&mut self.bytes)
-            .map_err(readable)?;
+        (&mut self.input).take(length).read_to_end(&mut self.bytes).map_err(readable)?;
         if (self.bytes.len() as u64) < length {
             return Err(format!("ends after {} of {length} bytes", self.bytes.len()));
         }
-        TracePacket::decode(&self.bytes[..])
-            .map(Some)
-            .map_err(|error| error.to_string())
+        TracePacket::decode(&self.bytes[..]).map(Some).map_err(|error| error.to_string())
     }
 
     fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let mut byte = [0];
-            self.input
-                .read_exact(&mut byte)
-                .map_err(|error| error.to_string())?;
+            self.input.read_exact(&mut byte).map_err(|error| error.to_string())?;
             value |= u64::from(byte[0] & 0x7f) << shift;
             if byte[0] < 0x80 {
                 return Ok(value);
@@ -200,9 +180,7 @@ impl Decoder {
         let first = self.contents.meta.nr_cpus == 0;
         match packet.data {
             Some(Data::SystemInfo(info)) => {
-                let ours = info
-                    .utsname
-                    .is_some_and(|name| name.version() == "schedtwin");
+                let ours = info.utsname.is_some_and(|name| name.version() == "schedtwin");
                 let cpus = info.num_cpus.unwrap_or(0) as usize;
                 if !ours || cpus == 0 || cpus > MAX_CPUS {
                     return Err("not a trace that schedtwin wrote".to_string());
@@ -219,19 +197,11 @@ impl Decoder {
                 self.facts.iter().for_each(|fact| each(Event::Fact(*fact)));
             }
             Some(Data::ProcessTree(tree)) => {
-                for thread in tree
-                    .threads
-                    .iter()
-                    .filter(|thread| thread.tgid() == PROCESS)
-                {
+                for thread in tree.threads.iter().filter(|thread| thread.tgid() == PROCESS) {
                     let id = task(thread.tid())?;
                     // Until an event shows it: then the first priority seen is the task's.
                     let prio = self.tasks.get(id).map_or(PRIO_UNKNOWN, |known| known.prio);
-                    self.tasks.insert(&TaskInfo {
-                        id,
-                        name: thread.name().to_string(),
-                        prio,
-                    });
+                    self.tasks.insert(&TaskInfo { id, name: thread.name().to_string(), prio });
                 }
             }
             Some(Data::TrackDescriptor(descriptor)) => {
@@ -255,19 +225,12 @@ impl Decoder {
     fn cpu(&self, cpu: i64) -> Result<CpuId, String> {
         match u16::try_from(cpu) {
             Ok(number) if usize::from(number) < self.contents.meta.nr_cpus => Ok(CpuId(number)),
-            _ => Err(format!(
-                "CPU {cpu}, but there are {} CPUs",
-                self.contents.meta.nr_cpus
-            )),
+            _ => Err(format!("CPU {cpu}, but there are {} CPUs", self.contents.meta.nr_cpus)),
         }
     }
 
     fn see_prio(&mut self, id: TaskId, prio: i32) {
-        if self
-            .tasks
-            .get(id)
-            .is_some_and(|task| task.prio == PRIO_UNKNOWN)
-        {
+        if self.tasks.get(id).is_some_and(|task| task.prio == PRIO_UNKNOWN) {
             self.tasks.set_prio(id, prio);
         }
     }
@@ -294,9 +257,7 @@ impl Decoder {
             columns.switch_next_comm_index.len(),
         ];
         if lengths != [count; 4] {
-            return Err(format!(
-                "columns of sched_switch differ: {count} and {lengths:?}"
-            ));
+            return Err(format!("columns of sched_switch differ: {count} and {lengths:?}"));
         }
         let names = columns.intern_table.len();
         let named = |place: u32| match (place as usize) < names {
@@ -311,11 +272,7 @@ impl Decoder {
             let prev = std::mem::replace(&mut self.current[cpu.index()], next);
             let prev_state = prev_state(columns.switch_prev_state[index])?;
             self.see_prio(next, columns.switch_next_prio[index]);
-            let kind = FactKind::Switch {
-                prev,
-                next,
-                prev_state,
-            };
+            let kind = FactKind::Switch { prev, next, prev_state };
             self.facts.push(Fact { at, cpu, kind });
         }
         let count = columns.waking_timestamp.len();
@@ -327,9 +284,7 @@ impl Decoder {
             columns.waking_common_flags.len(),
         ];
         if lengths != [count; 5] {
-            return Err(format!(
-                "columns of sched_waking differ: {count} and {lengths:?}"
-            ));
+            return Err(format!("columns of sched_waking differ: {count} and {lengths:?}"));
         }
         at = 0;
         for index in 0..count {
@@ -363,38 +318,23 @@ impl Decoder {
             let first = policy.is_none_or(|policy| policies[policy].lowest() == Some(changed));
             let policy = policy.map_or(changed.0, |policy| policy as u16);
             let requested_at = event.timestamp();
-            let kind = FactKind::Frequency {
-                policy,
-                khz: change.state(),
-                requested_at,
-            };
+            let kind = FactKind::Frequency { policy, khz: change.state(), requested_at };
             return Ok(first.then_some(kind));
         }
         Ok(Some(if let Some(idle) = &event.cpu_idle {
             match u8::try_from(idle.state()) {
-                Ok(state) => FactKind::IdleEnter {
-                    state,
-                    tick_stopped: false,
-                },
-                Err(_) if idle.state() == PWR_EVENT_EXIT => FactKind::IdleExit {
-                    state: 0,
-                    residency_ns: 0,
-                },
+                Ok(state) => FactKind::IdleEnter { state, tick_stopped: false },
+                Err(_) if idle.state() == PWR_EVENT_EXIT => {
+                    FactKind::IdleExit { state: 0, residency_ns: 0 }
+                }
                 Err(_) => return Err(format!("idle state {}", idle.state())),
             }
-        } else if let Some(wakeup) = event
-            .sched_wakeup
-            .as_ref()
-            .or(event.sched_wakeup_new.as_ref())
+        } else if let Some(wakeup) = event.sched_wakeup.as_ref().or(event.sched_wakeup_new.as_ref())
         {
             let task = task(wakeup.pid())?;
             self.see_prio(task, wakeup.prio());
             let target = self.cpu(i64::from(wakeup.target_cpu()))?;
-            FactKind::Wakeup {
-                task,
-                target,
-                new: event.sched_wakeup_new.is_some(),
-            }
+            FactKind::Wakeup { task, target, new: event.sched_wakeup_new.is_some() }
         } else if let Some(migration) = &event.sched_migrate_task {
             FactKind::Migrate {
                 task: task(migration.pid())?,
@@ -402,9 +342,7 @@ impl Decoder {
                 to: self.cpu(i64::from(migration.dest_cpu()))?,
             }
         } else if let Some(exit) = &event.sched_process_exit {
-            FactKind::Exit {
-                task: task(exit.pid())?,
-            }
+            FactKind::Exit { task: task(exit.pid())? }
         } else if event.hrtimer_expire_entry.is_some() {
             FactKind::Tick
         } else if let Some(raise) = &event.ipi_raise {
@@ -413,27 +351,20 @@ impl Decoder {
                 Some((name, cpu)) => (name, Some(cpu)),
                 None => (reason, None),
             };
-            let kind = IpiKind::ALL
-                .into_iter()
-                .find(|kind| ipi_reason(*kind) == name);
+            let kind = IpiKind::ALL.into_iter().find(|kind| ipi_reason(*kind) == name);
             let kind = kind.ok_or_else(|| format!("an IPI `{reason}`"))?;
             let target = match far {
                 Some(cpu) => cpu.parse().map_err(|_| format!("an IPI `{reason}`"))?,
                 None => i64::from(raise.target_cpus().trailing_zeros()),
             };
-            FactKind::Ipi {
-                target: self.cpu(target)?,
-                kind,
-            }
+            FactKind::Ipi { target: self.cpu(target)?, kind }
         } else if let Some(entry) = &event.irq_handler_entry {
             let lines = u8::try_from(entry.irq()).map_err(|_| format!("irq {}", entry.irq()))?;
             FactKind::IrqEntry { lines }
         } else if event.irq_handler_exit.is_some() {
             FactKind::IrqExit { spent_ns: 0 }
         } else {
-            return Err(format!(
-                "an event on CPU {cpu} that schedtwin does not write"
-            ));
+            return Err(format!("an event on CPU {cpu} that schedtwin does not write"));
         }))
     }
 
@@ -453,11 +384,7 @@ impl Decoder {
                 return self.signal(at, Owner::Task(id), (uuid % 4) as usize, value, each);
             } else if uuid >= track::DOMAIN_FIRST {
                 let domain = (uuid - track::DOMAIN_FIRST) as u16;
-                each(Event::Power {
-                    at,
-                    domain,
-                    milliwatts: value,
-                });
+                each(Event::Power { at, domain, milliwatts: value });
             } else if uuid >= track::CPU_FIRST {
                 let cpu = self.cpu(((uuid - track::CPU_FIRST) / 4) as i64)?;
                 return self.signal(at, Owner::Cpu(cpu), (uuid % 4) as usize, value, each);
@@ -471,27 +398,19 @@ impl Decoder {
             self.contents.meta.title = event.name().to_string();
             for detail in &event.debug_annotations {
                 let (name, text) = (detail.name(), detail.string_value());
-                let policy = name
-                    .strip_prefix("policy")
-                    .and_then(|n| n.parse::<u16>().ok());
+                let policy = name.strip_prefix("policy").and_then(|n| n.parse::<u16>().ok());
                 if policy.is_some() {
                     let cpus = cpu_list(text).ok_or_else(|| format!("CPUs `{text}`"))?;
                     self.contents.meta.policy_cpus.push(cpus);
                 } else {
-                    self.contents
-                        .meta
-                        .provenance
-                        .push((name.to_string(), text.to_string()));
+                    self.contents.meta.provenance.push((name.to_string(), text.to_string()));
                 }
             }
             return Ok(());
         }
         let cpu = self.cpu((uuid.wrapping_sub(track::CPU_FIRST) / 4) as i64)?;
         let detail = |name: &str| {
-            let found = event
-                .debug_annotations
-                .iter()
-                .find(|detail| detail.name() == name);
+            let found = event.debug_annotations.iter().find(|detail| detail.name() == name);
             let value = found.map(|detail| detail.uint_value()).unwrap_or(0);
             u16::try_from(value).map_err(|_| format!("{name} is {value}"))
         };
@@ -501,14 +420,11 @@ impl Decoder {
                 idle: detail("idle")? as u8,
                 moved: detail("moved")?,
             },
-            "cpu_idle_miss" => FactKind::IdleMiss {
-                state: detail("state")? as u8,
-                below: detail("below")? != 0,
-            },
+            "cpu_idle_miss" => {
+                FactKind::IdleMiss { state: detail("state")? as u8, below: detail("below")? != 0 }
+            }
             other => {
-                return Err(format!(
-                    "an instant `{other}` that schedtwin does not write"
-                ));
+                return Err(format!("an instant `{other}` that schedtwin does not write"));
             }
         };
         each(Event::Fact(Fact { at, cpu, kind }));
@@ -549,22 +465,13 @@ impl Decoder {
         each(match owner {
             Owner::Cpu(cpu) => {
                 let [util_avg, runnable_avg, util_est] = self.cpu_signals[cpu.index()];
-                let kind = FactKind::CpuSignals {
-                    util_avg,
-                    runnable_avg,
-                    util_est,
-                };
+                let kind = FactKind::CpuSignals { util_avg, runnable_avg, util_est };
                 Event::Fact(Fact { at, cpu, kind })
             }
             Owner::Task(task) => {
                 let [util_avg, runnable_avg, util_est] = self.task_signals[&task];
                 let (util_avg, util_est) = (util_avg as u16, util_est as u16);
-                let kind = FactKind::TaskSignals {
-                    task,
-                    util_avg,
-                    util_est,
-                    runnable_avg,
-                };
+                let kind = FactKind::TaskSignals { task, util_avg, util_est, runnable_avg };
                 Event::Unplaced { at, kind }
             }
         });

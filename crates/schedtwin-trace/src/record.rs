@@ -45,14 +45,8 @@ pub struct Record<D: Destination> {
 impl<D: Destination> Record<D> {
     /// Starts a record with its header.
     pub fn new(destination: D, meta: Meta) -> Record<D> {
-        let mut record = Record {
-            output: Output::new(destination),
-            line: Vec::new(),
-        };
-        let policies = meta
-            .policy_cpus
-            .iter()
-            .map(|cpus| cpus.iter().map(|c| c.0).collect());
+        let mut record = Record { output: Output::new(destination), line: Vec::new() };
+        let policies = meta.policy_cpus.iter().map(|cpus| cpus.iter().map(|c| c.0).collect());
         record.write(&Line {
             schema: Some(SCHEMA.to_string()),
             title: Some(meta.title),
@@ -60,10 +54,7 @@ impl<D: Destination> Record<D> {
             domains: Some(meta.domain_names),
             policies: Some(policies.collect()),
             provenance: Some(
-                meta.provenance
-                    .into_iter()
-                    .map(|(key, value)| (key, value.into()))
-                    .collect(),
+                meta.provenance.into_iter().map(|(key, value)| (key, value.into())).collect(),
             ),
             ..Line::default()
         });
@@ -89,11 +80,7 @@ impl<D: Destination> Sink for Record<D> {
     }
 
     fn task_prio(&mut self, id: TaskId, prio: i32) {
-        self.write(&Line {
-            task: Some(id.0),
-            prio: Some(prio),
-            ..Line::default()
-        });
+        self.write(&Line { task: Some(id.0), prio: Some(prio), ..Line::default() });
     }
 
     fn fact(&mut self, fact: &Fact) {
@@ -116,11 +103,7 @@ impl<D: Destination> Sink for Record<D> {
 
     fn power_mw(&mut self, at: Ns, domain: u16, mw: u32) {
         let power = Some(PowerLine { domain, mw });
-        self.write(&Line {
-            at: Some(at),
-            power,
-            ..Line::default()
-        });
+        self.write(&Line { at: Some(at), power, ..Line::default() });
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
@@ -187,20 +170,11 @@ pub struct Reader<R: BufRead> {
 impl<R: BufRead> Reader<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Reader<R> {
-        Reader {
-            input,
-            line: 0,
-            bytes: Vec::new(),
-            nr_cpus: 0,
-            ended: false,
-        }
+        Reader { input, line: 0, bytes: Vec::new(), nr_cpus: 0, ended: false }
     }
 
     fn fail(&self, message: impl Into<String>) -> ReadError {
-        ReadError {
-            line: self.line,
-            message: message.into(),
-        }
+        ReadError { line: self.line, message: message.into() }
     }
 
     /// Reads the next line into `bytes`, without its end; `Ok(false)` at the end of the file.
@@ -286,9 +260,7 @@ impl<R: BufRead> Reader<R> {
         if task < TASKS_MAX {
             Ok(TaskId(task))
         } else {
-            Err(self.fail(format!(
-                "task {task} is beyond the highest task number {TASKS_MAX}"
-            )))
+            Err(self.fail(format!("task {task} is beyond the highest task number {TASKS_MAX}")))
         }
     }
 

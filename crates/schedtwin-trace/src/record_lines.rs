@@ -149,10 +149,7 @@ facts! {
 /// A decision as a record holds it. Members are those of [`Decision`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(
-    missing_docs,
-    reason = "documented at schedtwin_types::Decision, which this mirrors"
-)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::Decision, which this mirrors")]
 pub enum DecisionLine {
     Placement {
         task: u32,
@@ -196,10 +193,7 @@ pub enum DecisionLine {
 
 /// [`Candidate`] as a record holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(
-    missing_docs,
-    reason = "documented at schedtwin_types::Candidate, which this mirrors"
-)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::Candidate, which this mirrors")]
 pub struct CandidateLine {
     pub cpu: u16,
     pub role: Text,
@@ -211,10 +205,7 @@ pub struct CandidateLine {
 
 /// [`FrequencyInput`] as a record holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(
-    missing_docs,
-    reason = "documented at schedtwin_types::FrequencyInput, which this mirrors"
-)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::FrequencyInput, which this mirrors")]
 pub struct InputLine {
     pub cpu: u16,
     pub util_avg: u64,
@@ -229,121 +220,61 @@ pub struct InputLine {
 
 impl From<&Candidate> for CandidateLine {
     fn from(candidate: &Candidate) -> CandidateLine {
-        let Candidate {
-            cpu,
-            role,
-            util,
-            capacity,
-            energy_delta,
-            max_util,
-        } = *candidate;
-        CandidateLine {
-            cpu: cpu.0,
-            role: role.into(),
-            util,
-            capacity,
-            energy_delta,
-            max_util,
-        }
+        let Candidate { cpu, role, util, capacity, energy_delta, max_util } = *candidate;
+        CandidateLine { cpu: cpu.0, role: role.into(), util, capacity, energy_delta, max_util }
     }
 }
 
 impl From<&FrequencyInput> for InputLine {
     fn from(input: &FrequencyInput) -> InputLine {
-        let FrequencyInput {
-            cpu,
-            util_avg,
-            runnable_avg,
-            util_est,
-            rt,
-            dl,
-            irq,
-            min,
-            perf,
-        } = *input;
-        InputLine {
-            cpu: cpu.0,
-            util_avg,
-            runnable_avg,
-            util_est,
-            rt,
-            dl,
-            irq,
-            min,
-            perf,
-        }
+        let FrequencyInput { cpu, util_avg, runnable_avg, util_est, rt, dl, irq, min, perf } =
+            *input;
+        InputLine { cpu: cpu.0, util_avg, runnable_avg, util_est, rt, dl, irq, min, perf }
     }
 }
 
 impl From<&Decision> for DecisionLine {
     fn from(decision: &Decision) -> DecisionLine {
         match decision {
-            Decision::Placement {
-                task,
-                prev,
-                chosen,
-                rule,
-                candidates,
-            } => DecisionLine::Placement {
-                task: task.0,
-                prev: prev.0,
-                chosen: chosen.0,
-                rule: (*rule).into(),
-                candidates: candidates.iter().map(CandidateLine::from).collect(),
-            },
-            Decision::Frequency {
-                policy,
-                inputs,
-                util,
-                raw_khz,
-                khz,
-                previous_khz,
-                rule,
-            } => DecisionLine::Frequency {
-                policy: *policy,
-                inputs: inputs.iter().map(InputLine::from).collect(),
-                util: *util,
-                raw_khz: *raw_khz,
-                khz: *khz,
-                previous_khz: *previous_khz,
-                rule: (*rule).into(),
-            },
-            Decision::Idle {
-                state,
-                stop_tick,
-                sleep_length_ns,
-                rule,
-            } => DecisionLine::Idle {
+            Decision::Placement { task, prev, chosen, rule, candidates } => {
+                DecisionLine::Placement {
+                    task: task.0,
+                    prev: prev.0,
+                    chosen: chosen.0,
+                    rule: (*rule).into(),
+                    candidates: candidates.iter().map(CandidateLine::from).collect(),
+                }
+            }
+            Decision::Frequency { policy, inputs, util, raw_khz, khz, previous_khz, rule } => {
+                DecisionLine::Frequency {
+                    policy: *policy,
+                    inputs: inputs.iter().map(InputLine::from).collect(),
+                    util: *util,
+                    raw_khz: *raw_khz,
+                    khz: *khz,
+                    previous_khz: *previous_khz,
+                    rule: (*rule).into(),
+                }
+            }
+            Decision::Idle { state, stop_tick, sleep_length_ns, rule } => DecisionLine::Idle {
                 state: *state,
                 stop_tick: *stop_tick,
                 sleep_length_ns: *sleep_length_ns,
                 rule: (*rule).into(),
             },
-            Decision::Balance {
-                dst,
-                src,
-                level,
-                idle,
-                migration,
-                imbalance,
-                moved,
-                rule,
-            } => DecisionLine::Balance {
-                dst: dst.0,
-                src: src.map(|cpu| cpu.0),
-                level: *level,
-                idle: (*idle).into(),
-                migration: (*migration).into(),
-                imbalance: *imbalance,
-                moved: moved.iter().map(|task| task.0).collect(),
-                rule: (*rule).into(),
-            },
-            Decision::Preemption {
-                task,
-                curr,
-                preempt,
-                rule,
-            } => DecisionLine::Preemption {
+            Decision::Balance { dst, src, level, idle, migration, imbalance, moved, rule } => {
+                DecisionLine::Balance {
+                    dst: dst.0,
+                    src: src.map(|cpu| cpu.0),
+                    level: *level,
+                    idle: (*idle).into(),
+                    migration: (*migration).into(),
+                    imbalance: *imbalance,
+                    moved: moved.iter().map(|task| task.0).collect(),
+                    rule: (*rule).into(),
+                }
+            }
+            Decision::Preemption { task, curr, preempt, rule } => DecisionLine::Preemption {
                 task: task.0,
                 curr: curr.0,
                 preempt: *preempt,

@@ -21,11 +21,7 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// Announces a task, or gives it another name and priority.
     pub(crate) fn insert(&mut self, info: &TaskInfo) {
-        assert!(
-            info.id.0 < TASKS_MAX,
-            "task number {} is beyond PID_MAX_LIMIT",
-            info.id
-        );
+        assert!(info.id.0 < TASKS_MAX, "task number {} is beyond PID_MAX_LIMIT", info.id);
         if self.places.len() <= info.id.index() {
             self.places.resize(info.id.index() + 1, 0);
         }
@@ -47,8 +43,7 @@ impl Tasks {
 
     /// The task, if it was announced.
     pub(crate) fn get(&self, id: TaskId) -> Option<&TaskInfo> {
-        self.tasks
-            .get((*self.places.get(id.index())? as usize).checked_sub(1)?)
+        self.tasks.get((*self.places.get(id.index())? as usize).checked_sub(1)?)
     }
 
     /// The tasks in the order in which they were announced.

@@ -89,11 +89,8 @@ mod tests {
                     bytes(to, 5, inner.text.as_deref().expect("set").as_bytes());
                 });
                 uint(&mut encoded, 1, 7);
-                let expected = Outer {
-                    unsigned: Some(7),
-                    inner: Some(Box::new(inner)),
-                    ..Outer::default()
-                };
+                let expected =
+                    Outer { unsigned: Some(7), inner: Some(Box::new(inner)), ..Outer::default() };
                 assert_eq!(Outer::decode(&encoded[..]), Ok(expected));
             }
         }

@@ -23,10 +23,7 @@ fn formats_turn_into_each_other() {
     }
 
     // A record loses nothing: what it turns into is what the run would have written.
-    let all = Converted {
-        facts: 31,
-        decisions_dropped: 6,
-    };
+    let all = Converted { facts: 31, decisions_dropped: 6 };
     for (name, format) in &formats[1..] {
         let made = convert(&path("direct.jsonl"), &path("made"), *format).expect("converted");
         assert_eq!(made, all);
@@ -35,19 +32,8 @@ fn formats_turn_into_each_other() {
 
     // A trace loses what it has no place for, but a second trace of it nothing more.
     let made = convert(&path("direct.pftrace"), &path("made.jsonl"), Format::Record);
-    assert_eq!(
-        made.expect("converted"),
-        Converted {
-            facts: 28,
-            decisions_dropped: 0
-        }
-    );
-    convert(
-        &path("made.jsonl"),
-        &path("again.pftrace"),
-        Format::Perfetto,
-    )
-    .expect("converted");
+    assert_eq!(made.expect("converted"), Converted { facts: 28, decisions_dropped: 0 });
+    convert(&path("made.jsonl"), &path("again.pftrace"), Format::Perfetto).expect("converted");
     convert(&path("again.pftrace"), &path("again.jsonl"), Format::Record).expect("converted");
     let read = |name: &str| fs::read_to_string(path(name)).expect("read");
     assert_eq!(read("again.jsonl"), read("made.jsonl"));
@@ -55,12 +41,7 @@ fn formats_turn_into_each_other() {
     // A damaged source leaves what is there.
     fs::write(path("cut.jsonl"), &read("direct.jsonl")[..4000]).expect("written");
     let error = convert(&path("cut.jsonl"), &path("direct.txt"), Format::FtraceText);
-    assert!(
-        error
-            .expect_err("cut")
-            .to_string()
-            .starts_with("read the record: line ")
-    );
+    assert!(error.expect_err("cut").to_string().starts_with("read the record: line "));
     assert!(read("direct.txt").starts_with("cpus=40\n"));
     fs::write(path("empty"), "").expect("written");
     assert!(convert(&path("empty"), &path("made"), Format::Record).is_err());

@@ -27,17 +27,10 @@ fn check(text: &str, expected: &str) {
 
 #[test]
 fn a_window_shows_decisions_with_their_inputs() {
-    let query = Query {
-        at: Some(2_000_000_000_000),
-        window_ns: 100,
-        ..Query::default()
-    };
+    let query = Query { at: Some(2_000_000_000_000), window_ns: 100, ..Query::default() };
     let (text, summary) = list(&record(), &query);
     check(&text, EXPECTED_WINDOW);
-    assert_eq!(
-        (summary.matched, summary.listed, summary.problem_count),
-        (9, 9, 0)
-    );
+    assert_eq!((summary.matched, summary.listed, summary.problem_count), (9, 9, 0));
 }
 
 const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake list to CPU 31
@@ -61,18 +54,10 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
 
 #[test]
 fn a_task_is_found_by_name_number_and_pattern() {
-    for (pattern, matched) in [
-        ("sugov:0", 4),
-        ("sugov*", 4),
-        ("sugov:?-3", 4),
-        ("3", 4),
-        ("sugov", 0),
-        ("a name*", 8),
-    ] {
-        let query = Query {
-            task: Some(pattern.to_string()),
-            ..Query::default()
-        };
+    for (pattern, matched) in
+        [("sugov:0", 4), ("sugov*", 4), ("sugov:?-3", 4), ("3", 4), ("sugov", 0), ("a name*", 8)]
+    {
+        let query = Query { task: Some(pattern.to_string()), ..Query::default() };
         let (text, summary) = list(&record(), &query);
         assert_eq!(summary.matched, matched, "{pattern}:\n{text}");
         assert_eq!(summary.task_found, matched > 0, "{pattern}");
@@ -81,10 +66,7 @@ fn a_task_is_found_by_name_number_and_pattern() {
 
 #[test]
 fn a_cpu_shows_what_is_aimed_at_it() {
-    let query = Query {
-        cpu: Some(CpuId(2)),
-        ..Query::default()
-    };
+    let query = Query { cpu: Some(CpuId(2)), ..Query::default() };
     let (text, _) = list(&record(), &query);
     check(&text, EXPECTED_CPU);
 }
@@ -100,13 +82,7 @@ const EXPECTED_CPU: &str = " 1999.999998700 [001] sched_migrate_task  ui-12: CPU
 
 #[test]
 fn a_limit_still_counts() {
-    let (text, summary) = list(
-        &record(),
-        &Query {
-            limit: 3,
-            ..Query::default()
-        },
-    );
+    let (text, summary) = list(&record(), &Query { limit: 3, ..Query::default() });
     assert_eq!(text.lines().count(), 3);
     assert_eq!((summary.matched, summary.listed), (37, 3));
 }
@@ -118,17 +94,11 @@ fn damaged_lines_are_told_and_skipped() {
     let (_, summary) = list(&record, &Query::default());
     assert_eq!(summary.matched, 37);
     assert_eq!(summary.problem_count, 1);
-    assert_eq!(
-        summary.problems,
-        ["line 46: EOF while parsing a value (column 6)"]
-    );
+    assert_eq!(summary.problems, ["line 46: EOF while parsing a value (column 6)"]);
 
     let error = explain_record(&b"junk\n"[..], &Query::default(), &mut Vec::new());
     let error = error.expect_err("no header");
-    assert_eq!(
-        error.to_string(),
-        "read the record: line 1: not a JSON object"
-    );
+    assert_eq!(error.to_string(), "read the record: line 1: not a JSON object");
 }
 
 #[test]
@@ -137,10 +107,7 @@ fn a_perfetto_trace_shows_the_facts() {
     let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
     sample::feed(&mut *sink);
     sink.finish().expect("memory takes everything");
-    let query = Query {
-        task: Some("ui".to_string()),
-        ..Query::default()
-    };
+    let query = Query { task: Some("ui".to_string()), ..Query::default() };
     let mut text = Vec::new();
     let summary = explain_perfetto(&bytes[..], &query, &mut text).expect("a trace");
     check(&String::from_utf8(text).expect("text"), EXPECTED_PERFETTO);

@@ -11,25 +11,14 @@ fn carried(fact: &Fact) -> Option<Event> {
     let kind = match fact.kind {
         FactKind::Preempted { .. } | FactKind::Balance { moved: 0, .. } => return None,
         FactKind::Overutilized { .. } | FactKind::TaskSignals { .. } => {
-            return Some(Event::Unplaced {
-                at: fact.at,
-                kind: fact.kind,
-            });
+            return Some(Event::Unplaced { at: fact.at, kind: fact.kind });
         }
-        FactKind::IdleEnter { state, .. } => FactKind::IdleEnter {
-            state,
-            tick_stopped: false,
-        },
-        FactKind::IdleExit { .. } => FactKind::IdleExit {
-            state: 0,
-            residency_ns: 0,
-        },
+        FactKind::IdleEnter { state, .. } => FactKind::IdleEnter { state, tick_stopped: false },
+        FactKind::IdleExit { .. } => FactKind::IdleExit { state: 0, residency_ns: 0 },
         FactKind::IrqExit { .. } => FactKind::IrqExit { spent_ns: 0 },
-        FactKind::Frequency { policy, khz, .. } => FactKind::Frequency {
-            policy,
-            khz,
-            requested_at: fact.at,
-        },
+        FactKind::Frequency { policy, khz, .. } => {
+            FactKind::Frequency { policy, khz, requested_at: fact.at }
+        }
         other => other,
     };
     Some(Event::Fact(Fact { kind, ..*fact }))
@@ -41,10 +30,8 @@ fn sorted(mut events: Vec<Event>) -> Vec<String> {
         Event::Unplaced { at, .. } | Event::Power { at, .. } => at,
     };
     events.sort_by_key(at);
-    let mut lines: Vec<(u64, String)> = events
-        .iter()
-        .map(|event| (at(event), format!("{event:?}")))
-        .collect();
+    let mut lines: Vec<(u64, String)> =
+        events.iter().map(|event| (at(event), format!("{event:?}"))).collect();
     lines.sort();
     lines.into_iter().map(|(_, line)| line).collect()
 }
@@ -69,16 +56,8 @@ fn every_kind_of_fact_comes_back() {
             expected.extend(carried(fact));
         }
     }
-    expected.push(Event::Power {
-        at: 2_000_000_000_100,
-        domain: 1,
-        milliwatts: 412,
-    });
-    expected.push(Event::Power {
-        at: 2_000_000_000_200,
-        domain: 0,
-        milliwatts: 7,
-    });
+    expected.push(Event::Power { at: 2_000_000_000_100, domain: 1, milliwatts: 412 });
+    expected.push(Event::Power { at: 2_000_000_000_200, domain: 0, milliwatts: 7 });
     assert_eq!(sorted(events), sorted(expected));
 }
 
@@ -89,11 +68,7 @@ fn long_streams_come_back_across_bundles() {
     let mut bytes = Vec::new();
     let mut sink = Box::new(Perfetto::new(&mut bytes, meta));
     for id in 1..=200 {
-        sink.task(&TaskInfo {
-            id: TaskId(id),
-            name: format!("worker/{id}"),
-            prio: 120,
-        });
+        sink.task(&TaskInfo { id: TaskId(id), name: format!("worker/{id}"), prio: 120 });
     }
     let mut expected = Vec::new();
     sample::stream(100_000, 40, 200, |fact| {
@@ -103,11 +78,7 @@ fn long_streams_come_back_across_bundles() {
     sink.finish().expect("memory takes everything");
     let mut events = Vec::new();
     let contents = perfetto_read::read(&bytes[..], &mut |event| events.push(event)).expect("read");
-    assert!(
-        contents.packets > 80,
-        "{} packets: several bundles a CPU",
-        contents.packets
-    );
+    assert!(contents.packets > 80, "{} packets: several bundles a CPU", contents.packets);
     assert_eq!(events.len(), expected.len());
     assert!(sorted(events) == sorted(expected));
 }
@@ -118,11 +89,7 @@ fn priorities_are_those_of_the_moment() {
     use schedtwin_trace::perfetto_messages::{Data, TracePacket};
     let mut bytes = Vec::new();
     let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
-    sink.task(&TaskInfo {
-        id: sample::UI,
-        name: "ui".into(),
-        prio: 120,
-    });
+    sink.task(&TaskInfo { id: sample::UI, name: "ui".into(), prio: 120 });
     let switches: Vec<Fact> = sample::facts()
         .into_iter()
         .filter(|fact| fact.cpu.0 == 1 && matches!(fact.kind, FactKind::Switch { .. }))
@@ -130,10 +97,7 @@ fn priorities_are_those_of_the_moment() {
     sink.fact(&switches[0]);
     sink.task_prio(sample::UI, 101);
     sink.fact(&switches[1]);
-    sink.fact(&Fact {
-        at: switches[1].at + 50,
-        ..switches[0]
-    });
+    sink.fact(&Fact { at: switches[1].at + 50, ..switches[0] });
     sink.finish().expect("memory takes everything");
 
     #[derive(Clone, PartialEq, Message)]
@@ -172,15 +136,9 @@ fn damaged_traces_are_errors() {
             b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
             "packet 1: a number of more than 64 bits",
         ),
-        (
-            b"\x0a\xff\xff\xff\xff\x7f",
-            "packet 1: 34359738367 bytes, more than 16777216",
-        ),
+        (b"\x0a\xff\xff\xff\xff\x7f", "packet 1: 34359738367 bytes, more than 16777216"),
         (b"\x0a\x05abc", "packet 1: ends after 3 of 5 bytes"),
-        (
-            b"\x0a\x02\x40\x01",
-            "packet 1: not a trace that schedtwin wrote",
-        ),
+        (b"\x0a\x02\x40\x01", "packet 1: not a trace that schedtwin wrote"),
     ] {
         assert_eq!(read(damage).expect_err(message).to_string(), message);
     }

@@ -22,10 +22,7 @@ fn the_official_schema_agrees() {
 
     let python = std::env::var("SCHEDTWIN_PYTHON").unwrap_or_else(|_| "python3".to_string());
     let spawned = Command::new(&python)
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/perfetto_schema.py"
-        ))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto_schema.py"))
         .arg(&path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -41,11 +38,7 @@ fn the_official_schema_agrees() {
         fields.push_str(&format!("{message} {field} {number} {kind}\n"));
     }
     // A script that skips does not read its input: that pipe may be broken.
-    let _ = child
-        .stdin
-        .take()
-        .expect("piped")
-        .write_all(fields.as_bytes());
+    let _ = child.stdin.take().expect("piped").write_all(fields.as_bytes());
     let output = child.wait_with_output().expect("a result");
     std::fs::remove_file(&path).expect("removed");
     let answer = String::from_utf8_lossy(&output.stdout);

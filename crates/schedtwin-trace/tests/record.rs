@@ -54,26 +54,11 @@ fn errors_name_their_line_and_reading_goes_on() {
     for (bad, message) in [
         ("{", "line 2: EOF while parsing an object (column 1)"),
         ("[]", "line 2: not a JSON object"),
-        (
-            "{}",
-            "line 2: no `task` and no `at`: not a line of a record",
-        ),
-        (
-            r#"{"at":-1}"#,
-            "line 2: invalid value: integer `-1`, expected u64 (column 8)",
-        ),
-        (
-            r#"{"at":1,"cpu":1}"#,
-            "line 2: one of `fact`, `decision` and `power` is expected",
-        ),
-        (
-            r#"{"at":1,"cpu":2,"fact":"sched_tick"}"#,
-            "line 2: CPU 2, but there are 2 CPUs",
-        ),
-        (
-            r#"{"at":1,"fact":"sched_tick"}"#,
-            "line 2: missing member `cpu`",
-        ),
+        ("{}", "line 2: no `task` and no `at`: not a line of a record"),
+        (r#"{"at":-1}"#, "line 2: invalid value: integer `-1`, expected u64 (column 8)"),
+        (r#"{"at":1,"cpu":1}"#, "line 2: one of `fact`, `decision` and `power` is expected"),
+        (r#"{"at":1,"cpu":2,"fact":"sched_tick"}"#, "line 2: CPU 2, but there are 2 CPUs"),
+        (r#"{"at":1,"fact":"sched_tick"}"#, "line 2: missing member `cpu`"),
         (
             r#"{"at":1,"cpu":0,"fact":{"sched_switch":{"prev":1,"next":2}}}"#,
             "line 2: missing field `prev_state` (column 58)",
@@ -88,21 +73,14 @@ fn errors_name_their_line_and_reading_goes_on() {
             "line 2: task 4194304 is beyond the highest task number 4194304",
         ),
         ("\u{0}\u{1}", "line 2: not a JSON object"),
-        (
-            &" ".repeat(LINE_BYTES_MAX as usize + 1),
-            "line 2: longer than 1048576 bytes",
-        ),
+        (&" ".repeat(LINE_BYTES_MAX as usize + 1), "line 2: longer than 1048576 bytes"),
         (&"[".repeat(100_000), "line 2: not a JSON object"),
     ] {
         let text = format!("{header}\n{bad}\n\n{good}");
         let entries: Vec<_> = Reader::new(text.as_bytes()).collect();
         let name = &bad[..bad.len().min(80)];
         assert_eq!(entries.len(), 3, "{name}");
-        assert_eq!(
-            entries[1].as_ref().expect_err(name).to_string(),
-            message,
-            "{name}"
-        );
+        assert_eq!(entries[1].as_ref().expect_err(name).to_string(), message, "{name}");
         assert!(matches!(entries[2], Ok(Entry::Fact(_))), "{name}");
     }
 }
@@ -112,10 +90,7 @@ fn without_a_header_nothing_is_read() {
     for (text, message) in [
         ("", "line 1: the file is empty"),
         ("hello\nworld\n", "line 1: not a JSON object"),
-        (
-            "{}\n{}\n",
-            "line 1: not a record: no `\"schema\":\"schedtwin.record/1\"`",
-        ),
+        ("{}\n{}\n", "line 1: not a record: no `\"schema\":\"schedtwin.record/1\"`"),
         (
             r#"{"schema":"schedtwin.run/1"}"#,
             "line 1: schema is `schedtwin.run/1`; `schedtwin.record/1` can be read",

@@ -62,7 +62,7 @@ pub enum Syscall {
         /// How long.
         duration: Ns,
     },
-    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, until)`; returns at once if it has passed.
+    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, until)`.
     NanosleepUntil {
         /// Until when.
         until: Ns,
@@ -72,7 +72,7 @@ pub enum Syscall {
         /// On which word.
         futex: FutexId,
     },
-    /// `futex(FUTEX_WAKE)`: wake up to `count` waiters, first come first woken.
+    /// `futex(FUTEX_WAKE)`: wake up to `count` waiters, RT tasks by priority first, then by arrival.
     FutexWake {
         /// Of which word.
         futex: FutexId,

@@ -16,16 +16,10 @@ const BUILTINS: [(&str, &str, &str); 2] = [
 
 /// The names of the built-in workloads with a line of description each.
 pub fn builtin_names() -> Vec<(&'static str, &'static str)> {
-    BUILTINS
-        .iter()
-        .map(|(name, description, _)| (*name, *description))
-        .collect()
+    BUILTINS.iter().map(|(name, description, _)| (*name, *description)).collect()
 }
 
 /// The text of a built-in.
 pub(crate) fn text(name: &str) -> Option<&'static str> {
-    BUILTINS
-        .iter()
-        .find(|(known, _, _)| *known == name)
-        .map(|(_, _, text)| *text)
+    BUILTINS.iter().find(|(known, _, _)| *known == name).map(|(_, _, text)| *text)
 }

@@ -15,10 +15,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| {
-            (
-                strsim::osa_distance(&word.to_lowercase(), &candidate.to_lowercase()),
-                candidate,
-            )
+            (strsim::osa_distance(&word.to_lowercase(), &candidate.to_lowercase()), candidate)
         })
         .filter(|(count, _)| *count <= bound)
         .min_by_key(|(count, _)| *count)

@@ -66,9 +66,7 @@ impl Workload {
             workload.name = first.to_owned();
             return Ok(workload);
         }
-        let is_json = Path::new(spec)
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("json"));
+        let is_json = Path::new(spec).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
         if is_json || spec.contains('/') || Path::new(spec).exists() {
             return Workload::parse_rtapp(read_file(spec)?);
         }
@@ -82,12 +80,7 @@ impl Workload {
             ))
         });
         let source = Source::new("<command line>", spec);
-        faults.push(
-            &source,
-            0..spec.len(),
-            format!("unknown workload \"{spec}\""),
-            help,
-        );
+        faults.push(&source, 0..spec.len(), format!("unknown workload \"{spec}\""), help);
         Err(faults)
     }
 
@@ -98,11 +91,7 @@ impl Workload {
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload {
-            name: stem,
-            model: Arc::new(model),
-            duration,
-        })
+        Ok(Workload { name: stem, model: Arc::new(model), duration })
     }
 
     /// The name of the built-in, or of the file without folders and `.json`.
@@ -154,10 +143,7 @@ impl Workload {
     /// If the host has no CPU.
     pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
         let _ = seed;
-        assert!(
-            !host.cpu_capacity.is_empty(),
-            "a machine has at least one CPU"
-        );
+        assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
         let code = compile::compile(&self.model, host, self.duration)?;
         Ok(Programs::new(Arc::new(code)))
     }
@@ -171,11 +157,7 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
         Err(faults)
     };
     if Path::new(path).is_dir() {
-        return fault(
-            "it is a directory; a workload is a file".to_owned(),
-            String::new(),
-            0,
-        );
+        return fault("it is a directory; a workload is a file".to_owned(), String::new(), 0);
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path);
@@ -183,10 +165,7 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
         Err(error) => return fault(format!("cannot be read: {error}"), String::new(), 0),
         Ok(length) if length as u64 > FILE_BYTES_MAX => {
             return fault(
-                format!(
-                    "larger than {} MiB; an rt-app file is not",
-                    FILE_BYTES_MAX >> 20
-                ),
+                format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20),
                 String::new(),
                 0,
             );
@@ -195,18 +174,11 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
     }
     match String::from_utf8(bytes) {
         // A byte order mark is no part of the text.
-        Ok(text) => Ok(Source::new(
-            path,
-            text.strip_prefix('\u{feff}').unwrap_or(&text),
-        )),
+        Ok(text) => Ok(Source::new(path, text.strip_prefix('\u{feff}').unwrap_or(&text))),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            fault(
-                "not an rt-app file: it is not UTF-8 text".to_owned(),
-                text,
-                at,
-            )
+            fault("not an rt-app file: it is not UTF-8 text".to_owned(), text, at)
         }
     }
 }

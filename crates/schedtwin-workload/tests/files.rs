@@ -35,10 +35,8 @@ fn faults_of(path: &Path) -> String {
 
 #[test]
 fn faulty_files_have_the_expected_messages() {
-    let mut paths: Vec<_> = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "json"));
     paths.sort();
     assert!(paths.len() >= 30, "{}", paths.len());
@@ -51,10 +49,7 @@ fn faulty_files_have_the_expected_messages() {
         }
         let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
         if found != expected || found == "no fault\n" {
-            wrong.push(format!(
-                "--- {}\nexpected:\n{expected}found:\n{found}",
-                path.display()
-            ));
+            wrong.push(format!("--- {}\nexpected:\n{expected}found:\n{found}", path.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -63,26 +58,11 @@ fn faulty_files_have_the_expected_messages() {
 #[test]
 fn what_is_no_file_is_told() {
     for (spec, message) in [
-        (
-            folder().to_str().unwrap(),
-            "it is a directory; a workload is a file",
-        ),
-        (
-            "no/such/file.json",
-            "cannot be read: No such file or directory",
-        ),
-        (
-            "w2",
-            "unknown workload \"w2\"\n  help: did you mean \"w1\"?",
-        ),
-        (
-            "messaging-of-any-kind",
-            "built in are w1, ui-phone; an rt-app file is given by its path",
-        ),
-        (
-            "w1 -f 73",
-            "<command line>:1:4: workload \"w1\" takes no options",
-        ),
+        (folder().to_str().unwrap(), "it is a directory; a workload is a file"),
+        ("no/such/file.json", "cannot be read: No such file or directory"),
+        ("w2", "unknown workload \"w2\"\n  help: did you mean \"w1\"?"),
+        ("messaging-of-any-kind", "built in are w1, ui-phone; an rt-app file is given by its path"),
+        ("w1 -f 73", "<command line>:1:4: workload \"w1\" takes no options"),
         ("", "unknown workload \"\""),
     ] {
         let faults = Workload::from_path_or_name(spec).unwrap_err().to_string();
@@ -110,10 +90,8 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
         "u": { "util_min": 0, "util_max": 512, "run": 1 } } }"#;
     let workload = Workload::parse_rtapp(Source::new("f.json", text)).unwrap();
     let faults = workload.instantiate(&host(4), 1).unwrap_err().to_string();
-    let waits: Vec<_> = faults
-        .lines()
-        .map(|line| line.split("waits for: ").nth(1).unwrap())
-        .collect();
+    let waits: Vec<_> =
+        faults.lines().map(|line| line.split("waits for: ").nth(1).unwrap()).collect();
     let expected = [
         "DEADLINE tasks",
         "task groups",
@@ -185,19 +163,11 @@ fn what_json_c_and_workgen_accept_is_accepted() {
 fn hostile_sizes_end_soon_and_with_a_bounded_message() {
     let deep = "[".repeat(1_000_000);
     let deep_objects = "{\"tasks\":".repeat(300_000);
-    let keys = format!(
-        "{{\"tasks\":{{\"a\":{{{}\"run\":1}}}}}}",
-        "\"x\":1,".repeat(300_000)
-    );
-    let suspends = format!(
-        "{{\"tasks\":{{\"a\":{{{}\"run\":1}}}}}}",
-        "\"suspend\",".repeat(200_000)
-    );
+    let keys = format!("{{\"tasks\":{{\"a\":{{{}\"run\":1}}}}}}", "\"x\":1,".repeat(300_000));
+    let suspends =
+        format!("{{\"tasks\":{{\"a\":{{{}\"run\":1}}}}}}", "\"suspend\",".repeat(200_000));
     let comments = format!("{{{}", "\"a\"/**/".repeat(300_000));
-    let huge = format!(
-        "{{\"tasks\":{{\"a\":{{\"run\":{}}}}}}}",
-        "9".repeat(100_000)
-    );
+    let huge = format!("{{\"tasks\":{{\"a\":{{\"run\":{}}}}}}}", "9".repeat(100_000));
     for text in [deep, deep_objects, keys, suspends, comments, huge] {
         let start = &text[..20].to_owned();
         match Workload::parse_rtapp(Source::new("hostile.json", text)) {
@@ -297,17 +267,12 @@ const TOKENS: [&str; 40] = [
 fn mutated_published_files_do_not_panic() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/workloads/rtapp");
     let Ok(parts) = std::fs::read_dir(&folder) else {
-        eprintln!(
-            "skipped: the published rt-app files are not there ({})",
-            folder.display()
-        );
+        eprintln!("skipped: the published rt-app files are not there ({})", folder.display());
         return;
     };
     let mut random: u64 = 1;
     let mut draw = |bound: usize| {
-        random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (random >> 33) as usize % bound
     };
     for part in parts {

@@ -283,12 +283,7 @@ fn affinity_and_attributes_are_set_only_when_they_change() {
     let mut calls = Vec::new();
     executor.run(1000 * MS, 10_000, |_, _, op, _| match op {
         Op::Call(Syscall::SchedSetaffinity { mask }) => calls.push(format!("cpus {mask}")),
-        Op::Call(Syscall::SchedSetattr(SchedAttr {
-            policy,
-            nice,
-            rt_priority,
-            slice,
-        })) => {
+        Op::Call(Syscall::SchedSetattr(SchedAttr { policy, nice, rt_priority, slice })) => {
             calls.push(format!("{policy:?} {nice} {rt_priority} {slice}"));
         }
         _ => {}
@@ -297,12 +292,7 @@ fn affinity_and_attributes_are_set_only_when_they_change() {
     let mut expected = vec!["Normal 5 0 0"];
     expected.extend(round);
     // The second round begins with the slice and nice value that phase c left.
-    expected.extend([
-        "cpus 0",
-        "cpus 2",
-        "Rr -3 10 5000000",
-        "Normal -3 0 5000000",
-    ]);
+    expected.extend(["cpus 0", "cpus 2", "Rr -3 10 5000000", "Normal -3 0 5000000"]);
     assert_eq!(calls, expected);
 }
 
@@ -336,10 +326,7 @@ fn a_run_is_loops_of_the_calibration() {
         let text = format!(
             r#"{{ "global": {{ "calibration": {calibration} }}, "tasks": {{ "t": {{ "loop": 1, "run": {us} }} }} }}"#
         );
-        let host = Host {
-            cpu_capacity: capacities.to_vec(),
-            ns_per_loop,
-        };
+        let host = Host { cpu_capacity: capacities.to_vec(), ns_per_loop };
         let mut executor = Executor::new(&workload(&text), &host);
         let mut found = Vec::new();
         executor.run(10_000 * MS, 100, |_, _, op, _| {
@@ -377,27 +364,14 @@ fn forks_get_new_threads_and_names() {
     let names: Vec<_> = (0..executor.programs.nr_threads())
         .map(|t| executor.programs.thread_name(ThreadId(t as u32)))
         .collect();
-    assert_eq!(
-        names,
-        [
-            "rt-app",
-            "maker-0",
-            "a-very-long-nam",
-            "made-2-0000",
-            "made-3-0001"
-        ]
-    );
+    assert_eq!(names, ["rt-app", "maker-0", "a-very-long-nam", "made-2-0000", "made-3-0001"]);
     assert_eq!(executor.programs.task_name(ThreadId(4)), "made");
 }
 
 #[test]
 fn a_fork_bomb_ends_at_a_limit() {
     let bombs = [
-        (
-            r#" "t": { "fork": "t", "run": 1 } "#.to_owned(),
-            1 + 1024,
-            "1024 threads of one task",
-        ),
+        (r#" "t": { "fork": "t", "run": 1 } "#.to_owned(), 1 + 1024, "1024 threads of one task"),
         (
             format!(
                 r#" "t": {{ "instance": {}, "fork": "u" }}, "u": {{ "instance": 0, "run": 1 }} "#,
@@ -437,18 +411,10 @@ fn a_loop_of_events_without_calls_advances_in_time() {
         let mut executor = Executor::new(&workload(&text), &host(1));
         let end = executor.run(Ns::MAX, 10_000, |_, _, _, _| {});
         assert_eq!(end, End::Steps, "{events}");
-        assert!(
-            executor.now >= 3_000,
-            "{events}: {} ns after 10,000 operations",
-            executor.now
-        );
+        assert!(executor.now >= 3_000, "{events}: {} ns after 10,000 operations", executor.now);
         // And it ends when the run is over.
         executor.programs.shutdown();
-        assert_eq!(
-            executor.run(Ns::MAX, 10_000, |_, _, _, _| {}),
-            End::Finished,
-            "{events}"
-        );
+        assert_eq!(executor.run(Ns::MAX, 10_000, |_, _, _, _| {}), End::Finished, "{events}");
     }
 }
 
@@ -508,10 +474,7 @@ fn w1_does_150_000_jobs_and_its_clone_does_the_same() {
     // The clone still stands in the middle.
     let mut clone = halfway.unwrap();
     assert!(!clone.finished());
-    assert!(!matches!(
-        clone.next(ThreadId(1), Outcome::Done, 30_001 * MS),
-        Op::Exit
-    ));
+    assert!(!matches!(clone.next(ThreadId(1), Outcome::Done, 30_001 * MS), Op::Exit));
 }
 
 #[test]
@@ -521,19 +484,13 @@ fn ui_phone_makes_a_frame_every_vsync() {
     let mut executor = Executor::with_delays(&phone, &host(8), 1, 50_000);
     let mut jobs = std::collections::BTreeMap::<String, u32>::new();
     let mut work = 0;
-    let end = executor.run(
-        20_000 * MS,
-        u64::MAX / 2,
-        |_, thread, op, programs| match op {
-            Op::Mark(Mark::JobDone { .. }) => {
-                *jobs
-                    .entry(programs.task_name(thread).to_owned())
-                    .or_default() += 1
-            }
-            Op::Compute { work: more, .. } => work += more,
-            _ => {}
-        },
-    );
+    let end = executor.run(20_000 * MS, u64::MAX / 2, |_, thread, op, programs| match op {
+        Op::Mark(Mark::JobDone { .. }) => {
+            *jobs.entry(programs.task_name(thread).to_owned()).or_default() += 1
+        }
+        Op::Compute { work: more, .. } => work += more,
+        _ => {}
+    });
     assert_eq!(end, End::Finished);
     for (task, low, high) in [
         ("ui", 598, 600),

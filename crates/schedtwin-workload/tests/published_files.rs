@@ -28,14 +28,8 @@ fn table() -> Vec<(&'static str, Expected)> {
     vec![
         ("rt-app/browser-long.json", Runs(End::Time)),
         ("rt-app/browser-short.json", Runs(End::Time)),
-        (
-            "rt-app/cpufreq_governor_efficiency__calibration.json",
-            Runs(End::Finished),
-        ),
-        (
-            "rt-app/cpufreq_governor_efficiency__dvfs.json",
-            Runs(End::Time),
-        ),
+        ("rt-app/cpufreq_governor_efficiency__calibration.json", Runs(End::Finished)),
+        ("rt-app/cpufreq_governor_efficiency__dvfs.json", Runs(End::Time)),
         ("rt-app/custom-slice.json", Waits(&["DEADLINE tasks"])),
         ("rt-app/merge__global.json", Refused(no_tasks)),
         ("rt-app/merge__resources.json", Refused(no_tasks)),
@@ -54,10 +48,7 @@ fn table() -> Vec<(&'static str, Expected)> {
         ("rt-app/tutorial__example3.json", Runs(End::Finished)),
         ("rt-app/tutorial__example4.json", Runs(End::Time)),
         ("rt-app/tutorial__example5.json", Runs(End::Finished)),
-        (
-            "rt-app/tutorial__example6.json",
-            Waits(&["memory-bound work", "I/O"]),
-        ),
+        ("rt-app/tutorial__example6.json", Waits(&["memory-bound work", "I/O"])),
         ("rt-app/tutorial__example7.json", Runs(End::Time)),
         ("rt-app/tutorial__example8.json", Runs(End::Finished)),
         ("rt-app/tutorial__example9.json", Runs(End::Finished)),
@@ -86,10 +77,7 @@ fn folder() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!(
-        "skipped: the published rt-app files are not there ({})",
-        folder.display()
-    );
+    eprintln!("skipped: the published rt-app files are not there ({})", folder.display());
     None
 }
 
@@ -111,10 +99,7 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn every_published_file_is_in_the_table() {
     let Some(folder) = folder() else { return };
-    let mut listed: Vec<_> = table()
-        .into_iter()
-        .map(|(name, _)| name.to_owned())
-        .collect();
+    let mut listed: Vec<_> = table().into_iter().map(|(name, _)| name.to_owned()).collect();
     listed.sort();
     assert_eq!(files(&folder), listed);
 }
@@ -140,9 +125,7 @@ fn every_published_file_does_what_the_table_says() {
             Runs(end) => found.starts_with(&format!("runs: {end:?} ")),
             Waits(features) => {
                 found.starts_with("waits: ")
-                    && features
-                        .iter()
-                        .all(|f| found.contains(&format!("waits for: {f}")))
+                    && features.iter().all(|f| found.contains(&format!("waits for: {f}")))
             }
             Refused(reason) => found.starts_with("refused: ") && found.contains(reason),
         };
@@ -176,34 +159,16 @@ fn the_published_phone_workloads_are_alive_to_the_end() {
     let Some(folder) = folder() else { return };
     // (file, tasks, jobs in six seconds)
     let cases: [(&str, &[&str], std::ops::RangeInclusive<u32>); 5] = [
-        (
-            "rt-app/mp3-short.json",
-            &["AudioOut", "AudioTrack", "mp3.decoder", "OMXCall"],
-            198..=200,
-        ),
+        ("rt-app/mp3-short.json", &["AudioOut", "AudioTrack", "mp3.decoder", "OMXCall"], 198..=200),
+        ("rt-app/browser-short.json", &["BrowserSub1", "BrowserSub2"], 205..=210),
         (
             "rt-app/browser-short.json",
-            &["BrowserSub1", "BrowserSub2"],
-            205..=210,
-        ),
-        (
-            "rt-app/browser-short.json",
-            &[
-                "BrowserDisplay",
-                "Binder-dummy",
-                "Binder-display",
-                "Display",
-            ],
+            &["BrowserDisplay", "Binder-dummy", "Binder-display", "Display"],
             185..=195,
         ),
         (
             "rt-app/video-short.json",
-            &[
-                "CodecLooper1",
-                "CodecLooper2",
-                "CodecLooper3",
-                "OMXCallbackDisp2",
-            ],
+            &["CodecLooper1", "CodecLooper2", "CodecLooper3", "OMXCallbackDisp2"],
             175..=180,
         ),
         (
@@ -218,9 +183,7 @@ fn the_published_phone_workloads_are_alive_to_the_end() {
         let mut jobs = BTreeMap::<String, u32>::new();
         executor.run(6_000_000_000, 2_000_000, |_, thread, op, programs| {
             if matches!(op, Op::Mark(Mark::JobDone { .. })) {
-                *jobs
-                    .entry(programs.task_name(thread).to_owned())
-                    .or_default() += 1;
+                *jobs.entry(programs.task_name(thread).to_owned()).or_default() += 1;
             }
         });
         for task in tasks {

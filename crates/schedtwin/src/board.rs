@@ -18,7 +18,7 @@
 //! assert_eq!(board.next(), Some((700, 0)));
 //! ```
 
-use schedtwin_types::{CpuId, Ns, NEVER};
+use schedtwin_types::{CpuId, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bits of a key that hold the slot: 256 CPUs of 8 slots, and domains. 52 bits are left for the time, 52 days.

@@ -116,7 +116,8 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
         seen_right.turn_page();
         let more_left = left.step(&mut seen_left);
         let more_right = right.step(&mut seen_right);
-        let same = left.digest() == right.digest() && left.now() == right.now() && more_left == more_right;
+        let same =
+            left.digest() == right.digest() && left.now() == right.now() && more_left == more_right;
         if same && !more_left {
             return None;
         }

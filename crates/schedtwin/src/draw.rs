@@ -47,6 +47,9 @@ mod tests {
         assert!(all.iter().all(|v| (100..=600).contains(v)));
         let mean = all.iter().sum::<u64>() / 1000;
         assert!((330..370).contains(&mean), "{mean}");
-        assert_ne!(draw(1, 0, Purpose::StartPhase, 0, 0, 1 << 40), draw(2, 0, Purpose::StartPhase, 0, 0, 1 << 40));
+        assert_ne!(
+            draw(1, 0, Purpose::StartPhase, 0, 0, 1 << 40),
+            draw(2, 0, Purpose::StartPhase, 0, 0, 1 << 40)
+        );
     }
 }

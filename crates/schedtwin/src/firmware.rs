@@ -146,8 +146,10 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
         }
     }
     for domain in machine.domains.iter().filter(|d| !d.fast_switch) {
-        let message =
-            format!("domain {}: waits for: schedutil's slow path (fast_switch = false)", domain.name);
+        let message = format!(
+            "domain {}: waits for: schedutil's slow path (fast_switch = false)",
+            domain.name
+        );
         faults.push_whole(source, message, None);
     }
     if let Err(error) = Topology::check(&device_tree(machine, 0)) {

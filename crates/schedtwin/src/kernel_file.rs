@@ -4,7 +4,7 @@
 //! (`linux-6.12:cpufreq=performance`) replace values before they are read.
 
 use schedtwin_input::{
-    did_you_mean, read_source, Diagnostics, Located, Source, Spec, TableReader, TomlDocument,
+    Diagnostics, Located, Source, Spec, TableReader, TomlDocument, did_you_mean, read_source,
 };
 use schedtwin_kernel::config::{
     Config, Features, FrequencyGovernor, IdleGovernor, Preempt, Schedutil,
@@ -55,10 +55,18 @@ impl KernelFile {
                 None => {
                     let near = did_you_mean(&name.text, BUILTIN.iter().map(|(known, _)| *known));
                     let help = match near {
-                        Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
-                        None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
+                        Some(near) => {
+                            format!("did you mean `{near}`? (`schedtwin list kernels` lists all)")
+                        }
+                        None => {
+                            "`schedtwin list kernels` lists them; a path ends in .toml".to_string()
+                        }
                     };
-                    faults.push_at(&name.at, format!("there is no kernel `{}`", name.text), Some(help));
+                    faults.push_at(
+                        &name.at,
+                        format!("there is no kernel `{}`", name.text),
+                        Some(help),
+                    );
                     return Err(faults);
                 }
             }
@@ -66,7 +74,8 @@ impl KernelFile {
         for patch in &spec.patches {
             let message = match patch.text.as_str() {
                 "runnable-boost" => {
-                    "linux-6.12 contains runnable-boost; `:runnable_boost=false` switches it off".to_string()
+                    "linux-6.12 contains runnable-boost; `:runnable_boost=false` switches it off"
+                        .to_string()
                 }
                 other => format!("there is no patch `{other}`"),
             };
@@ -119,7 +128,9 @@ fn known_by(key: &str) -> String {
         "irq_time_accounting" => "CONFIG_IRQ_TIME_ACCOUNTING",
         "cpufreq" => "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
         "cpuidle" => "/sys/devices/system/cpu/cpuidle/current_governor",
-        "schedutil.rate_limit_us" => "/sys/devices/system/cpu/cpufreq/policy*/schedutil/rate_limit_us",
+        "schedutil.rate_limit_us" => {
+            "/sys/devices/system/cpu/cpufreq/policy*/schedutil/rate_limit_us"
+        }
         "base_slice_unscaled_ns" => "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs",
         "migration_cost_ns" => "/sys/kernel/debug/sched/migration_cost_ns",
         "nr_migrate" => "/sys/kernel/debug/sched/nr_migrate",
@@ -209,7 +220,8 @@ fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<(String, Co
     let cpufreq = word(&mut top, "cpufreq", &governors, faults);
     let idle = [("teo", IdleGovernor::Teo), ("shallow", IdleGovernor::Shallow)];
     let cpuidle = word(&mut top, "cpuidle", &idle, faults);
-    let base_slice_unscaled = bounded(&mut top, "base_slice_unscaled_ns", 10_000, 1_000_000_000, faults);
+    let base_slice_unscaled =
+        bounded(&mut top, "base_slice_unscaled_ns", 10_000, 1_000_000_000, faults);
     let migration_cost = bounded(&mut top, "migration_cost_ns", 0, 1_000_000_000, faults);
     let nr_migrate = bounded(&mut top, "nr_migrate", 1, 1024, faults);
     let energy_aware = top.required("energy_aware", faults);
@@ -232,7 +244,10 @@ fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<(String, Co
             table.finish(faults);
             match (runtime, period) {
                 (Some(runtime), Some(period)) if runtime.value > period => {
-                    let message = format!("a runtime of {} us does not fit a period of {period} us", runtime.value);
+                    let message = format!(
+                        "a runtime of {} us does not fit a period of {period} us",
+                        runtime.value
+                    );
                     faults.push_at(&runtime.at, message, None);
                     None
                 }
@@ -326,7 +341,9 @@ mod tests {
 
     #[test]
     fn settings_in_place() {
-        let kernel = KernelFile::load("linux-6.12:cpufreq=performance,schedutil.rate_limit_us=500,hz=1000").unwrap();
+        let kernel =
+            KernelFile::load("linux-6.12:cpufreq=performance,schedutil.rate_limit_us=500,hz=1000")
+                .unwrap();
         assert_eq!(kernel.config.cpufreq, FrequencyGovernor::Performance);
         assert_eq!(kernel.config.schedutil.rate_limit_us, Some(500));
         assert_eq!(kernel.config.hz, 1000);
@@ -334,7 +351,8 @@ mod tests {
 
     #[test]
     fn bad_settings_are_told_all_at_once() {
-        let faults = KernelFile::load("linux-6.12:cpufreq=performence,hz=0,features.slis=true").unwrap_err();
+        let faults =
+            KernelFile::load("linux-6.12:cpufreq=performence,hz=0,features.slis=true").unwrap_err();
         let text = faults.to_string();
         assert!(text.contains("did you mean `performance`"), "{text}");
         assert!(text.contains("`hz` is 0"), "{text}");

@@ -18,18 +18,21 @@ pub mod result;
 pub mod scenario;
 pub mod twin;
 
-pub use difference::{first_difference, Difference};
-pub use scenario::{Provenance, RunOptions, Scenario, MODEL_VERSION};
+pub use difference::{Difference, first_difference};
+pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
 
 use kernel_file::KernelFile;
-use schedtwin_input::{read_source, Diagnostics};
+use schedtwin_input::{Diagnostics, read_source};
 use schedtwin_machine::Machine;
 use schedtwin_workload::Workload;
 use std::path::Path;
 
 /// The built-in machines: name and description.
 pub fn list_machines() -> Vec<(String, String)> {
-    schedtwin_machine::builtin_names().into_iter().map(|(name, text)| (name.to_string(), text)).collect()
+    schedtwin_machine::builtin_names()
+        .into_iter()
+        .map(|(name, text)| (name.to_string(), text))
+        .collect()
 }
 
 /// The built-in kernels.
@@ -67,7 +70,9 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
     if path.extension().is_some_and(|e| e == "toml") {
         // Only a machine has CPUs, cores and domains.
         let is_machine = source.text.lines().any(|line| {
-            ["[cpu", "[core", "[domain", "[path_costs"].iter().any(|t| line.trim_start().starts_with(t))
+            ["[cpu", "[core", "[domain", "[path_costs"]
+                .iter()
+                .any(|t| line.trim_start().starts_with(t))
         });
         if is_machine {
             let machine = Machine::load(&spec)?;

@@ -99,6 +99,13 @@ impl Observer for Output {
         }
     }
 
+    fn task_prio(&mut self, at: Ns, id: TaskId, prio: i32) {
+        self.flush(at);
+        for sink in self.sinks() {
+            sink.task_prio(id, prio);
+        }
+    }
+
     #[inline]
     fn fact(&mut self, fact: &Fact) {
         let mut at = self.facts.len();

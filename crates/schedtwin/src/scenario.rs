@@ -13,8 +13,8 @@ use schedtwin_types::{CpuMask, Ns};
 use schedtwin_workload::{Host, Workload};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of the model: results of different model versions are not comparable. Raised with every entry
 /// under "Model" in CHANGELOG.md.
@@ -143,13 +143,7 @@ impl Scenario {
             Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
         };
-        Twin::new(
-            self.machine.clone(),
-            self.kernel.config.clone(),
-            programs,
-            seed,
-            end.min(LATEST),
-        )
+        Twin::new(self.machine.clone(), self.kernel.config.clone(), programs, seed, end.min(LATEST))
     }
 
     /// Runs it.
@@ -172,7 +166,8 @@ impl Scenario {
             }
             return Ok(twin.finish());
         }
-        let open = |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
+        let open =
+            |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
         let trace = match &options.trace {
             Some(path) => {
                 let format = Format::from_path(path).ok_or_else(|| {
@@ -237,7 +232,9 @@ impl Scenario {
                 ("machine".to_string(), hash(self.machine.fingerprint_text().as_bytes())),
                 (
                     "kernel".to_string(),
-                    hash(format!("{}\n{}", self.kernel.identity, self.kernel.source.text).as_bytes()),
+                    hash(
+                        format!("{}\n{}", self.kernel.identity, self.kernel.source.text).as_bytes(),
+                    ),
                 ),
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],

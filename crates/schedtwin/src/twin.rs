@@ -22,15 +22,15 @@
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
 //! one; caches do not exist (MODEL.md).
 
-use crate::board::{Board, CpuSlot, FlatBoard, Slot, Slots, LATEST};
-use crate::draw::{draw, Purpose};
+use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
+use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
-use schedtwin_machine::{rate, Machine, RATE_SHIFT};
+use schedtwin_machine::{Machine, RATE_SHIFT, rate};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, IpiKind, Khz, Mode, Ns, Op, TaskId, ThreadId, Work, NEVER,
+    CpuId, DecisionRecord, Fact, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub trait Observer {
     const DECISIONS: bool;
     /// A task has been made.
     fn task(&mut self, id: TaskId, name: &str, prio: i32);
+    /// A task has got another kernel priority.
+    fn task_prio(&mut self, _at: Ns, _id: TaskId, _prio: i32) {}
     /// Something happened. Stamps are those of the executing CPU's local clock, so they may be ahead of
     /// the event's time `now`.
     fn fact(&mut self, fact: &Fact);
@@ -153,7 +155,13 @@ pub struct Twin<B = FlatBoard> {
 
 impl<B: Board> Twin<B> {
     /// Boots a kernel on a machine and gives it a workload. `end`: when the run ends at the latest.
-    pub fn new(machine: Arc<Machine>, config: Config, programs: Programs, seed: u64, end: Ns) -> Twin<B> {
+    pub fn new(
+        machine: Arc<Machine>,
+        config: Config,
+        programs: Programs,
+        seed: u64,
+        end: Ns,
+    ) -> Twin<B> {
         let device_tree = firmware::device_tree(&machine, programs.nr_threads());
         let meter = Meter::new(firmware::meter_setup(&machine));
         let mut kernel = Kernel::boot(device_tree, config);
@@ -452,7 +460,13 @@ impl<B: Board> Twin<B> {
     }
 
     /// Asks the program what comes next, until it is something that takes time.
-    fn next_operation(&mut self, cpu: CpuId, task: TaskId, thread: ThreadId, observer: &mut impl Observer) {
+    fn next_operation(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        thread: ThreadId,
+        observer: &mut impl Observer,
+    ) {
         for _ in 0..MAX_OPS_AT_ONCE {
             let outcome = self.kernel.tasks[task].outcome;
             match self.programs.next(thread, outcome, self.now) {
@@ -469,7 +483,11 @@ impl<B: Board> Twin<B> {
                     return;
                 }
                 Op::Call(call) => {
+                    let prio = self.kernel.tasks[task].prio;
                     let child = self.kernel.syscall(cpu, self.now, call);
+                    if self.kernel.tasks[task].prio != prio {
+                        observer.task_prio(self.now, task, self.kernel.tasks[task].prio);
+                    }
                     if let Some((id, thread)) = child {
                         let (name, group) = self.names(thread);
                         self.add_task(id, &name, &group, Some(thread));

@@ -20,6 +20,7 @@
 
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
+use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::sched::pelt::scale_irq_capacity;
@@ -110,15 +111,53 @@ impl SugovPolicy {
         time as i64 - self.last_freq_update_time as i64 >= self.freq_update_delay_ns
     }
 
-    /// `sugov_update_next_freq()`: whether there is something to change.
-    fn update_next_freq(&mut self, time: Ns, khz: Khz) -> bool {
+    /// `sugov_update_next_freq()`: takes a decision over; whether there is something to change.
+    fn commit(&mut self, time: Ns, choice: &FrequencyChoice) -> bool {
+        self.cached_raw_freq = choice.cached_raw_khz;
         self.need_freq_update = false;
-        if khz == self.next_freq {
+        if choice.khz == self.next_freq {
             return false;
         }
-        self.next_freq = khz;
+        self.next_freq = choice.khz;
         self.last_freq_update_time = time;
         true
+    }
+}
+
+/// What schedutil decides for a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrequencyChoice {
+    /// Before the table.
+    pub raw_khz: Khz,
+    /// Of the table.
+    pub khz: Khz,
+    /// The raw frequency to be remembered.
+    pub cached_raw_khz: Khz,
+    /// Which rule decided.
+    pub rule: &'static str,
+}
+
+impl CpufreqPolicy {
+    /// `get_next_freq()`, and the holding of a single CPU's frequency. Read-only. `hold`: the domain's
+    /// only CPU has not been idle since the last request.
+    pub fn decide_frequency(&self, util: u64, capacity: u64, hold: bool) -> FrequencyChoice {
+        let sugov = &self.sugov;
+        let raw_khz = map_util_freq(util, self.max() as u64, capacity);
+        let khz = if raw_khz == sugov.cached_raw_freq && !sugov.need_freq_update {
+            sugov.next_freq
+        } else {
+            self.resolve(raw_khz)
+        };
+        if hold && khz < sugov.next_freq && !sugov.need_freq_update {
+            return FrequencyChoice {
+                raw_khz,
+                khz: sugov.next_freq,
+                cached_raw_khz: sugov.cached_raw_freq,
+                rule: "held: the CPU has not been idle",
+            };
+        }
+        let rule = if khz == sugov.next_freq { "unchanged" } else { "changed" };
+        FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule }
     }
 }
 
@@ -209,7 +248,10 @@ impl Kernel {
         }
         if !policy.sugov.should_update(time) {
             if self.want_decisions {
-                self.record_frequency(index, Vec::new(), 0, 0, 0, "rate limit");
+                let khz = self.policies[index].sugov.next_freq;
+                let choice =
+                    FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule: "rate limit" };
+                self.record_frequency(index, Vec::new(), 0, &choice);
             }
             return;
         }
@@ -237,27 +279,13 @@ impl Kernel {
             let boost = self.sugov_iowait_apply(j, time, capacity);
             util = util.max(self.sugov_get_util(j, boost, see));
         }
-        let saved_raw = self.policies[index].sugov.cached_raw_freq;
-        let previous = self.policies[index].sugov.next_freq;
-        let (raw, mut khz) = self.get_next_freq(index, util, capacity);
-        let mut rule = "unchanged";
-        if count == 1 && self.sugov_hold_freq(cpu) {
-            let sugov = &mut self.policies[index].sugov;
-            if khz < sugov.next_freq && !sugov.need_freq_update {
-                khz = sugov.next_freq;
-                sugov.cached_raw_freq = saved_raw;
-                rule = "held: the CPU has not been idle";
-            }
-        }
-        let changed = self.policies[index].sugov.update_next_freq(time, khz);
-        if changed {
-            rule = "changed";
-        }
+        let hold = count == 1 && self.sugov_hold_freq(cpu);
+        let choice = self.policies[index].decide_frequency(util, capacity, hold);
         if S::ON {
-            self.record_frequency(index, see.take_inputs(), util, raw, previous, rule);
+            self.record_frequency(index, see.take_inputs(), util, &choice);
         }
-        if changed {
-            self.cpufreq_driver_fast_switch(index, khz, time);
+        if self.policies[index].sugov.commit(time, &choice) {
+            self.cpufreq_driver_fast_switch(index, choice.khz, time);
         }
     }
 
@@ -266,19 +294,20 @@ impl Kernel {
         index: usize,
         inputs: Vec<FrequencyInput>,
         util: u64,
-        raw_khz: Khz,
-        previous_khz: Khz,
-        rule: &'static str,
+        choice: &FrequencyChoice,
     ) {
-        let khz = self.policies[index].sugov.next_freq;
+        let previous_khz = match self.policies[index].sugov.next_freq {
+            0 => self.policies[index].cur,
+            khz => khz,
+        };
         self.record(Decision::Frequency {
             policy: index as u16,
             inputs,
             util,
-            raw_khz,
-            khz,
-            previous_khz: if previous_khz == 0 { khz } else { previous_khz },
-            rule,
+            raw_khz: choice.raw_khz,
+            khz: choice.khz,
+            previous_khz,
+            rule: choice.rule,
         });
     }
 
@@ -311,17 +340,6 @@ impl Kernel {
             }
         });
         perf
-    }
-
-    /// `get_next_freq()`: before and after the table.
-    fn get_next_freq(&mut self, index: usize, util: u64, capacity: u64) -> (Khz, Khz) {
-        let policy = &mut self.policies[index];
-        let raw = map_util_freq(util, policy.max() as u64, capacity);
-        if raw == policy.sugov.cached_raw_freq && !policy.sugov.need_freq_update {
-            return (raw, policy.sugov.next_freq);
-        }
-        policy.sugov.cached_raw_freq = raw;
-        (raw, policy.resolve(raw))
     }
 
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
@@ -467,15 +485,16 @@ mod tests {
     /// what is set already does not restart the limit.
     #[test]
     fn rate_limit() {
+        let choice = |khz| FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule: "" };
         let mut policy = SugovPolicy::new(1_000);
-        assert!(policy.should_update(0) && policy.update_next_freq(0, 500));
+        assert!(policy.should_update(0) && policy.commit(0, &choice(500)));
         assert!(!policy.should_update(999));
-        assert!(policy.should_update(1_000) && !policy.update_next_freq(1_000, 500));
-        assert!(policy.should_update(1_001) && policy.update_next_freq(1_001, 600));
+        assert!(policy.should_update(1_000) && !policy.commit(1_000, &choice(500)));
+        assert!(policy.should_update(1_001) && policy.commit(1_001, &choice(600)));
         assert!(!policy.should_update(2_000));
         policy.limits_changed = true;
         assert!(policy.should_update(2_000) && policy.need_freq_update);
-        assert!(!policy.update_next_freq(2_000, 600) && !policy.need_freq_update);
+        assert!(!policy.commit(2_000, &choice(600)) && !policy.need_freq_update);
     }
 
     /// A fair server that starts is heard at once, although the last change was just now.

@@ -17,9 +17,9 @@
 
 pub mod teo;
 
+use crate::Kernel;
 use crate::config::IdleGovernor;
 use crate::time::tick_sched::TickSched;
-use crate::Kernel;
 use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
 use teo::{IdleStateParams, SelectInput, SelectRule, SleepLength};
 

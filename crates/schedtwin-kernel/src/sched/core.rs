@@ -15,11 +15,10 @@
 //!
 //! References: kernel behaviour notes 02 §10, 03 §0.
 
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task};
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, Outcome, Policy, TaskId, TaskState, WakeSource,
-    NEVER,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskId, TaskState, WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -202,15 +201,20 @@ impl Kernel {
     // ---- waking -------------------------------------------------------------------------------
 
     /// `try_to_wake_up()`; whether the task was asleep.
-    pub(crate) fn try_to_wake_up(&mut self, task: TaskId, wake_flags: u32, source: WakeSource) -> bool {
-        if self.tasks[task].state == TaskState::Running || self.tasks[task].state == TaskState::Dead {
+    pub(crate) fn try_to_wake_up(
+        &mut self,
+        task: TaskId,
+        wake_flags: u32,
+        source: WakeSource,
+    ) -> bool {
+        if self.tasks[task].state == TaskState::Running || self.tasks[task].state == TaskState::Dead
+        {
             return false;
         }
+        let prev_cpu = self.tasks[task].cpu;
+        self.fact(FactKind::Waking { task, source, prev_cpu });
         let cost = self.device_tree.path_costs.wakeup;
         self.charge(cost);
-        let prev_cpu = self.tasks[task].cpu;
-        debug_assert!(!self.rq[prev_cpu].wake_list.contains(&task), "{task:?} is being woken");
-        self.fact(FactKind::Waking { task, source, prev_cpu });
         if self.tasks[task].on_rq == OnRq::Queued {
             self.ttwu_runnable(task, wake_flags);
             return true;
@@ -223,9 +227,7 @@ impl Kernel {
         }
         if self.ttwu_queue_wakelist(task, cpu) {
             self.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
-            self.rq[cpu].wake_list.push(task);
-            self.rq[cpu].ttwu_pending = true;
-            self.refresh_idle(cpu);
+            self.push_wake_list(cpu, task);
             self.send_ipi(cpu, IpiKind::WakeList);
         } else {
             self.update_rq_clock(cpu);
@@ -268,7 +270,11 @@ impl Kernel {
             t.cpus_mask.lowest().expect("a task is allowed somewhere")
         };
         let allowed = &self.tasks[task].cpus_mask;
-        if allowed.contains(cpu) { cpu } else { allowed.lowest().expect("a task is allowed somewhere") }
+        if allowed.contains(cpu) {
+            cpu
+        } else {
+            allowed.lowest().expect("a task is allowed somewhere")
+        }
     }
 
     /// `ttwu_queue_cond()`: whether the target activates the task itself.
@@ -282,21 +288,37 @@ impl Kernel {
         cpu != self.this_cpu && self.rq[cpu].nr_running == 0
     }
 
+    /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
+    fn push_wake_list(&mut self, cpu: CpuId, task: TaskId) {
+        let at = self.local_clock();
+        let rq = &mut self.rq[cpu];
+        let behind = rq.wake_list.partition_point(|waiting| waiting.at <= at);
+        rq.wake_list.insert(behind, WakeListEntry { task, at });
+        rq.ttwu_pending = true;
+        self.refresh_idle(cpu);
+    }
+
     /// `sched_ttwu_pending()`: the wake list's interrupt has arrived.
+    ///
+    /// A waker's path may not have got to its later wakeups yet when the interrupt of its first one
+    /// arrives: those stay on the list, and have an interrupt of their own.
     pub(crate) fn sched_ttwu_pending(&mut self, cpu: CpuId) {
-        if self.rq[cpu].wake_list.is_empty() {
-            return;
+        let now = self.now;
+        let arrived = self.rq[cpu].wake_list.partition_point(|waiting| waiting.at <= now);
+        if arrived > 0 {
+            self.update_rq_clock(cpu);
         }
-        self.update_rq_clock(cpu);
-        let list = std::mem::take(&mut self.rq[cpu].wake_list);
-        for &task in &list {
+        for index in 0..arrived {
+            let task = self.rq[cpu].wake_list[index].task;
             let flags = if self.tasks[task].sched_remote_wakeup { WF_MIGRATED } else { 0 };
             self.ttwu_do_activate(cpu, task, flags);
         }
-        let mut list = list;
-        list.clear();
-        self.rq[cpu].wake_list = list;
-        self.rq[cpu].ttwu_pending = false;
+        let rq = &mut self.rq[cpu];
+        rq.wake_list.drain(..arrived);
+        rq.ttwu_pending = !rq.wake_list.is_empty();
+        if let Some(next) = rq.wake_list.first() {
+            self.wires[cpu].ipi_at[IpiKind::WakeList as usize] = next.at;
+        }
         self.refresh_idle(cpu);
     }
 
@@ -630,7 +652,8 @@ impl Kernel {
             self.fact(FactKind::TaskSignals {
                 task,
                 util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
-                util_est: (avg.util_est & !crate::sched::pelt::UTIL_AVG_UNCHANGED).min(0xffff) as u16,
+                util_est: (avg.util_est & !crate::sched::pelt::UTIL_AVG_UNCHANGED).min(0xffff)
+                    as u16,
                 runnable_avg: avg.runnable_avg as u32,
             });
         }

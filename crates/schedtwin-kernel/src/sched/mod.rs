@@ -237,6 +237,15 @@ pub struct Task {
     pub exiting: bool,
 }
 
+/// A task on a wake list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeListEntry {
+    /// Who is to be activated.
+    pub task: TaskId,
+    /// When its waker put it there, by the waker's clock.
+    pub at: Ns,
+}
+
 /// `struct rq`.
 #[derive(Clone, Debug)]
 pub struct Rq {
@@ -305,7 +314,7 @@ pub struct Rq {
     /// Jiffy of the last blocked-load update.
     pub last_blocked_load_update_tick: u64,
     /// Tasks to be activated by this CPU (`rq.wake_list`), first come first served.
-    pub wake_list: Vec<TaskId>,
+    pub wake_list: Vec<WakeListEntry>,
     /// The wake list is being worked on or waits for its interrupt.
     pub ttwu_pending: bool,
     /// An active balance is under way.

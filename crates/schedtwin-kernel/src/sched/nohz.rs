@@ -23,8 +23,8 @@
 //!
 //! References: kernel behaviour notes 04 §2.
 
-use crate::sched::fair::balance::{msecs_to_jiffies, CpuIdleType};
 use crate::Kernel;
+use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
 /// Balance.

@@ -7,8 +7,8 @@
 //! Differences: a path's cost becomes time at the frequency believed when it is charged, not at
 //! frequencies that change while it is paid (a few microseconds; nobody looks there).
 
-use crate::sched::{pelt, CfsRqId};
 use crate::Kernel;
+use crate::sched::{CfsRqId, pelt};
 use schedtwin_types::{CpuId, Ns};
 
 impl Kernel {

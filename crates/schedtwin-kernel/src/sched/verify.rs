@@ -2,10 +2,10 @@
 //!
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
-use crate::sched::fair::scale_load_down;
-use crate::sched::{pelt, CfsRqId, Class, OnRq};
 use crate::Kernel;
-use schedtwin_types::{CpuId, TaskState, NEVER};
+use crate::sched::fair::scale_load_down;
+use crate::sched::{CfsRqId, Class, OnRq, pelt};
+use schedtwin_types::{CpuId, NEVER, TaskState};
 
 impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
@@ -16,7 +16,7 @@ impl Kernel {
         let mut waiting = self.futexes.waiting();
         waiting.extend(self.pipes.waiting());
         for cpu in self.rq.ids() {
-            waiting.extend_from_slice(&self.rq[cpu].wake_list);
+            waiting.extend(self.rq[cpu].wake_list.iter().map(|entry| entry.task));
             waiting.extend(self.timers[cpu].sleepers());
         }
         for task in self.tasks.ids().skip(1) {
@@ -26,9 +26,14 @@ impl Kernel {
             if t.is_user {
                 // A sleeper waits for one thing; who waits for nothing has lost its wakeup. A delayed
                 // sleeper is queued, and waits none the less.
-                let asleep = matches!(t.state, TaskState::Interruptible | TaskState::Uninterruptible);
+                let asleep =
+                    matches!(t.state, TaskState::Interruptible | TaskState::Uninterruptible);
                 let waits = waiting.iter().filter(|w| **w == task).count();
-                assert_eq!(waits, asleep as usize, "{task:?} is {:?} and waits for {waits}", t.state);
+                assert_eq!(
+                    waits, asleep as usize,
+                    "{task:?} is {:?} and waits for {waits}",
+                    t.state
+                );
             }
             if t.on_rq == OnRq::Queued && t.class == Class::Fair {
                 assert!(self.se[t.se].on_rq, "{task:?} is queued, its entity is not");

@@ -26,21 +26,9 @@ pub fn meta() -> Meta {
 
 pub fn tasks() -> Vec<TaskInfo> {
     vec![
-        TaskInfo {
-            id: UI,
-            name: "ui".into(),
-            prio: 120,
-        },
-        TaskInfo {
-            id: RT,
-            name: "sugov:0".into(),
-            prio: 98,
-        },
-        TaskInfo {
-            id: TaskId(70_000),
-            name: "a name of more than 15".into(),
-            prio: -1,
-        },
+        TaskInfo { id: UI, name: "ui".into(), prio: 120 },
+        TaskInfo { id: RT, name: "sugov:0".into(), prio: 98 },
+        TaskInfo { id: TaskId(70_000), name: "a name of more than 15".into(), prio: -1 },
     ]
 }
 
@@ -50,205 +38,38 @@ pub fn facts() -> Vec<Fact> {
     let kinds = [
         (1, FactKind::IrqEntry { lines: 0b011 }),
         (1, FactKind::Tick),
-        (
-            1,
-            FactKind::Waking {
-                task: UI,
-                source: WakeSource::Timer,
-                prev_cpu: CpuId(2),
-            },
-        ),
-        (
-            1,
-            FactKind::Migrate {
-                task: UI,
-                from: CpuId(2),
-                to: CpuId(1),
-            },
-        ),
-        (
-            1,
-            FactKind::Wakeup {
-                task: UI,
-                target: CpuId(1),
-                new: false,
-            },
-        ),
+        (1, FactKind::Waking { task: UI, source: WakeSource::Timer, prev_cpu: CpuId(2) }),
+        (1, FactKind::Migrate { task: UI, from: CpuId(2), to: CpuId(1) }),
+        (1, FactKind::Wakeup { task: UI, target: CpuId(1), new: false }),
         (1, FactKind::IrqExit { spent_ns: 1_500 }),
-        (
-            1,
-            FactKind::IdleExit {
-                state: 2,
-                residency_ns: 3_999_000,
-            },
-        ),
-        (
-            1,
-            FactKind::IdleMiss {
-                state: 2,
-                below: false,
-            },
-        ),
-        (
-            1,
-            FactKind::Switch {
-                prev: TaskId::IDLE,
-                next: UI,
-                prev_state: TaskState::Running,
-            },
-        ),
-        (
-            1,
-            FactKind::CpuSignals {
-                util_avg: 100,
-                runnable_avg: 110,
-                util_est: 0,
-            },
-        ),
-        (
-            1,
-            FactKind::TaskSignals {
-                task: UI,
-                util_avg: 90,
-                util_est: 80,
-                runnable_avg: 95,
-            },
-        ),
-        (
-            1,
-            FactKind::Frequency {
-                policy: 0,
-                khz: 1_803_000,
-                requested_at: 10,
-            },
-        ),
-        (
-            1,
-            FactKind::Waking {
-                task: RT,
-                source: WakeSource::Task,
-                prev_cpu: CpuId(39),
-            },
-        ),
-        (
-            1,
-            FactKind::Waking {
-                task: far,
-                source: WakeSource::Kernel,
-                prev_cpu: CpuId(0),
-            },
-        ),
-        (
-            1,
-            FactKind::Ipi {
-                target: CpuId(39),
-                kind: IpiKind::Reschedule,
-            },
-        ),
-        (
-            1,
-            FactKind::Ipi {
-                target: CpuId(31),
-                kind: IpiKind::WakeList,
-            },
-        ),
-        (
-            39,
-            FactKind::Wakeup {
-                task: far,
-                target: CpuId(39),
-                new: true,
-            },
-        ),
-        (
-            39,
-            FactKind::Switch {
-                prev: TaskId::IDLE,
-                next: far,
-                prev_state: TaskState::Running,
-            },
-        ),
+        (1, FactKind::IdleExit { state: 2, residency_ns: 3_999_000 }),
+        (1, FactKind::IdleMiss { state: 2, below: false }),
+        (1, FactKind::Switch { prev: TaskId::IDLE, next: UI, prev_state: TaskState::Running }),
+        (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 110, util_est: 0 }),
+        (1, FactKind::TaskSignals { task: UI, util_avg: 90, util_est: 80, runnable_avg: 95 }),
+        (1, FactKind::Frequency { policy: 0, khz: 1_803_000, requested_at: 10 }),
+        (1, FactKind::Waking { task: RT, source: WakeSource::Task, prev_cpu: CpuId(39) }),
+        (1, FactKind::Waking { task: far, source: WakeSource::Kernel, prev_cpu: CpuId(0) }),
+        (1, FactKind::Ipi { target: CpuId(39), kind: IpiKind::Reschedule }),
+        (1, FactKind::Ipi { target: CpuId(31), kind: IpiKind::WakeList }),
+        (39, FactKind::Wakeup { task: far, target: CpuId(39), new: true }),
+        (39, FactKind::Switch { prev: TaskId::IDLE, next: far, prev_state: TaskState::Running }),
         (39, FactKind::Preempted { task: far }),
-        (
-            39,
-            FactKind::Switch {
-                prev: far,
-                next: RT,
-                prev_state: TaskState::Preempted,
-            },
-        ),
-        (
-            39,
-            FactKind::Switch {
-                prev: RT,
-                next: far,
-                prev_state: TaskState::Uninterruptible,
-            },
-        ),
+        (39, FactKind::Switch { prev: far, next: RT, prev_state: TaskState::Preempted }),
+        (39, FactKind::Switch { prev: RT, next: far, prev_state: TaskState::Uninterruptible }),
         (39, FactKind::Exit { task: far }),
-        (
-            39,
-            FactKind::Switch {
-                prev: far,
-                next: TaskId::IDLE,
-                prev_state: TaskState::Dead,
-            },
-        ),
-        (
-            39,
-            FactKind::Balance {
-                level: 1,
-                idle: 2,
-                moved: 3,
-            },
-        ),
-        (
-            39,
-            FactKind::Balance {
-                level: 0,
-                idle: 1,
-                moved: 0,
-            },
-        ),
-        (
-            39,
-            FactKind::IdleEnter {
-                state: 0,
-                tick_stopped: false,
-            },
-        ),
+        (39, FactKind::Switch { prev: far, next: TaskId::IDLE, prev_state: TaskState::Dead }),
+        (39, FactKind::Balance { level: 1, idle: 2, moved: 3 }),
+        (39, FactKind::Balance { level: 0, idle: 1, moved: 0 }),
+        (39, FactKind::IdleEnter { state: 0, tick_stopped: false }),
         (1, FactKind::Overutilized { on: true }),
         (
             1,
-            FactKind::Switch {
-                prev: UI,
-                next: TaskId::IDLE,
-                prev_state: TaskState::Interruptible,
-            },
+            FactKind::Switch { prev: UI, next: TaskId::IDLE, prev_state: TaskState::Interruptible },
         ),
-        (
-            1,
-            FactKind::CpuSignals {
-                util_avg: 100,
-                runnable_avg: 90,
-                util_est: 80,
-            },
-        ),
-        (
-            1,
-            FactKind::CpuSignals {
-                util_avg: 100,
-                runnable_avg: 90,
-                util_est: 80,
-            },
-        ),
-        (
-            1,
-            FactKind::IdleEnter {
-                state: 2,
-                tick_stopped: true,
-            },
-        ),
+        (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 90, util_est: 80 }),
+        (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 90, util_est: 80 }),
+        (1, FactKind::IdleEnter { state: 2, tick_stopped: true }),
     ];
     let start = 1_999_999_998_400;
     let fact = |(index, (cpu, kind)): (usize, (u16, FactKind))| Fact {
@@ -363,9 +184,7 @@ pub fn feed(sink: &mut dyn Sink) {
 pub fn stream(count: usize, nr_cpus: u16, nr_tasks: u32, mut each: impl FnMut(Fact)) {
     let mut seed = 1u64;
     let mut random = move |below: u64| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % below
     };
     let mut current = vec![TaskId::IDLE; usize::from(nr_cpus)];
@@ -380,35 +199,14 @@ pub fn stream(count: usize, nr_cpus: u16, nr_tasks: u32, mut each: impl FnMut(Fa
                 let prev = current[cpu.index()];
                 let next = if prev.is_idle() { task } else { TaskId::IDLE };
                 current[cpu.index()] = next;
-                let prev_state = if prev.is_idle() {
-                    TaskState::Running
-                } else {
-                    TaskState::Interruptible
-                };
-                FactKind::Switch {
-                    prev,
-                    next,
-                    prev_state,
-                }
+                let prev_state =
+                    if prev.is_idle() { TaskState::Running } else { TaskState::Interruptible };
+                FactKind::Switch { prev, next, prev_state }
             }
-            4 | 5 => FactKind::Waking {
-                task,
-                source: WakeSource::Task,
-                prev_cpu: other,
-            },
-            6 => FactKind::Wakeup {
-                task,
-                target: cpu,
-                new: false,
-            },
-            7 => FactKind::IdleEnter {
-                state: random(3) as u8,
-                tick_stopped: false,
-            },
-            8 => FactKind::Ipi {
-                target: other,
-                kind: IpiKind::ALL[random(4) as usize],
-            },
+            4 | 5 => FactKind::Waking { task, source: WakeSource::Task, prev_cpu: other },
+            6 => FactKind::Wakeup { task, target: cpu, new: false },
+            7 => FactKind::IdleEnter { state: random(3) as u8, tick_stopped: false },
+            8 => FactKind::Ipi { target: other, kind: IpiKind::ALL[random(4) as usize] },
             _ => FactKind::Tick,
         };
         each(Fact { at, cpu, kind });

@@ -153,17 +153,12 @@ impl AttributeCode {
     ///
     /// SCHED_IDLE keeps the nice value: rt-app calls setpriority() only for the other fair policies.
     pub fn applied_to(&self, current: SchedAttr) -> SchedAttr {
-        let mut new = SchedAttr {
-            policy: self.policy,
-            rt_priority: 0,
-            ..current
-        };
+        let mut new = SchedAttr { policy: self.policy, rt_priority: 0, ..current };
         match self.policy {
             Policy::Normal | Policy::Batch => new.nice = self.priority.unwrap_or(current.nice),
             Policy::Fifo | Policy::Rr => {
-                new.rt_priority = self
-                    .priority
-                    .map_or(current.rt_priority, |priority| priority.max(1) as u8);
+                new.rt_priority =
+                    self.priority.map_or(current.rt_priority, |priority| priority.max(1) as u8);
             }
             Policy::Idle => {}
         }
@@ -180,43 +175,21 @@ mod tests {
 
     #[test]
     fn attributes_change_only_what_their_policy_has() {
-        let current = SchedAttr {
-            policy: Policy::Normal,
-            nice: 5,
-            rt_priority: 0,
-            slice: 7,
-        };
-        let change = |policy, priority, slice| {
-            AttributeCode {
-                policy,
-                priority,
-                slice,
-            }
-            .applied_to(current)
-        };
+        let current = SchedAttr { policy: Policy::Normal, nice: 5, rt_priority: 0, slice: 7 };
+        let change =
+            |policy, priority, slice| AttributeCode { policy, priority, slice }.applied_to(current);
         assert_eq!(
             change(Policy::Normal, Some(-3), Some(0)),
-            SchedAttr {
-                nice: -3,
-                slice: 0,
-                ..current
-            }
+            SchedAttr { nice: -3, slice: 0, ..current }
         );
         assert_eq!(change(Policy::Normal, None, None), current);
         assert_eq!(
             change(Policy::Fifo, Some(10), Some(0)),
-            SchedAttr {
-                policy: Policy::Fifo,
-                rt_priority: 10,
-                ..current
-            }
+            SchedAttr { policy: Policy::Fifo, rt_priority: 10, ..current }
         );
         assert_eq!(
             change(Policy::Idle, Some(0), Some(0)),
-            SchedAttr {
-                policy: Policy::Idle,
-                ..current
-            }
+            SchedAttr { policy: Policy::Idle, ..current }
         );
     }
 }

@@ -33,21 +33,14 @@ impl Programs {
                         continue;
                     }
                     self.main = Main::Clone { next: next + 1 };
-                    return Op::Call(Syscall::Clone {
-                        thread: ThreadId(next + 1),
-                    });
+                    return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
                 }
                 Main::Sleep => match self.code.duration {
                     Some(duration) => {
                         self.main = Main::Stop;
                         return Op::Call(Syscall::Nanosleep { duration });
                     }
-                    None => {
-                        self.main = Main::Join {
-                            thread: 0,
-                            sleeping: false,
-                        }
-                    }
+                    None => self.main = Main::Join { thread: 0, sleeping: false },
                 },
                 Main::Stop => {
                     self.running = false;
@@ -67,10 +60,7 @@ impl Programs {
                 }
                 Main::WakeSemaphore { next } => {
                     if next == self.code.semaphores {
-                        self.main = Main::Join {
-                            thread: 0,
-                            sleeping: false,
-                        };
+                        self.main = Main::Join { thread: 0, sleeping: false };
                         continue;
                     }
                     self.main = Main::WakeSemaphore { next: next + 1 };
@@ -81,16 +71,10 @@ impl Programs {
                 Main::Join { thread, .. } => match self.threads.get(thread as usize) {
                     None => self.main = Main::Done,
                     Some(joined) if joined.state == State::Dead => {
-                        self.main = Main::Join {
-                            thread: thread + 1,
-                            sleeping: false,
-                        };
+                        self.main = Main::Join { thread: thread + 1, sleeping: false };
                     }
                     Some(_) => {
-                        self.main = Main::Join {
-                            thread,
-                            sleeping: true,
-                        };
+                        self.main = Main::Join { thread, sleeping: true };
                         return Op::Call(Syscall::FutexWait { futex: JOIN_FUTEX });
                     }
                 },

@@ -87,10 +87,7 @@ impl Condition {
 
     /// The mutex is unlocked: whether the thread must sleep.
     pub fn sleep(&mut self) -> bool {
-        assert!(
-            self.entering > 0,
-            "a thread sleeps on a condition that it did not enter"
-        );
+        assert!(self.entering > 0, "a thread sleeps on a condition that it did not enter");
         self.entering -= 1;
         if self.granted > 0 {
             self.granted -= 1;
@@ -208,10 +205,7 @@ mod tests {
         assert!(!mutex.lock(), "held by another");
         assert!(mutex.unlock(), "a waiter must be woken");
         assert!(mutex.lock_contended());
-        assert!(
-            mutex.unlock(),
-            "after waiting nobody knows whether others wait"
-        );
+        assert!(mutex.unlock(), "after waiting nobody knows whether others wait");
         assert!(mutex.is_free());
     }
 
@@ -246,10 +240,7 @@ mod tests {
     #[test]
     fn a_missed_relative_timer_restarts_and_an_absolute_one_catches_up() {
         for (absolute, expected) in [(false, 75), (true, 60)] {
-            let mut timer = Timer {
-                next: None,
-                absolute,
-            };
+            let mut timer = Timer { next: None, absolute };
             assert_eq!(timer.advance(0, 20), 20);
             assert_eq!(timer.advance(0, 20), 40);
             timer.missed(40, 55);

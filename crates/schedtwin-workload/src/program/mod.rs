@@ -159,17 +159,10 @@ impl Programs {
             timers: code
                 .timers
                 .iter()
-                .map(|absolute| Timer {
-                    next: None,
-                    absolute: *absolute,
-                })
+                .map(|absolute| Timer { next: None, absolute: *absolute })
                 .collect(),
             own_timers: Vec::new(),
-            barriers: code
-                .barriers
-                .iter()
-                .map(|(_, users)| i64::from(*users) - 1)
-                .collect(),
+            barriers: code.barriers.iter().map(|(_, users)| i64::from(*users) - 1).collect(),
             forks: vec![0; code.tasks.len()],
             limit_reached: None,
             code: code.clone(),
@@ -259,10 +252,7 @@ impl Programs {
             None => (SchedAttr::default(), code.all_cpus),
         };
         let name = match parent {
-            Some(_) => format!(
-                "{}-{index}-{:04}",
-                definition.name, self.forks[task as usize]
-            ),
+            Some(_) => format!("{}-{index}-{:04}", definition.name, self.forks[task as usize]),
             None => format!("{}-{index}", definition.name),
         };
         let end = (0..=NAME_BYTES_MAX.min(name.len()))
@@ -289,11 +279,9 @@ impl Programs {
             cpus,
             default_cpus: cpus,
         });
-        self.own_timers
-            .extend(definition.timers.iter().map(|absolute| Timer {
-                next: None,
-                absolute: *absolute,
-            }));
+        self.own_timers.extend(
+            definition.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }),
+        );
     }
 
     fn mutex_futex(&self, mutex: u32) -> FutexId {
@@ -317,9 +305,7 @@ impl Programs {
                 let expiry = self.threads[at].reference;
                 self.release(at, expiry);
                 self.advance(at);
-                Some(Op::Mark(Mark::WakeupLatency {
-                    latency_ns: now.saturating_sub(expiry),
-                }))
+                Some(Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) }))
             }
             State::Iteration => self.iteration(at),
             State::IterationAttributes => {
@@ -385,11 +371,8 @@ impl Programs {
             State::Ending => {
                 let thread = &mut self.threads[at];
                 thread.state = State::LastWake;
-                let plain = SchedAttr {
-                    policy: Default::default(),
-                    rt_priority: 0,
-                    ..thread.attributes
-                };
+                let plain =
+                    SchedAttr { policy: Default::default(), rt_priority: 0, ..thread.attributes };
                 if thread.attributes == plain {
                     return None;
                 }
@@ -399,17 +382,9 @@ impl Programs {
             State::LastWake => {
                 self.threads[at].state = State::Dead;
                 self.exited += 1;
-                if self.main
-                    == (Main::Join {
-                        thread: at as u32,
-                        sleeping: true,
-                    })
-                {
+                if self.main == (Main::Join { thread: at as u32, sleeping: true }) {
                     // The kernel does this when it clears the thread's id; main wakes up no earlier.
-                    self.main = Main::Join {
-                        thread: at as u32,
-                        sleeping: false,
-                    };
+                    self.main = Main::Join { thread: at as u32, sleeping: false };
                     return Some(wake(JOIN_FUTEX, 1));
                 }
                 None
@@ -441,9 +416,7 @@ impl Programs {
             self.threads[at].state = State::Ending;
             return None;
         }
-        let cpus = self.code.phases[thread.phase as usize]
-            .cpus
-            .unwrap_or(thread.default_cpus);
+        let cpus = self.code.phases[thread.phase as usize].cpus.unwrap_or(thread.default_cpus);
         let thread = &mut self.threads[at];
         thread.state = State::IterationAttributes;
         if thread.cpus == cpus {
@@ -496,36 +469,26 @@ impl Programs {
     fn job_done(&mut self, at: usize, now: Ns) -> Op {
         let thread = &mut self.threads[at];
         thread.working = false;
-        Op::Mark(Mark::JobDone {
-            released: std::mem::replace(&mut thread.released, now),
-        })
+        Op::Mark(Mark::JobDone { released: std::mem::replace(&mut thread.released, now) })
     }
 
     fn execute(&mut self, at: usize, now: Ns) -> Option<Op> {
         match self.instruction(at) {
-            Instruction::Event {
-                next,
-                kind,
-                ends_job,
-            } => self.event(at, now, next, kind, ends_job),
+            Instruction::Event { next, kind, ends_job } => {
+                self.event(at, now, next, kind, ends_job)
+            }
             Instruction::Compute { work } => {
                 self.advance(at);
                 if work == 0 {
                     return None;
                 }
                 self.threads[at].quiet = false;
-                Some(Op::Compute {
-                    work,
-                    mode: Mode::User,
-                })
+                Some(Op::Compute { work, mode: Mode::User })
             }
             Instruction::ComputeUntil { chunk, .. } => {
                 self.busy(at, State::Chunk);
                 self.threads[at].reference = now;
-                Some(Op::Compute {
-                    work: chunk,
-                    mode: Mode::User,
-                })
+                Some(Op::Compute { work: chunk, mode: Mode::User })
             }
             Instruction::Sleep { duration } => {
                 self.busy(at, State::Slept);
@@ -564,9 +527,7 @@ impl Programs {
                 }
                 self.conditions[condition as usize].enter();
                 self.busy(at, State::Unlocked);
-                self.mutexes[mutex as usize]
-                    .unlock()
-                    .then(|| wake(self.mutex_futex(mutex), 1))
+                self.mutexes[mutex as usize].unlock().then(|| wake(self.mutex_futex(mutex), 1))
             }
             Instruction::Signal { condition } => {
                 self.advance(at);
@@ -649,10 +610,7 @@ impl Programs {
         }
         if thread.quiet {
             thread.quiet = false;
-            return Some(Op::Compute {
-                work: EVENT_WORK,
-                mode: Mode::User,
-            });
+            return Some(Op::Compute { work: EVENT_WORK, mode: Mode::User });
         }
         if ends_job && thread.working {
             return Some(self.job_done(at, now));
@@ -697,10 +655,7 @@ impl Programs {
             unreachable!("computes until no time")
         };
         if (now - self.threads[at].reference) / 1000 < target_us {
-            return Some(Op::Compute {
-                work: chunk,
-                mode: Mode::User,
-            });
+            return Some(Op::Compute { work: chunk, mode: Mode::User });
         }
         self.advance(at);
         None
@@ -772,9 +727,7 @@ impl Programs {
         self.create(task, Some(at));
         self.forks[task as usize] += 1;
         self.threads[at].quiet = false;
-        Some(Op::Call(Syscall::Clone {
-            thread: ThreadId(self.threads.len() as u32),
-        }))
+        Some(Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) }))
     }
 }
 

@@ -49,11 +49,10 @@ pub(crate) fn compile(
             }
         },
     };
-    let lists = model.tasks.iter().flat_map(|t| {
-        t.cpus
-            .iter()
-            .chain(t.phases.iter().filter_map(|p| p.cpus.as_ref()))
-    });
+    let lists = model
+        .tasks
+        .iter()
+        .flat_map(|t| t.cpus.iter().chain(t.phases.iter().filter_map(|p| p.cpus.as_ref())));
     for list in lists {
         check_cpus(model, list, cpus, &mut faults);
     }
@@ -61,11 +60,7 @@ pub(crate) fn compile(
         return Err(faults);
     }
 
-    let lower = Lowering {
-        ns_per_loop,
-        p_load,
-        model,
-    };
+    let lower = Lowering { ns_per_loop, p_load, model };
     let mut code = Code {
         instructions: Vec::new(),
         phases: Vec::new(),
@@ -76,11 +71,7 @@ pub(crate) fn compile(
         conditions: model.conditions.len() as u32,
         semaphores: model.semaphores.len() as u32,
         timers: model.timers.iter().map(|t| t.absolute).collect(),
-        barriers: model
-            .barriers
-            .iter()
-            .map(|b| (b.condition, b.users))
-            .collect(),
+        barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
         all_cpus: CpuMask::first(cpus),
     };
     for (number, task) in model.tasks.iter().enumerate() {
@@ -90,16 +81,11 @@ pub(crate) fn compile(
                 first_instruction: code.instructions.len() as u32,
                 loops: times(phase.loops),
                 attributes: phase.attributes.as_ref().map(attributes),
-                cpus: phase
-                    .cpus
-                    .as_ref()
-                    .or(task.cpus.as_ref())
-                    .map(|list| list.mask),
+                cpus: phase.cpus.as_ref().or(task.cpus.as_ref()).map(|list| list.mask),
             });
             lower.phase(&phase.events, &mut code.instructions);
         }
-        code.start
-            .extend((0..task.instances).map(|_| number as u32));
+        code.start.extend((0..task.instances).map(|_| number as u32));
         code.tasks.push(TaskCode {
             name: task.name.clone(),
             delay: u64::from(task.delay_us) * NS_PER_US,
@@ -116,10 +102,8 @@ pub(crate) fn compile(
 fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnostics) {
     for (cpu, span) in &list.numbers {
         if usize::from(*cpu) >= cpus {
-            let message = format!(
-                "\"cpus\" names CPU {cpu}; the machine has CPUs 0 to {}",
-                cpus - 1
-            );
+            let message =
+                format!("\"cpus\" names CPU {cpu}; the machine has CPUs 0 to {}", cpus - 1);
             faults.push(&model.source, span.clone(), message, None);
         }
     }
@@ -191,11 +175,7 @@ impl Lowering<'_> {
                 Event::Unlock { .. } => EventKind::Unlock,
                 _ => EventKind::Plain,
             };
-            out.push(Instruction::Event {
-                next: 0,
-                kind,
-                ends_job: job_end == Some(at),
-            });
+            out.push(Instruction::Event { next: 0, kind, ends_job: job_end == Some(at) });
             self.event(event, out);
             let end = out.len() as u32;
             if let Instruction::Event { next, .. } = &mut out[begin] {
@@ -207,25 +187,16 @@ impl Lowering<'_> {
 
     fn event(&self, event: &Event, out: &mut Vec<Instruction>) {
         match *event {
-            Event::Run { us } => out.push(Instruction::Compute {
-                work: self.work(u64::from(us)),
-            }),
+            Event::Run { us } => out.push(Instruction::Compute { work: self.work(u64::from(us)) }),
             Event::Runtime { us } => {
                 // Looking at the clock is work too, even where the calibration makes 32 us no loop.
                 let chunk = self.work(RUNTIME_CHUNK_US).max(EVENT_WORK);
-                out.push(Instruction::ComputeUntil {
-                    chunk,
-                    target_us: u64::from(us),
-                });
+                out.push(Instruction::ComputeUntil { chunk, target_us: u64::from(us) });
             }
-            Event::Sleep { us } => out.push(Instruction::Sleep {
-                duration: u64::from(us) * NS_PER_US,
-            }),
-            Event::Timer {
-                timer,
-                own,
-                period_us,
-            } => {
+            Event::Sleep { us } => {
+                out.push(Instruction::Sleep { duration: u64::from(us) * NS_PER_US })
+            }
+            Event::Timer { timer, own, period_us } => {
                 out.push(Instruction::Timer {
                     timer,
                     own,

@@ -82,10 +82,7 @@ pub(super) struct ConditionUse {
 
 /// The event that a key begins with.
 pub(super) fn kind(key: &str) -> Option<EventName> {
-    NAMES
-        .iter()
-        .find(|(name, _)| key.starts_with(name))
-        .map(|(_, kind)| *kind)
+    NAMES.iter().find(|(name, _)| key.starts_with(name)).map(|(_, kind)| *kind)
 }
 
 impl Reader {
@@ -97,22 +94,12 @@ impl Reader {
         task: &mut TaskContext,
     ) -> Event {
         match name {
-            EventName::Run => Event::Run {
-                us: self.microseconds(member),
-            },
-            EventName::Runtime => Event::Runtime {
-                us: self.microseconds(member),
-            },
-            EventName::Sleep => Event::Sleep {
-                us: self.microseconds(member),
-            },
+            EventName::Run => Event::Run { us: self.microseconds(member) },
+            EventName::Runtime => Event::Runtime { us: self.microseconds(member) },
+            EventName::Sleep => Event::Sleep { us: self.microseconds(member) },
             EventName::Memory | EventName::IoRun => {
                 self.integer(member, 0..=INT_MAX, "bytes");
-                let feature = if name == EventName::Memory {
-                    "memory-bound work"
-                } else {
-                    "I/O"
-                };
+                let feature = if name == EventName::Memory { "memory-bound work" } else { "I/O" };
                 self.pending_event(member, task, feature)
             }
             EventName::MemoryRun => {
@@ -120,9 +107,7 @@ impl Reader {
                 self.pending_event(member, task, "memory-bound work")
             }
             EventName::Lock | EventName::Unlock => {
-                let mutex = self
-                    .name(member)
-                    .map_or(0, |name| self.mutexes.intern(name));
+                let mutex = self.name(member).map_or(0, |name| self.mutexes.intern(name));
                 if name == EventName::Lock {
                     Event::Lock { mutex }
                 } else {
@@ -145,10 +130,7 @@ impl Reader {
                     return Event::Pending;
                 };
                 let condition = self.waker(name, task);
-                Event::Resume {
-                    condition,
-                    mutex: self.mutexes.intern(name),
-                }
+                Event::Resume { condition, mutex: self.mutexes.intern(name) }
             }
             EventName::Suspend => {
                 let own = task.name.clone();
@@ -160,29 +142,21 @@ impl Reader {
                     },
                 };
                 let condition = self.sleeper(name, task);
-                Event::Suspend {
-                    condition,
-                    mutex: self.mutexes.intern(name),
-                }
+                Event::Suspend { condition, mutex: self.mutexes.intern(name) }
             }
             EventName::Yield => Event::Yield,
             EventName::Fork => self.fork(member, tasks),
             EventName::SemaphorePost => Event::SemaphorePost {
-                semaphore: self
-                    .name(member)
-                    .map_or(0, |name| self.semaphores.intern(name)),
+                semaphore: self.name(member).map_or(0, |name| self.semaphores.intern(name)),
             },
             EventName::SemaphoreWait => Event::SemaphoreWait {
-                semaphore: self
-                    .name(member)
-                    .map_or(0, |name| self.semaphores.intern(name)),
+                semaphore: self.name(member).map_or(0, |name| self.semaphores.intern(name)),
             },
         }
     }
 
     fn microseconds(&mut self, member: &Member) -> u32 {
-        self.integer(member, 0..=INT_MAX, "microseconds")
-            .unwrap_or(0) as u32
+        self.integer(member, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32
     }
 
     fn name<'m>(&mut self, member: &'m Member) -> Option<&'m str> {
@@ -190,11 +164,7 @@ impl Reader {
     }
 
     fn pending_event(&mut self, member: &Member, task: &TaskContext, feature: &str) -> Event {
-        let what = format!(
-            "\"{}\" of task \"{}\"",
-            shorten(&member.key),
-            shorten(&task.name)
-        );
+        let what = format!("\"{}\" of task \"{}\"", shorten(&member.key), shorten(&task.name));
         self.pend(member.key_span.clone(), &what, feature);
         Event::Pending
     }
@@ -202,32 +172,24 @@ impl Reader {
     /// A condition that somebody wakes.
     fn waker(&mut self, name: &str, task: &TaskContext) -> u32 {
         let at = self.conditions.intern(name);
-        self.condition_uses
-            .resize(self.conditions.list.len(), ConditionUse::default());
-        self.condition_uses[at as usize]
-            .waker
-            .get_or_insert_with(|| task.name.clone());
+        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses[at as usize].waker.get_or_insert_with(|| task.name.clone());
         at
     }
 
     /// A condition that somebody sleeps on.
     fn sleeper(&mut self, name: &str, task: &TaskContext) -> u32 {
         let at = self.conditions.intern(name);
-        self.condition_uses
-            .resize(self.conditions.list.len(), ConditionUse::default());
-        self.condition_uses[at as usize]
-            .sleeper
-            .get_or_insert_with(|| task.name.clone());
+        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses[at as usize].sleeper.get_or_insert_with(|| task.name.clone());
         at
     }
 
     /// Hints about conditions with only one side.
     pub fn lint_conditions(&mut self) {
         for at in 0..self.condition_uses.len() {
-            let (name, uses) = (
-                shorten(&self.conditions.list[at]),
-                self.condition_uses[at].clone(),
-            );
+            let (name, uses) =
+                (shorten(&self.conditions.list[at]), self.condition_uses[at].clone());
             match (uses.sleeper, uses.waker) {
                 (Some(task), None) => self.notice(format!(
                     "task \"{}\" waits for \"{name}\", which nothing resumes or signals: it sleeps there until the end",
@@ -309,17 +271,10 @@ impl Reader {
         let barrier = self.barrier_names.intern(name);
         if barrier as usize == self.barriers.len() {
             let mutex = self.mutexes.anonymous(format!("mutex of barrier {name}"));
-            let condition = self
-                .conditions
-                .anonymous(format!("condition of barrier {name}"));
-            self.barriers.push(BarrierDefinition {
-                mutex,
-                condition,
-                users: 0,
-            });
+            let condition = self.conditions.anonymous(format!("condition of barrier {name}"));
+            self.barriers.push(BarrierDefinition { mutex, condition, users: 0 });
         }
-        self.condition_uses
-            .resize(self.conditions.list.len(), ConditionUse::default());
+        self.condition_uses.resize(self.conditions.list.len(), ConditionUse::default());
         let users = &mut self.barriers[barrier as usize].users;
         *users = users.saturating_add(task.instances);
         if task.instances == 0 {
@@ -364,16 +319,8 @@ impl Reader {
             }
         }
         let own = name.starts_with("unique");
-        let timers = if own {
-            &mut task.timers
-        } else {
-            &mut self.timers
-        };
-        Event::Timer {
-            timer: timers.intern(name, absolute),
-            own,
-            period_us,
-        }
+        let timers = if own { &mut task.timers } else { &mut self.timers };
+        Event::Timer { timer: timers.intern(name, absolute), own, period_us }
     }
 
     fn fork(&mut self, member: &Member, tasks: &Names) -> Event {
@@ -422,11 +369,7 @@ impl Reader {
         for key in ["type", "size", "count"] {
             if !arguments.iter().any(|argument| argument.key == key) {
                 let message = format!("\"{}\" has no \"{key}\"", shorten(&member.key));
-                self.fault(
-                    member.key_span.clone(),
-                    message,
-                    Some(format!("as {example}")),
-                );
+                self.fault(member.key_span.clone(), message, Some(format!("as {example}")));
             }
         }
     }

@@ -151,9 +151,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Value>, SyntaxError> {
 
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
+    chars.next().map_or(String::new(), |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Where values are missing: the byte offsets right after the keys, ascending.
@@ -301,9 +299,7 @@ mod tests {
 
     fn members(text: &str) -> Vec<(String, String, String)> {
         let value = parse(text).unwrap().unwrap();
-        let Kind::Object(members) = value.kind else {
-            panic!("not an object")
-        };
+        let Kind::Object(members) = value.kind else { panic!("not an object") };
         members
             .into_iter()
             .map(|m| {
@@ -328,18 +324,14 @@ mod tests {
             ("t", "\"t\"", "the string \"a\\\",b\" \"a\\\",b\""),
             ("yield", "\"yield\"", "missing "),
         ];
-        let expected: Vec<_> = expected
-            .map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()))
-            .into();
+        let expected: Vec<_> =
+            expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())).into();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn an_array_of_strings_has_no_missing_values() {
-        assert_eq!(
-            keys_without_value(r#"{"a": ["x", "y"], "b": {"c", "d": "e"}}"#),
-            [27]
-        );
+        assert_eq!(keys_without_value(r#"{"a": ["x", "y"], "b": {"c", "d": "e"}}"#), [27]);
     }
 
     #[test]

@@ -43,9 +43,8 @@ const GLOBAL_KEYS: &[&str] = &[
     "fragment",
 ];
 /// Categories of `ftrace`.
-const FTRACE_CATEGORIES: &[&str] = &[
-    "none", "main", "task", "run", "event", "loop", "stats", "attrs",
-];
+const FTRACE_CATEGORIES: &[&str] =
+    &["none", "main", "task", "run", "event", "loop", "stats", "attrs"];
 /// Types of a pre-declared resource.
 const RESOURCE_TYPES: &[&str] = &[
     "mutex",
@@ -171,12 +170,7 @@ impl Reader {
     /// Notes something that the file asks for and that a later version will model.
     pub fn pend(&mut self, span: Range<usize>, what: &str, feature: &str) {
         if self.pending.0.len() < MAX_FAULTS {
-            self.pending.push(
-                &self.source,
-                span,
-                format!("{what} waits for: {feature}"),
-                None,
-            );
+            self.pending.push(&self.source, span, format!("{what} waits for: {feature}"), None);
         }
     }
 
@@ -211,19 +205,13 @@ impl Reader {
         };
         let Kind::Object(members) = root.kind else {
             let message = format!("the file must hold an object, not {}", root.kind.describe());
-            self.fault(
-                root.span,
-                message,
-                Some("write { \"tasks\": { ... } }".to_owned()),
-            );
+            self.fault(root.span, message, Some("write { \"tasks\": { ... } }".to_owned()));
             return None;
         };
         self.no_duplicates(&members, |_| true);
 
-        let mut global = Global {
-            duration_s: None,
-            calibration: Calibration::Cpu { cpu: 0, span: 0..0 },
-        };
+        let mut global =
+            Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
         let mut tasks = None;
         for member in &members {
             match member.key.as_str() {
@@ -250,11 +238,8 @@ impl Reader {
             }
         }
         let Some(tasks) = tasks else {
-            let sections: Vec<_> = members
-                .iter()
-                .map(|m| format!("\"{}\"", shorten(&m.key)))
-                .take(3)
-                .collect();
+            let sections: Vec<_> =
+                members.iter().map(|m| format!("\"{}\"", shorten(&m.key))).take(3).collect();
             let holds = if sections.is_empty() {
                 "nothing".to_owned()
             } else {
@@ -291,10 +276,8 @@ impl Reader {
 
     fn global(&mut self, members: &[Member]) -> Global {
         self.no_duplicates(members, |_| true);
-        let mut global = Global {
-            duration_s: None,
-            calibration: Calibration::Cpu { cpu: 0, span: 0..0 },
-        };
+        let mut global =
+            Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
         for member in members {
             match member.key.as_str() {
                 "duration" => {
@@ -303,9 +286,8 @@ impl Reader {
                     if seconds == Some(0) {
                         self.notice("\"duration\": 0 means no limit, as -1 does".to_owned());
                     }
-                    global.duration_s = seconds
-                        .and_then(|s| u32::try_from(s).ok())
-                        .filter(|s| *s > 0);
+                    global.duration_s =
+                        seconds.and_then(|s| u32::try_from(s).ok()).filter(|s| *s > 0);
                 }
                 "calibration" => {
                     if let Some(calibration) = self.calibration(member) {
@@ -366,10 +348,9 @@ impl Reader {
                     .filter(|n| n.len() < 9)
                     .and_then(|n| n.parse::<u32>().ok());
                 match number {
-                    Some(cpu) if (cpu as usize) < MAX_CPUS => Some(Calibration::Cpu {
-                        cpu: cpu as u16,
-                        span,
-                    }),
+                    Some(cpu) if (cpu as usize) < MAX_CPUS => {
+                        Some(Calibration::Cpu { cpu: cpu as u16, span })
+                    }
                     Some(cpu) => {
                         let message = format!(
                             "\"calibration\" names CPU {cpu}; machines have at most {MAX_CPUS} CPUs"
@@ -380,10 +361,7 @@ impl Reader {
                     None => {
                         self.fault(
                             span,
-                            format!(
-                                "\"calibration\" is \"{}\", which is not a CPU",
-                                shorten(text)
-                            ),
+                            format!("\"calibration\" is \"{}\", which is not a CPU", shorten(text)),
                             help(),
                         );
                         None
@@ -424,12 +402,7 @@ impl Reader {
         match &member.value.kind {
             Kind::Boolean(_) => {}
             Kind::Text(list) => {
-                for category in list
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|c| !c.is_empty())
-                    .take(100)
-                {
+                for category in list.split(',').map(str::trim).filter(|c| !c.is_empty()).take(100) {
                     if !FTRACE_CATEGORIES.contains(&category) {
                         let help =
                             did_you_mean(category, FTRACE_CATEGORIES.iter().copied(), || {
@@ -569,10 +542,7 @@ impl Reader {
                 None
             }
             Kind::OtherNumber(text)
-                if text
-                    .trim_start_matches('-')
-                    .bytes()
-                    .all(|b| b.is_ascii_digit()) =>
+                if text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) =>
             {
                 let message = format!(
                     "{what} is {}, outside {}..={}",

@@ -101,11 +101,7 @@ enum Level {
 impl Reader {
     pub fn tasks(&mut self, members: &[Member], section: &Range<usize>) -> Vec<Task> {
         if members.is_empty() {
-            self.fault(
-                section.clone(),
-                "\"tasks\" is empty: there is nothing to run",
-                None,
-            );
+            self.fault(section.clone(), "\"tasks\" is empty: there is nothing to run", None);
             return Vec::new();
         }
         let names = self.task_names(members);
@@ -118,9 +114,7 @@ impl Reader {
             };
             let given = inner.iter().find(|m| m.key == "instance");
             let count = match given {
-                Some(given) => self
-                    .integer(given, 0..=INT_MAX, "a number of threads")
-                    .unwrap_or(1),
+                Some(given) => self.integer(given, 0..=INT_MAX, "a number of threads").unwrap_or(1),
                 None => 1,
             };
             let before = threads;
@@ -198,30 +192,17 @@ impl Reader {
         }
         let phases_member = inner.iter().find(|m| m.key == "phases");
         let has_phases = phases_member.is_some();
-        self.no_duplicates(inner, |key| {
-            TASK_KEYS.contains(&key) && event::kind(key).is_none()
-        });
+        self.no_duplicates(inner, |key| TASK_KEYS.contains(&key) && event::kind(key).is_none());
         let properties = self.properties(inner, Level::Task { has_phases }, &name);
         let delay_us = match inner.iter().find(|m| m.key == "delay") {
-            Some(delay) => self
-                .integer(delay, 0..=INT_MAX, "microseconds")
-                .unwrap_or(0) as u32,
+            Some(delay) => self.integer(delay, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32,
             None => 0,
         };
-        let mut context = TaskContext {
-            name: name.clone(),
-            instances,
-            timers: Timers::default(),
-        };
+        let mut context = TaskContext { name: name.clone(), instances, timers: Timers::default() };
 
-        let policy = properties
-            .policy
-            .as_ref()
-            .map_or(self.default_policy, |(policy, _)| *policy);
-        let policy_span = properties
-            .policy
-            .as_ref()
-            .map_or(member.key_span.clone(), |(_, span)| span.clone());
+        let policy = properties.policy.as_ref().map_or(self.default_policy, |(policy, _)| *policy);
+        let policy_span =
+            properties.policy.as_ref().map_or(member.key_span.clone(), |(_, span)| span.clone());
         if policy == PolicyName::Deadline {
             self.pend(
                 policy_span,
@@ -260,24 +241,11 @@ impl Reader {
                     "task \"{}\" has no event: its threads would do nothing",
                     shorten(&name)
                 );
-                self.fault(
-                    member.key_span.clone(),
-                    message,
-                    Some(event::HELP.to_owned()),
-                );
+                self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
             }
             let phase_loops = properties.loops.unwrap_or(Loops::Times(1));
-            loops = if properties.loops.is_some() {
-                Loops::Times(1)
-            } else {
-                Loops::Forever
-            };
-            phases.push(Phase {
-                loops: phase_loops,
-                cpus: None,
-                attributes: None,
-                events,
-            });
+            loops = if properties.loops.is_some() { Loops::Times(1) } else { Loops::Forever };
+            phases.push(Phase { loops: phase_loops, cpus: None, attributes: None, events });
         }
         Some(Task {
             name,
@@ -305,11 +273,7 @@ impl Reader {
         let events = self.events(inner, names, context);
         if events.is_empty() {
             let message = format!("phase \"{}\" has no event", shorten(&member.key));
-            self.fault(
-                member.key_span.clone(),
-                message,
-                Some(event::HELP.to_owned()),
-            );
+            self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
             return None;
         }
         if let Some((policy, span)) = &properties.policy {
@@ -421,18 +385,13 @@ impl Reader {
                 }
                 continue;
             }
-            let known = if level == Level::Phase {
-                PHASE_KEYS
-            } else {
-                TASK_KEYS
-            };
+            let known = if level == Level::Phase { PHASE_KEYS } else { TASK_KEYS };
             match key {
                 _ if !known.contains(&key) => self.unknown_key(member, known, owner),
                 "loop" => found.loops = self.loops(member),
                 "policy" => {
-                    found.policy = self
-                        .policy(member)
-                        .map(|policy| (policy, member.value.span.clone()))
+                    found.policy =
+                        self.policy(member).map(|policy| (policy, member.value.span.clone()))
                 }
                 "priority" => {
                     let priority = self.integer(
@@ -443,9 +402,8 @@ impl Reader {
                     found.priority = priority.map(|priority| (priority, member.value.span.clone()));
                 }
                 "dl-runtime" => {
-                    found.slice_us = self
-                        .integer(member, 0..=INT_MAX, "microseconds")
-                        .map(|us| us as u32);
+                    found.slice_us =
+                        self.integer(member, 0..=INT_MAX, "microseconds").map(|us| us as u32);
                 }
                 "dl-period" | "dl-deadline" | "period" | "deadline" => {
                     self.integer(member, 0..=INT_MAX, "microseconds");
@@ -478,42 +436,25 @@ impl Reader {
                     .iter()
                     .find(|m| m.key == "util_min")
                     .map_or(0..0, |m| m.value.span.clone());
-                self.fault(
-                    at,
-                    format!("\"util_min\" {min} is above \"util_max\" {max}"),
-                    None,
-                );
+                self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
             }
         }
         found
     }
 
     fn unknown_key(&mut self, member: &Member, known: &[&str], owner: &str) {
-        let words = known
-            .iter()
-            .copied()
-            .chain(event::NAMES.iter().map(|(name, _)| *name));
+        let words = known.iter().copied().chain(event::NAMES.iter().map(|(name, _)| *name));
         let listed = self.keys_listed;
         let all =
             || (!listed).then(|| format!("properties are {}; {}", known.join(", "), event::HELP));
         let help = did_you_mean(&member.key, words, all);
-        self.keys_listed |= help
-            .as_ref()
-            .is_some_and(|help| help.starts_with("properties"));
-        let message = format!(
-            "unknown key \"{}\" in \"{}\"",
-            shorten(&member.key),
-            shorten(owner)
-        );
+        self.keys_listed |= help.as_ref().is_some_and(|help| help.starts_with("properties"));
+        let message = format!("unknown key \"{}\" in \"{}\"", shorten(&member.key), shorten(owner));
         self.fault(member.key_span.clone(), message, help);
     }
 
     fn loops(&mut self, member: &Member) -> Option<Loops> {
-        match self.integer(
-            member,
-            -1..=INT_MAX,
-            "a number of repetitions, or -1 for ever",
-        )? {
+        match self.integer(member, -1..=INT_MAX, "a number of repetitions, or -1 for ever")? {
             -1 => Some(Loops::Forever),
             0 => {
                 self.fault(
@@ -606,11 +547,7 @@ impl Reader {
         if path == "/" {
             return None;
         }
-        self.pend(
-            span.clone(),
-            &format!("\"taskgroup\" of \"{}\"", shorten(owner)),
-            "task groups",
-        );
+        self.pend(span.clone(), &format!("\"taskgroup\" of \"{}\"", shorten(owner)), "task groups");
         Some(span)
     }
 
@@ -618,10 +555,8 @@ impl Reader {
         if let (Some(span), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) =
             (&properties.task_group, policy)
         {
-            let message = format!(
-                "\"{}\" cannot be in a task group with its policy",
-                shorten(owner)
-            );
+            let message =
+                format!("\"{}\" cannot be in a task group with its policy", shorten(owner));
             let help = one_of(&["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE"]);
             self.fault(span.clone(), message, Some(help));
         }

@@ -33,10 +33,7 @@ pub struct Executor {
 }
 
 pub fn host(cpus: usize) -> Host {
-    Host {
-        cpu_capacity: vec![1024; cpus],
-        ns_per_loop: 1000,
-    }
+    Host { cpu_capacity: vec![1024; cpus], ns_per_loop: 1000 }
 }
 
 pub fn workload(text: &str) -> Workload {
@@ -57,9 +54,7 @@ impl Executor {
         seed: u64,
         wake_delay_max: Ns,
     ) -> Executor {
-        let programs = workload
-            .instantiate(host, seed)
-            .unwrap_or_else(|e| panic!("{e}"));
+        let programs = workload.instantiate(host, seed).unwrap_or_else(|e| panic!("{e}"));
         let queues = vec![VecDeque::new(); programs.nr_futexes()];
         let mut executor = Executor {
             programs,
@@ -82,15 +77,9 @@ impl Executor {
     }
 
     fn delay(&mut self) -> Ns {
-        self.random = self
-            .random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        if self.wake_delay_max == 0 {
-            0
-        } else {
-            (self.random >> 33) % self.wake_delay_max
-        }
+        self.random =
+            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        if self.wake_delay_max == 0 { 0 } else { (self.random >> 33) % self.wake_delay_max }
     }
 
     /// Runs to `end`; `see` is told every operation.
@@ -103,11 +92,7 @@ impl Executor {
         let last = self.ops + steps;
         loop {
             let Some((&(time, order), _)) = self.events.first_key_value() else {
-                return if self.programs.finished() {
-                    End::Finished
-                } else {
-                    End::Stuck
-                };
+                return if self.programs.finished() { End::Finished } else { End::Stuck };
             };
             if time > end {
                 return End::Time;
@@ -186,11 +171,7 @@ pub fn story(text: &str, end: Ns) -> Vec<String> {
             Op::Exit => "exit".to_owned(),
             _ => return,
         };
-        lines.push(format!(
-            "{:>6} {} {what}",
-            now / 1000,
-            programs.thread_name(thread)
-        ));
+        lines.push(format!("{:>6} {} {what}", now / 1000, programs.thread_name(thread)));
     });
     lines
 }

@@ -63,8 +63,8 @@ pub(in crate::sched::fair) mod stats;
 #[cfg(test)]
 mod tests;
 
-use crate::sched::topology::{DomainId, SchedDomain};
 use crate::Kernel;
+use crate::sched::topology::{DomainId, SchedDomain};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
 /// `enum cpu_idle_type`: in which state a CPU balances.

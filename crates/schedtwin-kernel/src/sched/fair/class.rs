@@ -15,13 +15,13 @@
 //! Differences: no bandwidth control; group entities are walked but no group exists yet.
 
 use super::{Pick, scale_load_down};
+use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
-use crate::sched::{pelt, CfsRqId, EntityId, LoadWeight, OnRq};
-use crate::Kernel;
+use crate::sched::{CfsRqId, EntityId, LoadWeight, OnRq, pelt};
 use schedtwin_types::{CpuId, Decision, Policy, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
@@ -97,7 +97,11 @@ impl Kernel {
     }
 
     /// Lets `change` work on the counters of a task's hierarchy.
-    fn for_each_level(&mut self, mut se: EntityId, mut change: impl FnMut(&mut crate::sched::CfsRq)) {
+    fn for_each_level(
+        &mut self,
+        mut se: EntityId,
+        mut change: impl FnMut(&mut crate::sched::CfsRq),
+    ) {
         loop {
             let cfs_rq = self.se[se].cfs_rq;
             change(&mut self.cfs[cfs_rq]);
@@ -486,7 +490,9 @@ impl Kernel {
         match (self.pick_eevdf(cfs_rq) == Some(pse), short) {
             (true, true) => (true, "PREEMPT_SHORT: shorter slice, earliest eligible deadline"),
             (true, false) => (true, "earliest eligible deadline"),
-            (false, _) => (false, "not the earliest eligible deadline, or curr's slice is protected"),
+            (false, _) => {
+                (false, "not the earliest eligible deadline, or curr's slice is protected")
+            }
         }
     }
 

@@ -5,8 +5,8 @@
 //! CPU; this is the narrow door for it. Nothing else uses it, and it decides nothing: each function
 //! passes on to the one it names.
 
-use crate::sched::{CfsRqId, LoadWeight};
 use crate::Kernel;
+use crate::sched::{CfsRqId, LoadWeight};
 use schedtwin_types::{CpuId, TaskId};
 
 /// The fair class of CPU 0.

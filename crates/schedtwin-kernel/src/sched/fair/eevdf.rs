@@ -34,9 +34,9 @@
 mod tests;
 
 use super::{calc_delta_fair, scale_load_down};
+use crate::Kernel;
 use crate::sched::core::ENQUEUE_INITIAL;
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
-use crate::Kernel;
 
 /// `entity_before()` on deadlines.
 #[inline(always)]
@@ -139,9 +139,8 @@ impl Kernel {
     /// `place_entity()`: where a newcomer starts.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let average = self.avg_vruntime(cfs_rq);
-        let curr_weight = self
-            .curr_on_rq(cfs_rq)
-            .map_or(0, |c| scale_load_down(self.se[c].load.weight));
+        let curr_weight =
+            self.curr_on_rq(cfs_rq).map_or(0, |c| scale_load_down(self.se[c].load.weight));
         let cfs = &self.cfs[cfs_rq];
         let base_slice = self.base_slice;
         let features = &self.config.features;
@@ -155,9 +154,7 @@ impl Kernel {
             // Joining moves V towards the newcomer, which would eat part of its lag: inflate the
             // lag so that after joining it is what it was.
             let load = cfs.avg_load + curr_weight;
-            lag = entity
-                .vlag
-                .wrapping_mul((load + scale_load_down(entity.load.weight)) as i64)
+            lag = entity.vlag.wrapping_mul((load + scale_load_down(entity.load.weight)) as i64)
                 / load.max(1) as i64;
         }
         entity.vruntime = average.wrapping_sub(lag as u64);

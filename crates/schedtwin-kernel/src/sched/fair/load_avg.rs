@@ -12,8 +12,8 @@
 //! Differences: no propagation through groups (no groups yet); hardware pressure is 0.
 
 use super::scale_load_down;
-use crate::sched::{pelt, CfsRqId, Class, EntityId, OnRq};
 use crate::Kernel;
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
@@ -72,11 +72,18 @@ impl Kernel {
 
     /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
     pub fn sync_entity_load_avg(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        let last_update_time = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
-        let entity = &mut self.se[se];
+        self.se[self.tasks[task].se].avg = self.synced_load_avg(task);
+    }
+
+    /// What [`Kernel::sync_entity_load_avg`] would make of the task's signals.
+    #[inline]
+    pub(crate) fn synced_load_avg(&self, task: TaskId) -> pelt::SchedAvg {
+        let entity = &self.se[self.tasks[task].se];
+        let last_update_time = self.cfs[entity.cfs_rq].avg.last_update_time;
+        let mut avg = entity.avg;
         let weight = scale_load_down(entity.load.weight);
-        pelt::update_load_avg_blocked_se(last_update_time, &mut entity.avg, weight);
+        pelt::update_load_avg_blocked_se(last_update_time, &mut avg, weight);
+        avg
     }
 
     /// `remove_entity_load_avg()`: a sleeping (or dead) task's averages are to leave its queue with the
@@ -288,7 +295,13 @@ impl Kernel {
 
     /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`; with `boost` at least what is
     /// runnable.
-    pub fn cpu_util(&self, cpu: CpuId, task: Option<TaskId>, dst: Option<CpuId>, boost: bool) -> u64 {
+    pub fn cpu_util(
+        &self,
+        cpu: CpuId,
+        task: Option<TaskId>,
+        dst: Option<CpuId>,
+        boost: bool,
+    ) -> u64 {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         let mut util = avg.util_avg;
         if boost && self.config.runnable_boost {

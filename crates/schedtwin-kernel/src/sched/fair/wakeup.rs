@@ -13,16 +13,35 @@
 //! References: kernel behaviour notes 03 §1, §2, §4.
 
 use crate::Kernel;
-use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
+use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, TaskId};
 
 use super::energy::Choice;
 
+/// Where a task goes, as decided.
+enum Placement {
+    /// To this CPU.
+    Cpu(Choice),
+    /// By the slow path, from this domain down.
+    SlowPath(DomainId),
+}
+
+/// What deciding has cost and what it leaves behind.
+#[derive(Default)]
+struct Trail {
+    /// CPUs that a scan looked at.
+    looked_at: u32,
+    /// `select_idle_sibling()` has aged the task (`sync_entity_load_avg`).
+    aged: bool,
+    /// It has looked at the recently used CPU and put prev in its place.
+    used_recent: bool,
+}
+
 impl Kernel {
-    /// `select_task_rq_fair()`.
+    /// `select_task_rq_fair()`: prepare, decide (read-only), commit.
     pub(crate) fn select_task_rq_fair(
         &mut self,
         task: TaskId,
@@ -30,40 +49,65 @@ impl Kernel {
         wake_flags: u32,
     ) -> CpuId {
         if !self.want_decisions {
-            return self.choose_cpu(task, prev, wake_flags, &mut ()).0;
+            return self.place(task, prev, wake_flags, &mut ()).0;
         }
         let mut notes = Notes::default();
-        let (chosen, rule) = self.choose_cpu(task, prev, wake_flags, &mut notes);
+        let (chosen, rule) = self.place(task, prev, wake_flags, &mut notes);
         let candidates = notes.candidates;
         self.record(Decision::Placement { task, prev, chosen, rule, candidates });
         chosen
     }
 
-    fn choose_cpu(
-        &mut self,
-        task: TaskId,
-        prev: CpuId,
-        wake_flags: u32,
-        see: &mut impl See,
-    ) -> Choice {
-        let cpu = self.this_cpu;
-        let current = self.rq[cpu].curr;
-        let sync = wake_flags & WF_SYNC != 0 && !self.tasks[current].exiting;
-        let mut want_affine = false;
+    fn place(&mut self, task: TaskId, prev: CpuId, wake_flags: u32, see: &mut impl See) -> Choice {
+        let mut ask_eas = false;
         if wake_flags & WF_TTWU != 0 {
             self.record_wakee(task);
-            if !self.is_rd_overutilized() {
+            ask_eas = !self.is_rd_overutilized();
+            if ask_eas {
                 self.sync_entity_load_avg(task);
                 let cost = self.device_tree.path_costs.energy_per_domain;
                 self.charge(cost * self.rd.pds.len() as u64);
-                if let Some(choice) = self.find_energy_efficient_cpu(task, prev, see) {
-                    return choice;
-                }
             }
-            want_affine = !self.wake_wide(task) && self.tasks[task].cpus_mask.contains(cpu);
         }
+        let mut trail = Trail::default();
+        let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
+        if trail.aged {
+            self.sync_entity_load_avg(task);
+        }
+        if trail.used_recent {
+            self.tasks[task].recent_used_cpu = prev;
+        }
+        let cost = self.device_tree.path_costs.select_per_cpu;
+        self.charge(cost * trail.looked_at as u64);
+        match placement {
+            Placement::Cpu(choice) => choice,
+            Placement::SlowPath(sd) => {
+                let cpu = self.this_cpu;
+                let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
+                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
+            }
+        }
+    }
 
-        let mut new_cpu = prev;
+    fn decide_placement(
+        &self,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u32,
+        ask_eas: bool,
+        trail: &mut Trail,
+        see: &mut impl See,
+    ) -> Placement {
+        if ask_eas && let Some(choice) = self.find_energy_efficient_cpu(task, prev, see) {
+            return Placement::Cpu(choice);
+        }
+        let cpu = self.this_cpu;
+        let current = self.rq[cpu].curr;
+        let sync = wake_flags & WF_SYNC != 0 && !self.tasks[current].exiting;
+        let wakes = wake_flags & WF_TTWU != 0;
+        let want_affine =
+            wakes && !self.wake_wide(task) && self.tasks[task].cpus_mask.contains(cpu);
+        let mut target = prev;
         let mut rule = "stays";
         let mut slow = None;
         let mut level = self.topology.base[cpu.index()];
@@ -71,7 +115,7 @@ impl Kernel {
             let sd = &self.topology.domains[id.0 as usize];
             if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
                 if cpu != prev {
-                    (new_cpu, rule) = self.wake_affine(id, task, cpu, prev, sync);
+                    (target, rule) = self.wake_affine(id, task, cpu, prev, sync);
                 }
                 slow = None;
                 break;
@@ -84,13 +128,13 @@ impl Kernel {
             level = sd.parent;
         }
         if let Some(sd) = slow {
-            let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
-            (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
-        } else if wake_flags & WF_TTWU != 0 {
-            let (target, sibling_rule) = self.select_idle_sibling(task, prev, new_cpu, see);
-            (target, if target == new_cpu && new_cpu != prev { rule } else { sibling_rule })
+            Placement::SlowPath(sd)
+        } else if wakes {
+            let (chosen, sibling_rule) = self.select_idle_sibling(task, prev, target, trail, see);
+            let moved = chosen == target && target != prev;
+            Placement::Cpu((chosen, if moved { rule } else { sibling_rule }))
         } else {
-            (new_cpu, rule)
+            Placement::Cpu((target, rule))
         }
     }
 
@@ -200,17 +244,18 @@ impl Kernel {
 
     /// `select_idle_sibling()`.
     fn select_idle_sibling(
-        &mut self,
+        &self,
         task: TaskId,
         prev: CpuId,
         target: CpuId,
+        trail: &mut Trail,
         see: &mut impl See,
     ) -> Choice {
         let asym = self.topology.asym_cpucapacity;
         let mut task_util = 0;
         if asym {
-            self.sync_entity_load_avg(task);
-            task_util = self.task_util_est(task);
+            trail.aged = true;
+            task_util = pelt::task_util_est(&self.synced_load_avg(task));
         }
         let fits = |k: &Kernel, cpu: CpuId| !asym || k.util_fits_cpu(task_util, cpu);
         let idle = |k: &Kernel, cpu: CpuId| k.idle_cpu(cpu) || k.sched_idle_cpu(cpu);
@@ -231,7 +276,8 @@ impl Kernel {
             prev_aff = Some(prev);
         }
         // 4.
-        let recent = std::mem::replace(&mut self.tasks[task].recent_used_cpu, prev);
+        trail.used_recent = true;
+        let recent = self.tasks[task].recent_used_cpu;
         let mut recent_aff = None;
         if recent != prev
             && recent != target
@@ -250,7 +296,7 @@ impl Kernel {
             let span = self.topology.domains[sd.0 as usize].span;
             let (choice, looked_at) =
                 self.select_idle_capacity(task, &span, target, task_util, see);
-            self.charge_select(looked_at);
+            trail.looked_at = looked_at;
             return match choice {
                 Some(cpu) => (cpu, "select_idle_capacity: idle, fits or the largest"),
                 None => (target, "select_idle_capacity: no idle CPU, target"),
@@ -261,7 +307,7 @@ impl Kernel {
         };
         // 7.
         let (choice, looked_at) = self.select_idle_cpu(task, sd, target, see);
-        self.charge_select(looked_at);
+        trail.looked_at = looked_at;
         if let Some(cpu) = choice {
             return (cpu, "select_idle_cpu: first idle CPU of the LLC scan");
         }
@@ -273,11 +319,6 @@ impl Kernel {
             return (cpu, "select_idle_sibling: recently used CPU is idle, other cluster");
         }
         (target, "select_idle_sibling: no idle CPU found, target")
-    }
-
-    fn charge_select(&mut self, looked_at: u32) {
-        let cost = self.device_tree.path_costs.select_per_cpu;
-        self.charge(cost * looked_at as u64);
     }
 
     /// `select_idle_cpu()`: scan of the LLC from target + 1; also how many CPUs it looked at.

@@ -64,11 +64,7 @@ fn cpu_coregroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
 /// `cpu_clustergroup_mask()`: the cluster, unless it is no less than the core group.
 fn cpu_clustergroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
     let cluster = cluster_sibling(dt, cpu);
-    if cpu_coregroup_mask(dt, cpu).is_subset(&cluster) {
-        CpuMask::of(cpu)
-    } else {
-        cluster
-    }
+    if cpu_coregroup_mask(dt, cpu).is_subset(&cluster) { CpuMask::of(cpu) } else { cluster }
 }
 
 /// The levels of this machine, bottom-up.

@@ -94,11 +94,7 @@ fn worked_examples() {
     let pixel6 = |cluster: bool, package: [u16; 3], llc: [u16; 3]| {
         let part = |i: usize, count, capacity| {
             let part = Part::of(count, capacity).package(package[i]).llc(llc[i]);
-            if cluster {
-                part.cluster(i as u16)
-            } else {
-                part
-            }
+            if cluster { part.cluster(i as u16) } else { part }
         };
         machine(&[part(0, 4, 124), part(1, 2, 427), part(2, 2, 1024)])
     };

@@ -12,10 +12,10 @@
 
 use super::tests::Board;
 use super::*;
+use crate::Activity;
+use crate::sched::CfsRqId;
 use crate::sched::topology::tests::Part;
 use crate::sched::topology::{GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_SHARE_LLC};
-use crate::sched::CfsRqId;
-use crate::Activity;
 use schedtwin_types::Policy;
 use std::fmt::Write;
 
@@ -438,7 +438,8 @@ fn digest(name: &str, cases: usize, mut case: impl FnMut() -> String) -> u64 {
         if let Some(file) = &mut file
             && number < wanted
         {
-            std::io::Write::write_all(file, line.as_bytes()).expect("the file of cases is writable");
+            std::io::Write::write_all(file, line.as_bytes())
+                .expect("the file of cases is writable");
         }
     }
     hash

@@ -114,11 +114,7 @@ impl Kernel {
         if rq.nr_running != h_nr_queued {
             return -1;
         }
-        if h_nr_queued != 0 && pulled == 0 {
-            1
-        } else {
-            pulled as i32
-        }
+        if h_nr_queued != 0 && pulled == 0 { 1 } else { pulled as i32 }
     }
 }
 

@@ -229,10 +229,6 @@ impl Kernel {
     /// Whether `curr` of `src` is allowed on `dst`. By now that may be the idle task, if the queue's
     /// tasks have only just been woken; it is one task here, but bound to each CPU.
     fn may_be_pushed(&self, curr: TaskId, src: CpuId, dst: CpuId) -> bool {
-        if curr.is_idle() {
-            src == dst
-        } else {
-            self.tasks[curr].cpus_mask.contains(dst)
-        }
+        if curr.is_idle() { src == dst } else { self.tasks[curr].cpus_mask.contains(dst) }
     }
 }

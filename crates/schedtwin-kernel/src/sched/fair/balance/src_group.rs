@@ -23,8 +23,8 @@
 
 use super::stats::{GroupType, SdLbStats};
 use super::*;
-use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
 use crate::sched::SCHED_CAPACITY_SCALE;
+use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
 
 /// What to pull, and why.
 pub(super) struct SrcGroup {
@@ -56,11 +56,7 @@ pub(super) fn sibling_imbalance(
     let cores = cores_local + cores_busiest;
     let imbalance = (2 * excess.max(0) + cores) / cores;
     // An empty group should get something.
-    if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 {
-        2
-    } else {
-        imbalance
-    }
+    if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 { 2 } else { imbalance }
 }
 
 /// `adjust_numa_imbalance()`: a pair of tasks may stay on one node while that has few.
@@ -71,11 +67,7 @@ pub(in crate::sched::fair) fn adjust_numa_imbalance(
 ) -> i64 {
     /// `NUMA_IMBALANCE_MIN`.
     const MIN: i32 = 2;
-    if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN {
-        imbalance as i64
-    } else {
-        0
-    }
+    if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN { imbalance as i64 } else { 0 }
 }
 
 impl Kernel {

@@ -20,8 +20,8 @@
 
 use super::capacity::capacity_greater;
 use super::*;
-use crate::sched::topology::{GroupId, SchedGroup, SD_PREFER_SIBLING};
 use crate::sched::SCHED_CAPACITY_SCALE;
+use crate::sched::topology::{GroupId, SD_PREFER_SIBLING, SchedGroup};
 
 /// `enum group_type`, ascending by priority. Between `MisfitTask` and `Imbalanced` Linux has
 /// `group_smt_balance` and `group_asym_packing`.

@@ -2,13 +2,13 @@
 //! interrupts and pays debts.
 
 use super::*;
+use crate::Activity;
 use crate::config::{Config, FrequencyGovernor};
 use crate::device_tree::{DtIdleState, DtPolicy, PathCosts};
 use crate::entry::IrqLines;
-use crate::sched::topology::tests::{machine, Part};
-use crate::sched::topology::{Topology, SD_BALANCE_FORK};
-use crate::Activity;
-use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, Ns, NEVER};
+use crate::sched::topology::tests::{Part, machine};
+use crate::sched::topology::{SD_BALANCE_FORK, Topology};
+use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
 
 const MS: Ns = 1_000_000;
 
