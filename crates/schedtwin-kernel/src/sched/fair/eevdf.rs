@@ -155,7 +155,7 @@ impl Kernel {
             // lag so that after joining it is what it was.
             let load = cfs.avg_load + curr_weight;
             lag = entity.vlag.wrapping_mul((load + scale_load_down(entity.load.weight)) as i64)
-                / load.max(1) as i64;
+                / load.max(1) as i32 as i64;
         }
         entity.vruntime = average.wrapping_sub(lag as u64);
         if features.place_rel_deadline && entity.rel_deadline {
