@@ -101,7 +101,7 @@ impl Kernel {
             rd,
             nohz: Default::default(),
             policies,
-            sugov_cpus: vec![SugovCpu::default(); nr_cpus],
+            sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             futexes: Default::default(),

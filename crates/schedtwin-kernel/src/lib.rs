@@ -90,7 +90,7 @@ pub struct Kernel {
     pub nohz: Nohz,
     /// Frequency domains.
     pub policies: Vec<CpufreqPolicy>,
-    sugov_cpus: Vec<cpufreq::schedutil::SugovCpu>,
+    sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// Idle governor and idle loop, per CPU.
     pub cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.

@@ -16,7 +16,6 @@
 //! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c, kernel/sched/syscalls.c `effective_cpu_util`.
 //! Differences: no utilisation clamps (key off, so a runnable RT task asks for full speed); fast switch
 //! only; `adjust_perf` drivers are not modelled.
-//! References: kernel behaviour notes 06.
 
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
@@ -48,7 +47,7 @@ pub struct SugovPolicy {
 }
 
 /// `struct sugov_cpu`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct SugovCpu {
     /// 0..=1024.
     pub iowait_boost: u32,
@@ -62,22 +61,25 @@ pub struct SugovCpu {
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
-    /// What `util` and `bw_min` were computed from. Most CPUs of a domain have not changed since the
-    /// domain was looked at last, and comparing is cheaper than computing.
-    inputs: DemandInputs,
+    /// Something that `util` and `bw_min` follow from may have changed since they were computed
+    /// ([`Kernel::demand_changed`]). Most CPUs of a domain have not changed since the domain was looked
+    /// at last.
+    stale: bool,
 }
 
-/// All that a CPU's demand depends on; 0 demand for 0 everywhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct DemandInputs {
-    util_cfs: u64,
-    rt: u64,
-    dl: u64,
-    irq: u64,
-    bw_dl: u64,
-    rt_queued: bool,
-    boost: u64,
-    scale: u64,
+impl Default for SugovCpu {
+    /// Has never been asked.
+    fn default() -> SugovCpu {
+        SugovCpu {
+            iowait_boost: 0,
+            iowait_boost_pending: false,
+            last_update: 0,
+            util: 0,
+            bw_min: 0,
+            saved_idle_calls: 0,
+            stale: true,
+        }
+    }
 }
 
 /// `effective_cpu_util()`'s results.
@@ -180,45 +182,43 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
     (freq * util / capacity) as Khz
 }
 
-impl DemandInputs {
-    fn effective(&self) -> EffectiveUtil {
-        let (scale, irq) = (self.scale, self.irq);
+impl Kernel {
+    /// `effective_cpu_util()`.
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
+        let rq = &self.rq[cpu];
+        let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
         }
-        let mut min = irq + self.bw_dl;
-        if self.rt_queued {
+        let mut min = irq + rq.fair_server.cpu_bw_dl();
+        if rq.rt.nr_running() != 0 {
             // Utilisation clamps are not in use: RT wants all there is.
             min = min.max(scale);
         }
         let max = scale;
-        let mut util = self.util_cfs + self.rt + self.dl;
+        let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
         if util >= scale {
             return EffectiveUtil { util: scale, min, max };
         }
         util = scale_irq_capacity(util, irq, scale) + irq;
         EffectiveUtil { util: util.min(scale), min, max }
     }
-}
 
-impl Kernel {
-    /// `effective_cpu_util()`.
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
-        self.demand_inputs(cpu, util_cfs, 0).effective()
+    /// A signal of `cpu` that its demand follows from may have changed: the averages of its root queue,
+    /// of RT, DEADLINE or interrupts, the number of its RT tasks or its server's bandwidth. Whoever
+    /// changes one of them says so; `verify()` finds out who does not.
+    #[inline(always)]
+    pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
+        self.sugov_cpus[cpu].stale = true;
     }
 
-    #[inline(always)]
-    fn demand_inputs(&self, cpu: CpuId, util_cfs: u64, boost: u64) -> DemandInputs {
-        let rq = &self.rq[cpu];
-        DemandInputs {
-            util_cfs,
-            rt: rq.avg_rt.util_avg,
-            dl: rq.avg_dl.util_avg,
-            irq: rq.avg_irq.util_avg,
-            bw_dl: rq.fair_server.cpu_bw_dl(),
-            rt_queued: rq.rt.nr_running() != 0,
-            boost,
-            scale: rq.arch_capacity,
+    /// Asserts that a demand which counts as fresh is what the signals say.
+    pub(crate) fn verify_demand(&self, cpu: CpuId) {
+        let sg = &self.sugov_cpus[cpu];
+        if !sg.stale {
+            let effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
+            let demand = (sugov_effective_cpu_perf(&effective), effective.min);
+            assert_eq!((sg.util, sg.bw_min), demand, "{cpu:?}: demand");
         }
     }
 
@@ -235,10 +235,10 @@ impl Kernel {
     fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
         let time = self.rq[cpu].clock;
         self.sugov_iowait_boost(cpu, time, flags);
-        self.sugov_cpus[cpu.index()].last_update = time;
+        self.sugov_cpus[cpu].last_update = time;
         let index = self.policy_of(cpu);
         // ignore_dl_rate_limit()
-        if self.rq[cpu].fair_server.cpu_bw_dl() > self.sugov_cpus[cpu.index()].bw_min {
+        if self.rq[cpu].fair_server.cpu_bw_dl() > self.sugov_cpus[cpu].bw_min {
             self.policies[index].sugov.limits_changed = true;
         }
         let policy = &mut self.policies[index];
@@ -314,15 +314,16 @@ impl Kernel {
     /// `sugov_get_util()`; the CPU's demand.
     #[inline(always)]
     fn sugov_get_util(&mut self, cpu: CpuId, boost: u64, see: &mut impl See) -> u64 {
-        let inputs = self.demand_inputs(cpu, self.cpu_util_cfs_boost(cpu), boost);
-        let sg = &mut self.sugov_cpus[cpu.index()];
-        if sg.inputs != inputs {
-            let mut effective = inputs.effective();
+        if self.sugov_cpus[cpu].stale || boost != 0 {
+            let mut effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
             effective.util = effective.util.max(boost);
-            sg.inputs = inputs;
+            let sg = &mut self.sugov_cpus[cpu];
+            // The next boost is another.
+            sg.stale = boost != 0;
             sg.bw_min = effective.min;
             sg.util = sugov_effective_cpu_perf(&effective);
         }
+        let sg = &self.sugov_cpus[cpu];
         let (perf, min) = (sg.util, sg.bw_min);
         see.frequency_input(|| {
             let rq = &self.rq[cpu];
@@ -345,7 +346,7 @@ impl Kernel {
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
     fn sugov_hold_freq(&mut self, cpu: CpuId) -> bool {
         let calls = self.cpuidle[cpu].tick.idle_calls;
-        let sg = &mut self.sugov_cpus[cpu.index()];
+        let sg = &mut self.sugov_cpus[cpu];
         let hold = calls == sg.saved_idle_calls;
         sg.saved_idle_calls = calls;
         hold
@@ -355,7 +356,7 @@ impl Kernel {
     #[inline]
     fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool) -> bool {
         let tick = self.tick_nsec as i64;
-        let sg = &mut self.sugov_cpus[cpu.index()];
+        let sg = &mut self.sugov_cpus[cpu];
         if time as i64 - sg.last_update as i64 <= tick {
             return false;
         }
@@ -367,11 +368,11 @@ impl Kernel {
     /// `sugov_iowait_boost()`.
     fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
-        if self.sugov_cpus[cpu.index()].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
+        if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
         {
             return;
         }
-        let sg = &mut self.sugov_cpus[cpu.index()];
+        let sg = &mut self.sugov_cpus[cpu];
         if !set || sg.iowait_boost_pending {
             return;
         }
@@ -383,12 +384,12 @@ impl Kernel {
     /// `sugov_iowait_apply()`.
     #[inline(always)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
-        if self.sugov_cpus[cpu.index()].iowait_boost == 0
+        if self.sugov_cpus[cpu].iowait_boost == 0
             || self.sugov_iowait_reset(cpu, time, false)
         {
             return 0;
         }
-        let sg = &mut self.sugov_cpus[cpu.index()];
+        let sg = &mut self.sugov_cpus[cpu];
         if !sg.iowait_boost_pending {
             sg.iowait_boost >>= 1;
             if sg.iowait_boost < IOWAIT_BOOST_MIN {
@@ -468,7 +469,7 @@ mod tests {
         let mut request = |k: &mut Kernel, step: Ns, io: bool| {
             time += step;
             k.sugov_iowait_boost(cpu, time, if io { SCHED_CPUFREQ_IOWAIT } else { 0 });
-            k.sugov_cpus[0].last_update = time;
+            k.sugov_cpus[cpu].last_update = time;
             k.sugov_iowait_apply(cpu, time, 1024)
         };
         let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, true));
@@ -505,8 +506,9 @@ mod tests {
         kernel.sugov_update(CpuId(0), 0);
         kernel.rq[CpuId(0)].clock += 1;
         kernel.rq[CpuId(0)].fair_server.count_for_test();
+        kernel.demand_changed(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
-        assert_eq!(kernel.sugov_cpus[0].bw_min, 51);
+        assert_eq!(kernel.sugov_cpus[CpuId(0)].bw_min, 51);
         assert_eq!(kernel.policies[0].sugov.cached_raw_freq, 99_609);
     }
 }

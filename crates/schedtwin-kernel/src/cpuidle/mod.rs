@@ -13,7 +13,6 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`.
 //! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS).
-//! References: kernel behaviour notes 07 §1.
 
 pub mod teo;
 

@@ -13,7 +13,6 @@
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
 //!
-//! References: kernel behaviour notes 02 §10, 03 §0.
 
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};

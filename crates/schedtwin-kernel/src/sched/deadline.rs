@@ -21,7 +21,6 @@
 //! has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a start the second,
 //! at most one of them is queued, and here they are one. A server whose timer sits on another CPU is
 //! cancelled together with that CPU's clock event, which Linux would let fire for nothing.
-//! References: kernel behaviour notes 11 §5.
 
 use crate::Kernel;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
@@ -162,6 +161,7 @@ impl Kernel {
         let server = &mut self.rq[cpu].fair_server;
         if server.running_bw == 0 {
             server.running_bw = server.bandwidth();
+            self.demand_changed(cpu);
             self.cpufreq_update_util(cpu, 0);
         }
     }
@@ -171,6 +171,7 @@ impl Kernel {
         server.non_contending = false;
         if server.running_bw != 0 {
             server.running_bw = 0;
+            self.demand_changed(cpu);
             self.cpufreq_update_util(cpu, 0);
         }
     }

@@ -21,7 +21,6 @@
 //! Differences: all CPUs do housekeeping; no asymmetric packing. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 //!
-//! References: kernel behaviour notes 04 §2.
 
 use crate::Kernel;
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};

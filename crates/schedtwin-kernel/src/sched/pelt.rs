@@ -260,6 +260,13 @@ fn accumulate_sum(delta: u64, sa: &mut SchedAvg, load: u64, runnable: u64, runni
     periods as u32 != 0
 }
 
+/// Whether an update at `now` would change nothing: less than a µs has passed since the last one. For
+/// callers that want to save what they would have to collect for it.
+#[inline(always)]
+pub fn is_up_to_date(now: u64, sa: &SchedAvg) -> bool {
+    now.wrapping_sub(sa.last_update_time) < 1 << 10
+}
+
 /// Accumulates up to `now` (`___update_load_sum`). True if a segment boundary was crossed, that
 /// is, if the averages are due.
 ///

@@ -30,14 +30,17 @@ impl Kernel {
             delta -= irq_delta;
         }
         rq.clock_task += delta;
-        if irq_delta != 0 && self.config.features.nontask_capacity {
-            pelt::update_irq_load_avg(
+        if irq_delta != 0
+            && self.config.features.nontask_capacity
+            && pelt::update_irq_load_avg(
                 &mut rq.avg_irq,
                 rq.clock,
                 irq_delta,
                 rq.freq_scale,
                 rq.arch_capacity,
-            );
+            )
+        {
+            self.sugov_cpus[cpu].stale = true;
         }
         let idle = rq.curr.is_idle();
         rq.clock_pelt.update_rq_clock_pelt(

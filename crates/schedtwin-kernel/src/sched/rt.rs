@@ -8,7 +8,6 @@
 //! the default of an RT task counts as with `CONFIG_UCLAMP_TASK`: it wants a CPU of full capacity. The levels
 //! of `cpupri` are kept per CPU and scanned, not indexed. No task is migration-disabled. A push to a CPU
 //! never has to retry, since nobody can interfere.
-//! References: kernel behaviour notes 11 §2.
 
 use crate::Kernel;
 use crate::sched::core::ENQUEUE_HEAD;
@@ -118,6 +117,7 @@ impl Kernel {
             rt.cpupri = convert_prio(prio);
         }
         rt.queue.insert(at, (prio, task));
+        self.demand_changed(cpu);
         // All RT tasks leave the count together and come back together (dequeue_rt_stack()).
         self.sub_nr_running(cpu, before);
         self.add_nr_running(cpu, before + 1);
@@ -137,6 +137,7 @@ impl Kernel {
         if rt.highest_prio() != highest {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
+        self.demand_changed(cpu);
         self.sub_nr_running(cpu, before);
         self.add_nr_running(cpu, before - 1);
         self.cpufreq_update_util(cpu, 0);
@@ -158,6 +159,14 @@ impl Kernel {
         }
     }
 
+    /// `update_rt_rq_load_avg()`: `running` is what has been on the CPU up to now.
+    fn update_rt_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
+        let now = self.rq_clock_pelt(cpu);
+        if pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, running) {
+            self.demand_changed(cpu);
+        }
+    }
+
     pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
         self.rq[cpu].rt.queue.first().map(|e| e.1)
     }
@@ -170,8 +179,7 @@ impl Kernel {
         // From now on time counts as the class's. A task that put itself into it gets that from
         // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
         if prev == next || self.tasks[prev].class != Class::Rt {
-            let now = self.rq_clock_pelt(cpu);
-            pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, false);
+            self.update_rt_rq_load_avg(cpu, false);
         }
         if prev != next {
             self.rq[cpu].rt.push_pending = !self.rq[cpu].rt.pushable.is_empty();
@@ -181,8 +189,7 @@ impl Kernel {
     /// `put_prev_task_rt()`.
     pub(crate) fn put_prev_task_rt(&mut self, cpu: CpuId, prev: TaskId, _next: TaskId) {
         self.update_curr_rt(cpu);
-        let now = self.rq_clock_pelt(cpu);
-        pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, true);
+        self.update_rt_rq_load_avg(cpu, true);
         let queued = self.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
         if queued && self.tasks[prev].nr_cpus_allowed > 1 {
             self.enqueue_pushable_task(cpu, prev);
@@ -191,8 +198,7 @@ impl Kernel {
 
     pub(crate) fn task_tick_rt(&mut self, cpu: CpuId, curr: TaskId) {
         self.update_curr_rt(cpu);
-        let now = self.rq_clock_pelt(cpu);
-        pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, true);
+        self.update_rt_rq_load_avg(cpu, true);
         if self.tasks[curr].policy != Policy::Rr {
             return;
         }

@@ -42,7 +42,6 @@
 //! - `relax_domain_level` is not modelled.
 //! - `level` counts the domains that are left, from 0; Linux counts those it removed, too.
 //!
-//! References: kernel behaviour notes 10.
 
 mod build;
 #[cfg(test)]

@@ -89,6 +89,8 @@ impl Kernel {
         assert_eq!(cfs.avg_vruntime, sum, "{cpu:?}: avg_vruntime");
         assert_eq!(cfs.avg_load, weights, "{cpu:?}: avg_load");
 
+        self.verify_demand(cpu);
+
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;
         let mut last = None;

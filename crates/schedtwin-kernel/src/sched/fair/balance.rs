@@ -46,7 +46,6 @@
 //! - No NUMA balancing: `fbq_type` never excludes a queue.
 //! - All CPUs are active and do housekeeping.
 //!
-//! References: kernel behaviour notes 04.
 
 mod active;
 mod capacity;

@@ -187,6 +187,7 @@ impl Kernel {
         let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         if !(delayed && moving) && self.config.features.util_est {
             pelt::util_est_enqueue(&mut self.cfs[root].avg, &self.se[se].avg);
+            self.demand_changed(cpu);
         }
         if flags & ENQUEUE_DELAYED != 0 {
             self.requeue_delayed_entity(se);
@@ -331,6 +332,7 @@ impl Kernel {
         if self.config.features.util_est {
             if !(self.se[se].sched_delayed && moving) {
                 pelt::util_est_dequeue(&mut self.cfs[root].avg, &self.se[se].avg);
+                self.demand_changed(cpu);
             }
             if flags & DEQUEUE_SLEEP != 0 {
                 let capacity = self.rq[cpu].arch_capacity;

@@ -22,7 +22,6 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `find_energy_efficient_cpu`, `compute_energy`, `eenv_pd_max_util`;
 //! include/linux/energy_model.h `em_cpu_energy`.
 //! Differences: utilisation clamps are not modelled, so nothing "fits but for uclamp".
-//! References: kernel behaviour notes 03 §6.
 
 use crate::Kernel;
 use crate::sched::pelt::scale_irq_capacity;

@@ -27,13 +27,15 @@ impl Kernel {
     /// `update_load_avg()`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let cpu = self.cfs[cfs_rq].cpu;
+        let cfs = &self.cfs[cfs_rq];
+        let cpu = cfs.cpu;
         let now = self.rq_clock_pelt(cpu);
-        let running = self.cfs[cfs_rq].curr == Some(se);
         let entity = &mut self.se[se];
-        let weight = scale_load_down(entity.load.weight);
         let known = entity.avg.last_update_time != 0;
-        if known {
+        // A task that is switched to was often queued in the same entry: then nothing is to be aged.
+        if known && !pelt::is_up_to_date(now, &entity.avg) {
+            let running = cfs.curr == Some(se);
+            let weight = scale_load_down(entity.load.weight);
             let runnable = (entity.on_rq && !entity.sched_delayed) as u64;
             pelt::update_load_avg_se(now, &mut entity.avg, entity.on_rq, runnable, running, weight);
         }
@@ -51,23 +53,35 @@ impl Kernel {
     #[inline]
     fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let cfs = &mut self.cfs[cfs_rq];
+        if cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg) {
+            return false;
+        }
         let folded = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed).is_some();
         let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
         let weight = scale_load_down(cfs.load_weight);
         let running = cfs.curr.is_some();
-        pelt::update_load_avg_cfs_rq(now, &mut cfs.avg, weight, runnable, running) | folded
+        let aged = pelt::update_load_avg_cfs_rq(now, &mut cfs.avg, weight, runnable, running);
+        if aged | folded {
+            let cpu = cfs.cpu;
+            self.demand_changed(cpu);
+        }
+        aged | folded
     }
 
     fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
         pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
-        self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
+        let cpu = self.cfs[cfs_rq].cpu;
+        self.demand_changed(cpu);
+        self.cpufreq_update_util(cpu, 0);
     }
 
     fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
         pelt::detach_entity(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, weight);
-        self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
+        let cpu = self.cfs[cfs_rq].cpu;
+        self.demand_changed(cpu);
+        self.cpufreq_update_util(cpu, 0);
     }
 
     /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
@@ -189,6 +203,9 @@ impl Kernel {
                 rq.freq_scale,
                 rq.arch_capacity,
             );
+        if rt | dl | irq {
+            self.demand_changed(cpu);
+        }
         rt | dl | irq
     }
 

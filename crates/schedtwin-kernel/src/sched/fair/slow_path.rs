@@ -11,7 +11,6 @@
 //! `update_sg_wakeup_stats`, `sched_balance_find_dst_group_cpu`.
 //! Differences: no core cookies, no NUMA balancing.
 //!
-//! References: kernel behaviour notes 03 §5.
 
 use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};

@@ -10,7 +10,6 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c.
 //! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
-//! References: kernel behaviour notes 03 §1, §2, §4.
 
 use crate::Kernel;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
