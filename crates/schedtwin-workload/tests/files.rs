@@ -186,11 +186,11 @@ const SEED: &str = r#"{ "global": { "duration": 2, "calibration": "CPU0", "ftrac
 
 /// Reads it and, if it is well, executes some of it.
 fn survive(text: String) {
-    if let Ok(workload) = Workload::parse_rtapp(Source::new("fuzz.json", text)) {
-        if workload.instantiate(&host(2), 1).is_ok() {
-            let mut executor = executor::Executor::with_delays(&workload, &host(2), 1, 100);
-            executor.run(1_000_000_000, 2_000, |_, _, _, _| {});
-        }
+    if let Ok(workload) = Workload::parse_rtapp(Source::new("fuzz.json", text))
+        && workload.instantiate(&host(2), 1).is_ok()
+    {
+        let mut executor = executor::Executor::with_delays(&workload, &host(2), 1, 100);
+        executor.run(1_000_000_000, 2_000, |_, _, _, _| {});
     }
 }
 

@@ -30,7 +30,7 @@ impl Kernel {
             delta -= irq_delta;
         }
         rq.clock_task += delta;
-        if irq_delta != 0
+        let irq_changed = irq_delta != 0
             && self.config.features.nontask_capacity
             && pelt::update_irq_load_avg(
                 &mut rq.avg_irq,
@@ -38,10 +38,7 @@ impl Kernel {
                 irq_delta,
                 rq.freq_scale,
                 rq.arch_capacity,
-            )
-        {
-            self.sugov_cpus[cpu].stale = true;
-        }
+            );
         let idle = rq.curr.is_idle();
         rq.clock_pelt.update_rq_clock_pelt(
             delta,
@@ -51,6 +48,9 @@ impl Kernel {
             rq.freq_scale,
             idle,
         );
+        if irq_changed {
+            self.demand_changed(cpu);
+        }
     }
 
     /// `rq_clock_pelt()`; there is no bandwidth control, so also `cfs_rq_clock_pelt()`.

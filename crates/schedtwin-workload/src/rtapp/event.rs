@@ -305,17 +305,17 @@ impl Reader {
             }
         };
         let mut absolute = false;
-        if let Some(argument) = arguments.iter().find(|argument| argument.key == "mode") {
-            if let Some(mode) = self.text(argument) {
-                absolute = mode == "absolute";
-                if !MODES.contains(&mode) {
-                    let help = did_you_mean(mode, MODES, || Some(one_of(&MODES)));
-                    self.fault(
-                        argument.value.span.clone(),
-                        format!("unknown \"mode\" \"{}\"", shorten(mode)),
-                        help,
-                    );
-                }
+        if let Some(argument) = arguments.iter().find(|argument| argument.key == "mode")
+            && let Some(mode) = self.text(argument)
+        {
+            absolute = mode == "absolute";
+            if !MODES.contains(&mode) {
+                let help = did_you_mean(mode, MODES, || Some(one_of(&MODES)));
+                self.fault(
+                    argument.value.span.clone(),
+                    format!("unknown \"mode\" \"{}\"", shorten(mode)),
+                    help,
+                );
             }
         }
         let own = name.starts_with("unique");
@@ -375,12 +375,12 @@ impl Reader {
     }
 
     fn one_of_words(&mut self, argument: &Member, words: &[&str]) {
-        if let Some(word) = self.text(argument) {
-            if !words.contains(&word) {
-                let help = did_you_mean(word, words.iter().copied(), || Some(one_of(words)));
-                let message = format!("unknown \"{}\" \"{}\"", argument.key, shorten(word));
-                self.fault(argument.value.span.clone(), message, help);
-            }
+        if let Some(word) = self.text(argument)
+            && !words.contains(&word)
+        {
+            let help = did_you_mean(word, words.iter().copied(), || Some(one_of(words)));
+            let message = format!("unknown \"{}\" \"{}\"", argument.key, shorten(word));
+            self.fault(argument.value.span.clone(), message, help);
         }
     }
 }

@@ -433,16 +433,15 @@ impl Reader {
             for property in inner {
                 match property.key.as_str() {
                     "type" => {
-                        if let Some(kind) = self.text(property) {
-                            if !RESOURCE_TYPES.contains(&kind) {
-                                let help =
-                                    did_you_mean(kind, RESOURCE_TYPES.iter().copied(), || {
-                                        Some(one_of(RESOURCE_TYPES))
-                                    });
-                                let message =
-                                    format!("unknown type \"{}\" of a resource", shorten(kind));
-                                self.fault(property.value.span.clone(), message, help);
-                            }
+                        if let Some(kind) = self.text(property)
+                            && !RESOURCE_TYPES.contains(&kind)
+                        {
+                            let help = did_you_mean(kind, RESOURCE_TYPES.iter().copied(), || {
+                                Some(one_of(RESOURCE_TYPES))
+                            });
+                            let message =
+                                format!("unknown type \"{}\" of a resource", shorten(kind));
+                            self.fault(property.value.span.clone(), message, help);
                         }
                     }
                     "target" => {

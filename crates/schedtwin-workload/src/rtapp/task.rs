@@ -430,14 +430,12 @@ impl Reader {
                 shorten(owner)
             ));
         }
-        if let (Some(min @ 0..), Some(max @ 0..)) = (util_min, util_max) {
-            if min > max {
-                let at = members
-                    .iter()
-                    .find(|m| m.key == "util_min")
-                    .map_or(0..0, |m| m.value.span.clone());
-                self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
-            }
+        if let (Some(min @ 0..), Some(max @ 0..)) = (util_min, util_max)
+            && min > max
+        {
+            let at =
+                members.iter().find(|m| m.key == "util_min").map_or(0..0, |m| m.value.span.clone());
+            self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
         }
         found
     }
