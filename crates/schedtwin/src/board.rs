@@ -134,7 +134,7 @@ impl Board for FlatBoard {
     #[inline]
     fn next(&self) -> Option<(Ns, usize)> {
         let key = self.nodes[1];
-        (key != u64::MAX).then(|| (key >> SLOT_BITS, (key & ((1 << SLOT_BITS) - 1)) as usize))
+        (key != u64::MAX).then_some((key >> SLOT_BITS, (key & ((1 << SLOT_BITS) - 1)) as usize))
     }
 }
 

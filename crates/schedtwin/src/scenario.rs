@@ -160,7 +160,7 @@ impl Scenario {
         };
         if options.trace.is_none() && options.record.is_none() {
             while twin.step(&mut ()) {
-                if twin.events() % PROGRESS_EVERY == 0 {
+                if twin.events().is_multiple_of(PROGRESS_EVERY) {
                     tell(twin.now());
                 }
             }
@@ -186,7 +186,7 @@ impl Scenario {
         let mut output = Output::new(trace, record);
         twin.introduce(&mut output);
         while twin.step(&mut output) {
-            if twin.events() % PROGRESS_EVERY == 0 {
+            if twin.events().is_multiple_of(PROGRESS_EVERY) {
                 tell(twin.now());
             }
         }
