@@ -55,11 +55,13 @@ impl Memory {
 
     fn tell(&self, fact: &Fact) -> String {
         let mut text = format!("{:>14} cpu{} {:?}", seconds(fact.at), fact.cpu, fact.kind);
-        // Names say more than numbers.
+        text = replace_word(&text, "task0", self.name(TaskId::IDLE));
         for id in (1..self.names.len()).rev() {
             let number = format!("task{id}");
             if text.contains(&number) {
-                text = replace_word(&text, &number, self.name(TaskId(id as u32)));
+                // Names are cut to 15 characters, so the number stays beside them.
+                let named = format!("{}:{id}", self.name(TaskId(id as u32)));
+                text = replace_word(&text, &number, &named);
             }
         }
         text

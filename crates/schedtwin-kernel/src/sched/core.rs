@@ -12,7 +12,6 @@
 //! Differences: entries are atomic, so a task that blocks has left its CPU before anybody can wake it,
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
-//!
 
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};

@@ -20,7 +20,6 @@
 //! `nohz_csd_func`.
 //! Differences: all CPUs do housekeeping; no asymmetric packing. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
-//!
 
 use crate::Kernel;
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};

@@ -41,7 +41,6 @@
 //! - Masks that do not nest are refused, where Linux widens the upper domain and goes on.
 //! - `relax_domain_level` is not modelled.
 //! - `level` counts the domains that are left, from 0; Linux counts those it removed, too.
-//!
 
 mod build;
 #[cfg(test)]

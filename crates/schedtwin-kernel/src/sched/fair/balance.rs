@@ -45,7 +45,6 @@
 //! - No SMT, hence no `smt_balance` groups and no search for idle cores; no asymmetric packing.
 //! - No NUMA balancing: `fbq_type` never excludes a queue.
 //! - All CPUs are active and do housekeeping.
-//!
 
 mod active;
 mod capacity;

@@ -10,7 +10,6 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_dst_cpu`, `sched_balance_find_dst_group`,
 //! `update_sg_wakeup_stats`, `sched_balance_find_dst_group_cpu`.
 //! Differences: no core cookies, no NUMA balancing.
-//!
 
 use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};
