@@ -45,6 +45,8 @@ pub struct Record {
     pub hardirq: bool,
     /// Printed inside a softirq (and not inside an interrupt on top of it).
     pub softirq: bool,
+    /// The running task is to be switched away from (`TIF_NEED_RESCHED`).
+    pub need_resched: bool,
     /// Trace clock, µs.
     pub time_us: u64,
     /// What happened.
@@ -236,9 +238,19 @@ pub enum Event {
         /// −1 = woken up.
         state: i32,
     },
+    /// The last stay in idle was in too shallow a state (`below`), or in too deep a one.
+    CpuIdleMiss {
+        cpu: usize,
+        state: u32,
+        below: bool,
+    },
     CpuFrequency {
         cpu: usize,
         khz: u32,
+    },
+    /// The idle loop stopped the tick, or (`success` 0) something forbade it.
+    TickStop {
+        success: bool,
     },
     /// A timer fires; `tick`: the scheduler's tick.
     HrtimerExpire {
@@ -363,6 +375,7 @@ pub fn parse_line(line: &str) -> Result<Option<Record>, BadLine> {
         pid,
         hardirq: matches!(context, b'h' | b'H' | b'z' | b'Z'),
         softirq: context == b's',
+        need_resched: matches!(flags.as_bytes().get(1), Some(b'N' | b'n' | b'B' | b'b')),
         time_us,
         event: parse_event(name, text)?,
     }))
@@ -497,7 +510,13 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
         "cpu_idle" => {
             Event::CpuIdle { state: f.number::<u32>("state")? as i32, cpu: f.cpu("cpu_id")? }
         }
+        "cpu_idle_miss" => Event::CpuIdleMiss {
+            cpu: f.cpu("cpu_id")?,
+            state: f.number("state")?,
+            below: f.text("type")? == "below",
+        },
         "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
+        "tick_stop" => Event::TickStop { success: f.flag("success")? },
         "hrtimer_expire_entry" => Event::HrtimerExpire {
             tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
             now: f.number("now")?,
@@ -628,15 +647,16 @@ mod tests {
             &format!("{line}p_rt: pelt_rt cpu=6 lut=1024 pc=3 us=9 u=0"),
             Event::PeltOther { signal: OtherSignal::Rt, cpu: 6, lut: 1024, pc: 3, us: 9, u: 0 },
         );
-        check(&format!("{line}tick_stop: success=1"), Event::Other);
+        check(&format!("{line}tick_stop: success=1"), Event::TickStop { success: true });
+        check(&format!("{line}ipi_entry: (x)"), Event::Other);
     }
 
     #[test]
     fn the_head_of_a_line() {
         let record =
-            parse_line("   a[1]-b-2-31 [012] dNH5. 71.000009: tick_stop: x").unwrap().unwrap();
+            parse_line("   a[1]-b-2-31 [012] dNH5. 71.000009: ipi_exit: x").unwrap().unwrap();
         assert_eq!((record.cpu, record.pid, record.time_us), (12, 31, 71_000_009));
-        assert!(record.hardirq && !record.softirq);
+        assert!(record.hardirq && !record.softirq && record.need_resched);
         assert_eq!(parse_line("# tracer: nop"), Ok(None));
     }
 

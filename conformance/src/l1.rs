@@ -4,6 +4,9 @@
 //! schedtwin-conformance l1 [--totals] [--misses] [FILE...]
 //! ```
 //!
+//! After these come the product's decisions with the re-driven signals ([`judge`]): schedutil's requests and EAS's
+//! estimates and choices.
+//!
 //! Without files: all recordings beside the checkout, in `../shared/rig/recordings`. Prints per
 //! recording, kind of entity and signal how many recorded values were judged, how many of ours are
 //! within 1 and how many are equal, the largest difference and what the rest is due to; then the single
@@ -13,9 +16,13 @@
 //!
 //! How it works is in [`redrive`].
 
+mod board;
 mod compare;
+pub mod decisions;
 #[cfg(test)]
 mod golden;
+pub mod idle;
+pub mod judge;
 pub mod operation;
 mod queue;
 pub mod redrive;
@@ -28,12 +35,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::ftrace::Trace;
+use decisions::Decisions;
+use judge::Settings;
 use redrive::Redrive;
 use tally::{Row, Steps, Tally};
 
 const USAGE: &str = "\
 usage: schedtwin-conformance l1 [--totals] [--misses] [FILE...]
-  re-drives recordings (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
+  re-drives recordings (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings): PELT and util_est,
+  then schedutil's requests and EAS's estimates and choices (not of recordings with clamps, uclamp-*)
   --totals   only the totals
   --misses   also each value that is off by more than 1 and each step that is not met";
 
@@ -58,8 +68,30 @@ pub fn recordings_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Re-drives one recording.
 pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
+    drive_file(path, Redrive::new(keep_misses))
+}
+
+/// Re-drives one recording and asks the product for its decisions; not those of a recording with utilisation
+/// clamps, which the product does not have.
+pub fn judge_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
+    let redrive = Redrive::new(keep_misses);
+    if has_clamps(path) {
+        return drive_file(path, redrive);
+    }
+    // `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let described = format!("{}.meta.txt", name.split('.').next().unwrap_or_default());
+    let text = std::fs::read_to_string(path.with_file_name(described)).unwrap_or_default();
+    drive_file(path, redrive.judging(Settings::parse(&text)))
+}
+
+/// Whether a recording is, by its name, one with utilisation clamps.
+fn has_clamps(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("uclamp"))
+}
+
+fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
     let mut trace = Trace::open(path)?;
-    let mut redrive = Redrive::new(keep_misses);
     redrive.drive(&mut trace)?;
     if let (Some(first), count) = (trace.bad_lines().0.first(), trace.bad_lines().1) {
         let message = format!("{count} unreadable lines; {first}");
@@ -103,11 +135,12 @@ pub fn main(args: &[String]) -> i32 {
     }
 
     let mut total = Tally::default();
+    let mut decisions = Decisions::default();
     let mut unreadable = false;
     for file in &files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
-        match redrive_file(file, misses) {
+        match judge_file(file, misses) {
             Ok(redrive) => {
                 for miss in &redrive.misses {
                     println!("{name} at {} us: {}", miss.time_us, miss.text);
@@ -116,6 +149,15 @@ pub fn main(args: &[String]) -> i32 {
                     print!("{}", Table(name, &redrive.tally));
                 }
                 total.merge(&redrive.tally);
+                match redrive.decisions() {
+                    Some(found) => {
+                        if !totals_only {
+                            print!("{found}");
+                        }
+                        decisions.merge(&found);
+                    }
+                    None => println!("{name}: decisions skipped, clamps are not modelled"),
+                }
             }
             Err(error) => {
                 eprintln!("failed to read {}: {error}", file.display());
@@ -124,6 +166,7 @@ pub fn main(args: &[String]) -> i32 {
         }
     }
     print!("{}", Table("all", &total));
+    print!("{decisions}");
     let failing = total.failing();
     for (signal, within, judged) in &failing {
         println!("{signal}: only {within} of {judged} within 1");
@@ -202,6 +245,7 @@ impl fmt::Display for Table<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::decisions::Changes;
     use super::tally::{Kind, Signal, WITHIN_MIN_PERMILLE};
     use super::*;
 
@@ -226,6 +270,50 @@ mod tests {
             let enough = steps.judged * WITHIN_MIN_PERMILLE;
             assert!(steps.met * 1000 >= enough, "{name}: {steps:?}");
         }
+    }
+
+    /// One without fair servers and with many places, one with two tasks that load two domains, one with RT.
+    /// What is not equal has causes that lie in the recording; were the product wrong, it would be
+    /// `Unexplained`.
+    #[test]
+    fn three_recordings_show_the_products_decisions() {
+        use decisions::{Question, Why};
+        for (name, calls, estimates, choices) in [
+            ("littles.1", 5000, 18_000, 2800),
+            ("ui-pair.2", 4500, 8500, 1600),
+            ("rt-over-fair.1", 6000, 80, 15),
+        ] {
+            let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
+            if !path.exists() {
+                eprintln!("skipped {name}: {} is not there", path.display());
+                continue;
+            }
+            let found = judge_file(&path, false).unwrap().decisions().unwrap();
+            for (question, judged_min, equal_min_permille) in [
+                (Question::Raw, calls, 985),
+                (Question::Request, calls, 1000),
+                (Question::MaxUtil, estimates, 975),
+                (Question::Busy, estimates, 970),
+                (Question::Energy, estimates, 970),
+                (Question::Placement, choices, 1000),
+            ] {
+                let answers = &found.answers[&question];
+                assert!(answers.judged >= judged_min, "{name}, {question}: {answers:?}");
+                let enough = answers.judged * equal_min_permille;
+                assert!(answers.equal * 1000 >= enough, "{name}, {question}: {answers:?}");
+                let unexplained = answers.causes.get(&Why::Unexplained);
+                assert_eq!(unexplained, None, "{name}, {question}: {answers:?}");
+            }
+            let Changes { recorded, ours, matched } = found.changes;
+            assert!(recorded >= 50, "{name}: {:?}", found.changes);
+            assert_eq!((ours, matched), (recorded, recorded), "{name}");
+        }
+    }
+
+    #[test]
+    fn recordings_with_clamps_are_skipped_by_name() {
+        assert!(has_clamps(Path::new("recordings/uclamp-mix.1.trace.txt.xz")));
+        assert!(!has_clamps(Path::new("uclamp/ui-pair.1.trace.txt.xz")));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The program that compares schedtwin with the real kernel.
 //!
-//! `l0`: arithmetic, against the kernel's own C; `l1`: decisions, against recordings.
+//! `l0`: arithmetic, against the kernel's own C; `l1`: averages, against recordings;
+//! `idle`: choices of idle states, likewise.
 
 use schedtwin_conformance::l0;
 
@@ -13,8 +14,9 @@ fn main() {
         }
         Some("l0") => l0::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
+        Some("idle") => schedtwin_conformance::l1::idle::main(&args[1..]),
         _ => {
-            eprintln!("usage: schedtwin-conformance (l0|l1) ...   (each explains itself)");
+            eprintln!("usage: schedtwin-conformance (l0|l1|idle) ...   (each explains itself)");
             2
         }
     };

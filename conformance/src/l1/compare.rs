@@ -4,7 +4,7 @@ use schedtwin_kernel::sched::pelt::{self, SchedAvg, update_load_avg, update_load
 
 use super::operation::Operation;
 use super::redrive::Redrive;
-use super::state::{Class, FREE, RUNS, STEP, Task, scale_load_down, taken_over};
+use super::state::{Active, Class, FREE, RUNS, STEP, Task, scale_load_down, taken_over};
 use super::tally::{Cause, Causes, Kind, Signal};
 use crate::ftrace::{Averages, Event, OtherSignal, Record, Trace};
 
@@ -125,29 +125,8 @@ impl Redrive {
                 moves = Some(*active);
             }
         }
-        let lost = self.cpus[cpu].lost;
-        if let Some(active) = moves
-            && let Some(cp) = active.found.clock_pelt
-        {
-            let now = cp.wrapping_sub(lost);
-            let moved = match active.found.operation {
-                Operation::Wakeup { pid, .. } | Operation::AttachMigrating { pid } => {
-                    let detached = self.tasks.get(&pid).is_some_and(|t| t.detached);
-                    if detached {
-                        self.attach(cpu, pid, now);
-                    }
-                    detached
-                }
-                Operation::DetachMigrating { pid } => {
-                    self.update_load_avg(cpu, pid, now);
-                    self.detach(cpu, pid);
-                    true
-                }
-                _ => false,
-            };
-            if let Some(active) = &mut self.cpus[r.cpu].active {
-                active.moved = moved;
-            }
+        if let Some(active) = moves {
+            self.move_averages(r.cpu, active);
         }
         let c = &mut self.cpus[cpu];
         let ours_curr = c.cfs_curr.unwrap_or(0);
@@ -182,6 +161,34 @@ impl Redrive {
                     step_causes.first()
                 )
             });
+        }
+    }
+
+    /// An attach or detach moves the averages, before the last `pelt_cfs` line of its operation and before
+    /// the call of schedutil that stands in front of that line.
+    pub(super) fn move_averages(&mut self, by: usize, active: Active) {
+        let cpu = active.cpu;
+        let Some(cp) = active.found.clock_pelt else {
+            return;
+        };
+        let now = cp.wrapping_sub(self.cpus[cpu].lost);
+        let moved = match active.found.operation {
+            Operation::Wakeup { pid, .. } | Operation::AttachMigrating { pid } => {
+                let detached = self.tasks.get(&pid).is_some_and(|t| t.detached);
+                if detached {
+                    self.attach(cpu, pid, now);
+                }
+                detached
+            }
+            Operation::DetachMigrating { pid } => {
+                self.update_load_avg(cpu, pid, now);
+                self.detach(cpu, pid);
+                true
+            }
+            _ => false,
+        };
+        if let Some(active) = &mut self.cpus[by].active {
+            active.moved = moved;
         }
     }
 
@@ -238,6 +245,7 @@ impl Redrive {
             runnable_sum: us as u64,
             ..SchedAvg::default()
         };
+        small.printed = taken;
         if !small.started {
             small.started = true;
             small.avg = [taken; RUNS];

@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use super::judge::Settings;
 use super::redrive::Redrive;
 use super::tally::{Kind, Signal, Tally};
 use crate::ftrace::Trace;
@@ -108,6 +109,12 @@ fn trace_of(table: &str) -> String {
                 .unwrap();
                 writeln!(text, "{tick}p_run: run pid=9 ct={cp} cp={cp}").unwrap();
                 text += &printed(tick, 1);
+                writeln!(text, "{tick}sugov: sugov cpu=7 time={cp} fl=0").unwrap();
+                writeln!(text, "{tick}resolve: resolve cpu=6 khz={}", cp % 2_802_000).unwrap();
+                let khz = if cp.is_multiple_of(2) { 500_000 } else { 851_000 };
+                writeln!(text, "{tick}cpu_frequency: state={khz} cpu_id=6").unwrap();
+                writeln!(text, "{tick}p_energy: energy pid=9 dst=-1 e=0 max=0 busy=0").unwrap();
+                writeln!(text, "{tick}p_energy: energy pid=9 dst=6 e=1 max=1 busy=1").unwrap();
             }
             "sleep" => {
                 writeln!(text, "{own}p_ue_cfs: ue_cfs cpu=7 ue=0").unwrap();
@@ -208,6 +215,6 @@ fn garbled_recordings_are_survived() {
             }
         }
         let mut trace = Trace::new(Box::new(std::io::Cursor::new(lines.join("\n"))));
-        Redrive::new(true).drive(&mut trace).unwrap();
+        Redrive::new(true).judging(Settings::parse("")).drive(&mut trace).unwrap();
     }
 }

@@ -32,6 +32,9 @@ use schedtwin_kernel::sched::pelt::{
     update_rt_rq_load_avg,
 };
 
+use super::board::NR_CPUS;
+use super::decisions::Decisions;
+use super::judge::{Judge, Settings};
 use super::state::{Class, Cpu, FREE, RUNS, Task, arch_capacity, class_of, frequency_max};
 use super::tally::{Cause, Tally};
 use crate::ftrace::{CPUS_MAX, Event, Record, RqAt, Trace};
@@ -47,6 +50,8 @@ pub struct Miss {
 
 /// Between a dequeue and going idle there are at most some balancing passes; 1 ms is far more.
 const NEWIDLE_MAX_NS: u64 = 1_000_000;
+/// How far the lines of one call of schedutil reach.
+const LINES_OF_A_CALL: usize = 24;
 /// Misses that are kept per recording.
 const MISSES_KEPT: usize = 4000;
 
@@ -61,6 +66,7 @@ pub struct Redrive {
     /// The first misses.
     pub misses: Vec<Miss>,
     keep_misses: bool,
+    pub(super) judge: Option<Box<Judge>>,
 }
 
 impl Redrive {
@@ -73,7 +79,20 @@ impl Redrive {
             tally: Tally::default(),
             misses: Vec::new(),
             keep_misses,
+            judge: None,
         }
+    }
+
+    /// Also asks the product for the decisions that the recording shows.
+    pub fn judging(mut self, settings: Settings) -> Redrive {
+        self.cpu(NR_CPUS - 1);
+        self.judge = Some(Box::new(Judge::new(settings)));
+        self
+    }
+
+    /// What came of it; `None` if nothing was asked.
+    pub fn decisions(&self) -> Option<Decisions> {
+        self.judge.as_ref().map(|judge| judge.decisions())
     }
 
     /// Drives the whole of `trace`.
@@ -138,13 +157,22 @@ impl Redrive {
                 }
             }
             Event::UeSe { pid, ue, uf, .. } => self.ue_se(r, pid, ue, uf),
-            Event::Sugov { cpu, .. } => {
+            Event::Sugov { cpu, time, .. } => {
                 // Something decayed. If it was not a crossed segment, it was a removal.
                 let c = self.cpu(cpu);
                 if c.removed[FREE].nr > 0 {
                     c.cause(Cause::RemovedFold);
                     c.fold();
                 }
+                if let Some(active) = self.cpus[r.cpu].active
+                    && active.cpu == cpu
+                    && !active.done
+                    && !active.moved
+                    && active.found.cfs_lines == 1
+                {
+                    self.move_averages(r.cpu, active);
+                }
+                self.irq_at_call(r, trace, cpu, time);
             }
             Event::SchedSwitch { .. } => {
                 self.driving = true;
@@ -191,6 +219,7 @@ impl Redrive {
             }
             _ => {}
         }
+        self.judge_record(r, trace);
     }
 
     /// Entity and queue, as `update_load_avg` does it.
@@ -277,6 +306,29 @@ impl Redrive {
         c.interrupt_total = Some(total);
         for avg in &mut c.irq.avg {
             update_irq_load_avg(avg, clock, news, freq_scale, arch_capacity(cpu));
+        }
+    }
+
+    /// The interrupt signal at a call of schedutil at `time`. Its line is not printed where the sum has
+    /// decayed to nothing.
+    fn irq_at_call(&mut self, r: &Record, trace: &Trace, cpu: usize, time: u64) {
+        let told = trace.ahead(r.cpu).take(LINES_OF_A_CALL).find_map(|next| match next.event {
+            Event::Rq { cpu: c, clk, irq, .. } if c == cpu => Some((clk == time).then_some(irq)),
+            Event::Sugov { cpu: c, time: t, .. } if c == cpu && t != time => Some(None),
+            _ => None,
+        });
+        let in_operation = self.cpus[r.cpu].active.is_some_and(|a| a.cpu == cpu && !a.done);
+        let balances = r.softirq || cpu != r.cpu || self.cpus[cpu].curr == 0;
+        if let Some(total) = told.flatten() {
+            self.update_irq(cpu, time, total);
+        } else if !in_operation && balances && time < u64::MAX / 2 {
+            // A balancer's update of a CPU also ages this signal, without any news.
+            for avg in &mut self.cpus[cpu].irq.avg {
+                if time >= avg.last_update_time {
+                    pelt::update_load_sum(time, avg, 0, 0, 0);
+                    pelt::update_load_avg(avg, 1);
+                }
+            }
         }
     }
 

@@ -130,6 +130,8 @@ impl Task {
 pub(super) struct Small {
     pub(super) avg: [SchedAvg; RUNS],
     pub(super) started: bool,
+    /// The average as last printed; an update in which nothing accumulates to print may have aged it since.
+    pub(super) printed: SchedAvg,
     pub(super) causes: [Causes; RUNS],
 }
 

@@ -102,6 +102,7 @@ impl Kernel {
             nohz: Default::default(),
             policies,
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
+            sugov_stale: device_tree.all_cpus(),
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             futexes: Default::default(),
@@ -115,10 +116,12 @@ impl Kernel {
                 })
                 .collect(),
             idle_mask: device_tree.all_cpus(),
+            sched_idle_mask: CpuMask::EMPTY,
             dirty: device_tree.all_cpus(),
             dirty_policies: 0,
             tick_nsec,
             base_slice,
+            debt: 0,
             in_irq: false,
             ns_per_work_shift_10: vec![1 << 10; nr_cpus],
             facts: Vec::with_capacity(256),
@@ -175,14 +178,21 @@ impl Kernel {
         self.now = now;
         self.this_cpu = cpu;
         self.in_irq = in_irq;
-        self.wires[cpu].debt = 0;
+        self.debt = 0;
         self.dirty.insert(cpu);
+    }
+
+    /// The entry ends: what it has cost is to be paid.
+    #[inline]
+    fn end(&mut self) {
+        self.wires[self.this_cpu].debt = self.debt;
     }
 
     /// Interrupts arrive at a CPU that runs a task or the idle loop. `mode`: of the work they interrupt.
     pub fn interrupt(&mut self, cpu: CpuId, now: Ns, lines: IrqLines, mode: Mode) {
         self.begin(cpu, now, true);
         self.handle_interrupts(lines, mode);
+        self.end();
     }
 
     /// Interrupts have woken a CPU from its idle state.
@@ -190,6 +200,7 @@ impl Kernel {
         self.begin(cpu, now, true);
         self.cpuidle_exit();
         self.handle_interrupts(lines, Mode::Kernel);
+        self.end();
     }
 
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
@@ -197,14 +208,35 @@ impl Kernel {
         self.fact(FactKind::IrqEntry { lines: lines.0 });
         let cost = self.device_tree.path_costs.interrupt;
         self.charge(cost);
-        for kind in IpiKind::ALL {
-            if lines.contains(IrqLines::ipi(kind)) {
-                self.wires[cpu].ipi_at[kind as usize] = NEVER;
+        if lines != IrqLines::CLOCK_EVENT {
+            let ipi_at = &mut self.wires[cpu].ipi_at;
+            for kind in IpiKind::ALL {
+                if lines.contains(IrqLines::ipi(kind)) {
+                    ipi_at[kind as usize] = NEVER;
+                }
             }
         }
         if lines.contains(IrqLines::CLOCK_EVENT) {
             self.hrtimer_interrupt();
         }
+        if lines != IrqLines::CLOCK_EVENT {
+            self.handle_ipis(cpu, lines);
+        }
+        if self.rq[cpu].sched_softirq {
+            self.rq[cpu].sched_softirq = false;
+            self.sched_balance_softirq(cpu);
+        }
+        let spent_ns = self.debt.min(u32::MAX as u64) as u32;
+        self.fact(FactKind::IrqExit { spent_ns });
+        self.in_irq = false;
+        if self.rq[cpu].curr.is_idle() {
+            self.idle_after_interrupt();
+        } else if self.rq[cpu].need_resched && self.preemptible(mode) {
+            self.schedule(true);
+        }
+    }
+
+    fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
         if lines.contains(IrqLines::ipi(IpiKind::WakeList)) {
             self.sched_ttwu_pending(cpu);
         }
@@ -213,18 +245,6 @@ impl Kernel {
         }
         if lines.contains(IrqLines::ipi(IpiKind::IrqWork)) {
             self.rto_push_irq_work(cpu);
-        }
-        if self.rq[cpu].sched_softirq {
-            self.rq[cpu].sched_softirq = false;
-            self.sched_balance_softirq(cpu);
-        }
-        let spent_ns = self.wires[cpu].debt.min(u32::MAX as u64) as u32;
-        self.fact(FactKind::IrqExit { spent_ns });
-        self.in_irq = false;
-        if self.rq[cpu].curr.is_idle() {
-            self.idle_after_interrupt();
-        } else if self.rq[cpu].need_resched && self.preemptible(mode) {
-            self.schedule(true);
         }
     }
 
@@ -241,6 +261,7 @@ impl Kernel {
     pub fn idle_enter(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
         self.do_idle();
+        self.end();
     }
 
     /// The running task's kernel-mode work ends, or a reschedule has been left over: gives way if it must.
@@ -249,12 +270,14 @@ impl Kernel {
         if self.rq[cpu].need_resched {
             self.schedule(true);
         }
+        self.end();
     }
 
     /// A kernel thread runs: the stopper.
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
         self.cpu_stopper_thread();
+        self.end();
     }
 
     /// The running task enters the kernel. Returns the new task if the call makes one. How the call ended
@@ -265,7 +288,7 @@ impl Kernel {
         // A call takes time whatever the machine says.
         let cost = self.device_tree.path_costs.syscall;
         self.charge(cost);
-        self.wires[cpu].debt = self.wires[cpu].debt.max(1);
+        self.debt = self.debt.max(1);
         self.tasks[task].outcome = Outcome::Done;
         self.tasks[task].resume = None;
         let mut child = None;
@@ -304,6 +327,7 @@ impl Kernel {
         if self.rq[cpu].need_resched && self.rq[cpu].curr == task {
             self.schedule(true);
         }
+        self.end();
         child
     }
 
@@ -314,6 +338,7 @@ impl Kernel {
         self.charge(cost);
         let task = self.rq[cpu].curr;
         self.do_exit(task);
+        self.end();
     }
 
     // ---- what the twin reads ------------------------------------------------------------------

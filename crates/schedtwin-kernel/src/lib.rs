@@ -45,7 +45,8 @@ pub struct Wires {
     pub ipi_at: [Ns; IpiKind::COUNT],
     /// What the CPU does once its debt is paid.
     pub activity: Activity,
-    /// Kernel time that the CPU still owes, nanoseconds from the entry's time.
+    /// Kernel time that the CPU still owes, nanoseconds from the time of its last entry. Written when
+    /// the entry ends.
     pub debt: Ns,
 }
 
@@ -91,6 +92,8 @@ pub struct Kernel {
     /// Frequency domains.
     pub policies: Vec<CpufreqPolicy>,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
+    /// CPUs whose demand schedutil has to compute at its next request.
+    sugov_stale: CpuMask,
     /// Idle governor and idle loop, per CPU.
     pub cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.
@@ -103,9 +106,13 @@ pub struct Kernel {
     pub wires: Arena<CpuId, Wires>,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
     pub idle_mask: CpuMask,
+    /// CPUs with `SCHED_IDLE` tasks only, in the sense of `sched_idle_cpu()`, kept incrementally.
+    sched_idle_mask: CpuMask,
     dirty: CpuMask,
     tick_nsec: Ns,
     base_slice: Ns,
+    /// Kernel time that the current entry has cost so far.
+    debt: Ns,
     /// The executing CPU is in interrupt context: its costs are interrupt time.
     in_irq: bool,
     ns_per_work_shift_10: Vec<u64>,

@@ -212,6 +212,28 @@ impl CpuMask {
         Iter { bits: self.0[0], word: 0, mask: *self }
     }
 
+    /// The first CPU of the set from `start` upwards, then from 0 (`cpumask_next_wrap`).
+    #[inline]
+    pub fn next_wrapping_from(&self, start: CpuId) -> Option<CpuId> {
+        self.next_from(start.index()).or_else(|| self.lowest())
+    }
+
+    /// How many CPUs of the set are below `end`.
+    #[inline]
+    fn weight_below(&self, end: usize) -> u32 {
+        let (word, bit) = (end >> 6, end & 63);
+        let whole: u32 = self.0.iter().take(word).map(|w| w.count_ones()).sum();
+        whole + self.0.get(word).map_or(0, |w| (w & !(!0 << bit)).count_ones())
+    }
+
+    /// How many CPUs of the set one passes on the way from `start` upwards to `cpu`, then from 0, without
+    /// `cpu` itself.
+    #[inline]
+    pub fn weight_wrapping(&self, start: CpuId, cpu: CpuId) -> u32 {
+        let (from, to) = (self.weight_below(start.index()), self.weight_below(cpu.index()));
+        if cpu >= start { to - from } else { self.weight() - from + to }
+    }
+
     /// The CPUs of the set from `start` upwards, then from 0 (`for_each_cpu_wrap`).
     #[inline]
     pub fn iter_wrapping_from(&self, start: CpuId) -> impl Iterator<Item = CpuId> + use<> {
@@ -265,6 +287,23 @@ impl Iterator for Iter {
         self.bits &= self.bits - 1;
         Some(CpuId((self.word * 64) as u16 + bit))
     }
+
+    /// What `for_each` and the like do: a loop over words around one over bits.
+    #[inline]
+    fn fold<B, F: FnMut(B, CpuId) -> B>(self, init: B, mut f: F) -> B {
+        let mut folded = init;
+        let mut bits = self.bits;
+        for word in self.word..self.mask.0.len() {
+            if word > self.word {
+                bits = self.mask.0[word];
+            }
+            while bits != 0 {
+                folded = f(folded, CpuId((word * 64) as u16 + bits.trailing_zeros() as u16));
+                bits &= bits - 1;
+            }
+        }
+        folded
+    }
 }
 
 impl fmt::Display for CpuMask {
@@ -315,5 +354,35 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 3]);
         let order: Vec<u16> = mask.iter_wrapping_from(CpuId(3)).map(|c| c.0).collect();
         assert_eq!(order, [3, 0, 1, 2]);
+    }
+
+    /// What can be counted agrees with what one meets on the way.
+    #[test]
+    fn wrapping_ways_are_as_long_as_the_walk() {
+        let mask = CpuMask::from_cpus([0, 1, 5, 63, 64, 70, 127, 200, 255].map(CpuId));
+        for start in [0, 1, 2, 63, 64, 65, 128, 255, 256].map(CpuId) {
+            let order: Vec<CpuId> = mask.iter_wrapping_from(start).collect();
+            assert_eq!(mask.next_wrapping_from(start), Some(order[0]));
+            for (passed, cpu) in order.into_iter().enumerate() {
+                assert_eq!(mask.weight_wrapping(start, cpu), passed as u32, "{start} {cpu}");
+            }
+        }
+        assert_eq!(CpuMask::EMPTY.next_wrapping_from(CpuId(7)), None);
+    }
+
+    #[test]
+    fn both_ways_to_iterate_agree() {
+        let mask = CpuMask::from_cpus([3, 62, 63, 64, 191, 192, 255].map(CpuId));
+        let mut rest = mask.iter();
+        while let Some(first) = rest.next() {
+            let mut folded = vec![first];
+            rest.clone().for_each(|cpu| folded.push(cpu));
+            let mut stepped = vec![first];
+            let mut walk = rest.clone();
+            while let Some(cpu) = walk.next() {
+                stepped.push(cpu);
+            }
+            assert_eq!(folded, stepped);
+        }
     }
 }

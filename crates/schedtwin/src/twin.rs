@@ -313,19 +313,23 @@ impl<B: Board> Twin<B> {
     // ---- interrupts ---------------------------------------------------------------------------
 
     fn interrupt_arrives(&mut self, cpu: CpuId, line: u8, observer: &mut impl Observer) {
-        let lines = IrqLines(1 << line);
-        self.board.set(self.slots.cpu(cpu, line), NEVER);
         let now = self.now;
         let c = &mut self.cpus[cpu.index()];
-        c.pending.insert(lines);
+        c.pending.insert(IrqLines(1 << line));
+        let masked = now < c.masked_until;
+        if matches!(c.phase, Phase::Task(_) | Phase::IdleLoop) && !masked {
+            // The line's slot is set again when its wires are read after the entry.
+            self.deliver(cpu, observer);
+            return;
+        }
+        self.board.set(self.slots.cpu(cpu, line), NEVER);
         match c.phase {
-            Phase::Task(_) | Phase::IdleLoop if now < c.masked_until => {
+            Phase::Task(_) | Phase::IdleLoop => {
                 let until = c.masked_until;
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), until);
             }
-            Phase::Task(_) | Phase::IdleLoop => self.deliver(cpu, observer),
             // Interrupts are off until the debt is paid.
-            Phase::Idle { .. } if now < c.masked_until => {}
+            Phase::Idle { .. } if masked => {}
             Phase::Idle { state, asleep_at } => {
                 let states = self.machine.idle_states(cpu);
                 let back = if now < asleep_at {
@@ -623,10 +627,7 @@ impl<B: Board> Twin<B> {
         if let Some(cpu) = executed {
             self.take_up_activity(cpu, observer);
         }
-        let dirty = self.kernel.take_dirty();
-        for cpu in dirty.iter() {
-            self.sync_wires(cpu);
-        }
+        self.kernel.take_dirty().iter().for_each(|cpu| self.sync_wires(cpu));
         for fact in self.kernel.facts() {
             self.meter.fact(fact);
             observer.fact(fact);
@@ -703,7 +704,7 @@ impl<B: Board> Twin<B> {
             self.board.set(base, at);
         }
         // Nearly always none is in flight and none was: then there is nothing to write.
-        let in_flight = wires.ipi_at != [NEVER; IpiKind::COUNT];
+        let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
         if !in_flight && !c.ipis_armed && !self.eager {
             return;
         }

@@ -16,6 +16,8 @@ use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns};
 pub struct CpufreqPolicy {
     /// Its CPUs.
     pub cpus: CpuMask,
+    /// It has one CPU only.
+    pub is_single: bool,
     /// Frequencies, ascending.
     pub table: Vec<Khz>,
     /// Per frequency: skipped when resolving, because a faster one costs no more.
@@ -44,6 +46,7 @@ impl CpufreqPolicy {
         });
         CpufreqPolicy {
             cpus: dt.cpus,
+            is_single: dt.cpus.weight() == 1,
             // Before a governor runs, firmware has left the highest frequency.
             cur: *table.last().expect("a policy has frequencies"),
             table,

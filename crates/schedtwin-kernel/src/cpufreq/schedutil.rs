@@ -24,7 +24,7 @@ use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::see::{Notes, See};
-use schedtwin_types::{CpuId, Decision, FrequencyInput, Khz, Ns};
+use schedtwin_types::{CpuId, CpuMask, Decision, FrequencyInput, Khz, Ns};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
 const IOWAIT_BOOST_MIN: u32 = 128;
@@ -40,6 +40,8 @@ pub struct SugovPolicy {
     pub next_freq: Khz,
     /// The frequency before the table that led to it.
     pub cached_raw_freq: Khz,
+    /// The highest demand of its CPUs at the last request.
+    pub util: u64,
     /// The limits have changed: the rate limit does not count once.
     pub limits_changed: bool,
     /// And an equal frequency is looked up again.
@@ -47,7 +49,7 @@ pub struct SugovPolicy {
 }
 
 /// `struct sugov_cpu`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SugovCpu {
     /// 0..=1024.
     pub iowait_boost: u32,
@@ -61,25 +63,6 @@ pub struct SugovCpu {
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
-    /// Something that `util` and `bw_min` follow from may have changed since they were computed
-    /// ([`Kernel::demand_changed`]). Most CPUs of a domain have not changed since the domain was looked
-    /// at last.
-    stale: bool,
-}
-
-impl Default for SugovCpu {
-    /// Has never been asked.
-    fn default() -> SugovCpu {
-        SugovCpu {
-            iowait_boost: 0,
-            iowait_boost_pending: false,
-            last_update: 0,
-            util: 0,
-            bw_min: 0,
-            saved_idle_calls: 0,
-            stale: true,
-        }
-    }
 }
 
 /// `effective_cpu_util()`'s results.
@@ -206,20 +189,24 @@ impl Kernel {
 
     /// A signal of `cpu` that its demand follows from may have changed: the averages of its root queue,
     /// of RT, DEADLINE or interrupts, the number of its RT tasks or its server's bandwidth. Whoever
-    /// changes one of them says so; `verify()` finds out who does not.
+    /// changes one of them says so, since most CPUs of a domain have not changed when another one calls
+    /// the governor; `verify()` finds out who does not.
     #[inline(always)]
     pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
-        self.sugov_cpus[cpu].stale = true;
+        self.sugov_stale.insert(cpu);
     }
 
-    /// Asserts that a demand which counts as fresh is what the signals say.
+    /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
-        let sg = &self.sugov_cpus[cpu];
-        if !sg.stale {
+        if !self.sugov_stale.contains(cpu) {
+            let sg = &self.sugov_cpus[cpu];
             let effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
             let demand = (sugov_effective_cpu_perf(&effective), effective.min);
             assert_eq!((sg.util, sg.bw_min), demand, "{cpu:?}: demand");
+            assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
         }
+        let policy = &self.policies[self.policy_of(cpu)];
+        assert_eq!(policy.sugov.util, self.highest_demand(&policy.cpus), "{cpu:?}: highest demand");
     }
 
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
@@ -230,18 +217,28 @@ impl Kernel {
         }
     }
 
+    /// The hook at `time` for a CPU whose domain's signals have been set from outside, as a comparison with
+    /// a real kernel's recorded calls needs it.
+    pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
+        self.rq[cpu].clock = time;
+        let cpus = self.policies[self.policy_of(cpu)].cpus;
+        cpus.iter().for_each(|j| self.demand_changed(j));
+        self.cpufreq_update_util(cpu, flags);
+    }
+
     /// `sugov_update_shared()` and `sugov_update_single_freq()`: they differ in who is asked and in the
     /// holding of the frequency.
     fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
         let time = self.rq[cpu].clock;
         self.sugov_iowait_boost(cpu, time, flags);
-        self.sugov_cpus[cpu].last_update = time;
         let index = self.policy_of(cpu);
-        // ignore_dl_rate_limit()
-        if self.rq[cpu].fair_server.cpu_bw_dl() > self.sugov_cpus[cpu].bw_min {
-            self.policies[index].sugov.limits_changed = true;
-        }
+        let sg = &mut self.sugov_cpus[cpu];
+        sg.last_update = time;
         let policy = &mut self.policies[index];
+        // ignore_dl_rate_limit()
+        if self.rq[cpu].fair_server.cpu_bw_dl() > sg.bw_min {
+            policy.sugov.limits_changed = true;
+        }
         let may = policy.dvfs_possible_from_any_cpu || policy.cpus.contains(self.this_cpu);
         if !may {
             return;
@@ -270,18 +267,27 @@ impl Kernel {
         time: Ns,
         see: &mut S,
     ) {
-        let cpus = self.policies[index].cpus;
+        let policy = &self.policies[index];
+        let (cpus, mut util) = (policy.cpus, policy.sugov.util);
         let capacity = self.rq[cpu].arch_capacity;
-        let mut util = 0;
-        let mut count = 0;
-        for j in cpus.iter() {
-            count += 1;
+        let mut highest_fell = false;
+        // All others demand what they did, and have no boost that this request would use up.
+        cpus.and(&self.sugov_stale).iter().for_each(|j| {
+            let before = self.sugov_cpus[j].util;
             let boost = self.sugov_iowait_apply(j, time, capacity);
-            util = util.max(self.sugov_get_util(j, boost, see));
+            let demand = self.sugov_get_util(j, boost);
+            highest_fell |= before == util && demand < before;
+            util = util.max(demand);
+        });
+        if highest_fell {
+            util = self.highest_demand(&cpus);
         }
-        let hold = count == 1 && self.sugov_hold_freq(cpu);
-        let choice = self.policies[index].decide_frequency(util, capacity, hold);
+        let hold = self.policies[index].is_single && self.sugov_hold_freq(cpu);
+        let policy = &mut self.policies[index];
+        policy.sugov.util = util;
+        let choice = policy.decide_frequency(util, capacity, hold);
         if S::ON {
+            cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
             self.record_frequency(index, see.take_inputs(), util, &choice);
         }
         if self.policies[index].sugov.commit(time, &choice) {
@@ -311,36 +317,40 @@ impl Kernel {
         });
     }
 
-    /// `sugov_get_util()`; the CPU's demand.
-    #[inline(always)]
-    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64, see: &mut impl See) -> u64 {
-        if self.sugov_cpus[cpu].stale || boost != 0 {
-            let mut effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
-            effective.util = effective.util.max(boost);
-            let sg = &mut self.sugov_cpus[cpu];
-            // The next boost is another.
-            sg.stale = boost != 0;
-            sg.bw_min = effective.min;
-            sg.util = sugov_effective_cpu_perf(&effective);
+    fn highest_demand(&self, cpus: &CpuMask) -> u64 {
+        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
+    }
+
+    /// `sugov_get_util()`: computes the CPU's demand.
+    #[inline]
+    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64) -> u64 {
+        let mut effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
+        effective.util = effective.util.max(boost);
+        let sg = &mut self.sugov_cpus[cpu];
+        sg.bw_min = effective.min;
+        sg.util = sugov_effective_cpu_perf(&effective);
+        let demand = sg.util;
+        if sg.iowait_boost == 0 {
+            self.sugov_stale.remove(cpu);
         }
-        let sg = &self.sugov_cpus[cpu];
-        let (perf, min) = (sg.util, sg.bw_min);
-        see.frequency_input(|| {
-            let rq = &self.rq[cpu];
-            let avg = &self.cfs[CfsRqId::root(cpu)].avg;
-            FrequencyInput {
-                cpu,
-                util_avg: avg.util_avg,
-                runnable_avg: avg.runnable_avg,
-                util_est: avg.util_est as u64,
-                rt: rq.avg_rt.util_avg,
-                dl: rq.avg_dl.util_avg,
-                irq: rq.avg_irq.util_avg,
-                min,
-                perf,
-            }
-        });
-        perf
+        demand
+    }
+
+    /// What a record shows of a CPU.
+    fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
+        let (rq, sg) = (&self.rq[cpu], &self.sugov_cpus[cpu]);
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        FrequencyInput {
+            cpu,
+            util_avg: avg.util_avg,
+            runnable_avg: avg.runnable_avg,
+            util_est: avg.util_est as u64,
+            rt: rq.avg_rt.util_avg,
+            dl: rq.avg_dl.util_avg,
+            irq: rq.avg_irq.util_avg,
+            min: sg.bw_min,
+            perf: sg.util,
+        }
     }
 
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
@@ -368,8 +378,7 @@ impl Kernel {
     /// `sugov_iowait_boost()`.
     fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
-        if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
-        {
+        if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
             return;
         }
         let sg = &mut self.sugov_cpus[cpu];
@@ -377,6 +386,7 @@ impl Kernel {
             return;
         }
         sg.iowait_boost_pending = true;
+        self.sugov_stale.insert(cpu);
         sg.iowait_boost =
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
@@ -384,9 +394,7 @@ impl Kernel {
     /// `sugov_iowait_apply()`.
     #[inline(always)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
-        if self.sugov_cpus[cpu].iowait_boost == 0
-            || self.sugov_iowait_reset(cpu, time, false)
-        {
+        if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
             return 0;
         }
         let sg = &mut self.sugov_cpus[cpu];

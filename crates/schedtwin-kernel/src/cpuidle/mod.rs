@@ -72,8 +72,9 @@ impl CpuIdle {
         }
     }
 
-    /// `cpu_idle_miss`: `Some(true)` too shallow, `Some(false)` too deep.
-    fn miss(&self, state: u8) -> Option<bool> {
+    /// What `cpu_idle_miss` says of the last stay, which was in `state`: `Some(true)` too shallow,
+    /// `Some(false)` too deep.
+    pub fn miss(&self, state: u8) -> Option<bool> {
         let entered = &self.states[state as usize];
         let residency = self.last_residency_ns;
         if residency < entered.target_residency_ns {

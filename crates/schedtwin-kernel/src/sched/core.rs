@@ -82,12 +82,23 @@ impl Kernel {
         }
     }
 
+    /// Keeps `sched_idle_mask` in step after a change of the number of tasks.
+    #[inline(always)]
+    fn refresh_sched_idle(&mut self, cpu: CpuId) {
+        if self.sched_idle_cpu(cpu) {
+            self.sched_idle_mask.insert(cpu);
+        } else {
+            self.sched_idle_mask.remove(cpu);
+        }
+    }
+
     /// `add_nr_running()`.
     #[inline]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let before = self.rq[cpu].nr_running;
         self.rq[cpu].nr_running = before + count;
         self.refresh_idle(cpu);
+        self.refresh_sched_idle(cpu);
         if before < 2 && before + count >= 2 {
             self.rd.overloaded = true;
         }
@@ -98,6 +109,7 @@ impl Kernel {
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         self.rq[cpu].nr_running -= count;
         self.refresh_idle(cpu);
+        self.refresh_sched_idle(cpu);
     }
 
     /// `resched_curr()`: the running task of `cpu` has to give way at the next opportunity.

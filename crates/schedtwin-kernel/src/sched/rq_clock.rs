@@ -82,7 +82,7 @@ impl Kernel {
     /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.
     #[inline(always)]
     pub fn local_clock(&self) -> Ns {
-        self.now + self.wires[self.this_cpu].debt
+        self.now + self.debt
     }
 
     /// A path of the executing CPU costs `work`: longer on a slow CPU at a low frequency.
@@ -90,7 +90,7 @@ impl Kernel {
     pub(crate) fn charge(&mut self, work: u64) {
         let cpu = self.this_cpu;
         let time = (work * self.ns_per_work_shift_10[cpu.index()]) >> 10;
-        self.wires[cpu].debt += time;
+        self.debt += time;
         if self.in_irq {
             self.rq[cpu].irq_time += time;
         }

@@ -110,6 +110,8 @@ impl Kernel {
             + rq.fair_server.is_queued() as u32;
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
+        let only_sched_idle = self.sched_idle_cpu(cpu);
+        assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");
         assert_eq!(self.wires[cpu].clock_event_at, self.timers[cpu].next_event(), "{cpu:?}: timer");
         if rq.ttwu_pending {
             assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");

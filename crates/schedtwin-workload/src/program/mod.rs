@@ -60,6 +60,9 @@ const NAME_BYTES_MAX: usize = 15;
 const START_FUTEX: FutexId = FutexId(0);
 const JOIN_FUTEX: FutexId = FutexId(1);
 const FIRST_FUTEX: u32 = 2;
+/// A step that takes no time and asks for nothing: no program means work of 0. A value of its own kind
+/// rather than an `Option`, so that an operation is written where its reader finds it.
+const NO_TIME: Op = Op::Compute { work: 0, mode: Mode::User };
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
@@ -234,11 +237,13 @@ impl Programs {
     pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
         match thread.index().checked_sub(1) {
             None => self.next_of_main(),
-            Some(at) => loop {
-                if let Some(op) = self.step(at, now) {
-                    return op;
+            Some(at) => {
+                let mut op = self.step(at, now);
+                while op == NO_TIME {
+                    op = self.step(at, now);
                 }
-            },
+                op
+            }
         }
     }
 
@@ -296,8 +301,8 @@ impl Programs {
         FutexId(FIRST_FUTEX + self.code.mutexes + self.code.conditions + semaphore)
     }
 
-    /// One step of a thread: an operation, or `None` if the step took no time.
-    fn step(&mut self, at: usize, now: Ns) -> Option<Op> {
+    /// One step of a thread: an operation, or [`NO_TIME`].
+    fn step(&mut self, at: usize, now: Ns) -> Op {
         match self.threads[at].state {
             State::Execute => self.execute(at, now),
             State::TimerSleep => self.timer_sleep(at, now),
@@ -305,7 +310,7 @@ impl Programs {
                 let expiry = self.threads[at].reference;
                 self.release(at, expiry);
                 self.advance(at);
-                Some(Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) }))
+                Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) })
             }
             State::Iteration => self.iteration(at),
             State::IterationAttributes => {
@@ -314,7 +319,10 @@ impl Programs {
                 let thread = &mut self.threads[at];
                 thread.pc = pc;
                 thread.state = State::Execute;
-                attributes.and_then(|change| self.set_attributes(at, &change))
+                match attributes {
+                    Some(change) => self.set_attributes(at, &change),
+                    None => NO_TIME,
+                }
             }
             State::LockRetry => {
                 let Instruction::Lock { mutex } = self.instruction(at) else {
@@ -322,16 +330,17 @@ impl Programs {
                 };
                 if self.mutexes[mutex as usize].lock_contended() {
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
-                Some(wait(self.mutex_futex(mutex)))
+                wait(self.mutex_futex(mutex))
             }
             State::Unlocked => {
                 let condition = self.condition_of(at);
                 self.threads[at].state = State::Relock;
-                self.conditions[condition as usize]
-                    .sleep()
-                    .then(|| wait(self.condition_futex(condition)))
+                if !self.conditions[condition as usize].sleep() {
+                    return NO_TIME;
+                }
+                wait(self.condition_futex(condition))
             }
             State::Relock => self.relock(at),
             State::Chunk => self.chunk(at, now),
@@ -339,7 +348,7 @@ impl Programs {
                 let end = self.threads[at].reference;
                 self.release(at, end);
                 self.advance(at);
-                None
+                NO_TIME
             }
             State::SemaphoreWoken => {
                 let Instruction::SemaphoreWait { semaphore } = self.instruction(at) else {
@@ -349,9 +358,9 @@ impl Programs {
                     let woken_at = self.semaphores[semaphore as usize].woken_at;
                     self.release(at, woken_at);
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
-                Some(wait(self.semaphore_futex(semaphore)))
+                wait(self.semaphore_futex(semaphore))
             }
             State::Born => self.born(at, now),
             State::Started => {
@@ -361,7 +370,10 @@ impl Programs {
                 thread.t_first = t_first;
                 thread.released = now.max(t_first);
                 thread.state = State::Delayed;
-                (delay > 0).then_some(Op::Call(Syscall::NanosleepUntil { until: t_first }))
+                if delay == 0 {
+                    return NO_TIME;
+                }
+                Op::Call(Syscall::NanosleepUntil { until: t_first })
             }
             State::Delayed => {
                 let attributes = self.code.tasks[self.threads[at].task as usize].attributes;
@@ -374,10 +386,10 @@ impl Programs {
                 let plain =
                     SchedAttr { policy: Default::default(), rt_priority: 0, ..thread.attributes };
                 if thread.attributes == plain {
-                    return None;
+                    return NO_TIME;
                 }
                 thread.attributes = plain;
-                Some(Op::Call(Syscall::SchedSetattr(plain)))
+                Op::Call(Syscall::SchedSetattr(plain))
             }
             State::LastWake => {
                 self.threads[at].state = State::Dead;
@@ -385,56 +397,56 @@ impl Programs {
                 if self.main == (Main::Join { thread: at as u32, sleeping: true }) {
                     // The kernel does this when it clears the thread's id; main wakes up no earlier.
                     self.main = Main::Join { thread: at as u32, sleeping: false };
-                    return Some(wake(JOIN_FUTEX, 1));
+                    return wake(JOIN_FUTEX, 1);
                 }
-                None
+                NO_TIME
             }
-            State::Dead => Some(Op::Exit),
+            State::Dead => Op::Exit,
         }
     }
 
-    fn born(&mut self, at: usize, now: Ns) -> Option<Op> {
+    fn born(&mut self, at: usize, now: Ns) -> Op {
         self.threads[at].state = State::Started;
         if at == 0 {
             self.t_zero = now;
         }
         if self.threads[at].forked {
-            return None;
+            return NO_TIME;
         }
         self.arrived += 1;
         match (self.arrived, self.code.start.len() as u32) {
-            (1, 1) => None,
-            (arrived, all) if arrived == all => Some(wake(START_FUTEX, u32::MAX)),
-            _ => Some(wait(START_FUTEX)),
+            (1, 1) => NO_TIME,
+            (arrived, all) if arrived == all => wake(START_FUTEX, u32::MAX),
+            _ => wait(START_FUTEX),
         }
     }
 
-    fn iteration(&mut self, at: usize) -> Option<Op> {
+    fn iteration(&mut self, at: usize) -> Op {
         let thread = &self.threads[at];
         let task = &self.code.tasks[thread.task as usize];
         if !self.running || Some(thread.task_loop) == task.loops {
             self.threads[at].state = State::Ending;
-            return None;
+            return NO_TIME;
         }
         let cpus = self.code.phases[thread.phase as usize].cpus.unwrap_or(thread.default_cpus);
         let thread = &mut self.threads[at];
         thread.state = State::IterationAttributes;
         if thread.cpus == cpus {
-            return None;
+            return NO_TIME;
         }
         thread.cpus = cpus;
-        Some(Op::Call(Syscall::SchedSetaffinity { mask: cpus }))
+        Op::Call(Syscall::SchedSetaffinity { mask: cpus })
     }
 
-    fn set_attributes(&mut self, at: usize, change: &AttributeCode) -> Option<Op> {
+    fn set_attributes(&mut self, at: usize, change: &AttributeCode) -> Op {
         let thread = &mut self.threads[at];
         let new = change.applied_to(thread.attributes);
         if new == thread.attributes {
-            return None;
+            return NO_TIME;
         }
         thread.attributes = new;
         thread.quiet = false;
-        Some(Op::Call(Syscall::SchedSetattr(new)))
+        Op::Call(Syscall::SchedSetattr(new))
     }
 
     #[inline]
@@ -472,7 +484,7 @@ impl Programs {
         Op::Mark(Mark::JobDone { released: std::mem::replace(&mut thread.released, now) })
     }
 
-    fn execute(&mut self, at: usize, now: Ns) -> Option<Op> {
+    fn execute(&mut self, at: usize, now: Ns) -> Op {
         match self.instruction(at) {
             Instruction::Event { next, kind, ends_job } => {
                 self.event(at, now, next, kind, ends_job)
@@ -480,20 +492,20 @@ impl Programs {
             Instruction::Compute { work } => {
                 self.advance(at);
                 if work == 0 {
-                    return None;
+                    return NO_TIME;
                 }
                 self.threads[at].quiet = false;
-                Some(Op::Compute { work, mode: Mode::User })
+                Op::Compute { work, mode: Mode::User }
             }
             Instruction::ComputeUntil { chunk, .. } => {
                 self.busy(at, State::Chunk);
                 self.threads[at].reference = now;
-                Some(Op::Compute { work: chunk, mode: Mode::User })
+                Op::Compute { work: chunk, mode: Mode::User }
             }
             Instruction::Sleep { duration } => {
                 self.busy(at, State::Slept);
                 self.threads[at].reference = now + duration;
-                Some(Op::Call(Syscall::Nanosleep { duration }))
+                Op::Call(Syscall::Nanosleep { duration })
             }
             Instruction::Timer { timer, own, period } => {
                 let t_first = self.threads[at].t_first;
@@ -502,40 +514,43 @@ impl Programs {
                 thread.reference = expiry;
                 thread.state = State::TimerSleep;
                 let slack_ns = (i128::from(expiry) - i128::from(now)) as i64;
-                Some(Op::Mark(Mark::Slack { slack_ns }))
+                Op::Mark(Mark::Slack { slack_ns })
             }
             Instruction::Lock { mutex } => {
                 if self.mutexes[mutex as usize].lock() {
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
                 self.busy(at, State::LockRetry);
-                Some(wait(self.mutex_futex(mutex)))
+                wait(self.mutex_futex(mutex))
             }
             Instruction::Unlock { mutex } => {
                 self.advance(at);
                 if !self.mutexes[mutex as usize].unlock() {
-                    return None;
+                    return NO_TIME;
                 }
                 self.threads[at].quiet = false;
-                Some(wake(self.mutex_futex(mutex), 1))
+                wake(self.mutex_futex(mutex), 1)
             }
             Instruction::ConditionWait { condition, mutex } => {
                 if !self.running {
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
                 self.conditions[condition as usize].enter();
                 self.busy(at, State::Unlocked);
-                self.mutexes[mutex as usize].unlock().then(|| wake(self.mutex_futex(mutex), 1))
+                if !self.mutexes[mutex as usize].unlock() {
+                    return NO_TIME;
+                }
+                wake(self.mutex_futex(mutex), 1)
             }
             Instruction::Signal { condition } => {
                 self.advance(at);
                 if !self.conditions[condition as usize].signal(now) {
-                    return None;
+                    return NO_TIME;
                 }
                 self.threads[at].quiet = false;
-                Some(wake(self.condition_futex(condition), 1))
+                wake(self.condition_futex(condition), 1)
             }
             Instruction::Broadcast { condition } => {
                 self.advance(at);
@@ -545,7 +560,7 @@ impl Programs {
                 if self.barriers[barrier as usize] != 0 {
                     self.barriers[barrier as usize] -= 1;
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
                 // The last one: over ConditionWait and BarrierLeave, to Unlock.
                 let (condition, _) = self.code.barriers[barrier as usize];
@@ -555,65 +570,58 @@ impl Programs {
             Instruction::BarrierLeave { barrier } => {
                 self.barriers[barrier as usize] += 1;
                 self.advance(at);
-                None
+                NO_TIME
             }
             Instruction::SemaphorePost { semaphore } => {
                 self.advance(at);
                 if !self.semaphores[semaphore as usize].post(now) {
-                    return None;
+                    return NO_TIME;
                 }
                 self.threads[at].quiet = false;
-                Some(wake(self.semaphore_futex(semaphore), 1))
+                wake(self.semaphore_futex(semaphore), 1)
             }
             Instruction::SemaphoreWait { semaphore } => {
                 if !self.running || self.semaphores[semaphore as usize].wait() {
                     self.advance(at);
-                    return None;
+                    return NO_TIME;
                 }
                 self.busy(at, State::SemaphoreWoken);
-                Some(wait(self.semaphore_futex(semaphore)))
+                wait(self.semaphore_futex(semaphore))
             }
             Instruction::Yield => {
                 self.advance(at);
                 self.threads[at].quiet = false;
-                Some(Op::Call(Syscall::SchedYield))
+                Op::Call(Syscall::SchedYield)
             }
             Instruction::Fork { task } => self.fork(at, task),
             Instruction::PhaseEnd => {
                 if self.threads[at].working && self.running {
-                    return Some(self.job_done(at, now));
+                    return self.job_done(at, now);
                 }
                 self.phase_end(at);
-                None
+                NO_TIME
             }
         }
     }
 
-    fn event(
-        &mut self,
-        at: usize,
-        now: Ns,
-        next: u32,
-        kind: EventKind,
-        ends_job: bool,
-    ) -> Option<Op> {
+    fn event(&mut self, at: usize, now: Ns, next: u32, kind: EventKind, ends_job: bool) -> Op {
         let thread = &mut self.threads[at];
         if !self.running {
             if thread.locks <= 0 {
                 thread.state = State::Ending;
-                return None;
+                return NO_TIME;
             }
             if !matches!(kind, EventKind::Lock | EventKind::Unlock) {
                 thread.pc = next;
-                return None;
+                return NO_TIME;
             }
         }
         if thread.quiet {
             thread.quiet = false;
-            return Some(Op::Compute { work: EVENT_WORK, mode: Mode::User });
+            return Op::Compute { work: EVENT_WORK, mode: Mode::User };
         }
         if ends_job && thread.working {
-            return Some(self.job_done(at, now));
+            return self.job_done(at, now);
         }
         thread.quiet = true;
         match kind {
@@ -623,7 +631,7 @@ impl Programs {
             EventKind::Plain => {}
         }
         thread.pc += 1;
-        None
+        NO_TIME
     }
 
     fn phase_end(&mut self, at: usize) {
@@ -650,15 +658,15 @@ impl Programs {
         }
     }
 
-    fn chunk(&mut self, at: usize, now: Ns) -> Option<Op> {
+    fn chunk(&mut self, at: usize, now: Ns) -> Op {
         let Instruction::ComputeUntil { chunk, target_us } = self.instruction(at) else {
             unreachable!("computes until no time")
         };
         if (now - self.threads[at].reference) / 1000 < target_us {
-            return Some(Op::Compute { work: chunk, mode: Mode::User });
+            return Op::Compute { work: chunk, mode: Mode::User };
         }
         self.advance(at);
-        None
+        NO_TIME
     }
 
     fn timer(&mut self, at: usize, timer: u32, own: bool) -> &mut Timer {
@@ -669,11 +677,11 @@ impl Programs {
         }
     }
 
-    fn timer_sleep(&mut self, at: usize, now: Ns) -> Option<Op> {
+    fn timer_sleep(&mut self, at: usize, now: Ns) -> Op {
         let expiry = self.threads[at].reference;
         if now < expiry {
             self.busy(at, State::TimerWoken);
-            return Some(Op::Call(Syscall::NanosleepUntil { until: expiry }));
+            return Op::Call(Syscall::NanosleepUntil { until: expiry });
         }
         let Instruction::Timer { timer, own, .. } = self.instruction(at) else {
             unreachable!("sleeps on no timer")
@@ -681,7 +689,7 @@ impl Programs {
         let reference = self.timer(at, timer, own).missed(expiry, now);
         self.release(at, reference);
         self.advance(at);
-        None
+        NO_TIME
     }
 
     fn condition_of(&self, at: usize) -> u32 {
@@ -691,29 +699,29 @@ impl Programs {
         }
     }
 
-    fn relock(&mut self, at: usize) -> Option<Op> {
+    fn relock(&mut self, at: usize) -> Op {
         let Instruction::ConditionWait { condition, mutex } = self.instruction(at) else {
             unreachable!("waits for no condition")
         };
         if !self.mutexes[mutex as usize].lock_contended() {
-            return Some(wait(self.mutex_futex(mutex)));
+            return wait(self.mutex_futex(mutex));
         }
         let woken_at = self.conditions[condition as usize].woken_at;
         self.release(at, woken_at);
         self.advance(at);
-        None
+        NO_TIME
     }
 
     /// Wakes all waiters; the thread is at the next instruction already.
-    fn broadcast(&mut self, at: usize, condition: u32, now: Ns) -> Option<Op> {
+    fn broadcast(&mut self, at: usize, condition: u32, now: Ns) -> Op {
         if !self.conditions[condition as usize].broadcast(now) {
-            return None;
+            return NO_TIME;
         }
         self.threads[at].quiet = false;
-        Some(wake(self.condition_futex(condition), u32::MAX))
+        wake(self.condition_futex(condition), u32::MAX)
     }
 
-    fn fork(&mut self, at: usize, task: u32) -> Option<Op> {
+    fn fork(&mut self, at: usize, task: u32) -> Op {
         self.advance(at);
         if self.forks[task as usize] >= FORKS_MAX || self.threads.len() >= MAX_THREADS {
             self.limit_reached = Some(if self.threads.len() >= MAX_THREADS {
@@ -722,12 +730,12 @@ impl Programs {
                 "\"fork\" would make more than 1024 threads of one task, rt-app's limit"
             });
             self.running = false;
-            return None;
+            return NO_TIME;
         }
         self.create(task, Some(at));
         self.forks[task as usize] += 1;
         self.threads[at].quiet = false;
-        Some(Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) }))
+        Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) })
     }
 }
 

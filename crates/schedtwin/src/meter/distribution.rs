@@ -5,6 +5,14 @@
 //! most 1/128 of their value wide, so a quantile is at most 0.8 % above the true one, and it never
 //! leaves the range of the samples.
 //!
+//! While a run lasts samples are counted in an array of the histogram's own buckets, which is one
+//! addition; the histogram is made of it when somebody asks for quantiles.
+//!
+//! ```text
+//!  value      0 .. 255      256 .. 511     512 .. 1023    1024 .. 2047
+//!  width      1             2              4              8               one in 128 .. 256
+//! ```
+//!
 //! References: Gil Tene, HdrHistogram.
 
 use hdrhistogram::Histogram;
@@ -15,6 +23,23 @@ use schedtwin_types::Ns;
 const LONGEST_NS: Ns = 1_000_000_000_000;
 /// Two digits keep quantiles within 1 %, which is what results promise.
 const SIGNIFICANT_DIGITS: u8 = 2;
+/// A power of two of values has 2^7 buckets: what two digits take (1/128 < 1 %).
+const BUCKET_BITS: u32 = 7;
+const BUCKETS: usize = bucket_of(LONGEST_NS) + 1;
+
+/// The bucket of a value.
+#[inline(always)]
+const fn bucket_of(value: Ns) -> usize {
+    // Values below 2^8 have a bucket each.
+    let width_bits = (63 - (value | (2 << BUCKET_BITS) - 1).leading_zeros()) - BUCKET_BITS;
+    ((width_bits as usize) << BUCKET_BITS) + (value >> width_bits) as usize
+}
+
+/// The lowest value of a bucket.
+const fn lowest_value(bucket: usize) -> Ns {
+    let width_bits = (bucket >> BUCKET_BITS).saturating_sub(1);
+    ((bucket - (width_bits << BUCKET_BITS)) as Ns) << width_bits
+}
 
 /// Durations in ns.
 #[derive(Clone, Debug)]
@@ -23,15 +48,13 @@ pub(super) struct Distribution {
     sum: u128,
     min: Ns,
     max: Ns,
-    /// Counts of 32 bits halve the memory, 17 kB each; they saturate.
-    histogram: Histogram<u32>,
+    /// Samples per bucket. Counts of 32 bits halve the memory, 18 kB each; they saturate.
+    buckets: Vec<u32>,
 }
 
 impl Distribution {
     pub(super) fn new() -> Distribution {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
-            .expect("constant bounds are valid");
-        Distribution { count: 0, sum: 0, min: Ns::MAX, max: 0, histogram }
+        Distribution { count: 0, sum: 0, min: Ns::MAX, max: 0, buckets: vec![0; BUCKETS] }
     }
 
     /// Counts one sample.
@@ -41,7 +64,8 @@ impl Distribution {
         self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.histogram.saturating_record(value);
+        let samples = &mut self.buckets[bucket_of(value.min(LONGEST_NS))];
+        *samples = samples.saturating_add(1);
     }
 
     /// Adds all samples of `other`.
@@ -50,7 +74,9 @@ impl Distribution {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.histogram.add(&other.histogram).expect("all histograms have the same bounds");
+        for (mine, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.saturating_add(*other);
+        }
     }
 
     /// All samples of `parts` in one distribution.
@@ -77,11 +103,19 @@ impl Distribution {
         (self.count > 0).then_some(self.max as f64)
     }
 
-    /// The value that a share `quantile` of the samples do not exceed, ns, within 1 %.
-    pub(super) fn quantile(&self, quantile: f64) -> Option<f64> {
-        (self.count > 0).then(|| {
-            let value = self.histogram.value_at_quantile(quantile);
-            value.clamp(self.min, self.max) as f64
+    /// For each of `quantiles`: the value that this share of the samples does not exceed, ns, within
+    /// 1 %.
+    pub(super) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
+        if self.count == 0 {
+            return [None; N];
+        }
+        let mut histogram = Histogram::<u32>::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
+            .expect("constant bounds are valid");
+        for (bucket, samples) in self.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
+            histogram.saturating_record_n(lowest_value(bucket), *samples);
+        }
+        quantiles.map(|quantile| {
+            Some(histogram.value_at_quantile(quantile).clamp(self.min, self.max) as f64)
         })
     }
 }
@@ -101,21 +135,51 @@ mod tests {
         assert_eq!(whole.count(), 100_000);
         assert_eq!(whole.mean(), Some(100_001.0 / 2.0 * 37.0));
         assert_eq!(whole.max(), Some(3_700_000.0));
-        for (quantile, exact) in [(0.5, 1_850_000.0), (0.9, 3_330_000.0), (0.99, 3_663_000.0)] {
-            let found = whole.quantile(quantile).unwrap();
-            assert!((found - exact).abs() <= 0.01 * exact, "{quantile}: {found} for {exact}");
+        let found = whole.quantiles([0.5, 0.9, 0.99]);
+        for (found, exact) in found.into_iter().zip([1_850_000.0, 3_330_000.0, 3_663_000.0]) {
+            let found = found.unwrap();
+            assert!((found - exact).abs() <= 0.01 * exact, "{found} for {exact}");
         }
     }
 
     #[test]
     fn extremes_are_kept() {
         let mut one = Distribution::new();
-        assert_eq!((one.mean(), one.max(), one.quantile(0.5)), (None, None, None));
+        assert_eq!((one.mean(), one.max(), one.quantiles([0.5])), (None, None, [None]));
         one.record(0);
-        assert_eq!((one.mean(), one.max(), one.quantile(0.99)), (Some(0.0), Some(0.0), Some(0.0)));
+        let p99 = one.quantiles([0.99]);
+        assert_eq!((one.mean(), one.max(), p99), (Some(0.0), Some(0.0), [Some(0.0)]));
         one.record(5 * LONGEST_NS);
         assert_eq!(one.max(), Some(5.0 * LONGEST_NS as f64));
-        let p99 = one.quantile(0.99).unwrap();
+        let p99 = one.quantiles([0.99])[0].unwrap();
         assert!(p99 >= LONGEST_NS as f64 && p99 <= 5.0 * LONGEST_NS as f64);
+    }
+
+    /// The buckets are the library's: a histogram that is made of them is the one that has recorded
+    /// every sample itself.
+    #[test]
+    fn the_histogram_is_as_if_it_had_recorded_every_sample() {
+        let mut direct =
+            Histogram::<u32>::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS).unwrap();
+        let mut ours = Distribution::new();
+        let edges = (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+        let spread = (1..20_000u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 60));
+        for value in edges.chain(spread).filter(|value| *value <= LONGEST_NS) {
+            direct.saturating_record(value);
+            ours.record(value);
+        }
+        for thousandth in 0..=1000 {
+            let quantile = f64::from(thousandth) / 1000.0;
+            let expected = direct.value_at_quantile(quantile).clamp(ours.min, ours.max) as f64;
+            assert_eq!(ours.quantiles([quantile]), [Some(expected)], "{quantile}");
+        }
+    }
+
+    #[test]
+    fn buckets_join_without_gap() {
+        for bucket in 0..BUCKETS {
+            assert_eq!(bucket_of(lowest_value(bucket)), bucket);
+            assert_eq!(bucket_of(lowest_value(bucket + 1) - 1), bucket);
+        }
     }
 }

@@ -56,11 +56,12 @@ impl Sheet {
 
     /// Mean, quantiles and maximum, in units of `unit_ns`.
     fn distribution(&mut self, labels: &Labels, samples: &Distribution, unit_ns: f64) {
+        let [p50, p90, p99] = samples.quantiles([0.5, 0.9, 0.99]);
         let stats = [
             ("mean", samples.mean()),
-            ("p50", samples.quantile(0.5)),
-            ("p90", samples.quantile(0.9)),
-            ("p99", samples.quantile(0.99)),
+            ("p50", p50),
+            ("p90", p90),
+            ("p99", p99),
             ("max", samples.max()),
         ];
         for (stat, ns) in stats {

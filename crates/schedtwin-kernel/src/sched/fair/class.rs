@@ -31,14 +31,16 @@ impl Kernel {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
     fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
-        let head = self.rq[cpu].cfs_tasks_head;
-        self.tasks[task].cfs_tasks_prev = None;
-        self.tasks[task].cfs_tasks_next = head;
-        match head {
-            Some(head) => self.tasks[head].cfs_tasks_prev = Some(task),
-            None => self.rq[cpu].cfs_tasks_tail = Some(task),
+        let rq = &mut self.rq[cpu];
+        let head = rq.cfs_tasks_head.replace(task);
+        if head.is_none() {
+            rq.cfs_tasks_tail = Some(task);
         }
-        self.rq[cpu].cfs_tasks_head = Some(task);
+        let t = &mut self.tasks[task];
+        (t.cfs_tasks_prev, t.cfs_tasks_next) = (None, head);
+        if let Some(head) = head {
+            self.tasks[head].cfs_tasks_prev = Some(task);
+        }
     }
 
     fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
@@ -65,23 +67,21 @@ impl Kernel {
     // ---- accounting ---------------------------------------------------------------------------
 
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let weight = self.se[se].load.weight;
-        let cfs = &mut self.cfs[cfs_rq];
-        cfs.load_weight += weight;
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        cfs.load_weight += entity.load.weight;
         cfs.nr_queued += 1;
-        if self.se[se].my_q.is_none() {
-            let (cpu, task) = (self.cfs[cfs_rq].cpu, self.se[se].task);
+        if entity.my_q.is_none() {
+            let (cpu, task) = (cfs.cpu, entity.task);
             self.cfs_tasks_add(cpu, task);
         }
     }
 
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let weight = self.se[se].load.weight;
-        let cfs = &mut self.cfs[cfs_rq];
-        cfs.load_weight -= weight;
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
-        if self.se[se].my_q.is_none() {
-            let (cpu, task) = (self.cfs[cfs_rq].cpu, self.se[se].task);
+        if entity.my_q.is_none() {
+            let (cpu, task) = (cfs.cpu, entity.task);
             self.cfs_tasks_del(cpu, task);
         }
     }
@@ -125,14 +125,15 @@ impl Kernel {
             self.place_entity(cfs_rq, se, flags);
         }
         self.account_entity_enqueue(cfs_rq, se);
+        let entity = &mut self.se[se];
         if flags & ENQUEUE_MIGRATED != 0 {
             // It counts as not cache hot.
-            self.se[se].exec_start = 0;
+            entity.exec_start = 0;
         }
+        entity.on_rq = true;
         if !curr {
-            self.timeline_insert(cfs_rq, se);
+            self.cfs[cfs_rq].enqueue(se, entity);
         }
-        self.se[se].on_rq = true;
     }
 
     /// `requeue_delayed_entity()`: a delayed sleeper is woken and goes on.
@@ -243,39 +244,42 @@ impl Kernel {
     /// `dequeue_entity()`; `false`: it stays, delayed.
     fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
         let sleep = flags & DEQUEUE_SLEEP != 0;
+        let features = &self.config.features;
+        let (delay_dequeue, delay_zero) = (features.delay_dequeue, features.delay_zero);
+        let place_rel_deadline = features.place_rel_deadline;
         self.update_curr(cfs_rq);
         self.clear_buddies(cfs_rq, se);
         if flags & DEQUEUE_DELAYED == 0 {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
-            if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
+            if delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
                 self.update_load_avg(cfs_rq, se, 0);
                 self.set_delayed(se);
                 return false;
             }
         }
         let mut action = UPDATE_TG;
-        let migrating =
-            self.se[se].my_q.is_none() && self.tasks[self.se[se].task].on_rq == OnRq::Migrating;
+        let entity = &self.se[se];
+        let migrating = entity.my_q.is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
         if migrating {
             action |= DO_DETACH;
         }
         self.update_load_avg(cfs_rq, se, action);
         self.update_entity_lag(cfs_rq, se);
-        if self.config.features.place_rel_deadline && !sleep {
-            let entity = &mut self.se[se];
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        if place_rel_deadline && !sleep {
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.rel_deadline = true;
         }
-        if self.cfs[cfs_rq].curr != Some(se) {
-            self.timeline_remove(cfs_rq, se);
+        if cfs.curr != Some(se) {
+            cfs.dequeue(se, entity);
         }
-        self.se[se].on_rq = false;
+        entity.on_rq = false;
+        if flags & DEQUEUE_DELAYED != 0 && delay_zero && entity.vlag > 0 {
+            entity.vlag = 0;
+        }
         self.account_entity_dequeue(cfs_rq, se);
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
-            if self.config.features.delay_zero && self.se[se].vlag > 0 {
-                self.se[se].vlag = 0;
-            }
         }
         true
     }
@@ -285,9 +289,10 @@ impl Kernel {
         let was_sched_idle = self.sched_idle_cpu(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
-        let task = self.se[se].task;
+        let entity = &self.se[se];
+        let task = entity.task;
+        let was_delayed = !sleep && !finishing && entity.sched_delayed;
         let idle_policy = (self.tasks[task].policy == Policy::Idle) as u32;
-        let was_delayed = !sleep && !finishing && self.se[se].sched_delayed;
 
         let mut level = Some(se);
         let mut parent_stays = false;
@@ -309,7 +314,7 @@ impl Kernel {
             }
             cfs.h_nr_queued -= 1;
             cfs.h_nr_idle -= idle_policy;
-            if self.cfs[cfs_rq].load_weight != 0 {
+            if cfs.load_weight != 0 {
                 parent_stays = true;
             }
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);

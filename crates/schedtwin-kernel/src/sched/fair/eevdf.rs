@@ -205,16 +205,23 @@ impl Kernel {
     }
 
     /// `update_curr()`: accounts the running entity's time.
+    #[inline(always)]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
-        let Some(curr) = self.cfs[cfs_rq].curr else { return };
-        let cpu = self.cfs[cfs_rq].cpu;
-        let clock_task = self.rq[cpu].clock_task;
-        let entity = &mut self.se[curr];
-        let delta = clock_task as i64 - entity.exec_start as i64;
-        if delta <= 0 {
-            return;
+        let cfs = &self.cfs[cfs_rq];
+        let Some(curr) = cfs.curr else { return };
+        let clock_task = self.rq[cfs.cpu].clock_task;
+        let delta = clock_task as i64 - self.se[curr].exec_start as i64;
+        // An entry asks several times at one reading of the clock.
+        if delta > 0 {
+            self.account_curr(cfs_rq, curr, clock_task, delta as u64);
         }
-        let delta = delta as u64;
+    }
+
+    /// The running entity has run for `delta` ns more.
+    #[inline(never)]
+    fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
+        let cpu = self.cfs[cfs_rq].cpu;
+        let entity = &mut self.se[curr];
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));

@@ -30,7 +30,18 @@ use crate::see::See;
 use schedtwin_types::{Candidate, CpuId, CpuMask, TaskId};
 
 /// The choice, and the rule that made it.
-pub(crate) type Choice = (CpuId, &'static str);
+pub type Choice = (CpuId, &'static str);
+
+/// What `compute_energy()` finds out about a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnergyEstimate {
+    /// Cost of the operating point times busy time: only its differences mean something.
+    pub energy: u64,
+    /// The utilisation that decides the operating point.
+    pub max_util: u64,
+    /// Busy time of all its CPUs, as utilisation.
+    pub busy: u64,
+}
 
 /// `struct energy_env`.
 struct EnergyEnv {
@@ -57,7 +68,7 @@ fn em_cpu_energy(pd: &PerfDomain, max_util: u64, sum_util: u64, allowed_cpu_cap:
 impl Kernel {
     /// `find_energy_efficient_cpu()`; `None`: EAS cannot tell, ask the idle-sibling search. `task`'s
     /// signals have been aged to its queue's last update.
-    pub(crate) fn find_energy_efficient_cpu(
+    pub fn find_energy_efficient_cpu(
         &self,
         task: TaskId,
         prev: CpuId,
@@ -74,10 +85,7 @@ impl Kernel {
         if task_util == 0 {
             return Some((prev, "feec: the task has no utilisation"));
         }
-        let irq = self.rq[prev].avg_irq.util_avg;
-        let max = self.rq[prev].arch_capacity;
-        let task_busy_time = if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) };
-
+        let task_busy_time = self.eenv_task_busy_time(task_util, prev);
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let (mut prev_fits, mut best_fits) = (false, false);
         let mut best_cpu = None;
@@ -117,7 +125,7 @@ impl Kernel {
                 continue;
             }
             self.eenv_pd_busy_time(&mut env, &pd.span, task);
-            let base = self.compute_energy(&env, pd, task, None).0;
+            let base = self.compute_energy(&env, pd, task, None).energy;
             let mut note = |cpu: CpuId, role: &'static str, delta: u64, max_util: u64| {
                 see.candidate(|| Candidate {
                     cpu,
@@ -129,7 +137,8 @@ impl Kernel {
                 });
             };
             if prev_spare > -1 {
-                let (energy, max_util) = self.compute_energy(&env, pd, task, Some(prev));
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy(&env, pd, task, Some(prev));
                 if energy < base {
                     return Some((prev, "feec: the estimate fell with the task (raced)"));
                 }
@@ -140,7 +149,8 @@ impl Kernel {
             if let Some((cpu, _)) = candidate
                 && max_spare > prev_spare
             {
-                let (energy, max_util) = self.compute_energy(&env, pd, task, Some(cpu));
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy(&env, pd, task, Some(cpu));
                 if energy < base {
                     return Some((prev, "feec: the estimate fell with the task (raced)"));
                 }
@@ -162,6 +172,32 @@ impl Kernel {
         })
     }
 
+    /// One estimate of [`Kernel::find_energy_efficient_cpu`] by itself, for comparison with what a real
+    /// kernel's `sched_compute_energy_tp` says: of the domain of `cpu`, with the task on it (`placed`) or
+    /// nowhere. `None`: `cpu` is in no domain.
+    pub fn energy_estimate(
+        &self,
+        task: TaskId,
+        prev: CpuId,
+        cpu: CpuId,
+        placed: bool,
+    ) -> Option<EnergyEstimate> {
+        let pd = self.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
+        let task_busy_time = self.eenv_task_busy_time(self.task_util_est(task), prev);
+        let cpu_cap = self.get_actual_cpu_capacity(pd.first);
+        let pd_cap = pd.span.iter().map(|_| cpu_cap).sum();
+        let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap };
+        self.eenv_pd_busy_time(&mut env, &pd.span, task);
+        Some(self.compute_energy(&env, pd, task, placed.then_some(cpu)))
+    }
+
+    /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
+    fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
+        let irq = self.rq[prev].avg_irq.util_avg;
+        let max = self.rq[prev].arch_capacity;
+        if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
+    }
+
     /// `eenv_pd_busy_time()`: how busy the domain is without the task.
     fn eenv_pd_busy_time(&self, env: &mut EnergyEnv, cpus: &CpuMask, task: TaskId) {
         let busy: u64 = cpus
@@ -174,20 +210,21 @@ impl Kernel {
         env.pd_busy_time = busy.min(env.pd_cap);
     }
 
-    /// `compute_energy()`: energy of the domain with the task on `dst`, and the highest utilisation.
+    /// `compute_energy()`: of the domain with the task on `dst`.
     fn compute_energy(
         &self,
         env: &EnergyEnv,
         pd: &PerfDomain,
         task: TaskId,
         dst: Option<CpuId>,
-    ) -> (u64, u64) {
+    ) -> EnergyEstimate {
         let max_util = self.eenv_pd_max_util(env, &pd.span, task, dst);
         let mut busy = env.pd_busy_time;
         if dst.is_some() {
             busy = (busy + env.task_busy_time).min(env.pd_cap);
         }
-        (em_cpu_energy(pd, max_util, busy, env.cpu_cap), max_util)
+        let energy = em_cpu_energy(pd, max_util, busy, env.cpu_cap);
+        EnergyEstimate { energy, max_util, busy }
     }
 
     /// `eenv_pd_max_util()`: the utilisation that decides the domain's operating point.

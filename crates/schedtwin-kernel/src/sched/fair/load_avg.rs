@@ -27,14 +27,13 @@ impl Kernel {
     /// `update_load_avg()`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let cfs = &self.cfs[cfs_rq];
-        let cpu = cfs.cpu;
+        let cpu = self.cfs[cfs_rq].cpu;
         let now = self.rq_clock_pelt(cpu);
+        let running = self.cfs[cfs_rq].curr == Some(se);
         let entity = &mut self.se[se];
         let known = entity.avg.last_update_time != 0;
         // A task that is switched to was often queued in the same entry: then nothing is to be aged.
         if known && !pelt::is_up_to_date(now, &entity.avg) {
-            let running = cfs.curr == Some(se);
             let weight = scale_load_down(entity.load.weight);
             let runnable = (entity.on_rq && !entity.sched_delayed) as u64;
             pelt::update_load_avg_se(now, &mut entity.avg, entity.on_rq, runnable, running, weight);
@@ -50,12 +49,16 @@ impl Kernel {
     }
 
     /// `update_cfs_rq_load_avg()`; whether the averages were refreshed.
-    #[inline]
+    #[inline(always)]
     fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
+        let cfs = &self.cfs[cfs_rq];
+        let nothing_to_do = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
+        !nothing_to_do && self.age_cfs_rq(now, cfs_rq)
+    }
+
+    #[inline(never)]
+    fn age_cfs_rq(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let cfs = &mut self.cfs[cfs_rq];
-        if cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg) {
-            return false;
-        }
         let folded = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed).is_some();
         let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
         let weight = scale_load_down(cfs.load_weight);

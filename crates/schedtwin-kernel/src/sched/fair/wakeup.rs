@@ -359,28 +359,29 @@ impl Kernel {
     }
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
-    /// 0).
-    fn scan(
+    /// 0). Linux asks one after the other; here masks know who is idle, and what is counted is the way.
+    fn scan<S: See>(
         &self,
         cpus: &CpuMask,
         start: CpuId,
         left: &mut u32,
         looked_at: &mut u32,
-        see: &mut impl See,
+        see: &mut S,
     ) -> Option<CpuId> {
-        for cpu in cpus.iter_wrapping_from(start) {
-            *left -= 1;
-            if *left == 0 {
-                return None;
-            }
-            *looked_at += 1;
-            let idle = self.idle_cpu(cpu) || self.sched_idle_cpu(cpu);
-            see.candidate(|| self.looked_at(cpu, if idle { "idle" } else { "busy" }));
-            if idle {
-                return Some(cpu);
+        let idle = cpus.and(&self.idle_mask.or(&self.sched_idle_mask));
+        let found = idle.next_wrapping_from(start);
+        let way = found.map_or(cpus.weight(), |cpu| cpus.weight_wrapping(start, cpu) + 1);
+        // The allowance ends before the CPU that uses it up.
+        let (looked, found) = if way < *left { (way, found) } else { (*left - 1, None) };
+        *left = left.saturating_sub(way);
+        *looked_at += looked;
+        if S::ON {
+            for cpu in cpus.iter_wrapping_from(start).take(looked as usize) {
+                let role = if found == Some(cpu) { "idle" } else { "busy" };
+                see.candidate(|| self.looked_at(cpu, role));
             }
         }
-        None
+        found
     }
 
     /// `select_idle_capacity()`: idle CPUs of an asymmetric domain, wrapping from target.

@@ -20,8 +20,8 @@
 
 use super::capacity::capacity_greater;
 use super::*;
-use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::topology::{GroupId, SD_PREFER_SIBLING, SchedGroup};
+use crate::sched::{CfsRqId, SCHED_CAPACITY_SCALE};
 
 /// `enum group_type`, ascending by priority. Between `MisfitTask` and `Imbalanced` Linux has
 /// `group_smt_balance` and `group_asym_packing`.
@@ -183,44 +183,15 @@ impl Kernel {
         local: bool,
         sds: &mut SdLbStats,
     ) -> SgLbStats {
-        let asym = self.is_asym(env.sd);
         let mut sgs = SgLbStats::ZERO;
-        let mut read = |cpu: CpuId| {
-            let rq = &self.rq[cpu];
-            let load = self.cpu_load(cpu);
-            let h_nr_queued = self.h_nr_queued(cpu);
-            sgs.group_load += load;
-            sgs.group_util += self.cpu_util_cfs(cpu);
-            sgs.group_runnable += self.cpu_runnable(cpu);
-            sgs.sum_h_nr_running += h_nr_queued;
-            sgs.sum_nr_running += rq.nr_running;
-            sds.cpus_read += 1;
-            sds.overloaded |= rq.nr_running > 1;
-            sds.overutilized |= self.cpu_overutilized(cpu);
-            if rq.nr_running == 0 && self.idle_cpu(cpu) {
-                sgs.idle_cpus += 1;
-                return;
-            }
-            if local {
-                return;
-            }
-            if asym {
-                if sgs.group_misfit_task_load < rq.misfit_task_load {
-                    sgs.group_misfit_task_load = rq.misfit_task_load;
-                    sds.overloaded = true;
-                }
-            } else if env.idle.is_idle() && h_nr_queued == 1 && self.check_cpu_capacity(cpu, env.sd)
-            {
-                sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
-            }
-        };
         if group.group_weight == 1 {
             // The lowest level of most machines: no mask to walk.
             if env.cpus.contains(group.first_cpu) {
-                read(group.first_cpu);
+                self.add_cpu_to_stats(env, group.first_cpu, local, &mut sgs, sds);
             }
         } else {
-            group.span.and(&env.cpus).iter().for_each(read);
+            let cpus = group.span.and(&env.cpus).iter();
+            cpus.for_each(|cpu| self.add_cpu_to_stats(env, cpu, local, &mut sgs, sds));
         }
         let sgc = &self.topology.capacities[group.sgc];
         let imbalance_pct = self.topology[env.sd].imbalance_pct as u64;
@@ -231,6 +202,45 @@ impl Kernel {
             sgs.avg_load = sgs.load_per_capacity();
         }
         sgs
+    }
+
+    /// What one CPU adds to its group and its domain.
+    #[inline(always)]
+    fn add_cpu_to_stats(
+        &self,
+        env: &LbEnv,
+        cpu: CpuId,
+        local: bool,
+        sgs: &mut SgLbStats,
+        sds: &mut SdLbStats,
+    ) {
+        let (rq, cfs) = (&self.rq[cpu], &self.cfs[CfsRqId::root(cpu)]);
+        let load = cfs.avg.load_avg;
+        let util = self.cpu_util_cfs(cpu);
+        sgs.group_load += load;
+        sgs.group_util += util;
+        sgs.group_runnable += cfs.avg.runnable_avg;
+        sgs.sum_h_nr_running += cfs.h_nr_queued;
+        sgs.sum_nr_running += rq.nr_running;
+        sds.cpus_read += 1;
+        sds.overloaded |= rq.nr_running > 1;
+        sds.overutilized |= self.rd.energy_aware && !self.util_fits_cpu(util, cpu);
+        if self.idle_cpu(cpu) {
+            sgs.idle_cpus += 1;
+            return;
+        }
+        if local {
+            return;
+        }
+        if self.is_asym(env.sd) {
+            if sgs.group_misfit_task_load < rq.misfit_task_load {
+                sgs.group_misfit_task_load = rq.misfit_task_load;
+                sds.overloaded = true;
+            }
+        } else if env.idle.is_idle() && cfs.h_nr_queued == 1 && self.check_cpu_capacity(cpu, env.sd)
+        {
+            sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
+        }
     }
 
     /// `update_sd_pick_busiest()`: is this group busier than the busiest so far?

@@ -1,0 +1,334 @@
+//! Drives teo with what the kernel's teo was told, CPU by CPU, and compares the choices.
+//!
+//! ```text
+//!  sched_switch ─► sleep len tick ─► (tick_stop) ─► cpu_idle 1 … cpu_idle −1 ─► reflect st res
+//!                  select                                      irq: the tick?   reflect
+//!                     ▲──────────── no task came ─────────────────────────────────┘
+//! ```
+//!
+//! | input of teo | from |
+//! |---|---|
+//! | time of selection, time of reflection | the times of the `sleep` and `reflect` lines, µs |
+//! | sleep length, with and without tick | `sleep`, ns |
+//! | state and residency of the last sleep | `reflect`, ns |
+//! | tick stopped | since a `tick_stop`, until the idle loop is left |
+//! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task |
+//!
+//! **Time.** teo compares one difference of clock readings with the sleep length: did the timer wake
+//! the CPU? The readings are not printed, but each lies between two lines of its CPU: the selection's
+//! between the line before `sleep` and `sleep` itself, the reflection's between `reflect` and the line
+//! after it. So three are driven: with the shortest and the longest difference that these allow, and
+//! the one that is judged, with the difference of the two lines. A wrong choice is put down to time only
+//! if the shortest or the longest gives the right one.
+//!
+//! **The beginning.** What teo has counted before the recording begins is unknown. But its decisions
+//! compare linear sums of the counters with each other, and the sum of all counters is never more than
+//! 8 pulses, so the possible pasts are a simplex. teo is driven from each of its corners; as long as
+//! the corners disagree, a choice depends on the untold past and is not judged. After some fifty
+//! wakeups nothing is left of it.
+
+use std::collections::BTreeMap;
+
+use schedtwin_kernel::cpuidle::CpuIdle;
+use schedtwin_kernel::cpuidle::teo::v6_12::{DECAY_SHIFT, PULSE, TeoBin, TeoCpu};
+use schedtwin_kernel::cpuidle::teo::{IdleStateParams, SelectInput, SleepLength};
+
+use super::board::Board;
+use super::tally::{Cause, IdleTally, Score};
+use crate::ftrace::{Event, Record, Trace};
+
+/// No limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2000 s): nobody on the board asks for one.
+const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
+/// Where the counters' sum ends: what a pulse adds is what the decay takes.
+const SUM_MAX: u32 = PULSE << DECAY_SHIFT;
+/// Misses that are kept per recording.
+const MISSES_KEPT: usize = 1000;
+
+/// A choice: state, and whether the tick may stop.
+type Choice = (u8, bool);
+
+/// A selection whose outcome has not been printed yet.
+#[derive(Clone, Debug)]
+struct Pending {
+    judged: Choice,
+    corners: Vec<Choice>,
+    bounds: [Choice; 2],
+    tick_was_stopped: bool,
+    tick_stops: bool,
+    sleep: SleepLength,
+}
+
+/// One CPU.
+#[derive(Clone, Debug)]
+struct Cpu {
+    states: Vec<IdleStateParams>,
+    /// The tick's state is known: the CPU has left its idle loop in view.
+    started: bool,
+    tick_stopped: bool,
+    got_tick: bool,
+    last_residency_ns: u64,
+    /// From each corner of the possible pasts; the first, which knows nothing, is judged.
+    corners: Vec<TeoCpu>,
+    /// With the shortest and the longest times.
+    bounds: [TeoCpu; 2],
+    pending: Option<Pending>,
+    /// Time and sleep length of the last selection: earliest and latest time, ns.
+    selected: (u64, u64, i64),
+    /// Time of this CPU's last line, ns.
+    last_line_ns: u64,
+    /// Of the present stay: its end has been printed, and a miss: the state, and whether too shallow.
+    stay_ended: bool,
+    miss: Option<(u32, bool)>,
+    /// Who judges stays.
+    accounting: CpuIdle,
+}
+
+impl Cpu {
+    fn new(states: &[IdleStateParams]) -> Cpu {
+        let corners = corners(states.len());
+        Cpu {
+            states: states.to_vec(),
+            started: false,
+            tick_stopped: false,
+            got_tick: false,
+            last_residency_ns: 0,
+            bounds: [corners[0].clone(), corners[0].clone()],
+            corners,
+            pending: None,
+            selected: (0, 0, 0),
+            last_line_ns: 0,
+            stay_ended: false,
+            miss: None,
+            accounting: CpuIdle::new(states.to_vec()),
+        }
+    }
+}
+
+/// The corners of all pasts of a CPU with that many states; the first is zero.
+fn corners(states: usize) -> Vec<TeoCpu> {
+    // No wakeup is still to be counted: the first update would need what was not seen.
+    let zero = TeoCpu { last_state_idx: None, ..TeoCpu::default() };
+    let full = TeoCpu { total: SUM_MAX, ..zero.clone() };
+    let mut corners = vec![zero, TeoCpu { tick_hits: SUM_MAX, ..full.clone() }];
+    for state in 0..states {
+        for bin in
+            [TeoBin { hits: SUM_MAX, intercepts: 0 }, TeoBin { hits: 0, intercepts: SUM_MAX }]
+        {
+            let mut corner = full.clone();
+            corner.state_bins[state] = bin;
+            corners.push(corner);
+        }
+    }
+    corners
+}
+
+/// Drives one recording.
+pub struct IdleDrive<'a> {
+    board: &'a Board,
+    cpus: BTreeMap<usize, Cpu>,
+    /// The counts.
+    pub tally: IdleTally,
+    /// The first misses, as text.
+    pub misses: Vec<String>,
+}
+
+impl<'a> IdleDrive<'a> {
+    /// Nothing driven yet.
+    pub fn new(board: &'a Board) -> IdleDrive<'a> {
+        IdleDrive { board, cpus: BTreeMap::new(), tally: IdleTally::default(), misses: Vec::new() }
+    }
+
+    /// Drives the whole of `trace`.
+    pub fn drive(&mut self, trace: &mut Trace) -> std::io::Result<()> {
+        while let Some(record) = trace.next_record()? {
+            self.record(&record, trace);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, r: &Record, trace: &Trace) {
+        let board = self.board;
+        let states = board.states(r.cpu);
+        if states.is_empty() {
+            return;
+        }
+        let cpu = self.cpus.entry(r.cpu).or_insert_with(|| Cpu::new(states));
+        let now = r.time_us.saturating_mul(1000);
+        match r.event {
+            Event::Sleep { len, tick } if cpu.started => {
+                let sleep = SleepLength { sleep_length_ns: len, delta_tick_ns: tick };
+                cpu.select(now, sleep, board.tick_nsec);
+            }
+            Event::TickStop { success: true } => {
+                cpu.tick_stopped = true;
+                if let Some(pending) = &mut cpu.pending {
+                    pending.tick_stops = true;
+                }
+            }
+            Event::CpuIdle { state, .. } if state >= 0 => {
+                if let Some(pending) = cpu.pending.take() {
+                    self.judge(r, &pending, state);
+                }
+            }
+            Event::CpuIdle { .. } => cpu.stay_ended = true,
+            Event::CpuIdleMiss { state, below, .. } => cpu.miss = Some((state, below)),
+            Event::HrtimerExpire { tick: true, .. } if r.pid == 0 => cpu.got_tick = true,
+            Event::Reflect { st, res } => {
+                if cpu.pending.take().is_some() {
+                    self.tally.not_entered += 1;
+                }
+                if let Some(equal) = cpu.account(st, res) {
+                    self.tally.stays.0 += 1;
+                    self.tally.stays.1 += u64::from(equal);
+                }
+                let next =
+                    trace.ahead(r.cpu).next().map_or(now, |r| r.time_us.saturating_mul(1000));
+                if cpu.started && cpu.reflect(st, res, (now, next), board.tick_nsec) {
+                    self.tally.time_open += 1;
+                }
+                // Forgotten at the end of each round; and a tick that stood starts again when the
+                // loop is left, also if the scheduler then picks the idle task once more.
+                cpu.got_tick = false;
+                if r.need_resched {
+                    cpu.tick_stopped = false;
+                }
+            }
+            Event::SchedSwitch { prev_pid: 0, .. } => {
+                cpu.started = true;
+                cpu.tick_stopped = false;
+                cpu.pending = None;
+            }
+            _ => {}
+        }
+        if let Some(cpu) = self.cpus.get_mut(&r.cpu) {
+            cpu.last_line_ns = now;
+        }
+    }
+
+    /// Compares a selection with the state that was entered after it.
+    fn judge(&mut self, r: &Record, pending: &Pending, state: i32) {
+        let recorded = (u8::try_from(state).unwrap_or(u8::MAX), pending.tick_stops);
+        let warm_up = self.tally.warm_up.entry(r.cpu).or_default();
+        let known = pending.corners.iter().all(|choice| choice.0 == pending.judged.0);
+        match (known, warm_up.1) {
+            _ if known => warm_up.1 = warm_up.1.max(1),
+            (_, 0) => warm_up.0 += 1,
+            _ => warm_up.1 += 1,
+        }
+        let miss = score(&mut self.tally.state, r.cpu, pending, recorded.0, |c| c.0, None);
+        let mut why = miss.map(|cause| (cause, "state"));
+        if !pending.tick_was_stopped {
+            // A CPU not yet seen to leave idle sleeps with its tick stopped.
+            let mut others = self.cpus.iter().filter(|(cpu, _)| **cpu != r.cpu);
+            let last = others.all(|(_, cpu)| cpu.tick_stopped || !cpu.started);
+            let kept = last && !recorded.1 && pending.judged.1;
+            let of = |c: Choice| u8::from(c.1);
+            let tally = &mut self.tally.stop_tick;
+            let known = kept.then_some(Cause::LastTick);
+            let miss = score(tally, r.cpu, pending, of(recorded), of, known);
+            why = why.or(miss.map(|cause| (cause, "tick")));
+        }
+        if let Some((cause, what)) = why
+            && self.misses.len() < MISSES_KEPT
+        {
+            let teo = &self.cpus[&r.cpu].corners[0];
+            self.misses.push(format!(
+                "CPU {} at {} us: {what} ({cause}): recorded {recorded:?}, ours {:?}, shortest and longest {:?}, tick was stopped {}, {:?}, {teo:?}",
+                r.cpu, r.time_us, pending.judged, pending.bounds, pending.tick_was_stopped, pending.sleep,
+            ));
+        }
+    }
+}
+
+/// Counts one choice; the cause if it is not ours.
+fn score(
+    score: &mut Score,
+    cpu: usize,
+    pending: &Pending,
+    recorded: u8,
+    of: impl Fn(Choice) -> u8,
+    known: Option<Cause>,
+) -> Option<Cause> {
+    score.events += 1;
+    let ours = of(pending.judged);
+    if pending.corners.iter().any(|choice| of(*choice) != ours) {
+        score.unjudged += 1;
+        return None;
+    }
+    *score.recorded.entry(cpu).or_default().entry(recorded).or_default() += 1;
+    if ours == recorded {
+        score.equal += 1;
+        return None;
+    }
+    let by_time = pending.bounds.iter().any(|choice| of(*choice) == recorded);
+    let cause = match known {
+        Some(known) => known,
+        None if by_time => Cause::Timestamps,
+        None => Cause::Model,
+    };
+    *score.causes.entry(cause).or_default() += 1;
+    Some(cause)
+}
+
+impl Cpu {
+    fn select(&mut self, now: u64, sleep: SleepLength, tick_nsec: i64) {
+        // A stamp is cut to µs, so the reading may be up to 1 µs later than the line says.
+        let (earliest, latest) = (self.last_line_ns, now.saturating_add(1000));
+        let Cpu { states, tick_stopped, last_residency_ns, .. } = self;
+        let choose = |teo: &mut TeoCpu, now: u64| {
+            let input = SelectInput {
+                states,
+                latency_req_ns: LATENCY_REQ_NS,
+                tick_stopped: *tick_stopped,
+                tick_nsec,
+                now,
+                last_residency_ns: *last_residency_ns,
+            };
+            let selection = teo.select(&input, &mut || sleep);
+            (selection.idx as u8, selection.stop_tick)
+        };
+        let corners: Vec<Choice> = self.corners.iter_mut().map(|teo| choose(teo, now)).collect();
+        let [shortest, longest] = &mut self.bounds;
+        self.pending = Some(Pending {
+            judged: corners[0],
+            corners,
+            bounds: [choose(shortest, latest), choose(longest, earliest)],
+            tick_was_stopped: *tick_stopped,
+            tick_stops: false,
+            sleep,
+        });
+        self.selected = (earliest, latest, sleep.sleep_length_ns);
+    }
+
+    /// Whether the stay that ended is called too deep or too shallow as recorded; `None` if its end was
+    /// not in view.
+    fn account(&mut self, state: i32, res: i64) -> Option<bool> {
+        let recorded = self.miss.take();
+        if !std::mem::take(&mut self.stay_ended) {
+            return None;
+        }
+        let state = u8::try_from(state).ok().filter(|s| usize::from(*s) < self.states.len())?;
+        self.accounting.last_residency_ns = u64::try_from(res).ok()?;
+        let ours = self.accounting.miss(state).map(|below| (u32::from(state), below));
+        Some(ours == recorded)
+    }
+
+    /// Whether the stamps leave open if the timer had come.
+    fn reflect(&mut self, state: i32, res: i64, (now, next): (u64, u64), tick_nsec: i64) -> bool {
+        self.last_residency_ns = u64::try_from(res).unwrap_or(0);
+        // Negative: no state was entered, and the governor is not told.
+        let Some(state) = usize::try_from(state).ok().filter(|s| *s < self.states.len()) else {
+            return false;
+        };
+        let next = next.saturating_add(1000);
+        let (tick, [shortest, longest]) = (self.got_tick, &mut self.bounds);
+        for teo in &mut self.corners {
+            teo.reflect(state, tick, false, now, tick_nsec);
+        }
+        shortest.reflect(state, tick, false, now, tick_nsec);
+        longest.reflect(state, tick, false, next, tick_nsec);
+        let (earliest, latest, length) = self.selected;
+        let reached = |from: u64, to: u64| to.wrapping_sub(from) as i64 >= length;
+        reached(latest, now) != reached(earliest, next)
+    }
+}
