@@ -377,11 +377,9 @@ mod tests {
         while let Some(first) = rest.next() {
             let mut folded = vec![first];
             rest.clone().for_each(|cpu| folded.push(cpu));
-            let mut stepped = vec![first];
             let mut walk = rest.clone();
-            while let Some(cpu) = walk.next() {
-                stepped.push(cpu);
-            }
+            let stepped: Vec<CpuId> =
+                std::iter::once(first).chain(std::iter::from_fn(|| walk.next())).collect();
             assert_eq!(folded, stepped);
         }
     }

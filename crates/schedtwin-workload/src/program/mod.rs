@@ -237,13 +237,12 @@ impl Programs {
     pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
         match thread.index().checked_sub(1) {
             None => self.next_of_main(),
-            Some(at) => {
-                let mut op = self.step(at, now);
-                while op == NO_TIME {
-                    op = self.step(at, now);
+            Some(at) => loop {
+                let op = self.step(at, now);
+                if !matches!(op, Op::Compute { work: 0, .. }) {
+                    return op;
                 }
-                op
-            }
+            },
         }
     }
 

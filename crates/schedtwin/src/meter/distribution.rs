@@ -31,7 +31,7 @@ const BUCKETS: usize = bucket_of(LONGEST_NS) + 1;
 #[inline(always)]
 const fn bucket_of(value: Ns) -> usize {
     // Values below 2^8 have a bucket each.
-    let width_bits = (63 - (value | (2 << BUCKET_BITS) - 1).leading_zeros()) - BUCKET_BITS;
+    let width_bits = (63 - (value | ((2 << BUCKET_BITS) - 1)).leading_zeros()) - BUCKET_BITS;
     ((width_bits as usize) << BUCKET_BITS) + (value >> width_bits) as usize
 }
 

@@ -134,6 +134,7 @@ pub(super) struct SdLbStats {
 
 impl Kernel {
     /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
+    #[inline(never)]
     pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
         let domain = &self.topology[env.sd];
         let mut sds = SdLbStats {
