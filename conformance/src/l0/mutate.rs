@@ -107,7 +107,7 @@ pub const EEVDF: &[Mutation] = &[
     m(EEVDF_FILE, "at - 1].deadline", "at - 1].vruntime"),
     m(EEVDF_FILE, "best.deadline) => Some(curr)", "best.vruntime) => Some(curr)"),
     m(CLASS, "if self.se[se].vlag > 0", "if self.se[se].vlag >= 0"),
-    m(CLASS, "delay_zero && self.se[se].vlag > 0", "delay_zero && self.se[se].vlag < 0"),
+    m(CLASS, "delay_zero && entity.vlag > 0", "delay_zero && entity.vlag < 0"),
     m(CLASS, "place_rel_deadline && !sleep", "place_rel_deadline && sleep"),
     m(CLASS, "scaled / new.weight as i64", "scaled / new.weight as i64 - 1"),
     m(WEIGHTS, "(weight >> 10).max(2)", "(weight >> 10).max(3)"),
