@@ -442,8 +442,6 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         stop_work: Default::default(),
         stop_queued: false,
         idle_exec_start: 0,
-        stop_exec_start: 0,
         newidle_rnd: 0x9e37_79b9_7f4a_7c15 ^ (cpu.0 as u64) << 32,
-        nr_switches: 0,
     }
 }

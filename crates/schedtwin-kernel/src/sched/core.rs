@@ -423,7 +423,6 @@ impl Kernel {
             self.balance_callbacks_rt(cpu);
             return;
         }
-        self.rq[cpu].nr_switches += 1;
         self.rq[cpu].curr = next;
         self.refresh_idle(cpu);
         let state = match (blocks, preempt && prev_state == TaskState::Running) {
@@ -522,7 +521,7 @@ impl Kernel {
         match self.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.set_next_task_rt(cpu, prev, next),
-            Class::Stop => self.set_next_task_stop(cpu),
+            Class::Stop => {}
             Class::Idle => self.set_next_task_idle(cpu),
             Class::Deadline => unreachable!("no task is of the deadline class"),
         }

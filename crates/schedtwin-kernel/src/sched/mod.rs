@@ -329,10 +329,6 @@ pub struct Rq {
     pub stop_queued: bool,
     /// `exec_start` of the idle task.
     pub idle_exec_start: u64,
-    /// `exec_start` of the stopper's current run.
-    pub stop_exec_start: u64,
     /// State of the random sequence that NI_RANDOM draws from.
     pub newidle_rnd: u64,
-    /// Context switches so far.
-    pub nr_switches: u64,
 }

@@ -110,9 +110,4 @@ impl Kernel {
         self.sub_nr_running(cpu, 1);
         true
     }
-
-    pub(crate) fn set_next_task_stop(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
-        rq.stop_exec_start = rq.clock_task;
-    }
 }

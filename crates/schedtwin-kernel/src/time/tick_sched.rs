@@ -27,8 +27,6 @@ pub struct TickSched {
     pub last_tick: Ns,
     /// How often stopping the tick was tried (`idle_calls`).
     pub idle_calls: u64,
-    /// How often it was stopped anew.
-    pub idle_sleeps: u64,
 }
 
 impl Kernel {
@@ -77,7 +75,6 @@ impl Kernel {
             return;
         }
         ts.tick_stopped = true;
-        ts.idle_sleeps += 1;
         let tick = self.timers[cpu].expires(TimerKind::SchedTick);
         ts.last_tick = tick.expect("a tick that goes on is queued");
         self.hrtimer_cancel(cpu, TimerKind::SchedTick);
