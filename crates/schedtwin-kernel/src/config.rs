@@ -1,8 +1,10 @@
 //! The kernel's configuration: variation points and tunables.
 //!
-//! A **variation point** is an enum (or a feature flag) whose doc names the releases of each arm and
-//! which is matched in exactly one place. No code compares release numbers; a kernel file sets every
-//! point, without defaults, and a patch overlays points.
+//! A **variation point** is an enum of this file whose doc names the releases of each arm. Exactly one
+//! file of the kernel names its arms (`crates/schedtwin-kernel/tests/variation_points.rs` sees to it), and
+//! no code compares release numbers: a kernel is the values of [`Config`]. A kernel file sets every point,
+//! without defaults; a patch overlays points. A **tunable** is a number or a switch that a user of the
+//! release can change too: a sysctl, a file in debugfs, a build option.
 
 use schedtwin_types::Ns;
 
@@ -19,26 +21,67 @@ pub struct Config {
     pub cpufreq: FrequencyGovernor,
     /// schedutil's tunables.
     pub schedutil: Schedutil,
+    /// What `rate_limit_us` is if nobody sets it.
+    pub rate_limit_default: RateLimitDefault,
+    /// Order of clamps and headroom between utilisation and frequency.
+    pub effective_cpu_util: EffectiveCpuUtil,
     /// Idle governor.
     pub cpuidle: IdleGovernor,
+    /// Form of teo, where teo is chosen.
+    pub teo: TeoForm,
+    /// Form of menu, where menu is chosen.
+    pub menu: MenuForm,
+    /// How the fair class divides time.
+    pub fair: FairClass,
+    /// CFS: `debugfs sched/{latency,min_granularity,...}_ns`; zeros with EEVDF.
+    pub cfs: CfsTunables,
+    /// EEVDF: `debugfs sched/base_slice_ns` before scaling: 700000 (6.12.95), 750000 (6.6 to 6.12.0);
+    /// 0 with CFS.
+    pub base_slice_unscaled: Ns,
     /// `debugfs sched/features`.
     pub features: Features,
-    /// `debugfs sched/base_slice_ns` before scaling: 700000 (6.12.95), 750000 (6.6 to 6.12.0).
-    pub base_slice_unscaled: Ns,
     /// `sysctl sched_migration_cost_ns`.
     pub migration_cost: Ns,
     /// `debugfs sched/nr_migrate`.
     pub nr_migrate: u32,
+    /// What util_est keeps.
+    pub util_est: UtilEstForm,
+    /// When a sleeping task's util_est is updated.
+    pub util_est_update: UtilEstUpdate,
+    /// Whether contention raises the utilisation of schedutil, EAS and the busiest-queue choice.
+    pub runnable_boost: RunnableBoost,
     /// Whether the kernel is willing to use EAS (`sysctl sched_energy_aware`).
     pub energy_aware: bool,
-    /// Fair server: runtime per period, 0 = off (`debugfs sched/fair_server/cpuN/runtime`).
+    /// Which CPUs EAS compares, and by how much one must be better.
+    pub find_energy_efficient_cpu: FindEnergyEfficientCpu,
+    /// How the energy model turns utilisation into energy.
+    pub em_cpu_energy: EmCpuEnergy,
+    /// When a wakeup goes through the target's wake list.
+    pub ttwu_queue_cond: TtwuQueueCond,
+    /// Form of load balancing.
+    pub balance: Balance,
+    /// When a running task counts as misfit.
+    pub misfit_status: MisfitStatus,
+    /// What keeps RT tasks from starving the others.
+    pub rt_bandwidth: RtBandwidth,
+    /// `sysctl sched_rt_runtime_us` (−1: `None`), nanoseconds, per `rt_period`.
+    pub rt_runtime: Option<Ns>,
+    /// `sysctl sched_rt_period_us`, nanoseconds.
+    pub rt_period: Ns,
+    /// Fair server: runtime per period, 0 = off (`debugfs sched/fair_server/cpuN/runtime`) or none yet.
     pub fair_server_runtime: Ns,
     /// Fair server: period.
     pub fair_server_period: Ns,
-    /// Whether runnable_avg boosts the CPU utilisation of schedutil, of EAS's highest utilisation
-    /// and of the busiest-queue choice. Off: before 6.5. On: 6.5 and later (form without boosted
-    /// util_est, 6.6).
-    pub runnable_boost: bool,
+    /// Utilisation clamping.
+    pub uclamp: Uclamp,
+    /// `sysctl sched_util_clamp_min_rt_default`, 0..=1024.
+    pub uclamp_min_rt_default: u32,
+    /// Whether the governor sees a waking task's clamps.
+    pub uclamp_order: UclampOrder,
+    /// What a package is on a machine whose topology comes from a cpu-map.
+    pub cpu_map_package: CpuMapPackage,
+    /// `CONFIG_SCHED_CLUSTER`: a domain level for clusters below the last-level cache.
+    pub sched_cluster: bool,
     /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups.
     pub fair_group_sched: bool,
     /// Timer slack of fair tasks, nanoseconds (`prctl(PR_SET_TIMERSLACK)`, default 50000).
@@ -59,7 +102,7 @@ pub enum Preempt {
 /// cpufreq governors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrequencyGovernor {
-    /// schedutil as of 6.12.
+    /// From utilisation.
     Schedutil,
     /// Always the highest frequency.
     Performance,
@@ -70,41 +113,240 @@ pub enum FrequencyGovernor {
 /// schedutil's tunables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedutil {
-    /// `rate_limit_us`; `None`: from the driver's transition latency (6.10 and later: latency × 1.5).
+    /// `rate_limit_us`; `None`: the default of [`RateLimitDefault`].
     pub rate_limit_us: Option<u64>,
+}
+
+/// `rate_limit_us` without a setting, L being the driver's transition latency in microseconds
+/// (`cpufreq_policy_transition_delay_us`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateLimitDefault {
+    /// L · 1000, at most 10000; 1000 if L is 0. 4.14 to 6.8.
+    LatencyTimes1000,
+    /// L · 1000, at most 2000; 1000 if L is 0. 6.9 to 6.11.
+    LatencyTimes1000Max2Ms,
+    /// L · 1.5; 1000 if L is 0. 6.12.
+    LatencyAndHalf,
+}
+
+/// From utilisation to a frequency (`effective_cpu_util`, `sugov_get_util`, `get_next_freq`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffectiveCpuUtil {
+    /// Clamps, then DEADLINE and irq on top, then a quarter of headroom on everything, boost included.
+    /// Of several CPUs the one with the largest share of its capacity counts. 5.0 to 6.7.
+    HeadroomLast,
+    /// A quarter of headroom on the actual utilisation, then floor and cap. The highest utilisation
+    /// counts. 6.8 and later.
+    ClampLast,
 }
 
 /// cpuidle governors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleGovernor {
-    /// teo as of 6.12.
+    /// Timer events oriented.
     Teo,
+    /// Correction factors and typical intervals.
+    Menu,
     /// Always the shallowest state, the tick may stop.
     Shallow,
 }
 
-/// Scheduler features (`debugfs sched/features`), named as there. Values of 6.12 unless noted.
+/// Forms of teo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeoForm {
+    /// With recent intercepts; asks for the sleep length first. 5.14 to 6.2.
+    V5_14,
+    /// And one state shallower on a utilised CPU. 6.3 to 6.5.
+    V6_3,
+    /// Without both; asks late. 6.11 and later.
+    V6_12,
+}
+
+/// Forms of menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MenuForm {
+    /// Twelve buckets, I/O waiters count; asks for the sleep length first. 4.20 to 6.5.
+    V5_18,
+    /// Six buckets; asks only where the interval pattern leaves it open. 6.6 and later.
+    V6_12,
+}
+
+/// How the fair class divides time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FairClass {
+    /// The smallest virtual runtime runs; buddies and granularities. Before 6.6.
+    Cfs,
+    /// The earliest virtual deadline of those that are owed time runs. 6.6 and later (as of 6.12).
+    Eevdf,
+}
+
+/// Tunables of CFS, nanoseconds, before scaling by the number of CPUs (`debugfs sched/*_ns`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CfsTunables {
+    /// `latency_ns`: the period in which everybody runs once; scaled.
+    pub latency: Ns,
+    /// `min_granularity_ns`: the shortest slice; scaled.
+    pub min_granularity: Ns,
+    /// `wakeup_granularity_ns`: the lead a wakee needs; scaled.
+    pub wakeup_granularity: Ns,
+    /// `idle_min_granularity_ns`: the shortest slice of an idle entity beside normal ones; not scaled.
+    pub idle_min_granularity: Ns,
+}
+
+/// What util_est keeps of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UtilEstForm {
+    /// The last utilisation and a moving average; the larger counts. 5.13 to 6.7.
+    EnqueuedAndEwma,
+    /// One number that rises at once and falls slowly. 6.8 and later.
+    Single,
+}
+
+/// When a sleeping task's util_est is updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UtilEstUpdate {
+    /// With the utilisation as of this dequeue. Up to 6.11.
+    AfterDequeue,
+    /// With the utilisation of the last update before it. 6.12.
+    BeforeDequeue,
+}
+
+/// Runnable boosting: contention (`runnable_avg` above `util_avg`) counts as utilisation for schedutil,
+/// for EAS's highest utilisation and for the busiest queue of `migrate_util`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunnableBoost {
+    /// Up to 6.4.
+    Off,
+    /// util_est is raised too, which counts a waking task twice. As posted, and 6.5.0.
+    WithUtilEst,
+    /// 6.6 and later, and 6.5.y.
+    On,
+}
+
+/// `find_energy_efficient_cpu()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindEnergyEfficientCpu {
+    /// Saving must exceed 1/16 of the total; no spare capacity, no candidate. 5.14 to 5.19.
+    Margin,
+    /// No margin; how well a task fits comes first. 6.2 and later, 6.1.y.
+    Fits,
+}
+
+/// `em_cpu_energy()` and the cost table behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmCpuEnergy {
+    /// Cost = f_max · power / f; the state is found by frequency, after a quarter of headroom; no
+    /// inefficient states are skipped by performance. Up to 6.8.
+    ByFrequency,
+    /// Cost = 10 · power / performance; the state is found by performance. 6.9 and later.
+    ByPerformance,
+}
+
+/// `ttwu_queue_cond()`: the target activates the task itself, by interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TtwuQueueCond {
+    /// If the cache is not shared, or the task is just being switched out there. 5.8 to 5.19.
+    NoSharedCacheOrOnCpu,
+    /// If the cache is not shared, or the target has nothing to do. 6.0 and later.
+    NoSharedCacheOrIdle,
+}
+
+/// Load balancing (`load_balance()`, `find_busiest_group()` and around).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// The domain's child decides on prefer_sibling; no SMT group type. 5.14 to 6.5.
+    V6_1,
+    /// The busiest group decides; partly busy SMT cores are a group type. 6.6 and later.
+    V6_12,
+}
+
+/// `update_misfit_status()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisfitStatus {
+    /// Whoever does not fit. Up to 6.8.
+    AnyTask,
+    /// Unless its affinity allows no larger CPU (`max_allowed_capacity`). 6.9 and later.
+    UnlessOnLargestAllowed,
+}
+
+/// What keeps RT tasks from starving the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtBandwidth {
+    /// RT queues are throttled beyond `rt_runtime` per `rt_period`. Up to 6.11.
+    Throttling,
+    /// The fair server; `rt_runtime` bounds DEADLINE admission only. 6.12.
+    FairServer,
+}
+
+/// Utilisation clamping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uclamp {
+    /// `CONFIG_UCLAMP_TASK=n`.
+    CompiledOut,
+    /// Nobody has used a clamp since boot (static key `sched_uclamp_used`): nothing is clamped, and
+    /// before 6.8 a runnable RT task asks for the highest frequency outright.
+    KeyOff,
+    /// Clamps are in use.
+    On,
+}
+
+/// When a task's clamps join its run queue's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UclampOrder {
+    /// Before the class enqueues it, so the governor sees them. Up to 6.11 (and from 6.16).
+    BeforeEnqueue,
+    /// Afterwards: the governor runs with the clamps of the others. 6.12 to 6.15.
+    AfterEnqueue,
+}
+
+/// What a package is where firmware describes the topology by a cpu-map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuMapPackage {
+    /// Each cluster that holds cores: phones get "phantom" domains. Up to 5.19.
+    LeafCluster,
+    /// Each socket. 6.0 and later.
+    Socket,
+}
+
+/// Scheduler features (`debugfs sched/features`), named as there. A feature that a release has not is
+/// false.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// `PLACE_LAG`: a task keeps its lag over a sleep.
+    /// EEVDF `PLACE_LAG`: a task keeps its lag over a sleep.
     pub place_lag: bool,
-    /// `PLACE_DEADLINE_INITIAL`: a forked task starts with half a slice.
+    /// EEVDF `PLACE_DEADLINE_INITIAL`: a forked task starts with half a slice.
     pub place_deadline_initial: bool,
-    /// `PLACE_REL_DEADLINE`: a migrated task keeps its relative deadline.
+    /// EEVDF `PLACE_REL_DEADLINE`: a migrated task keeps its relative deadline.
     pub place_rel_deadline: bool,
-    /// `RUN_TO_PARITY`: a task keeps the CPU until its slice is used up.
+    /// EEVDF `RUN_TO_PARITY`: a task keeps the CPU until its slice is used up.
     pub run_to_parity: bool,
-    /// `PREEMPT_SHORT`: a shorter slice may break that protection.
+    /// EEVDF `PREEMPT_SHORT`: a shorter slice may break that protection.
     pub preempt_short: bool,
-    /// `DELAY_DEQUEUE`: an ineligible sleeper stays queued.
+    /// EEVDF `DELAY_DEQUEUE`: an ineligible sleeper stays queued.
     pub delay_dequeue: bool,
-    /// `DELAY_ZERO`: and loses positive lag when it leaves.
+    /// EEVDF `DELAY_ZERO`: and loses positive lag when it leaves.
     pub delay_zero: bool,
+    /// CFS `GENTLE_FAIR_SLEEPERS`: a sleeper gets half a latency of credit only.
+    pub gentle_fair_sleepers: bool,
+    /// CFS `START_DEBIT`: a forked task waits for a slice first.
+    pub start_debit: bool,
+    /// CFS `NEXT_BUDDY`: the last wakee is preferred even if it did not preempt.
+    pub next_buddy: bool,
+    /// CFS `LAST_BUDDY`: a preempted task is preferred afterwards.
+    pub last_buddy: bool,
+    /// CFS `ALT_PERIOD`: the period counts the tasks of the whole hierarchy.
+    pub alt_period: bool,
+    /// CFS `BASE_SLICE`: no slice is shorter than min_granularity.
+    pub base_slice: bool,
     /// `WAKEUP_PREEMPTION`.
     pub wakeup_preemption: bool,
-    /// `TTWU_QUEUE`: remote wakeups through the wake list (form of 5.20 and later).
+    /// `CACHE_HOT_BUDDY`: a buddy is not balanced away.
+    pub cache_hot_buddy: bool,
+    /// `TTWU_QUEUE`: remote wakeups through the wake list.
     pub ttwu_queue: bool,
-    /// `SIS_UTIL`: limit of the idle-CPU scan by utilisation.
+    /// `SIS_PROP`: limit of the idle-CPU scan by idle time (5.18; present and off in 6.1).
+    pub sis_prop: bool,
+    /// `SIS_UTIL`: limit of the idle-CPU scan by utilisation (6.0 and later).
     pub sis_util: bool,
     /// `NI_RANDOM`: newidle balancing with a success-dependent probability (6.12.95; absent in
     /// 6.12.0).
@@ -117,9 +359,11 @@ pub struct Features {
     pub wa_bias: bool,
     /// `UTIL_EST`.
     pub util_est: bool,
+    /// `UTIL_EST_FASTUP`, before 6.8: util_est rises at once.
+    pub util_est_fastup: bool,
     /// `NONTASK_CAPACITY`.
     pub nontask_capacity: bool,
-    /// `CACHE_HOT_BUDDY` and `PICK_BUDDY` concern task groups and `yield_to` only.
+    /// `RT_PUSH_IPI`.
     pub rt_push_ipi: bool,
 }
 
@@ -142,7 +386,14 @@ impl Config {
             irq_time_accounting: true,
             cpufreq: FrequencyGovernor::Schedutil,
             schedutil: Schedutil { rate_limit_us: None },
+            rate_limit_default: RateLimitDefault::LatencyAndHalf,
+            effective_cpu_util: EffectiveCpuUtil::ClampLast,
             cpuidle: IdleGovernor::Teo,
+            teo: TeoForm::V6_12,
+            menu: MenuForm::V6_12,
+            fair: FairClass::Eevdf,
+            cfs: CfsTunables::default(),
+            base_slice_unscaled: 700_000,
             features: Features {
                 place_lag: true,
                 place_deadline_initial: true,
@@ -152,6 +403,7 @@ impl Config {
                 delay_dequeue: true,
                 delay_zero: true,
                 wakeup_preemption: true,
+                cache_hot_buddy: true,
                 ttwu_queue: true,
                 sis_util: true,
                 ni_random: true,
@@ -161,14 +413,29 @@ impl Config {
                 util_est: true,
                 nontask_capacity: true,
                 rt_push_ipi: true,
+                ..Features::default()
             },
-            base_slice_unscaled: 700_000,
             migration_cost: 500_000,
             nr_migrate: 32,
+            util_est: UtilEstForm::Single,
+            util_est_update: UtilEstUpdate::BeforeDequeue,
+            runnable_boost: RunnableBoost::On,
             energy_aware: true,
+            find_energy_efficient_cpu: FindEnergyEfficientCpu::Fits,
+            em_cpu_energy: EmCpuEnergy::ByPerformance,
+            ttwu_queue_cond: TtwuQueueCond::NoSharedCacheOrIdle,
+            balance: Balance::V6_12,
+            misfit_status: MisfitStatus::UnlessOnLargestAllowed,
+            rt_bandwidth: RtBandwidth::FairServer,
+            rt_runtime: Some(950_000_000),
+            rt_period: 1_000_000_000,
             fair_server_runtime: 50_000_000,
             fair_server_period: 1_000_000_000,
-            runnable_boost: true,
+            uclamp: Uclamp::KeyOff,
+            uclamp_min_rt_default: 1024,
+            uclamp_order: UclampOrder::AfterEnqueue,
+            cpu_map_package: CpuMapPackage::Socket,
+            sched_cluster: false,
             fair_group_sched: false,
             timer_slack: 50_000,
         }

@@ -3,7 +3,7 @@
 mod board;
 
 use board::{Board, Do, MS, fifo, machine, pin, sleep, uniform};
-use schedtwin_kernel::config::Config;
+use schedtwin_kernel::config::{Config, RunnableBoost};
 use schedtwin_types::{CpuId, CpuMask, FactKind, IpiKind, Ns, Syscall};
 
 fn config() -> Config {
@@ -184,7 +184,7 @@ fn only_single_cpu_domains_hold_their_frequency() {
         let mut config = config();
         config.fair_server_runtime = 0;
         // It would count the one that has left for a while.
-        config.runnable_boost = false;
+        config.runnable_boost = RunnableBoost::Off;
         let periodic = |work: Ns| {
             let round =
                 |k: u64| [Do::Call(Syscall::NanosleepUntil { until: k * 200 * MS }), Do::Run(work)];

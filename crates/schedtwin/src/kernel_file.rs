@@ -1,19 +1,34 @@
 //! Kernel files: `kernels/*.toml`, read into a [`Config`].
 //!
-//! A kernel file sets every variation point and tunable; there are no defaults. Settings spelled in place
-//! (`linux-6.12:cpufreq=performance`) replace values before they are read.
+//! A kernel file sets every variation point and tunable; there are no defaults. Patches
+//! (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
+//! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | `points.rs` | the variation points, their words and releases |
+//! | `settings.rs` | from settings to a `Config` |
+//! | `patch.rs` | patches |
 
+mod patch;
+mod points;
+mod settings;
+
+use patch::Patch;
+pub use points::{PointDescription, variation_points};
 use schedtwin_input::{
-    Diagnostics, Located, Source, Spec, TableReader, TomlDocument, did_you_mean, read_source,
+    Diagnostics, Located, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
-use schedtwin_kernel::config::{
-    Config, Features, FrequencyGovernor, IdleGovernor, Preempt, Schedutil,
-};
+use schedtwin_kernel::config::Config;
 use std::sync::Arc;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 1] =
-    [("linux-6.12", include_str!("../../../kernels/linux-6.12.toml"))];
+const BUILTIN: [(&str, &str); 4] = [
+    ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
+    ("linux-5.18-fp", include_str!("../../../kernels/linux-5.18-fp.toml")),
+    ("linux-6.3", include_str!("../../../kernels/linux-6.3.toml")),
+    ("linux-6.12", include_str!("../../../kernels/linux-6.12.toml")),
+];
 
 /// A kernel: a configuration and where it came from.
 #[derive(Clone, Debug)]
@@ -39,6 +54,16 @@ pub fn builtin_names() -> Vec<(String, String)> {
             (name.to_string(), kernel.description)
         })
         .collect()
+}
+
+/// The built-in patches: name and description.
+pub fn patch_names() -> Vec<(String, String)> {
+    patch::names()
+}
+
+/// Text about a patch.
+pub fn describe_patch(name: &str) -> Result<String, Diagnostics> {
+    patch::describe(name)
 }
 
 impl KernelFile {
@@ -71,25 +96,22 @@ impl KernelFile {
                 }
             }
         };
-        for patch in &spec.patches {
-            let message = match patch.text.as_str() {
-                "runnable-boost" => {
-                    "linux-6.12 contains runnable-boost; `:runnable_boost=false` switches it off"
-                        .to_string()
-                }
-                other => format!("there is no patch `{other}`"),
-            };
-            faults.push_at(&patch.at, message, Some("`schedtwin list patches` lists them".into()));
-        }
         let document = TomlDocument::parse(&source);
         let mut document = match faults.absorb(document) {
             Some(document) => document,
             None => return Err(faults),
         };
+        let mut set = Vec::new();
+        for word in &spec.patches {
+            let at = Located { value: word.text.clone(), at: word.at.clone() };
+            if let Some(patch) = faults.absorb(Patch::load(&at)) {
+                patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
+            }
+        }
         for setting in &spec.settings {
             faults.absorb(document.set(setting));
         }
-        let read = read(&document, &mut faults);
+        let read = settings::read(&document, &mut faults);
         faults.sort();
         match read {
             Some((description, config)) if faults.is_empty() => Ok(KernelFile {
@@ -122,23 +144,37 @@ fn known_by(key: &str) -> String {
     if let Some(feature) = key.strip_prefix("features.") {
         return format!("/sys/kernel/debug/sched/features: {}", feature.to_uppercase());
     }
+    if let Some(point) = variation_points().into_iter().find(|point| point.key == key) {
+        let others: Vec<&str> = point.arms.iter().map(|arm| arm.0).collect();
+        return format!("{} ({})", point.known_by, others.join(", "));
+    }
     let name = match key {
         "hz" => "CONFIG_HZ",
-        "preempt" => "CONFIG_PREEMPT_*, preempt=",
         "irq_time_accounting" => "CONFIG_IRQ_TIME_ACCOUNTING",
-        "cpufreq" => "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-        "cpuidle" => "/sys/devices/system/cpu/cpuidle/current_governor",
         "schedutil.rate_limit_us" => {
             "/sys/devices/system/cpu/cpufreq/policy*/schedutil/rate_limit_us"
         }
-        "base_slice_unscaled_ns" => "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs",
+        "eevdf.base_slice_unscaled_ns" => {
+            "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs"
+        }
+        "cfs.latency_ns" => "/sys/kernel/debug/sched/latency_ns, before scaling by CPUs",
+        "cfs.min_granularity_ns" => {
+            "/sys/kernel/debug/sched/min_granularity_ns, before scaling by CPUs"
+        }
+        "cfs.wakeup_granularity_ns" => {
+            "/sys/kernel/debug/sched/wakeup_granularity_ns, before scaling by CPUs"
+        }
+        "cfs.idle_min_granularity_ns" => "/sys/kernel/debug/sched/idle_min_granularity_ns",
         "migration_cost_ns" => "/sys/kernel/debug/sched/migration_cost_ns",
         "nr_migrate" => "/sys/kernel/debug/sched/nr_migrate",
         "energy_aware" => "/proc/sys/kernel/sched_energy_aware",
+        "rt_runtime_us" => "/proc/sys/kernel/sched_rt_runtime_us",
+        "rt_period_us" => "/proc/sys/kernel/sched_rt_period_us",
+        "uclamp_min_rt_default" => "/proc/sys/kernel/sched_util_clamp_min_rt_default",
+        "sched_cluster" => "CONFIG_SCHED_CLUSTER",
         "fair_server.runtime_us" => "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
         "fair_server.period_us" => "/sys/kernel/debug/sched/fair_server/cpu*/period",
         "fair_group_sched" => "CONFIG_FAIR_GROUP_SCHED (no group exists yet)",
-        "runnable_boost" => "in 6.5 and later; no switch",
         "timer_slack_ns" => "prctl(PR_SET_TIMERSLACK), /proc/PID/timerslack_ns",
         _ => "",
     };
@@ -163,180 +199,22 @@ fn shown(document: &TomlDocument) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A word out of a few.
-fn word<T: Copy>(
-    reader: &mut TableReader<'_>,
-    key: &str,
-    words: &[(&str, T)],
-    faults: &mut Diagnostics,
-) -> Option<T> {
-    let found: Located<String> = reader.required(key, faults)?;
-    if let Some((_, value)) = words.iter().find(|(word, _)| *word == found.value) {
-        return Some(*value);
-    }
-    let near = did_you_mean(&found.value, words.iter().map(|w| w.0));
-    let all: Vec<&str> = words.iter().map(|w| w.0).collect();
-    let help = match near {
-        Some(near) => format!("did you mean `{near}`? known: {}", all.join(", ")),
-        None => format!("known: {}", all.join(", ")),
-    };
-    faults.push_at(&found.at, format!("`{key}` cannot be `{}`", found.value), Some(help));
-    None
-}
-
-/// A number within bounds.
-fn bounded(
-    reader: &mut TableReader<'_>,
-    key: &str,
-    min: u64,
-    max: u64,
-    faults: &mut Diagnostics,
-) -> Option<u64> {
-    let found: Located<u64> = reader.required(key, faults)?;
-    if (min..=max).contains(&found.value) {
-        return Some(found.value);
-    }
-    faults.push_at(&found.at, format!("`{key}` is {}, outside {min}..={max}", found.value), None);
-    None
-}
-
-fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<(String, Config)> {
-    let mut top = document.reader();
-    let _name: Option<String> = top.required("name", faults);
-    let description: Option<String> = top.required("description", faults);
-    let hz = bounded(&mut top, "hz", 24, 10_000, faults);
-    let preempt = word(
-        &mut top,
-        "preempt",
-        &[("none", Preempt::None), ("voluntary", Preempt::Voluntary), ("full", Preempt::Full)],
-        faults,
-    );
-    let irq_time_accounting = top.required("irq_time_accounting", faults);
-    let governors = [
-        ("schedutil", FrequencyGovernor::Schedutil),
-        ("performance", FrequencyGovernor::Performance),
-        ("powersave", FrequencyGovernor::Powersave),
-    ];
-    let cpufreq = word(&mut top, "cpufreq", &governors, faults);
-    let idle = [("teo", IdleGovernor::Teo), ("shallow", IdleGovernor::Shallow)];
-    let cpuidle = word(&mut top, "cpuidle", &idle, faults);
-    let base_slice_unscaled =
-        bounded(&mut top, "base_slice_unscaled_ns", 10_000, 1_000_000_000, faults);
-    let migration_cost = bounded(&mut top, "migration_cost_ns", 0, 1_000_000_000, faults);
-    let nr_migrate = bounded(&mut top, "nr_migrate", 1, 1024, faults);
-    let energy_aware = top.required("energy_aware", faults);
-    let runnable_boost = top.required("runnable_boost", faults);
-    let fair_group_sched = top.required("fair_group_sched", faults);
-    let timer_slack = bounded(&mut top, "timer_slack_ns", 0, 1_000_000_000, faults);
-    let rate_limit_us = match top.required_table("schedutil", faults) {
-        None => None,
-        Some(mut table) => {
-            let limit = read_rate_limit(&mut table, faults);
-            table.finish(faults);
-            limit
-        }
-    };
-    let fair_server = match top.required_table("fair_server", faults) {
-        None => None,
-        Some(mut table) => {
-            let runtime: Option<Located<u64>> = table.required("runtime_us", faults);
-            let period = bounded(&mut table, "period_us", 1_000, 4_000_000, faults);
-            table.finish(faults);
-            match (runtime, period) {
-                (Some(runtime), Some(period)) if runtime.value > period => {
-                    let message = format!(
-                        "a runtime of {} us does not fit a period of {period} us",
-                        runtime.value
-                    );
-                    faults.push_at(&runtime.at, message, None);
-                    None
-                }
-                (Some(runtime), Some(period)) => Some((runtime.value * 1000, period * 1000)),
-                _ => None,
-            }
-        }
-    };
-    let features = match top.required_table("features", faults) {
-        None => None,
-        Some(table) => read_features(table, faults),
-    };
-    top.finish(faults);
-    let (fair_server_runtime, fair_server_period) = fair_server?;
-    let config = Config {
-        hz: hz? as u32,
-        preempt: preempt?,
-        irq_time_accounting: irq_time_accounting?,
-        cpufreq: cpufreq?,
-        schedutil: Schedutil { rate_limit_us: rate_limit_us? },
-        cpuidle: cpuidle?,
-        features: features?,
-        base_slice_unscaled: base_slice_unscaled?,
-        migration_cost: migration_cost?,
-        nr_migrate: nr_migrate? as u32,
-        energy_aware: energy_aware?,
-        fair_server_runtime,
-        fair_server_period,
-        runnable_boost: runnable_boost?,
-        fair_group_sched: fair_group_sched?,
-        timer_slack: timer_slack?,
-    };
-    Some((description?, config))
-}
-
-/// `"driver"` or a number of microseconds.
-fn read_rate_limit(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Option<u64>> {
-    let text: Located<String> = table.required("rate_limit_us", faults)?;
-    if text.value == "driver" {
-        return Some(None);
-    }
-    match text.value.parse::<u64>() {
-        Ok(us) if us <= 10_000_000 => Some(Some(us)),
-        _ => {
-            let message = format!("`rate_limit_us` cannot be `{}`", text.value);
-            let help = "microseconds up to 10000000, or `driver`: 1.5 times the driver's transition latency";
-            faults.push_at(&text.at, message, Some(help.into()));
-            None
-        }
-    }
-}
-
-fn read_features(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Features> {
-    macro_rules! features {
-        ($($field:ident),* $(,)?) => {{
-            $(let $field: Option<bool> = table.required(stringify!($field), faults);)*
-            table.finish(faults);
-            Some(Features { $($field: $field?,)* })
-        }};
-    }
-    features!(
-        place_lag,
-        place_deadline_initial,
-        place_rel_deadline,
-        run_to_parity,
-        preempt_short,
-        delay_dequeue,
-        delay_zero,
-        wakeup_preemption,
-        ttwu_queue,
-        sis_util,
-        ni_random,
-        wa_idle,
-        wa_weight,
-        wa_bias,
-        util_est,
-        nontask_capacity,
-        rt_push_ipi,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedtwin_kernel::config::{FairClass, FrequencyGovernor, RunnableBoost};
 
     #[test]
     fn the_built_in_kernel_is_the_reference_configuration() {
         let kernel = KernelFile::load("linux-6.12").unwrap();
         assert_eq!(kernel.config, Config::linux_6_12());
+    }
+
+    #[test]
+    fn all_built_in_kernels_and_patches_are_read() {
+        for (name, description) in builtin_names().into_iter().chain(patch_names()) {
+            assert!(!description.is_empty(), "{name}");
+        }
     }
 
     #[test]
@@ -350,6 +228,41 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_is_laid_over_the_kernel_that_lacks_it() {
+        let config = |spec: &str| KernelFile::load(spec).unwrap().config;
+        for kernel in ["linux-5.18", "linux-5.18-fp", "linux-6.3"] {
+            let base = config(kernel);
+            let patched = config(&format!("{kernel}+runnable-boost"));
+            assert_eq!(base.runnable_boost, RunnableBoost::Off);
+            let expected = Config { runnable_boost: RunnableBoost::WithUtilEst, ..base };
+            assert_eq!(patched, expected, "{kernel}: nothing else changes");
+        }
+        let on = config("linux-5.18+runnable-boost:runnable_boost=on");
+        assert_eq!(on.runnable_boost, RunnableBoost::On, "settings come last");
+        let off = config("linux-6.12:runnable_boost=off");
+        assert_eq!(off.runnable_boost, RunnableBoost::Off);
+    }
+
+    #[test]
+    fn a_patch_that_the_kernel_contains_is_refused() {
+        let text = KernelFile::load("linux-6.12+runnable-boost").unwrap_err().to_string();
+        assert!(text.contains("`linux-6.12` contains `runnable-boost`"), "{text}");
+        assert!(text.contains("`linux-6.12:runnable_boost=off`"), "{text}");
+        let text = KernelFile::load("linux-5.18+runnable-boost+runnable-boost").unwrap_err();
+        assert!(text.to_string().contains("named twice"), "{text}");
+        let text = KernelFile::load("linux-5.18+runable-boost").unwrap_err().to_string();
+        assert!(text.contains("did you mean `runnable-boost`"), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_has_the_tables_of_its_own_arms_only() {
+        assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
+        let text = KernelFile::load("linux-6.3:fair=eevdf").unwrap_err().to_string();
+        assert!(text.contains("`[cfs]` is not for this kernel"), "{text}");
+        assert!(text.contains("place_lag"), "{text}");
+    }
+
+    #[test]
     fn bad_settings_are_told_all_at_once() {
         let faults =
             KernelFile::load("linux-6.12:cpufreq=performence,hz=0,features.slis=true").unwrap_err();
@@ -357,5 +270,27 @@ mod tests {
         assert!(text.contains("did you mean `performance`"), "{text}");
         assert!(text.contains("`hz` is 0"), "{text}");
         assert!(text.contains("`slis`"), "{text}");
+    }
+
+    /// Every enum of the kernel's configuration is in the list, under its own name and with all its arms.
+    #[test]
+    fn the_list_of_variation_points_is_complete() {
+        let source = include_str!("../../schedtwin-kernel/src/config.rs");
+        let mut enums = Vec::new();
+        for part in source.split("\npub enum ").skip(1) {
+            let (name, rest) = part.split_once(" {").unwrap();
+            let body = rest.split_once("\n}").unwrap().0;
+            let arms = body.lines().filter(|line| line.trim_end().ends_with(',')).count();
+            let docs = body.lines().filter(|line| line.contains("///")).count();
+            assert!(docs >= arms, "{name}: every arm says which releases have it");
+            enums.push((name.to_string(), arms));
+        }
+        enums.sort();
+        let mut listed: Vec<(String, usize)> = variation_points()
+            .iter()
+            .map(|point| (point.type_name.to_string(), point.arms.len()))
+            .collect();
+        listed.sort();
+        assert_eq!(listed, enums);
     }
 }

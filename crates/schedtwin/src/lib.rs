@@ -40,9 +40,9 @@ pub fn list_kernels() -> Vec<(String, String)> {
     kernel_file::builtin_names()
 }
 
-/// The built-in patches. None yet: the first comes with the second release.
+/// The built-in patches.
 pub fn list_patches() -> Vec<(String, String)> {
-    Vec::new()
+    kernel_file::patch_names()
 }
 
 /// The built-in workloads.

@@ -132,7 +132,7 @@ impl Kernel {
     /// Asks the governor.
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
         let (state, stop_tick, sleep_length_ns, rule) = match self.config.cpuidle {
-            IdleGovernor::Teo => self.teo_select(cpu),
+            IdleGovernor::Teo | IdleGovernor::Menu => self.teo_select(cpu),
             IdleGovernor::Shallow => (0, true, None, "always the shallowest"),
         };
         if self.want_decisions {

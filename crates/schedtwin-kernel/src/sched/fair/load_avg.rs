@@ -13,6 +13,7 @@
 
 use super::scale_load_down;
 use crate::Kernel;
+use crate::config::RunnableBoost;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
 use schedtwin_types::{CpuId, TaskId};
 
@@ -324,7 +325,7 @@ impl Kernel {
     ) -> u64 {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         let mut util = avg.util_avg;
-        if boost && self.config.runnable_boost {
+        if boost && self.config.runnable_boost != RunnableBoost::Off {
             util = util.max(avg.runnable_avg);
         }
         if let Some(p) = task {

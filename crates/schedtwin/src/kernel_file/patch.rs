@@ -1,0 +1,136 @@
+//! Patches: `patches/*.toml`, a named change to a kernel.
+//!
+//! ```toml
+//! name = "runnable-boost"
+//! description = "..."
+//!
+//! [requires] # what the kernel must be like; it contains the patch (or something else) otherwise
+//! runnable_boost = "off"
+//!
+//! [sets]
+//! runnable_boost = "with-util-est"
+//! ```
+//!
+//! Two patches that set one thing are an error, as is a patch that the kernel already contains.
+
+use schedtwin_input::{
+    Diagnostics, Entry, Located, Location, Source, Table, TomlDocument, Value, did_you_mean,
+};
+
+/// Name and text of each built-in patch.
+const BUILTIN: [(&str, &str); 1] =
+    [("runnable-boost", include_str!("../../../../patches/runnable-boost.toml"))];
+
+/// A patch.
+pub(super) struct Patch {
+    name: String,
+    description: String,
+    document: TomlDocument,
+}
+
+/// Name and description of each built-in patch.
+pub(super) fn names() -> Vec<(String, String)> {
+    let read = |text: &str| Patch::parse("a built-in patch", text).expect("read by a test");
+    BUILTIN.iter().map(|(name, text)| (name.to_string(), read(text).description)).collect()
+}
+
+/// Text for `show patch`.
+pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
+    let at = Location::new(&Source::new("<command line>", name), 0..name.len());
+    let patch = Patch::load(&Located { value: name.to_string(), at })?;
+    let mut text = format!("patch {}\n{}\n", patch.name, patch.description);
+    for (title, key) in [("for kernels with", "requires"), ("sets", "sets")] {
+        text.push_str(&format!("\n{title}\n"));
+        for (path, entry) in &patch.table(key).0 {
+            text.push_str(&format!("  {path} = {}\n", word(&entry.node.value)));
+        }
+    }
+    Ok(text)
+}
+
+impl Patch {
+    /// Finds the patch that the command line names.
+    pub(super) fn load(name: &Located<String>) -> Result<Patch, Diagnostics> {
+        if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.value) {
+            return Patch::parse(&format!("<built in> {known}"), text);
+        }
+        let mut faults = Diagnostics::new();
+        let help = match did_you_mean(&name.value, BUILTIN.iter().map(|(known, _)| *known)) {
+            Some(near) => format!("did you mean `{near}`? (`schedtwin list patches` lists all)"),
+            None => "`schedtwin list patches` lists them".to_string(),
+        };
+        faults.push_at(&name.at, format!("there is no patch `{}`", name.value), Some(help));
+        Err(faults)
+    }
+
+    fn parse(label: &str, text: &str) -> Result<Patch, Diagnostics> {
+        let document = TomlDocument::parse(&Source::new(label.to_string(), text))?;
+        let mut faults = Diagnostics::new();
+        let mut top = document.reader();
+        let name: Option<String> = top.required("name", &mut faults);
+        let description: Option<String> = top.required("description", &mut faults);
+        let _ =
+            (top.required_table("requires", &mut faults), top.required_table("sets", &mut faults));
+        top.finish(&mut faults);
+        match (name, description) {
+            (Some(name), Some(description)) if faults.is_empty() => {
+                Ok(Patch { name, description, document })
+            }
+            _ => Err(faults),
+        }
+    }
+
+    fn table(&self, key: &str) -> &Table {
+        match &self.document.get(key).expect("required").value {
+            Value::Table(table) => table,
+            _ => unreachable!("read as a table"),
+        }
+    }
+
+    /// Lays the patch over a kernel. `set`: what the patches before it have set, and by whom.
+    pub(super) fn apply(
+        &self,
+        at: &Located<String>,
+        kernel: &str,
+        document: &mut TomlDocument,
+        set: &mut Vec<(String, String)>,
+        faults: &mut Diagnostics,
+    ) {
+        for (key, Entry { node: wanted, .. }) in &self.table("requires").0 {
+            let Some(found) = document.get(key) else { continue };
+            if found.value == wanted.value {
+                continue;
+            }
+            if let Some((_, other)) = set.iter().find(|(path, _)| path == key) {
+                let message = format!(
+                    "`{}` and `{other}` both set `{key}`: they exclude each other",
+                    self.name
+                );
+                faults.push_at(&at.at, message, None);
+                return;
+            }
+            let message = format!(
+                "`{kernel}` contains `{}`, or something in its place: `{key}` is {}, and the patch is for {}",
+                self.name,
+                word(&found.value),
+                word(&wanted.value)
+            );
+            let help = format!("`{kernel}:{key}={}` is the kernel without it", word(&wanted.value));
+            faults.push_at(&at.at, message, Some(help));
+            return;
+        }
+        if let Some(paths) = faults.absorb(document.overlay(self.table("sets"))) {
+            set.extend(paths.into_iter().map(|path| (path, self.name.clone())));
+        }
+    }
+}
+
+/// A value as one writes it after `:KEY=`.
+fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Boolean(yes) => yes.to_string(),
+        other => format!("{other:?}"),
+    }
+}
