@@ -1,5 +1,5 @@
 //! `cargo bench`: W1 against the floor.
 
 fn main() {
-    schedtwin_benches::w1::report(10, 60);
+    schedtwin_benches::w1::report(schedtwin_benches::w1::KERNEL, 10, 60);
 }

@@ -8,7 +8,7 @@
 use crate::callgrind::Profile;
 use crate::measure::{child, median, timed};
 use crate::rows::{ROWS, by_row};
-use crate::w1::{Files, JOBS_PER_SECOND, run, scenario, table};
+use crate::w1::{Files, JOBS_PER_SECOND, KERNEL, run, scenario, table};
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +39,7 @@ pub fn report() -> io::Result<()> {
         long.iter().zip(short).map(|(long, short)| (long - short) / jobs).collect();
     let all: f64 = instructions.iter().sum();
 
-    let scenario = scenario(60);
+    let scenario = scenario(KERNEL, 60);
     let times: Vec<f64> = (0..11).map(|_| timed(|| run(&scenario, 1, Files::None)).0).collect();
     let job_ns = median(&times[1..]) * 1e9 / (JOBS_PER_SECOND * 60) as f64;
 

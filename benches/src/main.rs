@@ -15,6 +15,9 @@ struct Arguments {
 enum What {
     /// W1 against the frozen floor, with traces, records and memory
     W1 {
+        /// The kernel it runs under
+        #[arg(long, default_value = w1::KERNEL)]
+        kernel: String,
         /// Alternating rounds; the median counts
         #[arg(long, default_value_t = 10)]
         pairs: usize,
@@ -62,7 +65,7 @@ enum Files {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        What::W1 { pairs, seconds } => w1::report(pairs.max(1), seconds),
+        What::W1 { kernel, pairs, seconds } => w1::report(&kernel, pairs.max(1), seconds),
         What::Scale { runs, threads, seconds } => scale::report(runs, threads, seconds),
         What::Budget if !budget::valgrind_is_there() => {
             println!("skipped: valgrind is not installed")
@@ -90,7 +93,7 @@ fn main() -> ExitCode {
                 Files::Trace => w1::Files::Trace,
                 Files::Record => w1::Files::Record,
             };
-            w1::run(&w1::scenario(seconds), 1, files);
+            w1::run(&w1::scenario(w1::KERNEL, seconds), 1, files);
             println!("{}", measure::peak_kib().unwrap_or(0));
         }
     }

@@ -4,13 +4,13 @@
 //! another (caches, memory, the allocator) shows in the CPU time of a run, which should not grow.
 
 use crate::measure::process_seconds;
-use crate::w1::{Files, run, scenario, table};
+use crate::w1::{Files, KERNEL, run, scenario, table};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Runs W1 with `runs` seeds on 1, 2, … `threads` threads and prints how long that takes.
 pub fn report(runs: u64, threads: usize, seconds: u64) {
-    let scenario = scenario(seconds);
+    let scenario = scenario(KERNEL, seconds);
     run(&scenario, 0, Files::None);
     let mut table = table(["threads", "wall, ms", "speed-up", "of ideal", "CPU ms a run"]);
     let mut alone = 0.0;

@@ -60,9 +60,12 @@ pub enum Files {
     Record,
 }
 
-/// W1 for so many simulated seconds.
-pub fn scenario(seconds: u64) -> Scenario {
-    Scenario::new("uniform8", "linux-6.12", "w1", Some(seconds * 1_000_000_000))
+/// The kernel of the yardstick.
+pub const KERNEL: &str = "linux-6.12";
+
+/// W1 under a kernel for so many simulated seconds.
+pub fn scenario(kernel: &str, seconds: u64) -> Scenario {
+    Scenario::new("uniform8", kernel, "w1", Some(seconds * 1_000_000_000))
         .unwrap_or_else(|faults| panic!("W1 is made of built-ins: {faults}"))
 }
 
@@ -110,8 +113,8 @@ pub fn conditions(result: &RunResult, seconds: u64) -> Vec<(&'static str, String
 }
 
 /// Measures and prints. `pairs` alternate; `seconds` are simulated.
-pub fn report(pairs: usize, seconds: u64) {
-    let scenario = scenario(seconds);
+pub fn report(kernel: &str, pairs: usize, seconds: u64) {
+    let scenario = scenario(kernel, seconds);
     let jobs = JOBS_PER_SECOND * seconds;
     let mut times = [const { Vec::new() }; 4];
     let mut last = None;
@@ -137,7 +140,10 @@ pub fn report(pairs: usize, seconds: u64) {
         over.iter().zip(under).map(|(over, under)| over / under).collect()
     };
 
-    println!("W1: {jobs} jobs, {} events, digest {:016x}\n", result.events, result.digest);
+    println!(
+        "W1 on {kernel}: {jobs} jobs, {} events, digest {:016x}\n",
+        result.events, result.digest
+    );
     let mut table = table(["side condition", "value", ""]);
     for (what, value, holds) in conditions(&result, seconds) {
         table.add_row([what, &value, if holds { "holds" } else { "DOES NOT HOLD" }]);
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_short_w1_meets_its_conditions() {
-        let result = run(&scenario(1), 1, Files::None);
+        let result = run(&scenario(KERNEL, 1), 1, Files::None);
         for (what, value, holds) in conditions(&result, 1) {
             // Jobs released in the last 16 ms are done after the end, and threads start one after another.
             let near = what.starts_with("jobs") || what.starts_with("context");

@@ -265,6 +265,8 @@ pub enum Kind {
     Workloads,
     /// (later) Published experiments
     Studies,
+    /// What a kernel can differ in: variation points, their arms, and the releases that have them
+    Points,
     /// JSON schemas of what schedtwin writes
     Schemas,
 }

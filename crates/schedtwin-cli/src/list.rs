@@ -8,6 +8,7 @@ use crate::output;
 
 pub fn list(what: Option<Kind>) -> Result<(), Failure> {
     let text = match what {
+        Some(Kind::Points) => points(),
         Some(Kind::Studies) => return Err(Failure::bad("list studies waits for: the studies")),
         Some(kind) => names(&entries(kind), ""),
         None => [
@@ -30,8 +31,20 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Patches => schedtwin::list_patches(),
         Kind::Workloads => schedtwin::list_workloads(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
-        Kind::Studies => Vec::new(),
+        Kind::Points | Kind::Studies => Vec::new(),
     }
+}
+
+/// Every variation point with its arms, as a list that reads well in a terminal and as Markdown.
+pub fn points() -> String {
+    let mut text = String::new();
+    for point in schedtwin::kernel_file::variation_points() {
+        text.push_str(&format!("- `{}`: {}\n", point.key, point.known_by));
+        for (word, releases, means) in point.arms {
+            text.push_str(&format!("  - `{word}` ({releases}): {means}\n"));
+        }
+    }
+    text
 }
 
 fn names(entries: &[(String, String)], indent: &str) -> String {

@@ -15,7 +15,7 @@ pub fn show(what: Shown) -> Result<(), Failure> {
         Shown::Machine { name } => schedtwin::describe_machine(&name)?,
         Shown::Kernel { name } => schedtwin::describe_kernel(&name)?,
         Shown::Workload { name } => described("workload", &name, Kind::Workloads)?,
-        Shown::Patch { name } => described("patch", &name, Kind::Patches)?,
+        Shown::Patch { name } => schedtwin::kernel_file::describe_patch(&name)?,
         Shown::Schema { name } => match schema::text(&name) {
             Some(text) => text.to_string(),
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),

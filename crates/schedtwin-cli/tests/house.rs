@@ -81,34 +81,107 @@ fn dependency_directions() {
     assert_eq!(seen, allowed.len(), "every crate with a rule exists");
 }
 
-/// The kernel decides with integers, and calls nothing that reads the world.
-#[test]
-fn the_kernel_has_no_floats_and_no_world() {
+/// The kernel's source without its tests: path and code, comments taken out.
+fn kernel_code() -> Vec<(PathBuf, String)> {
     let mut files = vec![root().join("crates/schedtwin-kernel/src")];
-    let mut checked = 0;
+    let mut found = Vec::new();
     while let Some(path) = files.pop() {
         if path.is_dir() {
             files.extend(fs::read_dir(path).expect("a folder").flatten().map(|e| e.path()));
             continue;
         }
-        let text = fs::read_to_string(&path).expect("a source file");
-        let tests = text.find("#[cfg(test)]").unwrap_or(text.len());
         let is_test = path.components().any(|c| c.as_os_str() == "tests")
             || path.file_name().is_some_and(|n| n == "tests.rs" || n == "golden.rs");
         if is_test {
             continue;
         }
-        for (number, line) in text[..tests].lines().enumerate() {
-            let code = line.split("//").next().unwrap_or("");
+        let text = fs::read_to_string(&path).expect("a source file");
+        let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+        let code = |line: &str| line.split("//").next().unwrap_or("").to_string() + "\n";
+        found.push((path, text[..tests].lines().map(code).collect()));
+    }
+    assert!(found.len() > 20, "the kernel has files");
+    found.sort();
+    found
+}
+
+/// The kernel decides with integers, and calls nothing that reads the world.
+#[test]
+fn the_kernel_has_no_floats_and_no_world() {
+    for (path, code) in kernel_code() {
+        for (number, line) in code.lines().enumerate() {
             for word in
                 ["f64", "f32", "println!", "std::fs", "std::env", "std::time", "std::thread"]
             {
-                assert!(!code.contains(word), "{}:{}: {word}", path.display(), number + 1);
+                assert!(!line.contains(word), "{}:{}: {word}", path.display(), number + 1);
             }
         }
-        checked += 1;
     }
-    assert!(checked > 20, "the kernel has files");
+}
+
+/// Each variation point is matched in one place: one file of the kernel names its arms. Two of them are
+/// asked in several places for one and the same thing, and answer by a method beside the enum.
+#[test]
+fn a_variation_point_is_matched_in_one_file() {
+    let config = fs::read_to_string(root().join("crates/schedtwin-kernel/src/config.rs")).unwrap();
+    let points: Vec<&str> = config
+        .split("\npub enum ")
+        .skip(1)
+        .map(|part| part.split_whitespace().next().expect("a name"))
+        .collect();
+    assert!(points.len() >= 20, "{points:?}");
+    let code = kernel_code();
+    for point in points {
+        let arm = format!("{point}::");
+        let places: Vec<String> = code
+            .iter()
+            .filter(|(path, text)| !path.ends_with("src/config.rs") && text.contains(&arm))
+            .map(|(path, _)| path.display().to_string())
+            .collect();
+        let answers = config.contains(&format!("\nimpl {point} {{"));
+        let fine = places.len() == 1 || (places.is_empty() && answers);
+        assert!(fine, "{point} is matched in {places:?}");
+    }
+}
+
+/// A kernel is the values of its configuration. Nothing asks which release it is.
+#[test]
+fn no_code_compares_release_numbers() {
+    let version = |line: &str| {
+        let bytes = line.as_bytes();
+        // "5.18", "6.12": digits, a point, digits, and no name of an arm around it.
+        (1..bytes.len().saturating_sub(1)).any(|at| {
+            bytes[at] == b'.'
+                && bytes[at - 1].is_ascii_digit()
+                && bytes[at + 1].is_ascii_digit()
+                && line.contains('"')
+        })
+    };
+    for (path, code) in kernel_code() {
+        for (number, line) in code.lines().enumerate() {
+            let asks = version(line) || line.contains("release") || line.contains("LINUX_VERSION");
+            assert!(!asks, "{}:{}: {line}", path.display(), number + 1);
+        }
+    }
+}
+
+/// docs/variation-points.md ends with what `schedtwin list points` prints. `BLESS=1` writes it there.
+#[test]
+fn the_document_of_variation_points_lists_them_all() {
+    let path = root().join("docs/variation-points.md");
+    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+        .args(["list", "points"])
+        .output()
+        .expect("it runs");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let document = fs::read_to_string(&path).expect("docs/variation-points.md");
+    let marker = "<!-- output of schedtwin list points -->\n";
+    let start = document.find(marker).expect("the marker") + marker.len();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, format!("{}{printed}", &document[..start])).expect("can be written");
+        return;
+    }
+    assert_eq!(&document[start..], printed, "run with BLESS=1 to renew the list");
 }
 
 /// A path or a file that a document names in backticks exists.

@@ -1,8 +1,8 @@
 //! The kernel's configuration: variation points and tunables.
 //!
 //! A **variation point** is an enum of this file whose doc names the releases of each arm. Exactly one
-//! file of the kernel names its arms (`crates/schedtwin-kernel/tests/variation_points.rs` sees to it), and
-//! no code compares release numbers: a kernel is the values of [`Config`]. A kernel file sets every point,
+//! file of the kernel names its arms, and no code compares release numbers (the CLI's `house` test sees to
+//! both): a kernel is the values of [`Config`]. A kernel file sets every point,
 //! without defaults; a patch overlays points. A **tunable** is a number or a switch that a user of the
 //! release can change too: a sysctl, a file in debugfs, a build option.
 
@@ -99,6 +99,13 @@ pub enum Preempt {
     Full,
 }
 
+impl Preempt {
+    /// Whether kernel mode is preempted (`CONFIG_PREEMPTION`, and not switched off at boot).
+    pub fn preempts_kernel_mode(self) -> bool {
+        self == Preempt::Full
+    }
+}
+
 /// cpufreq governors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrequencyGovernor {
@@ -108,6 +115,13 @@ pub enum FrequencyGovernor {
     Performance,
     /// Always the lowest frequency.
     Powersave,
+}
+
+impl FrequencyGovernor {
+    /// Whether frequencies follow utilisation, without which there is no EAS.
+    pub fn is_schedutil(self) -> bool {
+        self == FrequencyGovernor::Schedutil
+    }
 }
 
 /// schedutil's tunables.

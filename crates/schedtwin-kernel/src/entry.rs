@@ -250,11 +250,7 @@ impl Kernel {
 
     /// Whether an interrupt's exit may preempt work of this mode.
     fn preemptible(&self, mode: Mode) -> bool {
-        use crate::config::Preempt;
-        match self.config.preempt {
-            Preempt::Full => true,
-            Preempt::None | Preempt::Voluntary => mode == Mode::User,
-        }
+        mode == Mode::User || self.config.preempt.preempts_kernel_mode()
     }
 
     /// The idle task runs its loop: due when `Activity::IdleLoop` has paid its debt.

@@ -18,7 +18,6 @@
 //! only; `adjust_perf` drivers are not modelled.
 
 use crate::Kernel;
-use crate::config::FrequencyGovernor;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
@@ -212,7 +211,7 @@ impl Kernel {
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
-        if self.config.cpufreq == FrequencyGovernor::Schedutil {
+        if self.config.cpufreq.is_schedutil() {
             self.sugov_update(cpu, flags);
         }
     }

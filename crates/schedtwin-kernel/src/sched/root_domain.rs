@@ -3,7 +3,7 @@
 //! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.
 //! Differences: one root domain, no cpusets.
 
-use crate::config::{Config, FrequencyGovernor};
+use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use schedtwin_types::{CpuId, CpuMask};
 
@@ -95,7 +95,7 @@ impl RootDomain {
         let mut rd = RootDomain { span: dt.all_cpus(), ..RootDomain::default() };
         rd.energy_aware_off_because = if !asymmetric {
             Some("all CPUs have the same capacity")
-        } else if config.cpufreq != FrequencyGovernor::Schedutil {
+        } else if !config.cpufreq.is_schedutil() {
             Some("the frequency governor is not schedutil")
         } else if !config.energy_aware {
             Some("sched_energy_aware is 0")

@@ -11,7 +11,6 @@
 //! move one task at most also with `preempt=none`.
 
 use super::*;
-use crate::config::Preempt;
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
 use crate::sched::{CfsRqId, Class};
@@ -145,7 +144,7 @@ impl Kernel {
             }
             detached += 1;
             // Newidle passes delay whoever is woken meanwhile.
-            if env.idle == CpuIdleType::NewlyIdle && self.config.preempt == Preempt::Full {
+            if env.idle == CpuIdleType::NewlyIdle && self.config.preempt.preempts_kernel_mode() {
                 break;
             }
             if env.imbalance <= 0 {
