@@ -71,6 +71,7 @@ const SHOWN: &[Shown] = &[
     shown("utilization", Group::Scheduling, TOTAL, &[]),
     shown("irq_time", Group::Scheduling, TOTAL, &[]),
     shown("overutilized", Group::Scheduling, TOTAL, &[]),
+    shown("contention", Group::Scheduling, TOTAL, TOTAL),
     shown("context_switches", Group::Scheduling, TOTAL, &[]),
     shown("migrations", Group::Scheduling, TOTAL, &[]),
     shown("preemptions", Group::Scheduling, TOTAL, &[]),

@@ -41,6 +41,7 @@
 //! * Facts about signals exist only while a trace asks for them, so they are not in the digest:
 //!   recording must not change it.
 
+mod contention;
 mod digest;
 mod distribution;
 mod report;
@@ -49,9 +50,10 @@ mod tests;
 mod truth;
 
 use crate::result::{CpuResult, Metric, TaskResult};
+use contention::Contention;
 use digest::{Code, Digest};
 use distribution::Distribution;
-use schedtwin_types::{CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, TaskId};
+use schedtwin_types::{CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, TaskId, TaskState};
 use std::collections::BTreeMap;
 use truth::Truth;
 
@@ -183,6 +185,8 @@ struct TaskMeter {
     migrations: u64,
     preemptions: u64,
     jobs: u64,
+    /// Where it is queued or running.
+    queued_on: Option<CpuId>,
 }
 
 impl TaskMeter {
@@ -196,6 +200,7 @@ impl TaskMeter {
             migrations: 0,
             preemptions: 0,
             jobs: 0,
+            queued_on: None,
         }
     }
 }
@@ -287,6 +292,7 @@ pub struct Meter {
     group_by_name: BTreeMap<String, usize>,
     /// Names of the clusters, by number.
     clusters: Vec<String>,
+    contention: Contention,
     overutilized: bool,
     overutilized_since: Ns,
     overutilized_ns: Ns,
@@ -329,6 +335,7 @@ impl Meter {
             groups: Vec::new(),
             group_by_name: BTreeMap::new(),
             clusters,
+            contention: Contention::new(setup.cpus.len(), setup.warmup_ns),
             overutilized: false,
             overutilized_since: 0,
             overutilized_ns: 0,
@@ -378,6 +385,10 @@ impl Meter {
         let (code, small, word) = match fact.kind {
             FactKind::Switch { prev, next, prev_state } => {
                 self.switch(at, cpu, prev, next);
+                let stays = matches!(prev_state, TaskState::Running | TaskState::Preempted);
+                if !stays {
+                    self.queued(at, prev, None);
+                }
                 (Code::Switch, prev_state as u64, number(prev) | number(next) << 32)
             }
             FactKind::Waking { task, source, prev_cpu } => {
@@ -389,11 +400,15 @@ impl Meter {
             FactKind::Wakeup { task, target, new } => {
                 // A new task was not asleep, so it has no latency of waking up.
                 self.tasks[task.index()].wakeup_at = if new { NEVER } else { at };
+                self.queued(at, task, Some(target));
                 (Code::Wakeup, u64::from(new) | u64::from(target.0) << 8, number(task))
             }
             FactKind::Migrate { task, from, to } => {
                 self.tasks[task.index()].migrations += counted;
                 self.counts.migrations += counted;
+                if self.tasks[task.index()].queued_on.is_some() {
+                    self.queued(at, task, Some(to));
+                }
                 (Code::Migrate, u64::from(from.0) | u64::from(to.0) << 16, number(task))
             }
             FactKind::Exit { task } => (Code::Exit, 0, number(task)),
@@ -451,6 +466,16 @@ impl Meter {
             FactKind::CpuSignals { .. } | FactKind::TaskSignals { .. } => return,
         };
         self.digest.absorb(at, code, cpu.0, small, word);
+    }
+
+    /// `task` is queued on `cpu` from now on, or nowhere.
+    #[inline]
+    fn queued(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
+        let before = std::mem::replace(&mut self.tasks[task.index()].queued_on, cpu);
+        if before != cpu {
+            before.into_iter().for_each(|cpu| self.contention.leave(at, cpu));
+            cpu.into_iter().for_each(|cpu| self.contention.arrive(at, cpu));
+        }
     }
 
     /// `next` gets `cpu` from `prev`.
@@ -551,6 +576,7 @@ impl Meter {
             cpu.since = close;
         }
         self.close_overutilized(end);
+        self.contention.finish(end);
         self.truth.close(end);
         let span_ns = end.max(self.window_start) - self.window_start;
         (report::metrics(self, span_ns), report::tasks(self), report::cpus(self))
@@ -573,6 +599,11 @@ impl Meter {
         }
         running.sort_unstable();
         assert!(running.windows(2).all(|pair| pair[0] != pair[1]), "a task runs on two CPUs");
+        for index in 0..self.cpus.len() {
+            let here = |task: &&TaskMeter| task.queued_on == Some(CpuId(index as u16));
+            let count = self.tasks.iter().filter(here).count();
+            assert_eq!(self.contention.runnable(index) as usize, count, "cpu{index}: runnable");
+        }
         for latencies in [&self.waking, &self.wakeup] {
             let count = |parts: &[Distribution]| parts.iter().map(Distribution::count).sum::<u64>();
             let (groups, places) = (count(&latencies.by_group), count(&latencies.by_place));

@@ -334,6 +334,16 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.add("mean", label("cluster", name), percent(sum, whole));
     }
 
+    // The share of time with two or more runnable tasks on a CPU.
+    sheet.metric("contention", "%", Better::Lower);
+    let contended = |cpu: usize| u128::from(meter.contention.contended_ns(cpu));
+    sheet.add("mean", vec![], percent(cpus.clone().map(contended).sum(), span_of(cpus.len())));
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        let sum = members(meter, cluster).map(contended).sum();
+        let whole = span_of(members(meter, cluster).count());
+        sheet.add("mean", label("cluster", name), percent(sum, whole));
+    }
+
     // The share of the capacity at the highest frequency that executing code used.
     sheet.metric("utilization", "%", Better::Neutral);
     let used = |part: &mut dyn Iterator<Item = usize>| {
