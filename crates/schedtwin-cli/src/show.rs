@@ -14,7 +14,7 @@ pub fn show(what: Shown) -> Result<(), Failure> {
     let text = match what {
         Shown::Machine { name } => schedtwin::describe_machine(&name)?,
         Shown::Kernel { name } => schedtwin::describe_kernel(&name)?,
-        Shown::Workload { name } => described("workload", &name, Kind::Workloads)?,
+        Shown::Workload { name } => schedtwin::describe_workload(&name)?,
         Shown::Patch { name } => schedtwin::kernel_file::describe_patch(&name)?,
         Shown::Schema { name } => match schema::text(&name) {
             Some(text) => text.to_string(),
@@ -22,15 +22,6 @@ pub fn show(what: Shown) -> Result<(), Failure> {
         },
     };
     output::print(&text)
-}
-
-/// The description of a built-in thing, by its name.
-fn described(what: &str, name: &str, kind: Kind) -> Result<String, Failure> {
-    let known = entries(kind);
-    match known.iter().find(|(known, _)| known == name) {
-        Some((name, description)) => Ok(format!("{name}\n  {description}\n")),
-        None => Err(unknown(what, name, &known)),
-    }
 }
 
 fn unknown(what: &str, name: &str, known: &[(String, String)]) -> Failure {

@@ -21,7 +21,7 @@ use crate::perfetto::push_lines;
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
-use schedtwin_types::{CpuId, FactKind, IpiKind, Ns, TaskId, WakeSource};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -228,6 +228,37 @@ fn glob(pattern: &str, name: &str) -> bool {
         }
     }
     pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// Words facts and decisions that were never written to a file, as a listing does.
+pub struct Teller {
+    listing: Listing<'static>,
+}
+
+/// Everything: a teller does not choose.
+static ALL: Query = Query { at: None, window_ns: 0, task: None, cpu: None, limit: u64::MAX };
+
+impl Default for Teller {
+    fn default() -> Teller {
+        Teller { listing: Listing::new(&ALL) }
+    }
+}
+
+impl Teller {
+    /// A task exists.
+    pub fn task(&mut self, info: &TaskInfo) {
+        self.listing.task(info);
+    }
+
+    /// A fact in words: one line.
+    pub fn fact(&self, fact: &Fact) -> String {
+        self.listing.fact(fact.at, Some(fact.cpu), &fact.kind)
+    }
+
+    /// A decision in words: a line and what the kernel looked at.
+    pub fn decision(&self, record: &DecisionRecord) -> String {
+        self.listing.decision(record.at, record.cpu, &(&record.decision).into())
+    }
 }
 
 /// Chooses and words facts and decisions.

@@ -2,6 +2,8 @@
 
 use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
+use schedtwin_trace::TaskInfo;
+use schedtwin_trace::explain::Teller;
 use schedtwin_types::{DecisionRecord, Fact, Ns, TaskId};
 use std::collections::VecDeque;
 
@@ -17,7 +19,7 @@ pub struct Difference {
     pub left: String,
     /// What happened on the right.
     pub right: String,
-    /// The decisions of that event on the left.
+    /// The decisions of that event on the left, worded as `explain` does.
     pub decisions_left: Vec<String>,
     /// And on the right.
     pub decisions_right: Vec<String>,
@@ -31,7 +33,7 @@ struct Memory {
     facts: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
     past: VecDeque<Fact>,
-    names: Vec<String>,
+    teller: Teller,
 }
 
 impl Memory {
@@ -45,54 +47,12 @@ impl Memory {
         }
         self.decisions.clear();
     }
-
-    fn name(&self, id: TaskId) -> &str {
-        if id.is_idle() {
-            return "idle";
-        }
-        self.names.get(id.index()).map_or("?", String::as_str)
-    }
-
-    fn tell(&self, fact: &Fact) -> String {
-        let mut text = format!("{:>14} cpu{} {:?}", seconds(fact.at), fact.cpu, fact.kind);
-        text = replace_word(&text, "task0", self.name(TaskId::IDLE));
-        for id in (1..self.names.len()).rev() {
-            let number = format!("task{id}");
-            if text.contains(&number) {
-                // Names are cut to 15 characters, so the number stays beside them.
-                let named = format!("{}:{id}", self.name(TaskId(id as u32)));
-                text = replace_word(&text, &number, &named);
-            }
-        }
-        text
-    }
-}
-
-fn replace_word(text: &str, word: &str, by: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    let mut rest = text;
-    while let Some(at) = rest.find(word) {
-        let end = at + word.len();
-        out.push_str(&rest[..at]);
-        let whole = !rest[end..].starts_with(|c: char| c.is_ascii_digit());
-        out.push_str(if whole { by } else { word });
-        rest = &rest[end..];
-    }
-    out.push_str(rest);
-    out
-}
-
-fn seconds(at: Ns) -> String {
-    format!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000)
 }
 
 impl Observer for Memory {
     const DECISIONS: bool = true;
-    fn task(&mut self, id: TaskId, name: &str, _prio: i32) {
-        if self.names.len() <= id.index() {
-            self.names.resize(id.index() + 1, String::from("?"));
-        }
-        self.names[id.index()] = name.to_string();
+    fn task(&mut self, id: TaskId, name: &str, prio: i32) {
+        self.teller.task(&TaskInfo { id, name: name.to_string(), prio });
     }
     fn fact(&mut self, fact: &Fact) {
         self.facts.push(*fact);
@@ -127,13 +87,13 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
             let parted = |mine: &Memory, other: &Memory, more: bool| {
                 let at = mine.facts.iter().zip(&other.facts).position(|(l, r)| l != r);
                 match at.or((mine.facts.len() > other.facts.len()).then_some(other.facts.len())) {
-                    Some(at) => mine.tell(&mine.facts[at]),
+                    Some(at) => mine.teller.fact(&mine.facts[at]),
                     None if !more => "the run is over".to_string(),
                     None => "nothing more in this event (silicon or frequency differ)".to_string(),
                 }
             };
             let decisions = |memory: &Memory| {
-                memory.decisions.iter().map(|d| format!("{:?}", d.decision)).collect()
+                memory.decisions.iter().map(|d| memory.teller.decision(d)).collect()
             };
             return Some(Difference {
                 at: left.now().min(right.now()),
@@ -141,7 +101,7 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
                 right: parted(&seen_right, &seen_left, more_right),
                 decisions_left: decisions(&seen_left),
                 decisions_right: decisions(&seen_right),
-                context: seen_left.past.iter().map(|f| seen_left.tell(f)).collect(),
+                context: seen_left.past.iter().map(|f| seen_left.teller.fact(f)).collect(),
             });
         }
     }

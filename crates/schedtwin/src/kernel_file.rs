@@ -129,9 +129,10 @@ impl KernelFile {
     pub fn describe(&self) -> String {
         let mut text = format!("kernel {}\n{}\n\n", self.identity, self.description);
         let width = self.settings.iter().map(|(k, _)| k.len()).max().unwrap_or(0);
+        let values = self.settings.iter().map(|(_, v)| v.len()).max().unwrap_or(0);
         for (key, value) in &self.settings {
             let known = known_by(key);
-            let line = format!("{key:width$}  {value:14}  {known}");
+            let line = format!("{key:width$}  {value:values$}  {known}");
             text.push_str(line.trim_end());
             text.push('\n');
         }

@@ -53,6 +53,17 @@ pub fn list_workloads() -> Vec<(String, String)> {
         .collect()
 }
 
+/// Text about a workload: what of it is ignored, and the file itself.
+pub fn describe_workload(spec: &str) -> Result<String, Diagnostics> {
+    let workload = Workload::from_path_or_name(spec)?;
+    let description = list_workloads().into_iter().find(|(name, _)| name == spec);
+    let mut text = format!("workload {}\n", workload.name());
+    text.extend(description.map(|(_, description)| format!("{description}\n")));
+    text.extend(workload.notices().iter().map(|notice| format!("note: {notice}\n")));
+    text.push_str(&format!("\n{}\n", workload.source().text.trim_end()));
+    Ok(text)
+}
+
 /// Text about a machine.
 pub fn describe_machine(spec: &str) -> Result<String, Diagnostics> {
     Ok(Machine::load(spec)?.describe())
