@@ -426,6 +426,8 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         misfit_task_load: 0,
         idle_stamp: 0,
         avg_idle: 2 * config.migration_cost,
+        wake_avg_idle: 2 * config.migration_cost,
+        wake_stamp: 0,
         max_idle_balance_cost: config.migration_cost,
         next_balance: 0,
         idle_balance: false,

@@ -134,6 +134,8 @@ pub struct SchedDomain {
     pub max_newidle_lb_cost: Ns,
     /// Jiffy when that was last taken or decayed.
     pub last_decay_max_lb_cost: u64,
+    /// SIS_PROP: average time of a wakeup's scan of this domain.
+    pub avg_scan_cost: Ns,
     /// Index into [`Topology::shared`] where CPUs share a cache.
     pub shared: Option<usize>,
     /// The CPU is not counted in `nr_busy_cpus`.

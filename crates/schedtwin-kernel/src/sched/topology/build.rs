@@ -180,6 +180,7 @@ impl Builder {
             newidle_ratio: 512,
             max_newidle_lb_cost: 0,
             last_decay_max_lb_cost: 0,
+            avg_scan_cost: 0,
             shared,
             nohz_idle: false,
             imb_numa_nr: 0,
