@@ -5,6 +5,7 @@
 
 use crate::config::{Config, FrequencyGovernor};
 use crate::device_tree::DeviceTree;
+use crate::sched::rt::RtPeriod;
 use schedtwin_types::{CpuId, CpuMask};
 
 /// The root domain.
@@ -30,6 +31,8 @@ pub struct RootDomain {
     pub rto_loop: u32,
     /// Rounds of it that have been asked for.
     pub rto_loop_next: u32,
+    /// When RT queues are next forgiven what they have used.
+    pub rt_period: RtPeriod,
     /// Performance domains in the order in which EAS visits them: the one that starts at the highest
     /// CPU first, since the kernel prepends while it walks CPUs upwards.
     pub pds: Vec<PerfDomain>,
