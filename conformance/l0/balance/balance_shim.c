@@ -23,6 +23,8 @@ static struct sched_group groups[GROUPS_MAX];
 static struct sched_group_capacity capacities[GROUPS_MAX];
 static struct task_struct tasks[TASKS_MAX];
 static struct task_struct idle_task, busy_task;
+/* The domain below; 6.1 asks it for SD_PREFER_SIBLING. */
+static struct sched_domain child;
 static struct cpumask no_cpu;
 static unsigned long case_number;
 
@@ -55,6 +57,14 @@ static int below(long long value, int bound)
 		exit(2);
 	}
 	return value;
+}
+
+static void read_child(struct sched_domain *domain)
+{
+#ifdef FORM_6_1
+	child.flags = number() ? SD_PREFER_SIBLING : 0;
+	domain->child = &child;
+#endif
 }
 
 /* The groups of the domain, by first CPU; the one with `dst` is the domain's own. */
@@ -125,6 +135,7 @@ static void decision(int fork, char *answer)
 	int has_parent = number(), llc_sized = number();
 	domain.imb_numa_nr = number();
 	cpus.bits = number();
+	read_child(&domain);
 	read_groups(&domain, dst);
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = new_rq(cpu, &rd);
@@ -219,6 +230,7 @@ static void pass(char *answer)
 	domain.min_interval = number();
 	domain.max_interval = number();
 	parent_capacity.imbalance = number();
+	read_child(&domain);
 	read_groups(&domain, dst);
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = new_rq(cpu, &rd);

@@ -158,7 +158,7 @@ struct sched_entity {
 struct cfs_rq {
 	struct sched_avg avg;
 	unsigned h_nr_queued;
-	struct sched_entity *next;
+	struct sched_entity *next, *last;
 };
 
 struct task_struct {
@@ -169,7 +169,7 @@ struct task_struct {
 	struct cpumask mask, *cpus_ptr;
 };
 
-struct root_domain { int overloaded, overutilized; void *pd; };
+struct root_domain { int overloaded, overutilized; unsigned long max_cpu_capacity; void *pd; };
 struct cpuidle_state { unsigned exit_latency; };
 struct rq_flags { int flags; };
 
@@ -323,6 +323,23 @@ struct sched_domain {
 	unsigned imbalance_pct, span_weight, nr_balance_failed, cache_nice_tries;
 	unsigned long balance_interval, min_interval, max_interval;
 };
+
+#ifdef FORM_6_1
+/* Names before 6.10 and what only they have. */
+#define h_nr_running h_nr_queued
+#define cpu_capacity_orig arch_capacity
+#define overload overloaded
+#define SD_SHARE_PKG_RESOURCES SD_SHARE_LLC
+#define SG_OVERLOAD 1
+#define SG_OVERUTILIZED 2
+#define sched_energy_enabled() energy_aware
+#define set_rd_overutilized_status(rd, status) set_rd_overutilized(rd, !!(status))
+#define sched_balance_find_dst_group find_idlest_group
+#define sched_balance_find_dst_group_cpu find_idlest_group_cpu
+#define sched_balance_find_src_group find_busiest_group
+#define sched_balance_find_src_rq find_busiest_queue
+#define sched_balance_rq load_balance
+#endif
 
 static int per_cpu_sd_llc_size[CPUS_MAX];
 static struct sched_domain_shared *per_cpu_sd_llc_shared[CPUS_MAX];

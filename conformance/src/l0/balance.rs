@@ -15,6 +15,9 @@
 //! they write to the root domain, or `sched_balance_find_dst_group` and `_cpu` for a fork. *Passes*: a
 //! whole `sched_balance_rq`, then every queue in order, the counters and the stopper.
 //!
+//! **Two forms.** Our `Balance::V6_12` is compared with a tree that has these functions, our `Balance::V6_1`
+//! with one that has `load_balance`, `find_busiest_group` and so on.
+//!
 //! **Not compared here:** what `kernel.h` beside the shim lists as replaced.
 
 use super::{BuildDir, extract, oracle};
@@ -43,58 +46,86 @@ const MACROS: &[&str] = &[
     "LBF_ACTIVE_LB",
     "MAX_PINNED_INTERVAL",
 ];
-const FUNCTIONS: &[&str] = &[
+/// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
+const FUNCTIONS: &[(&str, &str)] = &[
     // Which task may move.
-    "task_hot",
-    "can_migrate_task",
-    "detach_task",
-    "detach_tasks",
-    "attach_tasks",
+    ("task_hot", "task_hot"),
+    ("can_migrate_task", "can_migrate_task"),
+    ("detach_task", "detach_task"),
+    ("detach_tasks", "detach_tasks"),
+    ("attach_tasks", "attach_tasks"),
     // Statistics of groups.
-    "init_sd_lb_stats",
-    "check_cpu_capacity",
-    "check_misfit_status",
-    "sg_imbalanced",
-    "group_has_capacity",
-    "group_is_overloaded",
-    "group_classify",
-    "sched_use_asym_prio",
-    "sched_asym",
-    "sched_group_asym",
-    "smt_vs_nonsmt_groups",
-    "smt_balance",
-    "sibling_imbalance",
-    "sched_reduced_capacity",
-    "update_sg_lb_stats",
-    "update_sd_pick_busiest",
+    ("init_sd_lb_stats", "init_sd_lb_stats"),
+    ("check_cpu_capacity", "check_cpu_capacity"),
+    ("check_misfit_status", "check_misfit_status"),
+    ("sg_imbalanced", "sg_imbalanced"),
+    ("group_has_capacity", "group_has_capacity"),
+    ("group_is_overloaded", "group_is_overloaded"),
+    ("group_classify", "group_classify"),
+    ("sched_use_asym_prio", "asym_smt_can_pull_tasks"),
+    ("sched_asym", "sched_asym"),
+    ("sched_group_asym", ""),
+    ("smt_vs_nonsmt_groups", ""),
+    ("smt_balance", ""),
+    ("sibling_imbalance", ""),
+    ("sched_reduced_capacity", "sched_reduced_capacity"),
+    ("update_sg_lb_stats", "update_sg_lb_stats"),
+    ("update_sd_pick_busiest", "update_sd_pick_busiest"),
     // Where a fork goes.
-    "task_running_on_cpu",
-    "idle_cpu_without",
-    "update_sg_wakeup_stats",
-    "update_pick_idlest",
-    "adjust_numa_imbalance",
-    "sched_balance_find_dst_group",
-    "sched_balance_find_dst_group_cpu",
+    ("task_running_on_cpu", "task_running_on_cpu"),
+    ("idle_cpu_without", "idle_cpu_without"),
+    ("update_sg_wakeup_stats", "update_sg_wakeup_stats"),
+    ("update_pick_idlest", "update_pick_idlest"),
+    ("adjust_numa_imbalance", "adjust_numa_imbalance"),
+    ("sched_balance_find_dst_group", "find_idlest_group"),
+    ("sched_balance_find_dst_group_cpu", "find_idlest_group_cpu"),
     // The busiest group and queue.
-    "update_idle_cpu_scan",
-    "update_sd_lb_stats",
-    "calculate_imbalance",
-    "sched_balance_find_src_group",
-    "sched_balance_find_src_rq",
+    ("update_idle_cpu_scan", "update_idle_cpu_scan"),
+    ("update_sd_lb_stats", "update_sd_lb_stats"),
+    ("calculate_imbalance", "calculate_imbalance"),
+    ("sched_balance_find_src_group", "find_busiest_group"),
+    ("sched_balance_find_src_rq", "find_busiest_queue"),
     // A pass.
-    "asym_active_balance",
-    "imbalanced_active_balance",
-    "need_active_balance",
-    "should_we_balance",
-    "sched_balance_rq",
+    ("asym_active_balance", "asym_active_balance"),
+    ("imbalanced_active_balance", "imbalanced_active_balance"),
+    ("need_active_balance", "need_active_balance"),
+    ("should_we_balance", "should_we_balance"),
+    ("sched_balance_rq", "load_balance"),
 ];
+
+/// Which of our forms a kernel tree is the oracle of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    V6_1,
+    V6_12,
+}
+
+impl Form {
+    /// By the name of the pass.
+    fn of(fair: &str) -> Form {
+        let renamed = extract::function(fair, "sched_balance_rq").is_some();
+        if renamed { Form::V6_12 } else { Form::V6_1 }
+    }
+
+    /// The module of the kernel crate's tests.
+    fn module(self) -> &'static str {
+        match self {
+            Form::V6_1 => "balance::golden::linux_6_1::",
+            Form::V6_12 => "balance::golden::linux_6_12::",
+        }
+    }
+}
+
+fn read_fair(tree: &Path) -> Result<String, String> {
+    let path = tree.join("kernel/sched/fair.c");
+    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+}
 
 /// Builds the oracle from a tree.
 pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-    let path = tree.join("kernel/sched/fair.c");
-    let fair = std::fs::read_to_string(&path)
-        .map_err(|error| format!("read {}: {error}", path.display()))?;
-    let missing = |name: &str| format!("{}: no {name}", path.display());
+    let fair = read_fair(tree)?;
+    let form = Form::of(&fair);
+    let missing = |name: &str| format!("{}: no {name} in fair.c", tree.display());
     let mut text = String::new();
     for head in BLOCKS {
         text += &extract::block(&fair, head).ok_or(missing(head))?;
@@ -102,16 +133,22 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     for name in MACROS {
         text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
     }
-    for name in FUNCTIONS {
+    let names = FUNCTIONS.iter().map(|(newer, older)| match form {
+        Form::V6_1 => older,
+        Form::V6_12 => newer,
+    });
+    for name in names.filter(|name| !name.is_empty()) {
         text += &extract::function(&fair, name).ok_or(missing(name))?;
     }
     let file = build_dir.join("balance_extract.h");
     std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
-    oracle::compile("balance/balance_shim.c", &[build_dir], build_dir, flags)
+    let older = (form == Form::V6_1).then_some("-DFORM_6_1");
+    let flags: Vec<&str> = flags.iter().copied().chain(older).collect();
+    oracle::compile("balance/balance_shim.c", &[build_dir], build_dir, &flags)
 }
 
 /// Lets the kernel crate's test write its cases: the files of decisions and of passes.
-fn write_cases(cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
+fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
     let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
     let file = dir.join("cases");
     let mut command = Command::new(&cargo);
@@ -119,7 +156,7 @@ fn write_cases(cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
-    command.arg("balance::golden").current_dir(super::home());
+    command.arg(form.module()).current_dir(super::home());
     command.env("SCHEDTWIN_BALANCE_CASES", &file);
     command.env("SCHEDTWIN_BALANCE_COUNT", cases.to_string());
     let output = command.output().map_err(|error| format!("run {cargo}: {error}"))?;
@@ -135,10 +172,11 @@ fn write_cases(cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
 /// differences, and whether all are equal.
 pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool), String> {
     let dir = BuildDir::new(NAME)?;
+    let form = Form::of(&read_fair(tree)?);
     let oracle = build_oracle(tree, dir.path(), flags)?;
     let mut text = String::new();
     let mut equal = true;
-    for file in write_cases(cases, dir.path())? {
+    for file in write_cases(form, cases, dir.path())? {
         let input = std::fs::File::open(&file)
             .map_err(|error| format!("open {}: {error}", file.display()))?;
         let kind = file.extension().unwrap_or_default();

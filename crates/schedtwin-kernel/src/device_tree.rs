@@ -29,9 +29,10 @@ pub struct DtCpu {
     pub policy: usize,
     /// Index of its idle-state table.
     pub idle_table: usize,
-    /// Package.
+    /// Package: the socket.
     pub package: u16,
-    /// Cluster as the scheduler sees it (`SD_CLUSTER`), if any.
+    /// The cpu-map's leaf cluster; `None`: there is no cpu-map, or it names no clusters. What a kernel
+    /// makes of it is up to `cpu_map_package` and `sched_cluster`.
     pub cluster: Option<u16>,
     /// Last-level cache.
     pub llc: u16,

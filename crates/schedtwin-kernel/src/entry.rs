@@ -58,7 +58,7 @@ impl Kernel {
     /// Boots: all CPUs idle, ticks on the grid, governors started.
     pub fn boot(device_tree: DeviceTree, config: Config) -> Kernel {
         let nr_cpus = device_tree.cpus.len();
-        let topology = Topology::build(&device_tree);
+        let topology = Topology::build(&device_tree, &config);
         let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
         let rd = RootDomain::build(&device_tree, &config, asymmetric);
         let policies = device_tree
@@ -422,6 +422,8 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         misfit_task_load: 0,
         idle_stamp: 0,
         avg_idle: 2 * config.migration_cost,
+        wake_avg_idle: 2 * config.migration_cost,
+        wake_stamp: 0,
         max_idle_balance_cost: config.migration_cost,
         next_balance: 0,
         idle_balance: false,

@@ -13,6 +13,7 @@
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
 
+use crate::config::TtwuQueueCond;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
@@ -295,7 +296,13 @@ impl Kernel {
         if !self.topology.cpus_share_cache(self.this_cpu, cpu) {
             return true;
         }
-        cpu != self.this_cpu && self.rq[cpu].nr_running == 0
+        match self.config.ttwu_queue_cond {
+            // A task that is being switched out has left its CPU before anybody can wake it.
+            TtwuQueueCond::NoSharedCacheOrOnCpu => false,
+            TtwuQueueCond::NoSharedCacheOrIdle => {
+                cpu != self.this_cpu && self.rq[cpu].nr_running == 0
+            }
+        }
     }
 
     /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
@@ -350,6 +357,7 @@ impl Kernel {
     /// The end of `ttwu_do_activate()`: an idle time has ended.
     #[inline]
     pub(crate) fn update_avg_idle(&mut self, cpu: CpuId) {
+        let jiffies = self.jiffies();
         let rq = &mut self.rq[cpu];
         if rq.idle_stamp != 0 {
             let delta = rq.clock - rq.idle_stamp;
@@ -357,6 +365,9 @@ impl Kernel {
             let diff = delta as i64 - rq.avg_idle as i64;
             rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
             rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
+            // What SIS_PROP spends.
+            rq.wake_stamp = jiffies;
+            rq.wake_avg_idle = rq.avg_idle / 2;
             rq.idle_stamp = 0;
         }
     }

@@ -297,6 +297,10 @@ pub struct Rq {
     pub idle_stamp: u64,
     /// Average idle time.
     pub avg_idle: u64,
+    /// SIS_PROP: idle time that a scan for an idle CPU may use up, halved each jiffy since `wake_stamp`.
+    pub wake_avg_idle: u64,
+    /// SIS_PROP: the jiffy up to which that has been done.
+    pub wake_stamp: u64,
     /// Upper bound of what newidle balancing may cost.
     pub max_idle_balance_cost: u64,
     /// Jiffy of the next periodic balance.

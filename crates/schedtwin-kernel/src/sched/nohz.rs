@@ -16,7 +16,7 @@
 //!
 //! A CPU that goes idle may itself age the others' load, before it sleeps ([`Kernel::nohz_run_idle_balance`]).
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `nohz_balancer_kick` … `nohz_newidle_balance`, core.c
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `nohz_balancer_kick` … `nohz_newidle_balance`, core.c
 //! `nohz_csd_func`.
 //! Differences: all CPUs do housekeeping; no asymmetric packing. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
@@ -118,8 +118,12 @@ impl Kernel {
             return true;
         }
         // Where capacities differ, cache domains do not matter.
-        if self.topology.sd_asym_cpucapacity[cpu.index()].is_some() {
-            return rq.misfit_task_load != 0;
+        if let Some(sd) = self.topology.sd_asym_cpucapacity[cpu.index()] {
+            // check_misfit_status()
+            let somewhere_bigger = !self.config.balance.form().kicks_for_bigger_only
+                || rq.arch_capacity < self.rd.max_cpu_capacity
+                || self.check_cpu_capacity(cpu, sd);
+            return rq.misfit_task_load != 0 && somewhere_bigger;
         }
         // Two busy CPUs may share a cache while others have one for themselves.
         let shared = self.topology.sd_llc_shared[cpu.index()];

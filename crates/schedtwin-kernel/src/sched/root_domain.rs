@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::device_tree::DeviceTree;
+use crate::sched::rt::RtPeriod;
 use schedtwin_types::{CpuId, CpuMask};
 
 /// The root domain.
@@ -12,6 +13,8 @@ use schedtwin_types::{CpuId, CpuMask};
 pub struct RootDomain {
     /// All its CPUs.
     pub span: CpuMask,
+    /// Capacity of the biggest CPU.
+    pub max_cpu_capacity: u64,
     /// Some CPU has two or more runnable tasks.
     pub overloaded: bool,
     /// Some CPU is used beyond its capacity: EAS stands back.
@@ -28,6 +31,8 @@ pub struct RootDomain {
     pub rto_loop: u32,
     /// Rounds of it that have been asked for.
     pub rto_loop_next: u32,
+    /// When RT queues are next forgiven what they have used.
+    pub rt_period: RtPeriod,
     /// Performance domains in the order in which EAS visits them: the one that starts at the highest
     /// CPU first, since the kernel prepends while it walks CPUs upwards.
     pub pds: Vec<PerfDomain>,
@@ -92,7 +97,8 @@ pub fn perf_states(capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
 impl RootDomain {
     /// Builds it (`build_perf_domains`). `asymmetric`: some CPU has `sd_asym_cpucapacity`.
     pub fn build(dt: &DeviceTree, config: &Config, asymmetric: bool) -> RootDomain {
-        let mut rd = RootDomain { span: dt.all_cpus(), ..RootDomain::default() };
+        let max_cpu_capacity = dt.cpus.iter().map(|c| c.capacity as u64).max().unwrap_or(0);
+        let mut rd = RootDomain { span: dt.all_cpus(), max_cpu_capacity, ..RootDomain::default() };
         rd.energy_aware_off_because = if !asymmetric {
             Some("all CPUs have the same capacity")
         } else if !config.cpufreq.is_schedutil() {

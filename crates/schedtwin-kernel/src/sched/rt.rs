@@ -3,24 +3,28 @@
 //! **Idea.** The highest-priority tasks of the whole machine should run. A CPU that has more than one RT task
 //! pushes the others away; a CPU that is about to run something lower asks overloaded CPUs to push.
 //!
-//! Kernel: 6.12.95 kernel/sched/rt.c, cpupri.c.
-//! Differences: no RT throttling (6.12 has none without RT_GROUP_SCHED). Utilisation clamps cannot be set, but
-//! the default of an RT task counts as with `CONFIG_UCLAMP_TASK`: it wants a CPU of full capacity. The levels
-//! of `cpupri` are kept per CPU and scanned, not indexed. No task is migration-disabled. A push to a CPU
+//! What keeps them from taking everything before 6.12 is in `rt/bandwidth.rs`, since then the fair server.
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/rt.c, cpupri.c; the two do not differ in what is here.
+//! Differences: utilisation clamps cannot be set, but the default of an RT task counts: it wants a CPU of full
+//! capacity. The levels of `cpupri` are kept per CPU and scanned, not indexed. No task is migration-disabled. A push to a CPU
 //! never has to retry, since nobody can interfere.
 
+mod bandwidth;
+#[cfg(test)]
+mod tests;
+
+pub use bandwidth::RtPeriod;
+
 use crate::Kernel;
+use crate::config::Uclamp;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
-use schedtwin_types::{CpuId, CpuMask, IpiKind, Policy, TaskId};
+use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
 const PRIO_NONE: i32 = 99;
-
-/// `uclamp_min` that every RT task has unless it asks for less (`sysctl_sched_uclamp_util_min_rt_default`):
-/// all of it.
-const UTIL_MIN_RT_DEFAULT: u64 = 1024;
 
 /// `cpupri` level of a CPU with a deadline entity (`CPUPRI_HIGHER`).
 const CPUPRI_HIGHER: i32 = 100;
@@ -46,6 +50,10 @@ pub struct RtRq {
     push_pending: bool,
     /// `exec_start` of the running RT task.
     exec_start: u64,
+    /// `rt_time`: what RT tasks have run of late, less what periods have forgiven.
+    rt_time: Ns,
+    /// `rt_throttled`: too much, so the queue counts as empty.
+    throttled: bool,
 }
 
 impl RtRq {
@@ -55,10 +63,11 @@ impl RtRq {
         self.queue.first().map_or(PRIO_NONE, |e| e.0)
     }
 
-    /// Number of queued tasks.
+    /// Number of tasks that may run: the queued ones, or none while throttled (`rt_rq_is_runnable`,
+    /// `sched_rt_runnable`).
     #[inline(always)]
     pub fn nr_running(&self) -> usize {
-        self.queue.len()
+        if self.throttled { 0 } else { self.queue.len() }
     }
 }
 
@@ -100,13 +109,21 @@ impl Kernel {
 
     /// `rt_task_fits_capacity()`.
     fn rt_task_fits_capacity(&self, cpu: CpuId) -> bool {
-        !self.topology.asym_cpucapacity || self.rq[cpu].arch_capacity >= UTIL_MIN_RT_DEFAULT
+        !self.topology.asym_cpucapacity || self.rq[cpu].arch_capacity >= self.rt_uclamp_min()
+    }
+
+    /// `uclamp_min` that every RT task has unless it asks for less, also before anybody has used a clamp.
+    fn rt_uclamp_min(&self) -> u64 {
+        match self.config.uclamp {
+            Uclamp::CompiledOut => 0,
+            Uclamp::KeyOff | Uclamp::On => self.config.uclamp_min_rt_default as u64,
+        }
     }
 
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         let prio = self.tasks[task].prio;
         let rt = &mut self.rq[cpu].rt;
-        let before = rt.queue.len() as u32;
+        let before = rt.nr_running() as u32;
         let at = if flags & ENQUEUE_HEAD != 0 {
             rt.queue.partition_point(|e| e.0 < prio)
         } else {
@@ -118,10 +135,8 @@ impl Kernel {
         }
         rt.queue.insert(at, (prio, task));
         self.demand_changed(cpu);
-        // All RT tasks leave the count together and come back together (dequeue_rt_stack()).
-        self.sub_nr_running(cpu, before);
-        self.add_nr_running(cpu, before + 1);
-        self.cpufreq_update_util(cpu, 0);
+        self.start_rt_bandwidth();
+        self.recount_rt_tasks(cpu, before);
         if self.rq[cpu].curr != task && self.tasks[task].nr_cpus_allowed > 1 {
             self.enqueue_pushable_task(cpu, task);
         }
@@ -130,7 +145,7 @@ impl Kernel {
     pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId) -> bool {
         self.update_curr_rt(cpu);
         let rt = &mut self.rq[cpu].rt;
-        let before = rt.queue.len() as u32;
+        let before = rt.nr_running() as u32;
         let highest = rt.highest_prio();
         let at = rt.queue.iter().position(|e| e.1 == task).expect("a queued RT task");
         rt.queue.remove(at);
@@ -138,11 +153,22 @@ impl Kernel {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
         self.demand_changed(cpu);
-        self.sub_nr_running(cpu, before);
-        self.add_nr_running(cpu, before - 1);
-        self.cpufreq_update_util(cpu, 0);
+        self.recount_rt_tasks(cpu, before);
         self.dequeue_pushable_task(cpu, task);
         true
+    }
+
+    /// `dequeue_top_rt_rq()`, `enqueue_top_rt_rq()`: all RT tasks leave the count together and come back
+    /// together, and the governor is told; a throttled queue does neither.
+    fn recount_rt_tasks(&mut self, cpu: CpuId, before: u32) {
+        let rt = &self.rq[cpu].rt;
+        if rt.throttled {
+            return;
+        }
+        let now = rt.nr_running() as u32;
+        self.sub_nr_running(cpu, before);
+        self.add_nr_running(cpu, now);
+        self.cpufreq_update_util(cpu, 0);
     }
 
     fn update_curr_rt(&mut self, cpu: CpuId) {
@@ -156,6 +182,7 @@ impl Kernel {
             self.rq[cpu].rt.exec_start = clock_task;
             let se = self.tasks[curr].se;
             self.se[se].sum_exec_runtime += delta as u64;
+            self.account_rt_time(cpu, delta as u64);
         }
     }
 
@@ -168,7 +195,8 @@ impl Kernel {
     }
 
     pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
-        self.rq[cpu].rt.queue.first().map(|e| e.1)
+        let rt = &self.rq[cpu].rt;
+        if rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
     }
 
     /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
@@ -386,9 +414,11 @@ impl Kernel {
         if gone && self.rq[cpu].rt.highest_prio() > self.tasks[prev].prio {
             self.pull_rt_task(cpu);
         }
-        self.rq[cpu].stop_queued
-            || self.rq[cpu].fair_server.is_queued()
-            || self.rq[cpu].rt.nr_running() > 0
+        let rq = &self.rq[cpu];
+        let runnable = rq.stop_queued || rq.fair_server.is_queued() || rq.rt.nr_running() > 0;
+        // Before 6.12 the previous task is put back before the next is picked, which may throttle it.
+        self.update_curr_rt(cpu);
+        runnable
     }
 
     /// `pull_rt_task()`.
@@ -475,88 +505,5 @@ impl Kernel {
         if prio > self.rq[cpu].rt.highest_prio() {
             self.resched_curr(cpu);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sched::root_domain::tests::kernel;
-
-    const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
-
-    fn rt_task(kernel: &mut Kernel, cpu: u16, prio: i32) -> TaskId {
-        let task = kernel.new_task(None, true);
-        let t = &mut kernel.tasks[task];
-        (t.class, t.policy, t.prio, t.cpu) = (Class::Rt, Policy::Fifo, prio, CpuId(cpu));
-        task
-    }
-
-    fn queue(kernel: &mut Kernel, task: TaskId) {
-        let cpu = kernel.tasks[task].cpu;
-        kernel.enqueue_task_rt(cpu, task, 0);
-        kernel.tasks[task].on_rq = OnRq::Queued;
-    }
-
-    #[test]
-    fn levels_of_cpupri() {
-        let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        assert_eq!(kernel.rr_time_slice(), 25);
-        let task = rt_task(&mut kernel, 1, 49);
-        queue(&mut kernel, task);
-        assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
-        // A better RT task overwrites the mark of a deadline entity (a quirk), a worse one does not.
-        kernel.cpupri_deadline_queued(CpuId(1));
-        let worse = rt_task(&mut kernel, 1, 60);
-        queue(&mut kernel, worse);
-        assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 100);
-        let better = rt_task(&mut kernel, 1, 40);
-        queue(&mut kernel, better);
-        assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 59);
-        kernel.cpupri_deadline_gone(CpuId(1));
-        kernel.dequeue_task_rt(CpuId(1), better);
-        assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
-    }
-
-    /// A preempted task keeps its place in the queue but is the last of its priority to be pushed.
-    #[test]
-    fn the_pushable_list_has_an_order_of_its_own() {
-        let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        let cpu = CpuId(0);
-        let running = rt_task(&mut kernel, 0, 50);
-        queue(&mut kernel, running);
-        // Woken and not yet running: the CPU counts as overloaded already.
-        assert!(kernel.rd.rto_mask.contains(cpu));
-        kernel.set_next_task_rt(cpu, TaskId::IDLE, running);
-        kernel.rq[cpu].curr = running;
-        assert!(!kernel.rd.rto_mask.contains(cpu) && !kernel.rq[cpu].rt.push_pending);
-        let other = rt_task(&mut kernel, 0, 50);
-        queue(&mut kernel, other);
-        let better = rt_task(&mut kernel, 0, 40);
-        queue(&mut kernel, better);
-        kernel.put_prev_task_rt(cpu, running, better);
-        let order = |list: &[(i32, TaskId)]| list.iter().map(|e| e.1).collect::<Vec<_>>();
-        assert_eq!(order(&kernel.rq[cpu].rt.queue), [better, running, other]);
-        assert_eq!(order(&kernel.rq[cpu].rt.pushable), [better, other, running]);
-    }
-
-    /// The lowest level wins; on asymmetric machines the lowest level that has a CPU of full capacity.
-    #[test]
-    fn lowest_mask() {
-        let mut kernel = kernel(&[(2, 300, OPPS), (2, 1024, OPPS)]);
-        let task = rt_task(&mut kernel, 0, 50);
-        let mask =
-            |k: &Kernel, fit| k.lowest_mask(task, fit).iter().map(|c| c.0).collect::<Vec<_>>();
-        assert_eq!(mask(&kernel, false), [0, 1, 2, 3]);
-        assert_eq!(mask(&kernel, true), [2, 3]);
-        for (cpu, prio) in [(2, 60), (3, 50)] {
-            let busy = rt_task(&mut kernel, cpu, prio);
-            queue(&mut kernel, busy);
-        }
-        // CPU 2's is worse than the task, CPU 3's is not.
-        assert_eq!(mask(&kernel, true), [2]);
-        let busy = rt_task(&mut kernel, 2, 10);
-        queue(&mut kernel, busy);
-        assert_eq!(mask(&kernel, true), [0, 1], "none fits: any will do");
     }
 }

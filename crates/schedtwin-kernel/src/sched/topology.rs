@@ -17,13 +17,14 @@
 //! domain form a ring; [`SchedDomain::groups`] is the one that contains the domain's own CPU.
 //!
 //! ```
+//! # use schedtwin_kernel::config::Config;
 //! # use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, PathCosts};
 //! # use schedtwin_kernel::sched::topology::{Topology, SD_SHARE_LLC};
 //! # use schedtwin_types::CpuId;
 //! # let cpu = |llc, capacity| DtCpu { capacity, policy: 0, idle_table: 0, package: 0, cluster: None, llc, node: 0 };
 //! # let cpus = vec![cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(1, 1024), cpu(1, 1024)];
 //! # let juno = DeviceTree { cpus, policies: vec![], idle_tables: vec![], path_costs: PathCosts::default(), nr_threads_hint: 0 };
-//! let topology = Topology::build(&juno);
+//! let topology = Topology::build(&juno, &Config::linux_6_12());
 //! let mc = topology.base[4].unwrap();
 //! assert_eq!((topology[mc].name, topology[mc].flags), ("MC", 0x217));
 //! assert!(topology[mc].flags & SD_SHARE_LLC != 0);
@@ -32,7 +33,7 @@
 //! assert!(!topology.cpus_share_cache(CpuId(0), CpuId(4)));
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/topology.c, sd_flags.h, drivers/base/arch_topology.c.
+//! Kernel: 6.12.95 kernel/sched/topology.c, sd_flags.h, and what `levels.rs` names.
 //! Differences:
 //! - One partition of all CPUs, built once: no cpusets, isolated CPUs, hotplug or changing capacities.
 //! - No SMT (the device tree has no threads), hence no `SD_SHARE_CPUCAPACITY`; no `SD_ASYM_PACKING`.
@@ -43,9 +44,11 @@
 //! - `level` counts the domains that are left, from 0; Linux counts those it removed, too.
 
 mod build;
+mod levels;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use schedtwin_types::{CpuId, CpuMask, Ns};
 use std::ops::{Index, IndexMut};
@@ -131,6 +134,8 @@ pub struct SchedDomain {
     pub max_newidle_lb_cost: Ns,
     /// Jiffy when that was last taken or decayed.
     pub last_decay_max_lb_cost: u64,
+    /// SIS_PROP: average time of a wakeup's scan of this domain.
+    pub avg_scan_cost: Ns,
     /// Index into [`Topology::shared`] where CPUs share a cache.
     pub shared: Option<usize>,
     /// The CPU is not counted in `nr_busy_cpus`.
@@ -306,22 +311,22 @@ impl IndexMut<GroupId> for Topology {
 
 impl Topology {
     /// Builds the domains. The device tree has passed [`Topology::check`].
-    pub fn build(dt: &DeviceTree) -> Topology {
-        match Topology::try_build(dt) {
+    pub fn build(dt: &DeviceTree, config: &Config) -> Topology {
+        match Topology::try_build(dt, config) {
             Ok(topology) => topology,
             Err(error) => panic!("the device tree was not checked: {error}"),
         }
     }
 
-    /// Whether domains can be built for this machine.
+    /// Whether every kernel can build domains for this machine.
     pub fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
-        build::check(dt)
+        levels::check(dt)
     }
 
     /// Builds the domains, or says why not.
-    pub fn try_build(dt: &DeviceTree) -> Result<Topology, TopologyError> {
-        build::check(dt)?;
-        Ok(build::build_sched_domains(dt))
+    pub fn try_build(dt: &DeviceTree, config: &Config) -> Result<Topology, TopologyError> {
+        levels::check(dt)?;
+        Ok(build::build_sched_domains(dt, config))
     }
 
     /// The domains of a CPU, bottom-up (`for_each_domain`).

@@ -29,6 +29,8 @@ pub enum TimerKind {
     Sleeper(TaskId),
     /// `dl_task_timer` or `inactive_task_timer` of a CPU's fair server.
     FairServer(CpuId),
+    /// `sched_rt_period_timer`, one for all CPUs.
+    RtPeriod,
 }
 
 /// A queued timer.
@@ -196,6 +198,7 @@ impl Kernel {
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
+                TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
             }
         }
         self.program_clock_event(cpu);

@@ -6,9 +6,14 @@
 //! **Algorithm of `select_idle_sibling`** (numbers in the code). 1. target idle. 2. prev idle, same cache. 3. the
 //! waker is a per-CPU kthread (not modelled). 4. recently used CPU. 5. asymmetric machines: the first idle CPU
 //! that fits, or the largest idle one. 6. SMT (not modelled). 7. scan of the LLC, limited by how busy it is
-//! (`SIS_UTIL`). 8., 9. prev and recent from another cluster. 10. target.
+//! (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and recent from
+//! another cluster. 10. target.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c.
+//! **SIS_PROP** bets that a CPU that idles much can afford to search: on eight CPUs, with 100 µs of idle
+//! time a wakeup and 10 µs a scan, 8 · 100 / 10 = 80 CPUs may be looked at, that is all; with 2 µs of idle
+//! time the least, 4, of which the last ends the search unseen.
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c; 5.18 is taken to scan as 6.1.192 does with its features.
 //! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
 
 use crate::Kernel;
@@ -16,7 +21,7 @@ use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
 use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
-use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, TaskId};
+use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, TaskId};
 
 use super::energy::Choice;
 
@@ -37,6 +42,19 @@ struct Trail {
     aged: bool,
     /// It has looked at the recently used CPU and put prev in its place.
     used_recent: bool,
+    /// SIS_PROP has limited the scan.
+    budget: Option<ScanBudget>,
+}
+
+/// What SIS_PROP leaves of the waker's idle time, and whose scan cost it compares that with.
+struct ScanBudget {
+    /// `wake_avg_idle` and `wake_stamp`, aged.
+    avg_idle: u64,
+    stamp: u64,
+    /// The cache domain of the executing CPU.
+    this_sd: DomainId,
+    /// The scan was not cut short: its time counts.
+    measured: bool,
 }
 
 impl Kernel {
@@ -76,8 +94,12 @@ impl Kernel {
         if trail.used_recent {
             self.tasks[task].recent_used_cpu = prev;
         }
+        let before = self.local_clock();
         let cost = self.device_tree.path_costs.select_per_cpu;
         self.charge(cost * trail.looked_at as u64);
+        if let Some(budget) = trail.budget {
+            self.account_scan(budget, self.local_clock() - before);
+        }
         match placement {
             Placement::Cpu(choice) => choice,
             Placement::SlowPath(sd) => {
@@ -265,7 +287,7 @@ impl Kernel {
         // 2.
         let share_cache = |k: &Kernel, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
         let same_cluster = |k: &Kernel, cpu: CpuId| {
-            !k.topology.cluster || k.topology.cpus_share_resources(cpu, target)
+            !k.wakeups_know_clusters() || k.topology.cpus_share_resources(cpu, target)
         };
         let mut prev_aff = None;
         if prev != target && share_cache(self, prev) && idle(self, prev) && fits(self, prev) {
@@ -305,9 +327,7 @@ impl Kernel {
             return (target, "select_idle_sibling: no shared cache, target");
         };
         // 7.
-        let (choice, looked_at) = self.select_idle_cpu(task, sd, target, see);
-        trail.looked_at = looked_at;
-        if let Some(cpu) = choice {
+        if let Some(cpu) = self.select_idle_cpu(task, sd, target, trail, see) {
             return (cpu, "select_idle_cpu: first idle CPU of the LLC scan");
         }
         // 8., 9., 10.
@@ -320,42 +340,88 @@ impl Kernel {
         (target, "select_idle_sibling: no idle CPU found, target")
     }
 
-    /// `select_idle_cpu()`: scan of the LLC from target + 1; also how many CPUs it looked at.
+    /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.
+    fn wakeups_know_clusters(&self) -> bool {
+        self.topology.cluster && self.config.balance.form().wakeups_know_clusters
+    }
+
+    /// SIS_PROP: how many CPUs the executing one may look at, and what that follows from. `None`: there
+    /// is no cache domain to scan.
+    ///
+    /// Its idle time of late, halved for each jiffy that has passed since, over what looking has cost; at
+    /// least 4.
+    fn scan_budget(&self, span_weight: u32) -> Option<(u32, ScanBudget)> {
+        let this_sd = self.topology.sd_llc[self.this_cpu.index()]?;
+        let rq = &self.rq[self.this_cpu];
+        let (mut avg_idle, mut stamp) = (rq.wake_avg_idle, rq.wake_stamp);
+        // At most 64 turns.
+        while stamp < self.jiffies() && avg_idle != 0 {
+            stamp += 1;
+            avg_idle >>= 1;
+        }
+        let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
+        let span_avg = span_weight as u64 * avg_idle;
+        let nr = if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 };
+        let nr = nr.min(i32::MAX as u64) as u32;
+        Some((nr, ScanBudget { avg_idle, stamp, this_sd, measured: false }))
+    }
+
+    /// SIS_PROP: a scan has taken `time`.
+    fn account_scan(&mut self, budget: ScanBudget, time: Ns) {
+        let rq = &mut self.rq[self.this_cpu];
+        (rq.wake_avg_idle, rq.wake_stamp) = (budget.avg_idle, budget.stamp);
+        if budget.measured {
+            rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(time);
+            // update_avg(): one eighth of the difference.
+            let cost = &mut self.topology[budget.this_sd].avg_scan_cost;
+            *cost = (*cost as i64 + (time as i64 - *cost as i64) / 8) as u64;
+        }
+    }
+
+    /// `select_idle_cpu()`: scan of the LLC from target + 1.
     fn select_idle_cpu(
         &self,
         task: TaskId,
         sd: DomainId,
         target: CpuId,
+        trail: &mut Trail,
         see: &mut impl See,
-    ) -> (Option<CpuId>, u32) {
+    ) -> Option<CpuId> {
         let sd = &self.topology.domains[sd.0 as usize];
         let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
-        let mut left = u32::MAX;
+        let mut left = i32::MAX as u32;
+        if self.config.features.sis_prop {
+            let (nr, budget) = self.scan_budget(sd.span_weight)?;
+            left = nr;
+            trail.budget = Some(budget);
+        }
         if self.config.features.sis_util
             && let Some(shared) = self.topology.sd_llc_shared[target.index()]
         {
             left = self.topology.shared[shared].nr_idle_scan + 1;
             if left == 1 {
-                return (None, 0);
+                return None;
             }
         }
-        let mut looked_at = 0;
         let start = CpuId(target.0 + 1);
-        if self.topology.cluster {
+        let mut found = None;
+        if self.wakeups_know_clusters() {
             let cluster = self.topology.base[target.index()]
                 .map(|id| &self.topology.domains[id.0 as usize])
                 .filter(|lowest| lowest.flags & SD_CLUSTER != 0);
             if let Some(cluster) = cluster {
                 let near = cpus.and(&cluster.span);
-                let found = self.scan(&near, start, &mut left, &mut looked_at, see);
-                if found.is_some() || left == 0 {
-                    return (found, looked_at);
-                }
+                found = self.scan(&near, start, &mut left, &mut trail.looked_at, see);
                 cpus = cpus.and_not(&cluster.span);
             }
         }
-        let found = self.scan(&cpus, start, &mut left, &mut looked_at, see);
-        (found, looked_at)
+        if found.is_none() && left != 0 {
+            found = self.scan(&cpus, start, &mut left, &mut trail.looked_at, see);
+        }
+        if let Some(budget) = &mut trail.budget {
+            budget.measured = found.is_some() || left != 0;
+        }
+        found
     }
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then

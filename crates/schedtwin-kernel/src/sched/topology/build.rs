@@ -1,7 +1,6 @@
 //! Construction of the domains from what firmware says.
 //!
-//! 1. The **levels**, bottom-up, each a mask per CPU: SMT, CLS (cluster), MC (last-level cache), PKG
-//!    (all CPUs of the node), and with several nodes NODE and NUMA.
+//! 1. The **levels**, bottom-up, each a mask per CPU (`levels.rs`).
 //! 2. Per CPU ascending and per level bottom-up a domain, until one spans all CPUs.
 //! 3. Groups: one per domain of the level below.
 //! 4. How much imbalance NUMA nodes may have.
@@ -10,115 +9,15 @@
 //! 6. Each CPU's shortcuts: `sd_llc`, `sd_asym_cpucapacity`, ...
 //!
 //! Kernel: 6.12.95 kernel/sched/topology.c `build_sched_domains`, `sd_init`, `get_group`,
-//! `build_overlap_sched_groups`, `cpu_attach_domain`; drivers/base/arch_topology.c
-//! `cpu_coregroup_mask`, `cpu_clustergroup_mask`.
+//! `build_overlap_sched_groups`, `cpu_attach_domain`.
 //! Differences: see the parent module. As all nodes are equally far, a group at the NUMA level is
 //! always a whole node; the kernel's descent into siblings with other spans has no case.
 
+use super::levels::{Level, levels};
 use super::*;
-use crate::device_tree::DtCpu;
 
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
 const SCHED_CAPACITY_SCALE: u64 = 1024;
-
-/// `struct sched_domain_topology_level`.
-struct Level {
-    name: &'static str,
-    flags: u32,
-    mask: Vec<CpuMask>,
-    overlap: bool,
-}
-
-/// CPUs for which `same` holds with `cpu`.
-fn siblings(dt: &DeviceTree, cpu: CpuId, same: impl Fn(&DtCpu, &DtCpu) -> bool) -> CpuMask {
-    let me = &dt.cpus[cpu.index()];
-    let is_sibling = |c: &CpuId| *c == cpu || same(me, &dt.cpus[c.index()]);
-    dt.all_cpus().iter().filter(is_sibling).collect()
-}
-
-fn cluster_sibling(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
-    siblings(dt, cpu, |a, b| {
-        a.package == b.package && a.cluster.is_some() && a.cluster == b.cluster
-    })
-}
-
-/// `cpu_coregroup_mask()`: the smallest of node, package, last-level cache and cluster, as far as
-/// each is inside the one before.
-fn cpu_coregroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
-    let mut mask = siblings(dt, cpu, |a, b| a.node == b.node);
-    let core = siblings(dt, cpu, |a, b| a.package == b.package);
-    if core.is_subset(&mask) {
-        mask = core;
-    }
-    let llc = siblings(dt, cpu, |a, b| a.llc == b.llc);
-    if llc.is_subset(&mask) {
-        mask = llc;
-    }
-    let cluster = cluster_sibling(dt, cpu);
-    if mask.is_subset(&cluster) {
-        mask = cluster;
-    }
-    mask
-}
-
-/// `cpu_clustergroup_mask()`: the cluster, unless it is no less than the core group.
-fn cpu_clustergroup_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
-    let cluster = cluster_sibling(dt, cpu);
-    if cpu_coregroup_mask(dt, cpu).is_subset(&cluster) { CpuMask::of(cpu) } else { cluster }
-}
-
-/// The levels of this machine, bottom-up.
-fn levels(dt: &DeviceTree) -> Vec<Level> {
-    let per_cpu = |mask: &dyn Fn(CpuId) -> CpuMask| dt.all_cpus().iter().map(mask).collect();
-    let node = |cpu| siblings(dt, cpu, |a, b| a.node == b.node);
-    let level = |name, flags, mask| Level { name, flags, mask, overlap: false };
-    let mut levels = vec![
-        // Without threads a core is one CPU. The level is removed again, but while it exists it takes
-        // the loss of PREFER_SIBLING that an asymmetric domain inflicts on its child.
-        level("SMT", SD_SHARE_CPUCAPACITY | SD_SHARE_LLC, per_cpu(&CpuMask::of)),
-        level("CLS", SD_CLUSTER | SD_SHARE_LLC, per_cpu(&|c| cpu_clustergroup_mask(dt, c))),
-        level("MC", SD_SHARE_LLC, per_cpu(&|c| cpu_coregroup_mask(dt, c))),
-        level("PKG", 0, per_cpu(&node)),
-    ];
-    if dt.cpus.iter().any(|c| c.node != dt.cpus[0].node) {
-        levels.push(level("NODE", 0, per_cpu(&node)));
-        let all = per_cpu(&|_| dt.all_cpus());
-        levels.push(Level { name: "NUMA", flags: SD_NUMA, mask: all, overlap: true });
-    }
-    levels
-}
-
-/// See [`Topology::check`].
-pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
-    if dt.cpus.is_empty() {
-        return Err(TopologyError::NoCpu);
-    }
-    if let Some(i) = dt.cpus.iter().position(|c| !(1..=1024).contains(&c.capacity)) {
-        return Err(TopologyError::Capacity { cpu: CpuId(i as u16) });
-    }
-    let levels = levels(dt);
-    // topology_span_sane()
-    for level in levels.iter().filter(|l| !l.overlap) {
-        for a in dt.all_cpus().iter() {
-            let mask = level.mask[a.index()];
-            let broken = |b: &CpuId| {
-                let other = level.mask[b.index()];
-                mask.intersects(&other) && mask != other
-            };
-            if let Some(b) = dt.all_cpus().iter().find(broken) {
-                return Err(TopologyError::BrokenLevel { level: level.name, a, b });
-            }
-        }
-    }
-    for pair in levels.windows(2) {
-        let (lower, upper) = (&pair[0], &pair[1]);
-        let broken = |c: &CpuId| !lower.mask[c.index()].is_subset(&upper.mask[c.index()]);
-        if let Some(cpu) = dt.all_cpus().iter().find(broken) {
-            return Err(TopologyError::NotNested { lower: lower.name, upper: upper.name, cpu });
-        }
-    }
-    Ok(())
-}
 
 /// What the domains are made in; every domain ever built, also those removed later.
 struct Builder {
@@ -136,8 +35,8 @@ struct Builder {
 }
 
 /// `build_sched_domains()`.
-pub(super) fn build_sched_domains(dt: &DeviceTree) -> Topology {
-    let levels = levels(dt);
+pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology {
+    let levels = levels(dt, config.cpu_map_package, config.sched_cluster);
     let nr = dt.cpus.len();
     let cpus = dt.all_cpus();
     let t = Topology {
@@ -281,6 +180,7 @@ impl Builder {
             newidle_ratio: 512,
             max_newidle_lb_cost: 0,
             last_decay_max_lb_cost: 0,
+            avg_scan_cost: 0,
             shared,
             nohz_idle: false,
             imb_numa_nr: 0,

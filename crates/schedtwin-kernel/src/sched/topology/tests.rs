@@ -1,6 +1,7 @@
 //! The worked examples of the behaviour notes (10 §11), and machines that cannot be.
 
 use super::*;
+use crate::config::CpuMapPackage;
 use crate::device_tree::{DtCpu, PathCosts};
 
 /// Some equal CPUs of a machine.
@@ -89,59 +90,89 @@ fn show(topology: &Topology, cpu: u16) -> String {
     out
 }
 
+const JUNO_LITTLE: &str = "MC 0-3 217 pct 117 tries 1 4/8 imb 0: {2}0{3}0{0}0{1}0\n\
+    PKG 0-5 1077 pct 117 tries 1 6/12 imb 1: {0-3}217{4-5}217\n";
+const JUNO_BIG: &str = "MC 4-5 217 pct 117 tries 1 2/4 imb 0: {4}0{5}0\n\
+    PKG 0-5 1077 pct 117 tries 1 6/12 imb 3: {4-5}217{0-3}217\n";
+
+/// Kernels by how they read a cpu-map: up to 5.19, from 6.0 on, and that with clusters.
+fn older() -> Config {
+    Config { cpu_map_package: CpuMapPackage::LeafCluster, ..Config::linux_6_12() }
+}
+
+fn newer() -> Config {
+    Config::linux_6_12()
+}
+
+fn with_clusters() -> Config {
+    Config { sched_cluster: true, ..Config::linux_6_12() }
+}
+
 #[test]
 fn worked_examples() {
-    let pixel6 = |cluster: bool, package: [u16; 3], llc: [u16; 3]| {
-        let part = |i: usize, count, capacity| {
-            let part = Part::of(count, capacity).package(package[i]).llc(llc[i]);
-            if cluster { part.cluster(i as u16) } else { part }
-        };
+    let juno = || {
+        let llc = |n| Part::of(0, 0).llc(n).cluster(n).cpu;
+        let part = |count, capacity, n| Part { count, cpu: DtCpu { capacity, ..llc(n) } };
+        machine(&[part(4, 383, 0), part(2, 1024, 1)])
+    };
+    let pixel6 = || {
+        let part = |i, count, capacity| Part::of(count, capacity).cluster(i);
         machine(&[part(0, 4, 124), part(1, 2, 427), part(2, 2, 1024)])
     };
     let altra = altra();
-    let table: &[(&str, DeviceTree, u16, &str)] = &[
+    let table: &[(&str, Config, DeviceTree, u16, &str)] = &[
         (
             "8 equal CPUs, one LLC: one-CPU groups without flags, own group first",
+            newer(),
             machine(&[Part::of(8, 1024)]),
             6,
             "MC 0-7 1217 pct 117 tries 1 8/16 imb 0: {6}0{7}0{0}0{1}0{2}0{3}0{4}0{5}0\n",
         ),
+        ("Juno, little", newer(), juno(), 2, JUNO_LITTLE),
+        ("Juno, big", newer(), juno(), 4, JUNO_BIG),
+        ("Juno, little, 5.18", older(), juno(), 2, JUNO_LITTLE),
+        ("Juno, big, 5.18", older(), juno(), 4, JUNO_BIG),
         (
-            "Juno, little",
-            machine(&[Part::of(4, 383), Part::of(2, 1024).llc(1)]),
+            "Juno with SCHED_CLUSTER: a cluster is no less than its cache",
+            with_clusters(),
+            juno(),
             2,
-            "MC 0-3 217 pct 117 tries 1 4/8 imb 0: {2}0{3}0{0}0{1}0\n\
-             PKG 0-5 1077 pct 117 tries 1 6/12 imb 1: {0-3}217{4-5}217\n",
+            JUNO_LITTLE,
         ),
         (
-            "Juno, big",
-            machine(&[Part::of(4, 383), Part::of(2, 1024).llc(1)]),
-            4,
-            "MC 4-5 217 pct 117 tries 1 2/4 imb 0: {4}0{5}0\n\
-             PKG 0-5 1077 pct 117 tries 1 6/12 imb 3: {4-5}217{0-3}217\n",
-        ),
-        (
-            "Pixel 6 with a package per cluster (5.18): phantom domains",
-            pixel6(false, [0, 1, 2], [0, 0, 0]),
+            "Pixel 6 with a package per leaf cluster (5.18): phantom domains",
+            older(),
+            pixel6(),
             7,
             "MC 6-7 217 pct 117 tries 1 2/4 imb 0: {7}0{6}0\n\
              PKG 0-7 1077 pct 117 tries 1 8/16 imb 4: {6-7}217{0-3}217{4-5}217\n",
         ),
         (
-            "Pixel 6 as one package without clusters (6.0)",
-            pixel6(false, [0, 0, 0], [0, 0, 0]),
+            "the same for the little CPUs; clusters that are packages are no clusters",
+            Config { sched_cluster: true, ..older() },
+            pixel6(),
+            0,
+            "MC 0-3 217 pct 117 tries 1 4/8 imb 0: {0}0{1}0{2}0{3}0\n\
+             PKG 0-7 1077 pct 117 tries 1 8/16 imb 2: {0-3}217{4-5}217{6-7}217\n",
+        ),
+        (
+            "Pixel 6 as one package (6.0)",
+            newer(),
+            pixel6(),
             0,
             "MC 0-7 1277 pct 117 tries 1 8/16 imb 0: {0}0{1}0{2}0{3}0{4}0{5}0{6}0{7}0\n",
         ),
         (
             "and with SCHED_CLUSTER",
-            pixel6(true, [0, 0, 0], [0, 0, 0]),
+            with_clusters(),
+            pixel6(),
             5,
             "CLS 4-5 317 pct 117 tries 1 2/4 imb 0: {5}0{4}0\n\
              MC 0-7 1277 pct 117 tries 1 8/16 imb 0: {4-5}317{6-7}317{0-3}317\n",
         ),
         (
             "Altra, 2 x 80, pairs share the last-level cache",
+            newer(),
             machine(&altra),
             80,
             "MC 80-81 1217 pct 117 tries 1 2/4 imb 0: {80}0{81}0\n\
@@ -150,6 +181,7 @@ fn worked_examples() {
         ),
         (
             "two LLCs in one package, equal capacities: PKG spreads over them",
+            newer(),
             machine(&[Part::of(4, 1024), Part::of(4, 1024).llc(1)]),
             0,
             "MC 0-3 1217 pct 117 tries 1 4/8 imb 0: {0}0{1}0{2}0{3}0\n\
@@ -157,22 +189,24 @@ fn worked_examples() {
         ),
         (
             "two nodes, one LLC each: PKG says no more than MC and goes, NUMA knows it by its flags",
+            newer(),
             machine(&[Part::of(4, 1024), Part::of(4, 1024).package(1).llc(1).node(1)]),
             0,
             "MC 0-3 1217 pct 117 tries 1 4/8 imb 0: {0}0{1}0{2}0{3}0\n\
              NUMA 0-7 6417 pct 117 tries 2 8/16 imb 1: {0-3}1217{4-7}1017\n",
         ),
-        ("one CPU", machine(&[Part::of(1, 1024)]), 0, ""),
+        ("one CPU", newer(), machine(&[Part::of(1, 1024)]), 0, ""),
     ];
-    for (name, dt, cpu, expected) in table {
-        let topology = Topology::try_build(dt).expect(name);
+    for (name, config, dt, cpu, expected) in table {
+        let topology = Topology::try_build(dt, config).expect(name);
         assert_eq!(show(&topology, *cpu), *expected, "{name}");
     }
 }
 
 #[test]
 fn shortcuts() {
-    let juno = Topology::build(&machine(&[Part::of(4, 383), Part::of(2, 1024).llc(1)]));
+    let juno = machine(&[Part::of(4, 383), Part::of(2, 1024).llc(1)]);
+    let juno = Topology::build(&juno, &newer());
     assert!(juno.asym_cpucapacity && !juno.cluster);
     assert_eq!(juno.sd_llc_size, [4, 4, 4, 4, 2, 2]);
     assert_eq!(juno.sd_llc_id.iter().map(|c| c.0).collect::<Vec<_>>(), [0, 0, 0, 0, 4, 4]);
@@ -186,14 +220,27 @@ fn shortcuts() {
     );
 
     let clusters = machine(&[Part::of(4, 1024).cluster(0), Part::of(4, 1024).cluster(1)]);
-    let clusters = Topology::build(&clusters);
+    let clusters = Topology::build(&clusters, &with_clusters());
     assert!(clusters.cluster && !clusters.asym_cpucapacity);
     assert_eq!(clusters.sd_llc_size[7], 8);
     assert_eq!((clusters.sd_share_id[7], clusters.sd_llc_id[7]), (CpuId(4), CpuId(0)));
     assert!(clusters.cpus_share_cache(CpuId(0), CpuId(7)));
     assert!(!clusters.cpus_share_resources(CpuId(0), CpuId(7)));
 
-    let single = Topology::build(&machine(&[Part::of(1, 1024)]));
+    let pixel6 = machine(&[
+        Part::of(4, 124).cluster(0),
+        Part::of(2, 427).cluster(1),
+        Part::of(2, 1024).cluster(2),
+    ]);
+    let phantom = Topology::build(&pixel6, &older());
+    assert_eq!(phantom.sd_llc_size, [4, 4, 4, 4, 2, 2, 2, 2]);
+    assert_eq!(phantom.sd_llc_id.iter().map(|c| c.0).collect::<Vec<_>>(), [0, 0, 0, 0, 4, 4, 6, 6]);
+    assert!(!phantom.cluster);
+    let one_package = Topology::build(&pixel6, &newer());
+    assert_eq!(one_package.sd_llc_size, [8; 8]);
+    assert!(!one_package.cluster, "CONFIG_SCHED_CLUSTER is off");
+
+    let single = Topology::build(&machine(&[Part::of(1, 1024)]), &newer());
     assert_eq!((single.base[0], single.sd_llc_size[0], single.sd_llc_id[0]), (None, 1, CpuId(0)));
 }
 
@@ -201,7 +248,7 @@ fn shortcuts() {
 #[test]
 fn asymmetry_inside_a_part_of_the_machine() {
     let dt = machine(&[Part::of(2, 300), Part::of(2, 600), Part::of(2, 1024).llc(1)]);
-    let t = Topology::build(&dt);
+    let t = Topology::build(&dt, &newer());
     let mc = t.base[0].unwrap();
     assert_eq!(t[mc].flags, 0x237);
     assert_eq!(t.sd_asym_cpucapacity[0], t[mc].parent);
@@ -220,7 +267,7 @@ fn groups_partition_their_domain() {
             Part::of(2, 1024).cluster(2),
         ]),
     ] {
-        let t = Topology::build(&dt);
+        let t = Topology::build(&dt, &with_clusters());
         for cpu in dt.all_cpus().iter() {
             for sd in t.domains_of(cpu) {
                 let mut seen = CpuMask::EMPTY;
@@ -257,6 +304,6 @@ fn impossible_machines_are_refused() {
         ),
     ];
     for (dt, expected) in table {
-        assert_eq!(Topology::try_build(&dt).unwrap_err(), expected);
+        assert_eq!(Topology::try_build(&dt, &newer()).unwrap_err(), expected);
     }
 }

@@ -13,7 +13,7 @@
 use super::*;
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
-use crate::sched::{CfsRqId, Class};
+use crate::sched::{CfsRqId, Class, EntityId};
 use schedtwin_types::Policy;
 
 /// `shr_bound()`.
@@ -32,8 +32,10 @@ impl Kernel {
             return false;
         }
         let se = &self.se[t.se];
-        // CACHE_HOT_BUDDY
-        if self.rq[env.dst_cpu].nr_running != 0 && self.cfs[se.cfs_rq].next == Some(t.se) {
+        if self.config.features.cache_hot_buddy
+            && self.rq[env.dst_cpu].nr_running != 0
+            && self.is_buddy(t.se)
+        {
             return true;
         }
         match self.config.migration_cost as i64 {
@@ -41,6 +43,11 @@ impl Kernel {
             0 => false,
             cost => (self.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost,
         }
+    }
+
+    /// Whether the entity is to be picked next.
+    fn is_buddy(&self, se: EntityId) -> bool {
+        self.cfs[self.se[se].cfs_rq].next == Some(se)
     }
 
     /// `can_migrate_task()`.

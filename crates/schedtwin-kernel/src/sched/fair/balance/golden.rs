@@ -4,18 +4,21 @@
 //! all kinds. For each the test computes the busiest group and queue and the imbalance, or the target
 //! of a fork, or runs a whole pass and looks at every queue afterwards.
 //!
-//! Evidence: the kernel's own functions give the same answers. `schedtwin-conformance l0 balance`
-//! compiles them from a kernel tree and compares them case by case. For that it sets
-//! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests write the cases to FILE.decisions and FILE.passes, one
-//! a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to write, with a
-//! quarter as many passes. The digests cover the first 20,000 and 5,000 always.
+//! Evidence: the kernel's own functions give the same answers, 6.1's and 6.12's. `schedtwin-conformance
+//! l0 balance` compiles them from a kernel tree and compares them case by case. For that it sets
+//! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests of that form write the cases to FILE.decisions and
+//! FILE.passes, one a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to
+//! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always.
 
 use super::tests::Board;
 use super::*;
 use crate::Activity;
+use crate::config::{Balance, RunnableBoost};
 use crate::sched::CfsRqId;
 use crate::sched::topology::tests::Part;
-use crate::sched::topology::{GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_SHARE_LLC};
+use crate::sched::topology::{
+    GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_PREFER_SIBLING, SD_SHARE_LLC,
+};
 use schedtwin_types::Policy;
 use std::fmt::Write;
 
@@ -58,8 +61,8 @@ impl Random {
     }
 }
 
-/// One LLC; four of two; three of 1, 2 and 5; two of four.
-fn kernels() -> Vec<Kernel> {
+/// One LLC; four of two; three of 1, 2 and 5; two of four. They balance as 6.1 or as 6.12.
+fn kernels(balance: Balance) -> Vec<Kernel> {
     let llc = |count, llc| Part::of(count, 1024).llc(llc);
     let machines: [Vec<Part>; 4] = [
         vec![llc(8, 0)],
@@ -67,7 +70,29 @@ fn kernels() -> Vec<Kernel> {
         vec![llc(1, 0), llc(2, 1), llc(5, 2)],
         vec![llc(4, 0), llc(4, 1)],
     ];
-    machines.iter().map(|parts| Board::new(parts, false).kernel).collect()
+    let kernel = |parts: &Vec<Part>| {
+        let mut kernel = Board::new(parts, false).kernel;
+        kernel.config.balance = balance;
+        if balance == Balance::V6_1 {
+            kernel.config.runnable_boost = RunnableBoost::Off;
+        }
+        kernel
+    };
+    machines.iter().map(kernel).collect()
+}
+
+/// 6.1 asks the domain below whether it prefers siblings: draws and writes that.
+fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
+    if k.config.balance != Balance::V6_1 {
+        return;
+    }
+    let prefers = r.one_in(2);
+    let child = k.topology[sd].child;
+    if let Some(child) = child {
+        let flags = k.topology[child].flags & !SD_PREFER_SIBLING;
+        k.topology[child].flags = flags | if prefers { SD_PREFER_SIBLING } else { 0 };
+    }
+    write!(line, "{} ", (child.is_some() && prefers) as u8).unwrap();
 }
 
 fn mask_of(bits: u64) -> CpuMask {
@@ -180,6 +205,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         domain.imb_numa_nr,
         bits_of(&env.cpus),
     );
+    draw_child(k, sd, r, &mut line);
     write_groups(k, &groups, &mut line);
     let crowd = r.below(4);
     for cpu in all.iter() {
@@ -371,6 +397,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         domain.max_interval,
         parent_imbalance(k).max(0),
     );
+    draw_child(k, sd, r, &mut line);
     write_groups(k, &groups, &mut line);
     for cpu in all.iter() {
         let (rq, cfs) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)]);
@@ -445,17 +472,14 @@ fn digest(name: &str, cases: usize, mut case: impl FnMut() -> String) -> u64 {
     hash
 }
 
-#[test]
-fn decisions_agree_with_the_kernel() {
-    let mut kernels = kernels();
+fn decisions(balance: Balance) -> u64 {
+    let mut kernels = kernels(balance);
     let mut r = Random(88_172_645_463_325_252);
-    let digest = digest("decisions", DECISIONS, || decision_case(&mut kernels, &mut r));
-    assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
+    digest("decisions", DECISIONS, || decision_case(&mut kernels, &mut r))
 }
 
-#[test]
-fn passes_agree_with_the_kernel() {
-    let mut kernels = kernels();
+fn passes(balance: Balance) -> u64 {
+    let mut kernels = kernels(balance);
     for k in &mut kernels {
         // These write to what is compared, or count as running.
         k.config.features.sis_util = false;
@@ -464,6 +488,37 @@ fn passes_agree_with_the_kernel() {
         }
     }
     let mut r = Random(1_311_768_467_463_790_321);
-    let digest = digest("passes", PASSES, || pass_case(&kernels, &mut r));
-    assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
+    digest("passes", PASSES, || pass_case(&kernels, &mut r))
+}
+
+mod linux_6_12 {
+    use super::*;
+
+    #[test]
+    fn decisions_agree_with_the_kernel() {
+        let digest = decisions(Balance::V6_12);
+        assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_agree_with_the_kernel() {
+        let digest = passes(Balance::V6_12);
+        assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
+    }
+}
+
+mod linux_6_1 {
+    use super::*;
+
+    #[test]
+    fn decisions_agree_with_the_kernel() {
+        let digest = decisions(Balance::V6_1);
+        assert_eq!(digest, 0xe1d5_e912_aada_d70b, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_agree_with_the_kernel() {
+        let digest = passes(Balance::V6_1);
+        assert_eq!(digest, 0x7e8c_d37d_1cd2_804a, "{digest:#x}");
+    }
 }

@@ -1,16 +1,17 @@
 //! Tasks that are too big for their CPU, and CPUs that are used up.
 //!
 //! On machines with CPUs of different capacity a running task whose utilisation exceeds 80 % of its
-//! CPU's capacity is a **misfit**, if a bigger CPU would take it; passes of idle bigger CPUs look for
-//! it. A CPU whose whole utilisation exceeds that mark is **overutilized**, and with it the root
+//! CPU's capacity is a **misfit**, since 6.9 only if a bigger CPU would take it; passes of idle bigger CPUs
+//! look for it. A CPU whose whole utilisation exceeds that mark is **overutilized**, and with it the root
 //! domain: energy-aware placement then stands back and balancing goes to work. Any CPU may set this;
 //! only a pass over the highest domain clears it.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `update_misfit_status`, `cpu_overutilized`,
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `update_misfit_status`, `cpu_overutilized`,
 //! `check_update_overutilized_status`.
 //! Differences: uclamp is not modelled here yet, so utilisation alone decides what fits.
 
 use super::*;
+use crate::config::MisfitStatus;
 use crate::sched::topology::SD_ASYM_CPUCAPACITY;
 use schedtwin_types::FactKind;
 
@@ -22,9 +23,13 @@ impl Kernel {
         }
         let misfit = task.filter(|p| {
             let t = &self.tasks[*p];
-            t.nr_cpus_allowed != 1
-                && self.arch_scale_cpu_capacity(cpu) != t.max_allowed_capacity
-                && !self.task_fits_cpu(*p, cpu)
+            let nowhere_bigger = match self.config.misfit_status {
+                MisfitStatus::AnyTask => false,
+                MisfitStatus::UnlessOnLargestAllowed => {
+                    self.arch_scale_cpu_capacity(cpu) == t.max_allowed_capacity
+                }
+            };
+            t.nr_cpus_allowed != 1 && !nowhere_bigger && !self.task_fits_cpu(*p, cpu)
         });
         // Not 0 even if the load is.
         self.rq[cpu].misfit_task_load = misfit.map_or(0, |p| self.task_h_load(p).max(1));

@@ -9,7 +9,7 @@
 //! 4. Nothing moved: note the failure; perhaps ask the stopper.
 //! 5. Balanced: double the interval. Imbalanced: reset it.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_rq`, `should_we_balance`.
+//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_rq`, `should_we_balance`; 6.1.192 `load_balance`.
 //! Differences: no SMT, so every idle CPU is an idle core. A stopper that has other work waiting is
 //! not asked.
 
@@ -100,10 +100,11 @@ impl Kernel {
         }
         if !matches!(out, Out::Done(_)) {
             moved = 0;
+            let misfit_counts = self.config.balance.form().misfit_counts_as_failure;
             let domain = &mut self.topology[sd];
             let pinned = env.all_pinned && domain.balance_interval < MAX_PINNED_INTERVAL;
             if idle != CpuIdleType::NewlyIdle
-                && env.migration_type != MigrationType::Misfit
+                && (env.migration_type != MigrationType::Misfit || misfit_counts)
                 && (pinned || domain.balance_interval < domain.max_interval)
             {
                 domain.balance_interval *= 2;
@@ -198,7 +199,10 @@ impl Kernel {
         if moved != 0 {
             self.topology[env.sd].nr_balance_failed = 0;
         } else {
-            if env.idle != CpuIdleType::NewlyIdle && env.migration_type != MigrationType::Misfit {
+            let misfit_counts = self.config.balance.form().misfit_counts_as_failure;
+            if env.idle != CpuIdleType::NewlyIdle
+                && (env.migration_type != MigrationType::Misfit || misfit_counts)
+            {
                 self.topology[env.sd].nr_balance_failed += 1;
             }
             if let Some(reason) = self.need_active_balance(env) {

@@ -18,7 +18,7 @@
 //! With energy-aware placement in charge (EAS on, not overutilized) only misfits are pulled.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_group`, `calculate_imbalance`,
-//! `sibling_imbalance`, `adjust_numa_imbalance`.
+//! `sibling_imbalance`, `adjust_numa_imbalance`; 6.1.192 `find_busiest_group`.
 //! Differences: nothing of SMT and asymmetric packing.
 
 use super::stats::{GroupType, SdLbStats};
@@ -133,11 +133,13 @@ impl Kernel {
     }
 
     fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
-        sibling_imbalance(
-            env.idle.is_idle(),
-            (self.topology[sds.local].cores, sds.local_stat.sum_nr_running),
-            (self.topology[busiest].cores, sds.busiest_stat.sum_nr_running),
-        )
+        let (nr_local, nr_busiest) =
+            (sds.local_stat.sum_nr_running, sds.busiest_stat.sum_nr_running);
+        if !self.config.balance.form().excess_in_proportion {
+            return nr_busiest.saturating_sub(nr_local) as i64;
+        }
+        let (local, busiest) = (&self.topology[sds.local], &self.topology[busiest]);
+        sibling_imbalance(env.idle.is_idle(), (local.cores, nr_local), (busiest.cores, nr_busiest))
     }
 
     /// `calculate_imbalance()`.

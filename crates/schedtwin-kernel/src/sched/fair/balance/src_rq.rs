@@ -6,7 +6,7 @@
 //! Utilisation cannot tell saturated CPUs apart: all have that of their capacity. With the runnable
 //! boost (6.5 and later) the number of waiting tasks shows, for CPUs whose utilisation is still rising.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_rq`.
+//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_rq`; 6.1.192 `find_busiest_queue`.
 //! Differences: no NUMA classes of queues, no asymmetric packing.
 
 use super::capacity::capacity_greater;

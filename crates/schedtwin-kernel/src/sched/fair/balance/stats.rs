@@ -14,7 +14,7 @@
 //! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by
 //! five tasks from a utilisation of 3501 (85 %) or a runnable sum of 4793 (117 %).
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
 //! `update_sd_pick_busiest`, `update_sd_lb_stats`.
 //! Differences: the types smt_balance and asym_packing do not occur.
 
@@ -171,8 +171,12 @@ impl Kernel {
                 break;
             }
         }
-        sds.prefer_sibling =
-            sds.busiest.is_some_and(|sg| self.topology[sg].flags & SD_PREFER_SIBLING != 0);
+        let preferring = if self.config.balance.form().child_prefers_sibling {
+            domain.child.map(|child| self.topology[child].flags)
+        } else {
+            sds.busiest.map(|sg| self.topology[sg].flags)
+        };
+        sds.prefer_sibling = preferring.is_some_and(|flags| flags & SD_PREFER_SIBLING != 0);
         sds
     }
 
@@ -260,6 +264,12 @@ impl Kernel {
         {
             return false;
         }
+        let form = self.config.balance.form();
+        // One task a CPU, and each runs faster where it is.
+        let bigger = || asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu));
+        if form.spares_bigger_first && sgs.group_type <= GroupType::FullyBusy && bigger() {
+            return false;
+        }
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
@@ -267,18 +277,18 @@ impl Kernel {
             GroupType::Overloaded => return sgs.avg_load > busiest.avg_load,
             GroupType::Imbalanced => return false,
             GroupType::MisfitTask => {
-                return sgs.group_misfit_task_load > busiest.group_misfit_task_load;
+                let (load, busiest) = (sgs.group_misfit_task_load, busiest.group_misfit_task_load);
+                return load > busiest || form.last_misfit && load == busiest;
             }
-            // avg_load is not computed for this type, so the last one wins.
-            GroupType::FullyBusy => sgs.avg_load >= busiest.avg_load,
+            // By avg_load, which is not computed for this type.
+            GroupType::FullyBusy => form.last_fully_busy,
             GroupType::HasSpare => {
                 sgs.idle_cpus < busiest.idle_cpus
                     || sgs.idle_cpus == busiest.idle_cpus
                         && sgs.sum_nr_running > busiest.sum_nr_running
             }
         };
-        // One task a CPU, and each runs faster where it is.
-        busier && !(asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu)))
+        busier && !bigger()
     }
 
     /// Takes over what the statistics say about the whole machine and the cache domain.

@@ -331,7 +331,7 @@ fn a_forked_task_goes_where_it_is_idle() {
 #[test]
 fn intervals() {
     let dt = machine(&[Part::of(8, 1024)]);
-    let topology = Topology::build(&dt);
+    let topology = Topology::build(&dt, &Config::linux_6_12());
     let mut domain = topology[topology.base[0].unwrap()].clone();
     let table = [
         // HZ, idle and busy at 8 ms, idle and busy at 16 ms
@@ -357,7 +357,7 @@ fn intervals() {
 #[test]
 fn the_longest_newidle_pass_is_forgotten_slowly() {
     let dt = machine(&[Part::of(2, 1024)]);
-    let topology = Topology::build(&dt);
+    let topology = Topology::build(&dt, &Config::linux_6_12());
     let mut domain = topology[topology.base[0].unwrap()].clone();
     assert!(!update_newidle_cost(&mut domain, 256_000, 2, 10, 250));
     assert_eq!((domain.newidle_call, domain.newidle_success), (513, 258));

@@ -1,0 +1,80 @@
+//! Queues and levels of the RT class, and throttling.
+
+use super::*;
+use crate::sched::root_domain::tests::kernel;
+
+const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
+
+fn rt_task(kernel: &mut Kernel, cpu: u16, prio: i32) -> TaskId {
+    let task = kernel.new_task(None, true);
+    let t = &mut kernel.tasks[task];
+    (t.class, t.policy, t.prio, t.cpu) = (Class::Rt, Policy::Fifo, prio, CpuId(cpu));
+    task
+}
+
+fn queue(kernel: &mut Kernel, task: TaskId) {
+    let cpu = kernel.tasks[task].cpu;
+    kernel.enqueue_task_rt(cpu, task, 0);
+    kernel.tasks[task].on_rq = OnRq::Queued;
+}
+
+#[test]
+fn levels_of_cpupri() {
+    let mut kernel = kernel(&[(2, 1024, OPPS)]);
+    assert_eq!(kernel.rr_time_slice(), 25);
+    let task = rt_task(&mut kernel, 1, 49);
+    queue(&mut kernel, task);
+    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
+    // A better RT task overwrites the mark of a deadline entity (a quirk), a worse one does not.
+    kernel.cpupri_deadline_queued(CpuId(1));
+    let worse = rt_task(&mut kernel, 1, 60);
+    queue(&mut kernel, worse);
+    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 100);
+    let better = rt_task(&mut kernel, 1, 40);
+    queue(&mut kernel, better);
+    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 59);
+    kernel.cpupri_deadline_gone(CpuId(1));
+    kernel.dequeue_task_rt(CpuId(1), better);
+    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
+}
+
+/// A preempted task keeps its place in the queue but is the last of its priority to be pushed.
+#[test]
+fn the_pushable_list_has_an_order_of_its_own() {
+    let mut kernel = kernel(&[(2, 1024, OPPS)]);
+    let cpu = CpuId(0);
+    let running = rt_task(&mut kernel, 0, 50);
+    queue(&mut kernel, running);
+    // Woken and not yet running: the CPU counts as overloaded already.
+    assert!(kernel.rd.rto_mask.contains(cpu));
+    kernel.set_next_task_rt(cpu, TaskId::IDLE, running);
+    kernel.rq[cpu].curr = running;
+    assert!(!kernel.rd.rto_mask.contains(cpu) && !kernel.rq[cpu].rt.push_pending);
+    let other = rt_task(&mut kernel, 0, 50);
+    queue(&mut kernel, other);
+    let better = rt_task(&mut kernel, 0, 40);
+    queue(&mut kernel, better);
+    kernel.put_prev_task_rt(cpu, running, better);
+    let order = |list: &[(i32, TaskId)]| list.iter().map(|e| e.1).collect::<Vec<_>>();
+    assert_eq!(order(&kernel.rq[cpu].rt.queue), [better, running, other]);
+    assert_eq!(order(&kernel.rq[cpu].rt.pushable), [better, other, running]);
+}
+
+/// The lowest level wins; on asymmetric machines the lowest level that has a CPU of full capacity.
+#[test]
+fn lowest_mask() {
+    let mut kernel = kernel(&[(2, 300, OPPS), (2, 1024, OPPS)]);
+    let task = rt_task(&mut kernel, 0, 50);
+    let mask = |k: &Kernel, fit| k.lowest_mask(task, fit).iter().map(|c| c.0).collect::<Vec<_>>();
+    assert_eq!(mask(&kernel, false), [0, 1, 2, 3]);
+    assert_eq!(mask(&kernel, true), [2, 3]);
+    for (cpu, prio) in [(2, 60), (3, 50)] {
+        let busy = rt_task(&mut kernel, cpu, prio);
+        queue(&mut kernel, busy);
+    }
+    // CPU 2's is worse than the task, CPU 3's is not.
+    assert_eq!(mask(&kernel, true), [2]);
+    let busy = rt_task(&mut kernel, 2, 10);
+    queue(&mut kernel, busy);
+    assert_eq!(mask(&kernel, true), [0, 1], "none fits: any will do");
+}
