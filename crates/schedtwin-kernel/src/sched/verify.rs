@@ -90,6 +90,7 @@ impl Kernel {
         assert_eq!(cfs.avg_load, weights, "{cpu:?}: avg_load");
 
         self.verify_demand(cpu);
+        self.verify_uclamp(cpu);
 
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;
