@@ -9,13 +9,14 @@
 //! ```text
 //! cpu_util_cfs_boost ─ effective_cpu_util (+ rt + dl, irq, floors) ─ sugov_effective_cpu_perf (× 1.25)
 //!        └── highest CPU of the domain ── get_next_freq ── table ── rate limit ── fast switch
+//!                                                           └─ or a thread: sugov_kthread.rs
 //! ```
 //!
 //! **Example.** util 512 of 1024, f_max 2 GHz: 640 · 2 GHz / 1024 = 1.25 GHz.
 //!
 //! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c, kernel/sched/syscalls.c `effective_cpu_util`.
-//! Differences: no utilisation clamps (key off, so a runnable RT task asks for full speed); fast switch
-//! only; `adjust_perf` drivers are not modelled.
+//! Differences: no utilisation clamps (key off, so a runnable RT task asks for full speed); `adjust_perf`
+//! drivers are not modelled.
 
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
@@ -46,6 +47,8 @@ pub struct SugovPolicy {
     pub limits_changed: bool,
     /// And an equal frequency is looked up again.
     pub need_freq_update: bool,
+    /// The slow path's thread has been asked and has not read `next_freq` yet.
+    pub work_in_progress: bool,
 }
 
 /// `struct sugov_cpu`.
@@ -291,7 +294,7 @@ impl Kernel {
             self.record_frequency(index, see.take_inputs(), util, &choice);
         }
         if self.policies[index].sugov.commit(time, &choice) {
-            self.cpufreq_driver_fast_switch(index, choice.khz, time);
+            self.cpufreq_driver_request(index, choice.khz, time);
         }
     }
 
