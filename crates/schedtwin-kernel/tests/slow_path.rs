@@ -5,7 +5,8 @@ mod board;
 
 use board::{Board, Do, MS, fifo, machine, pin, sleep, slow, uniform};
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
-use schedtwin_types::{CpuId, Fact, FactKind, IpiKind, Ns, TaskId, TaskState};
+use schedtwin_kernel::device_tree::DeviceTree;
+use schedtwin_types::{CpuId, Decision, Fact, FactKind, IpiKind, Ns, TaskId, TaskState};
 
 /// The driver's call in these tests.
 const DRIVER_NS: Ns = 300_000;
@@ -17,6 +18,13 @@ fn config() -> Config {
 /// Task numbers: idle 0, stoppers 1..=nr_cpus, a thread for each domain, then in order of creation.
 fn sugov(nr_cpus: u32, policy: u32) -> TaskId {
     TaskId(nr_cpus + 1 + policy)
+}
+
+/// Equal CPUs with a frequency each 100 MHz, so that nearly every change of utilisation asks for another one.
+fn fine(count: u16) -> DeviceTree {
+    let opps: Vec<(u32, u64)> =
+        (1..=20).map(|n| (100_000 * n, 10_000 * u64::from(n) * (20 + u64::from(n)))).collect();
+    machine(&[(0, count, 1024, &opps)])
 }
 
 fn find(facts: &[Fact], from: Ns, what: impl Fn(&FactKind) -> bool) -> Option<&Fact> {
@@ -90,59 +98,64 @@ fn belief_changes_when_the_driver_has_returned() {
     assert!(asked.len().abs_diff(expected) <= changes(&board).len(), "{} {expected}", asked.len());
 }
 
-/// While the work is in progress a newer choice only overwrites; the thread then takes the newest. Held up here
-/// by a stopper's interrupt path: CPU 0 owes kernel time when the second choice is made by CPU 1.
+/// While the work is in progress a newer choice only overwrites; the thread then takes the newest. A hog's
+/// utilisation rises with each tick, 4 ms; the driver takes 23.7 ms, and there is no rate limit.
 #[test]
 fn a_newer_choice_only_overwrites() {
-    let mut config = config();
+    let (mut config, driver) = (config(), 23_700_000);
     config.schedutil.rate_limit_us = Some(0);
-    let busy = |cpu, period: Ns| vec![pin(cpu), Do::Run(2 * MS), sleep(period), Do::Again(1)];
-    let mut main = vec![Do::Start(busy(1, 3 * MS)), Do::Start(busy(2, 5 * MS))];
-    main.extend(busy(0, 7 * MS));
-    let mut board = Board::new(slow(uniform(3), 900_000, true), config, main);
-    let (mut wanted, mut overwritten) = (0, 0);
-    let mut last = (0, false);
-    let mut at = 0;
-    while at < 400 * MS {
-        at += 1_000;
-        board.run_until(at);
-        let sugov = &board.kernel.policies[0].sugov;
-        if sugov.next_freq != last.0 {
-            wanted += 1;
-            overwritten += (last.1 && sugov.work_in_progress) as usize;
-        }
-        last = (sugov.next_freq, sugov.work_in_progress);
+    // An estimate would ask for all at once.
+    config.features.util_est = false;
+    let main = vec![pin(0), Do::Run(150 * MS), sleep(250 * MS), Do::Again(1)];
+    let mut board = Board::new(slow(fine(2), driver, true), config, main);
+    board.kernel.want_decisions = true;
+    board.run_until(2_000 * MS);
+    let choices: Vec<(Ns, u32)> = board
+        .kernel
+        .take_decisions()
+        .into_iter()
+        .filter_map(|record| match record.decision {
+            Decision::Frequency { khz, rule: "changed", .. } => Some((record.at, khz)),
+            _ => None,
+        })
+        .collect();
+    let works = board.facts.iter().filter(
+        |f| matches!(f.kind, FactKind::Ipi { kind: IpiKind::IrqWork, target } if target == f.cpu),
+    );
+    let (works, changes) = (works.count(), changes(&board));
+    assert!(works * 5 < choices.len() * 4, "{works} works for {} choices", choices.len());
+    assert!(changes.len() > 10 && changes.len() <= works, "{} by {works} works", changes.len());
+    for (at, khz, requested_at) in &changes {
+        // What was newest when the call began; the interrupt at its end takes a few microseconds.
+        let newest = choices.iter().rfind(|c| c.0 + driver <= *at).unwrap();
+        assert_eq!((newest.1, newest.0 / 10_000), (*khz, requested_at / 10_000), "{at}");
     }
-    let works = board.facts.iter().filter(|f| {
-        matches!(f.kind, FactKind::Ipi { kind: IpiKind::IrqWork, target } if target == f.cpu)
-    });
-    let works = works.count();
-    assert!(overwritten > 5, "{overwritten} of {wanted}");
-    assert!(works + overwritten <= wanted, "{works} works for {wanted} choices");
-    // The driver is called for one at a time, each with what was newest then.
-    let changes = changes(&board);
     for pair in changes.windows(2) {
-        assert!(pair[1].0 - pair[0].0 >= 900_000, "{pair:?}");
-        assert!(pair[1].1 != pair[0].1, "{pair:?}");
+        assert!(pair[1].0 - pair[0].0 >= driver && pair[1].1 != pair[0].1, "{pair:?}");
     }
-    assert!(changes.len() <= works);
 }
 
 /// Time of the thread is deadline time, and counts in the demand of its CPU without a floor.
 #[test]
 fn the_threads_time_counts_as_deadline_utilisation() {
-    let periodic = |config: Config, spin: Ns| {
-        let task = vec![pin(0), Do::Run(8 * MS), sleep(8 * MS), Do::Again(1)];
-        let mut board = Board::new(slow(uniform(1), spin, false), config, task);
-        board.run_until(400 * MS);
-        assert_eq!(board.kernel.rq[CpuId(0)].fair_server.running_bw(), 0);
-        board.kernel.rq[CpuId(0)].avg_dl.util_avg
+    let highest = |spin: Ns, sleeps: bool| {
+        let mut config = config();
+        config.schedutil.rate_limit_us = Some(0);
+        let task = vec![pin(0), Do::Run(MS), sleep(60 * MS), Do::Run(150 * MS), sleep(MS)];
+        let mut board = Board::new(slow(fine(1), spin, sleeps), config, task);
+        let mut highest = 0;
+        for step in 1..60 {
+            board.run_until(step * 4 * MS);
+            assert_eq!(board.kernel.rq[CpuId(0)].fair_server.running_bw(), 0);
+            highest = board.kernel.rq[CpuId(0)].avg_dl.util_avg.max(highest);
+        }
+        highest
     };
-    let mut eager = config();
-    eager.schedutil.rate_limit_us = Some(1_000);
-    let (idle, short, long) =
-        (periodic(config(), 0), periodic(eager.clone(), 200_000), periodic(eager, 2 * MS));
-    assert!(idle <= 2 && short > idle && long > 2 * short, "{idle} {short} {long}");
+    assert_eq!(highest(0, false), 0);
+    let (short, long) = (highest(500_000, false), highest(2 * MS, false));
+    assert!(short > 10 && long > 3 * short, "{short} {long}");
+    // Asleep it uses nothing.
+    assert!(highest(2 * MS, true) <= 1);
 }
 
 /// One thread a domain, on its CPUs only, also if the one that asks is elsewhere.
@@ -166,7 +179,7 @@ fn each_domain_has_its_own_thread() {
             }
         }
     }
-    assert!(ran[0] > 5 && ran[1] > 5, "{ran:?}");
+    assert!(ran[0] >= 5 && ran[1] >= 5, "{ran:?}");
 }
 
 /// It preempts even real-time tasks, which 6.12 never throttles.
@@ -188,7 +201,8 @@ fn performance_and_powersave() {
     {
         for tree in [uniform(2), slow(uniform(2), DRIVER_NS, true)] {
             let config = Config { cpufreq: governor, ..config() };
-            let mut board = Board::new(tree, config, vec![Do::Run(50 * MS), sleep(MS), Do::Again(0)]);
+            let mut board =
+                Board::new(tree, config, vec![Do::Run(50 * MS), sleep(MS), Do::Again(0)]);
             board.run_until(200 * MS);
             let policy = &board.kernel.policies[0];
             assert_eq!((policy.cur, policy.requested), (khz, khz));

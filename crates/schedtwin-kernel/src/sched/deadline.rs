@@ -95,8 +95,7 @@ pub(crate) fn dl_entity_overflow(
 ) -> bool {
     // Both products are unsigned and may wrap, also where the deadline has passed.
     let left = (dl_deadline >> DL_SCALE).wrapping_mul((runtime >> DL_SCALE) as u64);
-    let right =
-        (deadline.wrapping_sub(clock) >> DL_SCALE).wrapping_mul(dl_runtime >> DL_SCALE);
+    let right = (deadline.wrapping_sub(clock) >> DL_SCALE).wrapping_mul(dl_runtime >> DL_SCALE);
     dl_time_before(right, left)
 }
 
@@ -365,7 +364,10 @@ mod tests {
         assert_eq!(kernel.pick_task_dl(cpu), Some(early));
         assert_eq!(kernel.rq[cpu].nr_running, 2);
         kernel.dequeue_task_dl(cpu, early);
-        assert_eq!((kernel.pick_task_dl(cpu), kernel.earliest_dl(cpu)), (Some(late), Some(12_000_000)));
+        assert_eq!(
+            (kernel.pick_task_dl(cpu), kernel.earliest_dl(cpu)),
+            (Some(late), Some(12_000_000))
+        );
     }
 
     /// It stays where it was, whoever runs there, unless that is a deadline task that cannot go away or the

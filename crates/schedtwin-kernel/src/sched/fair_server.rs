@@ -22,8 +22,8 @@
 //! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 
 use crate::Kernel;
-use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
 use crate::sched::Class;
+use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};
 
