@@ -84,6 +84,8 @@ fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
             opps: vec![(1_000_000, 1000)],
             transition_latency: 10_000,
             fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
         idle_tables: vec![vec![DtIdleState { exit_latency: 1000, target_residency: 1000 }]],

@@ -131,6 +131,8 @@ fn device_tree() -> DeviceTree {
             transition_latency: 500_000,
             // The slow path requests the same; only when it is carried out differs.
             fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         });
     }

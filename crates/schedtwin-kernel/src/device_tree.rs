@@ -51,6 +51,10 @@ pub struct DtPolicy {
     pub transition_latency: Ns,
     /// Whether the driver can switch in scheduler context.
     pub fast_switch: bool,
+    /// Without fast switch: how long the driver's call takes.
+    pub driver_latency: Ns,
+    /// Whether the driver sleeps meanwhile, until an interrupt says that it is done; else it spins.
+    pub driver_sleeps: bool,
     /// Whether any CPU may change this domain's frequency.
     pub dvfs_possible_from_any_cpu: bool,
 }

@@ -9,7 +9,7 @@ use crate::cpufreq::schedutil::SugovCpu;
 use crate::cpuidle::CpuIdle;
 use crate::cpuidle::teo::IdleStateParams;
 use crate::device_tree::DeviceTree;
-use crate::sched::deadline::FairServer;
+use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
@@ -22,13 +22,17 @@ use schedtwin_types::{
     TaskId, TaskState, ThreadId,
 };
 
-/// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k.
+/// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
+/// bit 5 a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct IrqLines(pub u8);
 
 impl IrqLines {
     /// The clock event.
     pub const CLOCK_EVENT: IrqLines = IrqLines(1);
+
+    /// A frequency driver's device has done what it was asked for.
+    pub const DEVICE: IrqLines = IrqLines(2 << IpiKind::COUNT);
 
     /// An inter-processor interrupt.
     pub fn ipi(kind: IpiKind) -> IrqLines {
@@ -147,7 +151,7 @@ impl Kernel {
         kernel
     }
 
-    /// The idle task and the stoppers.
+    /// The idle task, the stoppers and schedutil's threads.
     fn boot_tasks(&mut self) {
         let idle = self.new_task(None, false);
         self.tasks[idle].class = Class::Idle;
@@ -168,6 +172,7 @@ impl Kernel {
             self.se[se].cfs_rq = CfsRqId::root(cpu);
             self.rq[cpu].stopper = stopper;
         }
+        self.sugov_kthreads_create();
     }
 
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
@@ -251,7 +256,10 @@ impl Kernel {
             self.nohz_csd_func(cpu);
         }
         if lines.contains(IrqLines::ipi(IpiKind::IrqWork)) {
-            self.rto_push_irq_work(cpu);
+            self.irq_work_run(cpu);
+        }
+        if lines.contains(IrqLines::DEVICE) {
+            self.sugov_driver_interrupt();
         }
     }
 
@@ -276,10 +284,14 @@ impl Kernel {
         self.end();
     }
 
-    /// A kernel thread runs: the stopper.
+    /// A kernel thread runs: the stopper, or one of schedutil's.
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
-        self.cpu_stopper_thread();
+        if self.rq[cpu].curr == self.rq[cpu].stopper {
+            self.cpu_stopper_thread();
+        } else {
+            self.sugov_kthread_fn();
+        }
         self.end();
     }
 
@@ -427,6 +439,8 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         avg_hw: SchedAvg::default(),
         rt: RtRq::default(),
         fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),
+        dl: DlRq::default(),
+        irq_work_raised: 0,
         cfs_tasks_head: None,
         cfs_tasks_tail: None,
         misfit_task_load: 0,

@@ -2,3 +2,4 @@
 
 pub mod policy;
 pub mod schedutil;
+pub mod sugov_kthread;

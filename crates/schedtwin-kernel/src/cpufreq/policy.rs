@@ -1,12 +1,19 @@
 //! Frequency domains: `struct cpufreq_policy`, the table, and the switch itself.
 //!
+//! Two ways lead to the driver. Where it can switch in scheduler context (`fast_switch`), the governor calls
+//! it, and belief changes at once; where it cannot, a thread does ([`crate::cpufreq::sugov_kthread`]), and
+//! belief changes when the driver has returned. The hardware is asked for `requested` either way, and takes its own
+//! time to get there.
+//!
 //! Kernel: 6.12.95 drivers/cpufreq/cpufreq.c `cpufreq_driver_resolve_freq`, `cpufreq_driver_fast_switch`,
 //! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
-//! Differences: limits stay at the table's ends; the slow path (sugov kthread) is not modelled yet.
+//! Differences: limits stay at the table's ends, so `sugov_limits()` finds nothing to apply. What performance and
+//! powersave set is set before time begins, whatever the driver would take.
 
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::schedutil::SugovPolicy;
+use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
 use crate::sched::root_domain::perf_states;
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns};
@@ -24,12 +31,16 @@ pub struct CpufreqPolicy {
     pub inefficient: Vec<bool>,
     /// `policy->cur`, as the kernel believes.
     pub cur: Khz,
+    /// What the driver has asked the hardware for.
+    pub requested: Khz,
     /// The driver can switch in scheduler context.
     pub fast_switch: bool,
     /// Any CPU may change it.
     pub dvfs_possible_from_any_cpu: bool,
     /// schedutil's state.
     pub sugov: SugovPolicy,
+    /// schedutil's thread, if it has to use one.
+    pub kthread: Option<SugovKthread>,
 }
 
 /// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency,.
@@ -63,16 +74,19 @@ impl CpufreqPolicy {
             let latency_us = dt.transition_latency / 1000;
             cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us)
         });
+        // Before a governor runs, firmware has left the highest frequency.
+        let left = *table.last().expect("a policy has frequencies");
         CpufreqPolicy {
             cpus: dt.cpus,
             is_single: dt.cpus.weight() == 1,
-            // Before a governor runs, firmware has left the highest frequency.
-            cur: *table.last().expect("a policy has frequencies"),
+            cur: left,
+            requested: left,
             table,
             inefficient,
             fast_switch: dt.fast_switch,
             dvfs_possible_from_any_cpu: dt.dvfs_possible_from_any_cpu,
             sugov: SugovPolicy::new(rate_limit_us * 1000),
+            kthread: None,
         }
     }
 
@@ -96,6 +110,11 @@ impl CpufreqPolicy {
 }
 
 impl Kernel {
+    /// Whether schedutil moves the frequencies.
+    pub(crate) fn governed_by_schedutil(&self) -> bool {
+        self.config.cpufreq == FrequencyGovernor::Schedutil
+    }
+
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
         for index in 0..self.policies.len() {
@@ -105,22 +124,38 @@ impl Kernel {
                 FrequencyGovernor::Schedutil | FrequencyGovernor::Performance => policy.max(),
                 FrequencyGovernor::Powersave => policy.table[0],
             };
-            self.set_policy_frequency(index, khz);
+            self.cpufreq_driver_target_index(index, khz);
+            self.set_policy_cur(index, khz);
         }
     }
 
-    /// Sets a domain's frequency as the kernel believes it, and hands it to the hardware.
-    fn set_policy_frequency(&mut self, index: usize, khz: Khz) {
+    /// The driver hands a frequency to the hardware.
+    pub(crate) fn cpufreq_driver_target_index(&mut self, index: usize, khz: Khz) {
+        self.policies[index].requested = khz;
+        self.dirty_policies |= 1 << index;
+    }
+
+    /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
+    pub(crate) fn set_policy_cur(&mut self, index: usize, khz: Khz) {
         let policy = &mut self.policies[index];
         policy.cur = khz;
         let (cpus, max) = (policy.cpus, policy.max());
-        // topology_set_freq_scale()
         let scale = ((khz as u64) << 10) / max as u64;
         for cpu in cpus.iter() {
             self.rq[cpu].freq_scale = scale;
             self.refresh_path_speed(cpu);
         }
-        self.dirty_policies |= 1 << index;
+    }
+
+    /// The governor has chosen `khz`, at `requested_at` on the run queue's clock: the end of
+    /// `sugov_update_shared()` and `sugov_update_single_freq()`.
+    #[inline]
+    pub(crate) fn cpufreq_driver_request(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+        if self.policies[index].fast_switch {
+            self.cpufreq_driver_fast_switch(index, khz, requested_at);
+        } else {
+            self.sugov_deferred_update(index);
+        }
     }
 
     /// A domain is to run at `khz`, as the governor decided at `requested_at`.
@@ -129,11 +164,12 @@ impl Kernel {
     }
 
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
-    pub(crate) fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+    fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
         let cost = self.device_tree.path_costs.frequency_switch;
         self.charge(cost);
         self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
-        self.set_policy_frequency(index, khz);
+        self.cpufreq_driver_target_index(index, khz);
+        self.set_policy_cur(index, khz);
     }
 
     /// The domain of a CPU.

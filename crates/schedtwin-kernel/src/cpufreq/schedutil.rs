@@ -9,6 +9,7 @@
 //! ```text
 //! cpu_util_cfs_boost ─ effective_util.rs: + rt, dl, irq, clamps, headroom
 //!        └── busiest CPU of the domain ── get_next_freq ── table ── rate limit ── switch
+//!                                                           └─ or a thread: sugov_kthread.rs
 //! ```
 //!
 //! **Example.** util 512 of 1024, f_max 2 GHz: 640 · 2 GHz / 1024 = 1.25 GHz.
@@ -47,6 +48,8 @@ pub struct SugovPolicy {
     pub limits_changed: bool,
     /// And an equal frequency is looked up again.
     pub need_freq_update: bool,
+    /// The slow path's thread has been asked and has not read `next_freq` yet.
+    pub work_in_progress: bool,
 }
 
 /// `struct sugov_cpu`.

@@ -149,7 +149,8 @@ impl Kernel {
             Class::Fair => self.enqueue_task_fair(cpu, task, flags),
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
             Class::Stop => self.enqueue_task_stop(cpu),
-            Class::Deadline | Class::Idle => unreachable!("no task of this class is queued"),
+            Class::Deadline => self.enqueue_task_dl(cpu, task, flags),
+            Class::Idle => unreachable!("the idle task is not queued"),
         }
         self.uclamp_rq_inc_after(cpu, task, flags);
     }
@@ -164,7 +165,8 @@ impl Kernel {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
             Class::Stop => self.dequeue_task_stop(cpu),
-            Class::Deadline | Class::Idle => unreachable!("no task of this class is queued"),
+            Class::Deadline => self.dequeue_task_dl(cpu, task),
+            Class::Idle => unreachable!("the idle task is not queued"),
         }
     }
 
@@ -284,6 +286,7 @@ impl Kernel {
             match t.class {
                 Class::Fair => self.select_task_rq_fair(task, prev_cpu, wake_flags),
                 Class::Rt => self.select_task_rq_rt(task, prev_cpu, wake_flags),
+                Class::Deadline => self.select_task_rq_dl(task, prev_cpu, wake_flags),
                 _ => prev_cpu,
             }
         } else {
@@ -390,6 +393,8 @@ impl Kernel {
             match class {
                 Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
                 Class::Rt => self.wakeup_preempt_rt(cpu, task),
+                // dl_entity_preempt(): all deadline tasks are special ones, which preempt any.
+                Class::Deadline => self.resched_curr(cpu),
                 _ => {}
             }
         } else if class > curr_class {
@@ -490,6 +495,10 @@ impl Kernel {
             if prev_class == Class::Stop && self.rq[cpu].stop_queued {
                 break 'balance;
             }
+            // balance_dl(): nobody pulls (see deadline.rs).
+            if prev_class >= Class::Deadline && self.rq[cpu].dl_nr_running() > 0 {
+                break 'balance;
+            }
             if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
                 break 'balance;
             }
@@ -503,6 +512,10 @@ impl Kernel {
                 let stopper = self.rq[cpu].stopper;
                 self.put_prev_set_next_task(cpu, prev, stopper);
                 return stopper;
+            }
+            if let Some(next) = self.pick_task_dl(cpu) {
+                self.put_prev_set_next_task(cpu, prev, next);
+                return next;
             }
             if self.rq[cpu].fair_server.is_queued() {
                 match self.pick_task_fair(cpu) {
@@ -536,14 +549,14 @@ impl Kernel {
             Class::Rt => self.put_prev_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.put_prev_task_idle(cpu),
-            Class::Deadline => unreachable!("no task is of the deadline class"),
+            Class::Deadline => self.put_prev_task_dl(cpu),
         }
         match self.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.set_next_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.set_next_task_idle(cpu),
-            Class::Deadline => unreachable!("no task is of the deadline class"),
+            Class::Deadline => self.set_next_task_dl(cpu, prev),
         }
     }
 
@@ -552,6 +565,7 @@ impl Kernel {
         match self.tasks[curr].class {
             Class::Fair => self.task_tick_fair(cpu, curr),
             Class::Rt => self.task_tick_rt(cpu, curr),
+            Class::Deadline => self.task_tick_dl(cpu),
             _ => {}
         }
     }
@@ -623,6 +637,7 @@ impl Kernel {
             cfs_tasks_prev: None,
             cfs_tasks_next: None,
             rr_time_slice: self.rr_time_slice(),
+            deadline: 0,
             pushable: false,
             resume: None,
             outcome: Outcome::Started,

@@ -1,60 +1,73 @@
-//! The fair server: the deadline entity that keeps fair tasks from starving.
+//! The deadline class: of all who are queued on a CPU, the one with the earliest deadline runs.
 //!
-//! Each CPU has one: 50 ms of fair time per second, *deferred*: while fair tasks run anyway it only watches
-//! and pushes its timer on; only when a second is nearly over and RT tasks have left them less than 50 ms
-//! does it become runnable itself.
+//! Its tasks here are schedutil's threads ([`crate::cpufreq::sugov_kthread`]), which are *special*
+//! (`SCHED_FLAG_SUGOV`): they preempt everything but the stopper, are never throttled, and add nothing to
+//! `running_bw`. What they use shows in `dl.util_avg` alone, and through it in the frequency that their own
+//! governor asks for next. The other entity of the class is each CPU's fair server.
 //!
-//! What everybody notices is its bandwidth: while it is active, `running_bw` holds 52428 (5 % of 2^20), a floor
-//! of 51 for schedutil's request and for EAS's highest utilisation, also on an idle CPU until the timer finds
-//! out, up to about a second after the last fair task.
+//! A special task has a runtime, a deadline and a period, but only the deadline does anything: as its runtime
+//! is never charged, each wakeup finds that what is left is too much for the time that is left, and moves
+//! the deadline to 10 ms from now. A fair server that starves may be due before that; then it goes first.
 //!
 //! ```text
-//!  A inactive ──start──► B waiting ──timer, starved──► D enqueued ──used up──► E throttled
-//!      ▲                  │  ▲ └── timer, not starved: timer again                 │ timer
-//!      │                  │  └── fair time consumed the runtime: new period        ▼
-//!      └──── no fair task at pick ◄────────────────────────────────────────────── D
+//!  irq_work            switch                 sleep
+//!     │ wakeup ──────────▼ running = 1 ─────────▼      dl.util_avg rises while it runs, decays after
+//! ────┴──────┬───────────┬──────────────────────┬────►
+//!            └ deadline := now + 10 ms          fair task goes on
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
-//! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
-//! Differences: SCHED_DEADLINE tasks do not exist yet, so the server is the only entity of its class. Linux
-//! has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a start the second,
-//! at most one of them is queued, and here they are one. A server whose timer sits on another CPU is
-//! cancelled together with that CPU's clock event, which Linux would let fire for nothing.
+//! Kernel: 6.12.95 kernel/sched/deadline.c, cpudeadline.c.
+//! Differences: tasks that are not special are refused before a run begins. Nobody pushes or pulls: a CPU
+//! belongs to one frequency domain, so at most one such thread can be queued on it, and a pull takes only
+//! threads that may run on the puller's CPU, of which that CPU's own is the only one. Up to 6.10 a task fits a
+//! CPU if its whole runtime does, which differs for a capacity of exactly 102.
 
 use crate::Kernel;
-use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use schedtwin_types::{CpuId, Ns};
+use crate::sched::core::{ENQUEUE_WAKEUP, WF_TTWU};
+use crate::sched::topology::SD_WAKE_AFFINE;
+use crate::sched::{Class, Rq, pelt};
+use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
-/// `dl_server_min_res`: 1 ms.
-const DL_SERVER_MIN_RES: i64 = 1_000_000;
+pub use super::fair_server::FairServer;
+
+/// Runtime of a special task per period, `sugov_kthread_create()`; as it says there: fake, unused.
+const SUGOV_RUNTIME: Ns = 1_000_000;
+/// Its relative deadline, which is its period too.
+const SUGOV_DEADLINE: Ns = 10_000_000;
 /// Microseconds of the bandwidth comparison (`DL_SCALE`): factors are shifted by this first.
 const DL_SCALE: u32 = 10;
+/// `prio` of every task of the class.
+pub const DL_PRIO: i32 = -1;
 
-/// The server's entity (`struct sched_dl_entity`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FairServer {
-    /// Runtime per period; 0 = the server is off.
-    dl_runtime: Ns,
-    /// Period and relative deadline.
-    dl_period: Ns,
-    /// Remaining runtime.
-    runtime: i64,
-    /// Absolute deadline, on `rq.clock`.
-    deadline: u64,
-    active: bool,
-    throttled: bool,
-    defer_armed: bool,
-    defer_running: bool,
-    queued: bool,
-    /// Counted in `running_bw` beyond its stop, until its zero-lag time.
-    non_contending: bool,
-    /// `dl_rq.running_bw`: 2^20 = a whole CPU.
-    running_bw: u64,
-    /// The CPU on which its timer is (or was last) queued.
-    timer_on: CpuId,
-    /// Its timer's handler is running: a restart stays on that CPU.
-    callback_running: bool,
+/// `struct dl_rq`, without the fair server.
+#[derive(Clone, Debug)]
+pub struct DlRq {
+    /// Queued tasks, the running one among them, the earliest deadline first.
+    queue: Vec<TaskId>,
+    /// `exec_start` of the running deadline task.
+    exec_start: u64,
+}
+
+impl Default for DlRq {
+    fn default() -> DlRq {
+        // One is all that a CPU can have: room for it, so that waking it allocates nothing.
+        DlRq { queue: Vec::with_capacity(1), exec_start: 0 }
+    }
+}
+
+impl DlRq {
+    /// Queued tasks, the earliest deadline first.
+    pub fn queue(&self) -> &[TaskId] {
+        &self.queue
+    }
+}
+
+impl Rq {
+    /// `dl.dl_nr_running`: queued tasks, and the fair server if it is.
+    #[inline(always)]
+    pub fn dl_nr_running(&self) -> usize {
+        self.dl.queue.len() + self.fair_server.is_queued() as usize
+    }
 }
 
 /// `to_ratio()`.
@@ -66,384 +79,314 @@ pub fn to_ratio(period: Ns, runtime: Ns) -> u64 {
     (runtime << 20).checked_div(period).unwrap_or(0)
 }
 
-impl FairServer {
-    /// A server that has never run.
-    pub fn new(runtime: Ns, period: Ns) -> FairServer {
-        FairServer { dl_runtime: runtime, dl_period: period, ..FairServer::default() }
-    }
-
-    /// `dl_server_active()`.
-    #[inline(always)]
-    pub fn is_active(&self) -> bool {
-        self.active
-    }
-
-    /// State D: runnable as a deadline entity.
-    #[inline(always)]
-    pub fn is_queued(&self) -> bool {
-        self.queued
-    }
-
-    /// `cpu_bw_dl()`: the CPU's deadline bandwidth as a capacity.
-    #[inline(always)]
-    pub fn cpu_bw_dl(&self) -> u64 {
-        (self.running_bw * 1024) >> 20
-    }
-
-    /// `dl_rq.running_bw`.
-    pub fn running_bw(&self) -> u64 {
-        self.running_bw
-    }
-
-    fn bandwidth(&self) -> u64 {
-        to_ratio(self.dl_period, self.dl_runtime)
-    }
-
-    /// `dl_entity_overflow()`: would what is left exceed its rate until the deadline?
-    fn overflows(&self, clock: u64) -> bool {
-        // Both products are unsigned and may wrap, also where the deadline has passed.
-        let left = (self.dl_period >> DL_SCALE).wrapping_mul((self.runtime >> DL_SCALE) as u64);
-        let right = (self.deadline.wrapping_sub(clock) >> DL_SCALE)
-            .wrapping_mul(self.dl_runtime >> DL_SCALE);
-        (right.wrapping_sub(left) as i64) < 0
-    }
-
-    /// `replenish_dl_new_period()`.
-    fn new_period(&mut self, clock: u64) {
-        self.deadline = clock + self.dl_period;
-        self.runtime = self.dl_runtime as i64;
-        if !self.defer_running {
-            self.throttled = true;
-            self.defer_armed = true;
-        }
-    }
-
-    /// `update_dl_entity()`: at a start.
-    fn update(&mut self, clock: u64) {
-        let passed = self.deadline < clock;
-        if passed || self.overflows(clock) {
-            if self.defer_running && !passed {
-                // update_dl_revised_wakeup(): as much as its density allows until the deadline.
-                let density = self.bandwidth();
-                let laxity = self.deadline - clock;
-                self.runtime = ((density as u128 * laxity as u128) >> 20) as i64;
-                return;
-            }
-            self.defer_running = false;
-            self.new_period(clock);
-        } else if !self.defer_running {
-            self.defer_armed = true;
-            self.throttled = true;
-        }
-    }
-
-    /// When the timer is due (`start_dl_timer`).
-    fn timer_at(&self) -> Ns {
-        if self.defer_armed {
-            (self.deadline as i64 - self.runtime).max(0) as Ns
-        } else {
-            // dl_next_period(): deadline − relative deadline + period.
-            self.deadline
-        }
-    }
+/// `dl_time_before()`: deadlines may wrap.
+#[inline]
+pub(crate) fn dl_time_before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
 }
 
-#[cfg(test)]
-impl FairServer {
-    /// Lets its bandwidth count.
-    pub(crate) fn count_for_test(&mut self) {
-        self.running_bw = to_ratio(1_000_000_000, 50_000_000);
-    }
+/// `dl_entity_overflow()`: would what is left of the runtime exceed its rate until the deadline?
+pub(crate) fn dl_entity_overflow(
+    dl_deadline: Ns,
+    dl_runtime: Ns,
+    runtime: i64,
+    deadline: u64,
+    clock: u64,
+) -> bool {
+    // Both products are unsigned and may wrap, also where the deadline has passed.
+    let left = (dl_deadline >> DL_SCALE).wrapping_mul((runtime >> DL_SCALE) as u64);
+    let right = (deadline.wrapping_sub(clock) >> DL_SCALE).wrapping_mul(dl_runtime >> DL_SCALE);
+    dl_time_before(right, left)
+}
+
+/// `update_dl_entity()` of a special task at its wakeup: its deadline from now on.
+fn special_deadline(deadline: u64, clock: u64) -> u64 {
+    let all = SUGOV_RUNTIME as i64;
+    let renew = dl_time_before(deadline, clock)
+        || dl_entity_overflow(SUGOV_DEADLINE, SUGOV_RUNTIME, all, deadline, clock);
+    if renew { clock + SUGOV_DEADLINE } else { deadline }
 }
 
 impl Kernel {
-    fn fair_server_add_bw(&mut self, cpu: CpuId) {
-        let server = &mut self.rq[cpu].fair_server;
-        if server.running_bw == 0 {
-            server.running_bw = server.bandwidth();
-            self.demand_changed(cpu);
-            self.cpufreq_update_util(cpu, 0);
-        }
-    }
-
-    fn fair_server_sub_bw(&mut self, cpu: CpuId) {
-        let server = &mut self.rq[cpu].fair_server;
-        server.non_contending = false;
-        if server.running_bw != 0 {
-            server.running_bw = 0;
-            self.demand_changed(cpu);
-            self.cpufreq_update_util(cpu, 0);
-        }
-    }
-
-    /// `start_dl_timer()`; `false`: its time has passed.
-    fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
-        let at = self.rq[cpu].fair_server.timer_at();
-        let clock = self.rq[cpu].clock;
-        // ktime_us_delta() < 0: a microsecond's fraction is cut.
-        if at + 1000 <= clock {
-            return false;
-        }
-        // The deadline is a time of the run queue's clock, which may be behind the timers'.
-        self.fair_server_arm(cpu, at + (self.local_clock() - clock));
-        true
-    }
-
-    /// `hrtimer_start()` of the server's timer, unless it is queued.
-    fn fair_server_arm(&mut self, cpu: CpuId, at: Ns) {
-        let server = &self.rq[cpu].fair_server;
-        let kind = TimerKind::FairServer(cpu);
-        if self.timers[server.timer_on].is_queued(kind) {
-            return;
-        }
-        let on = if server.callback_running { server.timer_on } else { self.nohz_timer_target(at) };
-        self.rq[cpu].fair_server.timer_on = on;
-        self.hrtimer_start(on, at, at, kind);
-    }
-
-    fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
-        let on = self.rq[cpu].fair_server.timer_on;
-        self.hrtimer_cancel(on, TimerKind::FairServer(cpu));
-    }
-
-    /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
-    fn fair_server_enqueue(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.throttled {
-            if self.fair_server_start_timer(cpu) {
-                return;
-            }
-            self.fair_server_cancel_timer(cpu);
-            let server = &mut self.rq[cpu].fair_server;
-            server.defer_armed = false;
-            server.throttled = false;
-        }
-        if !self.rq[cpu].fair_server.queued {
-            self.rq[cpu].fair_server.queued = true;
-            self.add_nr_running(cpu, 1);
+    /// `inc_dl_tasks()`: one entity more is queued on a CPU, and counted already.
+    pub(crate) fn inc_dl_tasks(&mut self, cpu: CpuId) {
+        self.add_nr_running(cpu, 1);
+        if self.rq[cpu].dl_nr_running() == 1 {
             self.cpupri_deadline_queued(cpu);
         }
     }
 
-    fn fair_server_dequeue(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.queued {
-            self.rq[cpu].fair_server.queued = false;
-            self.sub_nr_running(cpu, 1);
+    /// `dec_dl_tasks()`: one is gone.
+    pub(crate) fn dec_dl_tasks(&mut self, cpu: CpuId) {
+        self.sub_nr_running(cpu, 1);
+        if self.rq[cpu].dl_nr_running() == 0 {
             self.cpupri_deadline_gone(cpu);
         }
     }
 
-    /// `dl_server_start()`: the first fair task has been queued.
-    pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
-        let server = &self.rq[cpu].fair_server;
-        if server.dl_runtime == 0 || server.active {
-            return;
-        }
-        let was_waiting = server.non_contending;
-        let first = server.deadline == 0;
-        self.rq[cpu].fair_server.active = true;
-        // task_contending(): its bandwidth counts (again).
-        if was_waiting {
-            self.rq[cpu].fair_server.non_contending = false;
-            self.fair_server_cancel_timer(cpu);
-        }
-        self.fair_server_add_bw(cpu);
-        let clock = self.rq[cpu].clock;
-        if first {
-            // setup_new_dl_entity()
-            self.rq[cpu].fair_server.new_period(clock);
-        }
-        self.rq[cpu].fair_server.update(clock);
-        self.fair_server_enqueue(cpu);
-        self.resched_curr(cpu);
+    /// `is_leftmost()` of the fair server: it is queued and nobody's deadline is earlier.
+    pub(crate) fn fair_server_is_leftmost(&self, cpu: CpuId) -> bool {
+        let rq = &self.rq[cpu];
+        let server = &rq.fair_server;
+        let earlier = |task: &TaskId| dl_time_before(self.tasks[*task].deadline, server.deadline());
+        server.is_queued() && !rq.dl.queue.first().is_some_and(earlier)
     }
 
-    /// `dl_server_stop()`: no fair task is left when the server is picked.
-    pub(crate) fn fair_server_stop(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.dl_runtime == 0 {
-            return;
+    /// `earliest_dl.curr`; `None` without an entity.
+    fn earliest_dl(&self, cpu: CpuId) -> Option<u64> {
+        let rq = &self.rq[cpu];
+        if self.fair_server_is_leftmost(cpu) {
+            return Some(rq.fair_server.deadline());
         }
-        self.fair_server_dequeue(cpu);
-        self.fair_server_cancel_timer(cpu);
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
-        server.defer_armed = false;
-        server.throttled = false;
-        server.active = false;
-        // task_non_contending(): its bandwidth counts until the zero-lag time.
-        let consumed = server.runtime * server.dl_period as i64 / server.dl_runtime as i64;
-        let zero_lag = server.deadline as i64 - consumed - clock as i64;
-        if zero_lag < 0 {
-            self.fair_server_sub_bw(cpu);
-        } else {
-            server.non_contending = true;
-            let at = self.local_clock() + zero_lag as u64;
-            self.fair_server_arm(cpu, at);
-        }
+        rq.dl.queue.first().map(|task| self.tasks[*task].deadline)
     }
 
-    /// `dl_server_update()`: fair time was used.
-    pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
-        if server.dl_runtime == 0 {
+    pub(crate) fn enqueue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if flags & ENQUEUE_WAKEUP != 0 {
+            let clock = self.rq[cpu].clock;
+            self.tasks[task].deadline = special_deadline(self.tasks[task].deadline, clock);
+        }
+        let deadline = self.tasks[task].deadline;
+        let (tasks, queue) = (&self.tasks, &mut self.rq[cpu].dl.queue);
+        let at = queue.partition_point(|other| !dl_time_before(deadline, tasks[*other].deadline));
+        queue.insert(at, task);
+        self.inc_dl_tasks(cpu);
+    }
+
+    pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId) -> bool {
+        self.update_curr_dl(cpu);
+        self.rq[cpu].dl.queue.retain(|other| *other != task);
+        self.dec_dl_tasks(cpu);
+        true
+    }
+
+    fn update_curr_dl(&mut self, cpu: CpuId) {
+        let curr = self.rq[cpu].curr;
+        if self.tasks[curr].class != Class::Deadline {
             return;
         }
-        server.runtime -= delta;
-        if server.runtime > 0 {
-            return;
-        }
-        if server.throttled {
-            // Fair tasks got their time without help: the period starts over.
-            server.defer_running = false;
-            server.new_period(clock);
-            self.fair_server_cancel_timer(cpu);
-            self.fair_server_start_timer(cpu);
-            return;
-        }
-        server.throttled = true;
-        self.fair_server_dequeue(cpu);
-        if !self.fair_server_start_timer(cpu) {
-            self.fair_server_replenish(cpu);
-        }
-        // Back at once, it is the only entity and so the leftmost.
-        if !self.rq[cpu].fair_server.queued {
-            self.resched_curr(cpu);
+        let clock_task = self.rq[cpu].clock_task;
+        let delta = clock_task as i64 - self.rq[cpu].dl.exec_start as i64;
+        if delta > 0 {
+            self.rq[cpu].dl.exec_start = clock_task;
+            let se = self.tasks[curr].se;
+            self.se[se].sum_exec_runtime += delta as u64;
         }
     }
 
-    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
-    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
-    /// before, so that nothing is left to count.
-    pub(crate) fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
-            return;
+    /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
+    fn update_dl_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
+        let now = self.rq_clock_pelt(cpu);
+        if pelt::update_dl_rq_load_avg(now, &mut self.rq[cpu].avg_dl, running) {
+            self.demand_changed(cpu);
         }
+    }
+
+    /// `pick_next_dl_entity()`, if it is a task.
+    #[inline]
+    pub(crate) fn pick_task_dl(&self, cpu: CpuId) -> Option<TaskId> {
+        let first = self.rq[cpu].dl.queue.first()?;
+        (!self.fair_server_is_leftmost(cpu)).then_some(*first)
+    }
+
+    pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId) {
         let rq = &mut self.rq[cpu];
-        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
-        if delta < 0 {
-            return;
+        rq.dl.exec_start = rq.clock_task;
+        if self.tasks[prev].class != Class::Deadline {
+            self.update_dl_rq_load_avg(cpu, false);
         }
-        rq.fair_server.runtime -= delta;
-        if rq.fair_server.runtime < 0 {
-            rq.fair_server.defer_running = false;
-            rq.fair_server.runtime = 0;
-        }
-        rq.idle_exec_start = rq.clock_task;
     }
 
-    /// `replenish_dl_entity()` and the queueing after it.
-    fn fair_server_replenish(&mut self, cpu: CpuId) {
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
-        if server.defer_armed && server.overflows(clock) {
-            server.deadline = clock + server.dl_period;
-            server.runtime = server.dl_runtime as i64;
-        }
-        while server.runtime <= 0 {
-            server.deadline += server.dl_period;
-            server.runtime += server.dl_runtime as i64;
-        }
-        if server.deadline < clock {
-            server.new_period(clock);
-        }
-        server.throttled = false;
-        if server.defer_armed {
-            server.defer_armed = false;
-        } else if !server.defer_running && (clock as i64) < server.deadline as i64 - server.runtime
-        {
-            server.defer_armed = true;
-            server.throttled = true;
-        }
-        self.fair_server_enqueue(cpu);
+    pub(crate) fn put_prev_task_dl(&mut self, cpu: CpuId) {
+        self.update_curr_dl(cpu);
+        self.update_dl_rq_load_avg(cpu, true);
     }
 
-    /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
-    pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
-        if self.rq[cpu].fair_server.non_contending {
-            self.update_rq_clock(cpu);
-            self.fair_server_sub_bw(cpu);
-            return;
+    pub(crate) fn task_tick_dl(&mut self, cpu: CpuId) {
+        self.update_curr_dl(cpu);
+        self.update_dl_rq_load_avg(cpu, true);
+    }
+
+    /// `dl_task_fits_capacity()`.
+    fn dl_task_fits_capacity(&self, cpu: CpuId) -> bool {
+        self.rq[cpu].arch_capacity >= to_ratio(SUGOV_DEADLINE, SUGOV_RUNTIME) >> 10
+    }
+
+    /// Where a task wakes: where it last ran, unless another deadline task has that CPU or it is too small.
+    pub(crate) fn select_task_rq_dl(&mut self, task: TaskId, cpu: CpuId, flags: u32) -> CpuId {
+        if flags & WF_TTWU == 0 {
+            return cpu;
         }
-        let server = &self.rq[cpu].fair_server;
-        if !server.throttled || server.dl_runtime == 0 {
-            return;
+        // A special task preempts whom it finds, so only one that cannot go away counts.
+        let curr = &self.tasks[self.rq[cpu].curr];
+        let occupied = curr.class == Class::Deadline && curr.nr_cpus_allowed < 2;
+        let too_small = self.topology.asym_cpucapacity && !self.dl_task_fits_capacity(cpu);
+        if !occupied && !too_small {
+            return cpu;
         }
-        self.update_rq_clock(cpu);
-        let now = self.local_clock();
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
-        if server.defer_armed {
-            let due = server.deadline as i64 - server.runtime;
-            if (clock as i64) < due - DL_SERVER_MIN_RES {
-                // By what is missing from now, added to when it was due: a little early.
-                let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
-                let on = server.timer_on;
-                self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
-                return;
+        let deadline = self.tasks[task].deadline;
+        match self.find_later_rq(task) {
+            Some(target)
+                if self.earliest_dl(target).is_none_or(|dl| dl_time_before(deadline, dl)) =>
+            {
+                target
             }
-            server.defer_running = true;
+            _ => cpu,
         }
-        server.callback_running = true;
-        self.fair_server_replenish(cpu);
-        self.rq[cpu].fair_server.callback_running = false;
-        self.resched_curr(cpu);
+    }
+
+    /// `cpudl_find()`: the allowed CPUs without a deadline entity that are large enough, or the largest of
+    /// those that are not; if there is none, the CPU whose earliest deadline is the latest of all, if that is
+    /// later than the task's.
+    fn later_mask(&self, task: TaskId) -> CpuMask {
+        let t = &self.tasks[task];
+        let free: CpuMask =
+            t.cpus_mask.iter().filter(|c| self.rq[*c].dl_nr_running() == 0).collect();
+        if !free.is_empty() {
+            if !self.topology.asym_cpucapacity {
+                return free;
+            }
+            let fits: CpuMask = free.iter().filter(|c| self.dl_task_fits_capacity(*c)).collect();
+            if !fits.is_empty() {
+                return fits;
+            }
+            // Of equal ones the first, but its own before others.
+            let rank = |c: &CpuId| (self.rq[*c].arch_capacity, *c == t.cpu, u16::MAX - c.0);
+            return free.iter().max_by_key(rank).map_or(CpuMask::EMPTY, CpuMask::of);
+        }
+        let with_dl = self.rq.ids().filter_map(|c| self.earliest_dl(c).map(|dl| (c, dl)));
+        let latest = with_dl.reduce(|a, b| if dl_time_before(a.1, b.1) { b } else { a });
+        match latest {
+            Some((cpu, dl)) if t.cpus_mask.contains(cpu) && dl_time_before(t.deadline, dl) => {
+                CpuMask::of(cpu)
+            }
+            _ => CpuMask::EMPTY,
+        }
+    }
+
+    fn find_later_rq(&mut self, task: TaskId) -> Option<CpuId> {
+        if self.tasks[task].nr_cpus_allowed == 1 {
+            return None;
+        }
+        let mask = self.later_mask(task);
+        if mask.is_empty() {
+            return None;
+        }
+        let task_cpu = self.tasks[task].cpu;
+        if mask.contains(task_cpu) {
+            return Some(task_cpu);
+        }
+        let this = self.this_cpu;
+        let mut level = self.topology.base[task_cpu.index()];
+        while let Some(id) = level {
+            let sd = &self.topology.domains[id.0 as usize];
+            if sd.flags & SD_WAKE_AFFINE != 0 {
+                if mask.contains(this) && sd.span.contains(this) {
+                    return Some(this);
+                }
+                let near = mask.and(&sd.span);
+                if !near.is_empty() {
+                    return Some(self.cpumask_any_and_distribute(near));
+                }
+            }
+            level = sd.parent;
+        }
+        if mask.contains(this) { Some(this) } else { Some(self.cpumask_any_and_distribute(mask)) }
+    }
+
+    /// Asserts what the class keeps of a CPU.
+    pub(crate) fn verify_dl(&self, cpu: CpuId) {
+        let queue = &self.rq[cpu].dl.queue;
+        for task in queue {
+            let t = &self.tasks[*task];
+            assert_eq!((t.class, t.cpu), (Class::Deadline, cpu), "{cpu:?}: {task:?} in its queue");
+        }
+        for pair in queue.windows(2) {
+            let [a, b] = [pair[0], pair[1]].map(|task| self.tasks[task].deadline);
+            assert!(!dl_time_before(b, a), "{cpu:?}: order of deadlines");
+        }
+        let queued = |t: &&crate::sched::Task| {
+            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == crate::sched::OnRq::Queued
+        };
+        let count = self.tasks.iter().filter(queued).count();
+        assert_eq!(queue.len(), count, "{cpu:?}: deadline tasks");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::OnRq;
+    use crate::sched::root_domain::tests::kernel;
 
-    #[test]
-    fn an_active_server_is_a_floor_of_51() {
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        server.running_bw = server.bandwidth();
-        assert_eq!(server.cpu_bw_dl(), 51);
+    const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
+
+    fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
+        let task = kernel.new_task(None, false);
+        let t = &mut kernel.tasks[task];
+        (t.class, t.prio, t.cpu) = (Class::Deadline, DL_PRIO, CpuId(cpu));
+        t.cpus_mask = CpuMask::from_cpus(mask.iter().map(|c| CpuId(*c)));
+        t.nr_cpus_allowed = mask.len() as u32;
+        task
     }
 
-    #[test]
-    fn a_first_start_waits_for_the_end_of_its_period() {
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        server.new_period(7_000);
-        server.update(7_000);
-        assert!(server.throttled && server.defer_armed);
-        assert_eq!(server.timer_at(), 7_000 + 950_000_000);
+    fn wake(kernel: &mut Kernel, task: TaskId) {
+        let cpu = kernel.tasks[task].cpu;
+        kernel.enqueue_task_dl(cpu, task, ENQUEUE_WAKEUP);
+        kernel.tasks[task].on_rq = OnRq::Queued;
+        kernel.verify_dl(cpu);
     }
 
-    /// Runtime over time left above 50 ms over 1 s; a deadline that has passed wraps, as in C.
+    /// The rate of what is left is compared in steps of 1024 ns, so two wakeups of one instant share a deadline.
     #[test]
-    fn overflow() {
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        for (runtime, left, overflows) in [
-            (50_000_000, 1_000_000_000, false),
-            (50_000_000, 999_000_000, true),
-            (10_000_000, 200_000_000, false),
-            (10_000_000, 199_000_000, true),
-            (0, 100, false),
-            (0, -50_000, true),
+    fn a_wakeup_moves_the_deadline() {
+        for (deadline, clock, expected) in [
+            (0, 5_000_000, 15_000_000),
+            (15_000_000, 5_000_000, 15_000_000),
+            (15_000_000, 5_000_512, 15_000_000),
+            (15_000_000, 5_002_000, 15_002_000),
+            (15_000_000, 15_000_001, 25_000_001),
         ] {
-            server.runtime = runtime;
-            server.deadline = (5_000_000_000i64 + left) as u64;
-            assert_eq!(server.overflows(5_000_000_000), overflows, "{runtime} {left}");
+            assert_eq!(special_deadline(deadline, clock), expected, "{deadline} at {clock}");
         }
     }
 
-    /// A restart before the deadline goes on with the rest, waiting; after it with a new period.
     #[test]
-    fn a_restart_keeps_its_deadline() {
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        (server.deadline, server.runtime) = (1_000_000_000, 20_000_000);
-        server.update(400_000_000);
-        assert!(server.throttled && server.defer_armed);
-        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 20_000_000));
-        assert_eq!(server.timer_at(), 980_000_000);
-        // Too much is left for the time that is left: a new period, unless it was running: then less.
-        server.update(900_000_000);
-        assert_eq!((server.deadline, server.runtime), (1_900_000_000, 50_000_000));
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        (server.deadline, server.runtime, server.defer_running) = (1_000_000_000, 20_000_000, true);
-        server.update(900_000_000);
-        assert!(!server.throttled && !server.defer_armed);
-        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 4_999_923));
+    fn the_earliest_deadline_runs() {
+        let mut kernel = kernel(&[(2, 1024, OPPS)]);
+        let cpu = CpuId(0);
+        let (late, early) = (special(&mut kernel, 0, &[0, 1]), special(&mut kernel, 0, &[0, 1]));
+        kernel.rq[cpu].clock = 2_000_000;
+        wake(&mut kernel, late);
+        kernel.rq[cpu].clock = 1_000_000;
+        wake(&mut kernel, early);
+        assert_eq!(kernel.rq[cpu].dl.queue, [early, late]);
+        assert_eq!(kernel.pick_task_dl(cpu), Some(early));
+        assert_eq!(kernel.rq[cpu].nr_running, 2);
+        kernel.dequeue_task_dl(cpu, early);
+        assert_eq!(
+            (kernel.pick_task_dl(cpu), kernel.earliest_dl(cpu)),
+            (Some(late), Some(12_000_000))
+        );
+    }
+
+    /// It stays where it was, whoever runs there, unless that is a deadline task that cannot go away or the
+    /// CPU is too small for 1 ms in 10; then it goes to a CPU without deadline entities.
+    #[test]
+    fn where_a_special_task_wakes() {
+        let mut kernel = kernel(&[(3, 100, OPPS), (2, 1024, OPPS)]);
+        let free = special(&mut kernel, 3, &[3, 4]);
+        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(3));
+        let pinned = special(&mut kernel, 3, &[3]);
+        wake(&mut kernel, pinned);
+        kernel.rq[CpuId(3)].curr = pinned;
+        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(4));
+        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), 0), CpuId(3), "a fork stays");
+        // None of its CPUs is large enough: its own is as good as any, if no other entity has it.
+        let small = special(&mut kernel, 1, &[0, 1, 2]);
+        assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(1));
+        let other = special(&mut kernel, 1, &[1]);
+        wake(&mut kernel, other);
+        assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(0));
     }
 }

@@ -3,6 +3,7 @@
 pub mod core;
 pub mod deadline;
 pub mod fair;
+pub mod fair_server;
 pub mod idle;
 pub mod nohz;
 pub mod pelt;
@@ -169,7 +170,7 @@ pub enum Class {
     Fair,
     /// `SCHED_FIFO`, `SCHED_RR`.
     Rt,
-    /// `SCHED_DEADLINE`. No task uses it yet; the fair server is an entity of this class.
+    /// `SCHED_DEADLINE`: schedutil's threads. The fair server is an entity of this class.
     Deadline,
     /// The stopper threads.
     Stop,
@@ -197,7 +198,7 @@ pub struct Task {
     pub policy: Policy,
     /// Nice value.
     pub nice: i8,
-    /// Kernel priority: 0..=98 RT, 100..=139 fair.
+    /// Kernel priority: −1 DEADLINE, 0..=98 RT, 100..=139 fair.
     pub prio: i32,
     /// CPU it is (or was last) on.
     pub cpu: CpuId,
@@ -233,6 +234,8 @@ pub struct Task {
     pub cfs_tasks_next: Option<TaskId>,
     /// Remaining ticks of a `SCHED_RR` task.
     pub rr_time_slice: u32,
+    /// Absolute deadline of a DEADLINE task, on `rq.clock`.
+    pub deadline: u64,
     /// Position in its pushable list matters by order only: whether it is in it.
     pub pushable: bool,
     /// A blocked system call to be looked at again when the task runs.
@@ -300,7 +303,11 @@ pub struct Rq {
     /// RT run queue.
     pub rt: rt::RtRq,
     /// The fair server.
-    pub fair_server: deadline::FairServer,
+    pub fair_server: fair_server::FairServer,
+    /// DEADLINE run queue, without the server.
+    pub dl: deadline::DlRq,
+    /// Interrupt works that wait for this CPU's interrupt, a bit per frequency domain (`raised_list`).
+    pub irq_work_raised: u64,
     /// Head (most recently run) of `cfs_tasks`.
     pub cfs_tasks_head: Option<TaskId>,
     /// Tail (least recently run).

@@ -153,6 +153,8 @@ pub(crate) mod tests {
                 opps: opps.to_vec(),
                 transition_latency: 500_000,
                 fast_switch: true,
+                driver_latency: 0,
+                driver_sleeps: false,
                 dvfs_possible_from_any_cpu: true,
             });
         }

@@ -342,7 +342,8 @@ impl Kernel {
     pub(crate) fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
         let curr = self.rq[cpu].curr;
         let prio = self.tasks[task].prio;
-        let occupied = self.tasks[curr].class >= Class::Rt
+        // rt_task(): since 6.12 a deadline task is none.
+        let occupied = matches!(self.tasks[curr].class, Class::Rt | Class::Stop)
             && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
         if !occupied && self.rt_task_fits_capacity(cpu) {
             return cpu;

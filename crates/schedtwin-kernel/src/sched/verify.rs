@@ -12,6 +12,7 @@ impl Kernel {
         for cpu in self.rq.ids() {
             self.verify_cpu(cpu);
         }
+        self.verify_sugov();
         let mut waiting = self.futexes.waiting();
         waiting.extend(self.pipes.waiting());
         for cpu in self.rq.ids() {
@@ -80,6 +81,7 @@ impl Kernel {
 
         self.verify_demand(cpu);
         self.verify_uclamp(cpu);
+        self.verify_dl(cpu);
 
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;
@@ -97,7 +99,7 @@ impl Kernel {
         let all = queued
             + rq.rt.nr_running() as u32
             + rq.stop_queued as u32
-            + rq.fair_server.is_queued() as u32;
+            + rq.dl_nr_running() as u32;
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
         let only_sched_idle = self.sched_idle_cpu(cpu);

@@ -72,6 +72,8 @@ pub fn machine(domains: &[Domain]) -> DeviceTree {
             opps: opps.to_vec(),
             transition_latency: 0,
             fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         });
     }
@@ -85,6 +87,17 @@ pub fn machine(domains: &[Domain]) -> DeviceTree {
         path_costs: PathCosts { constant_time: true, interrupt: IRQ_NS, ..PathCosts::default() },
         nr_threads_hint: 8,
     }
+}
+
+/// The same without fast switch: the driver's call takes so long, asleep or spinning.
+#[allow(dead_code, reason = "not every test that uses this board has a slow driver")]
+pub fn slow(mut device_tree: DeviceTree, driver_latency: Ns, driver_sleeps: bool) -> DeviceTree {
+    for policy in &mut device_tree.policies {
+        policy.fast_switch = false;
+        policy.driver_latency = driver_latency;
+        policy.driver_sleeps = driver_sleeps;
+    }
+    device_tree
 }
 
 /// Equal CPUs that share a frequency.
@@ -135,21 +148,32 @@ impl Board {
                 lines.insert(IrqLines::ipi(kind));
             }
         }
+        if self.device_at(cpu) <= until {
+            lines.insert(IrqLines::DEVICE);
+        }
         lines
+    }
+
+    /// When frequency drivers that are waited for interrupt a CPU: always CPU 0.
+    fn device_at(&self, cpu: CpuId) -> Ns {
+        let threads = self.kernel.policies.iter().filter_map(|p| p.kthread.as_ref());
+        let at = threads.filter(|_| cpu == CpuId(0)).filter_map(|thread| thread.interrupt_at());
+        at.min().unwrap_or(NEVER)
     }
 
     /// When a CPU does something next, and whether it is an interrupt.
     fn next_of(&self, cpu: CpuId) -> (Ns, bool) {
         let wires = &self.kernel.wires[cpu];
         let free = self.masked_until[cpu.index()];
-        let interrupt = wires.ipi_at.iter().copied().fold(wires.clock_event_at, Ns::min);
+        let timer = wires.clock_event_at.min(self.device_at(cpu));
+        let interrupt = wires.ipi_at.iter().copied().fold(timer, Ns::min);
         let interrupt = if interrupt == NEVER { NEVER } else { interrupt.max(free) };
         let own = match wires.activity {
             Activity::IdleLoop => free,
             Activity::Idle { .. } => NEVER,
             Activity::Task(task) => match self.programs.get(&task) {
                 Some(p) => free.max(self.since[cpu.index()]) + p.left.unwrap_or(0),
-                None => free,
+                None => free.max(self.kernel.kthread_busy_until(task)),
             },
         };
         if interrupt <= own { (interrupt, true) } else { (own, false) }

@@ -201,6 +201,8 @@ pub fn device_tree(nr_cpus: usize) -> DeviceTree {
             opps: vec![(1_000_000, 100_000)],
             transition_latency: 1_000,
             fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
         idle_tables: vec![vec![DtIdleState { exit_latency: 0, target_residency: 0 }]],

@@ -43,6 +43,8 @@ impl Board {
                 opps: vec![(1_000_000, 1000 * *capacity as u64)],
                 transition_latency: 10_000,
                 fast_switch: true,
+                driver_latency: 0,
+                driver_sleeps: false,
                 dvfs_possible_from_any_cpu: true,
             });
         }

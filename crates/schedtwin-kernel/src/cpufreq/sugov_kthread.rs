@@ -1,0 +1,223 @@
+//! schedutil's slow path: the thread `sugov:N` that changes the frequency where the driver may sleep or
+//! takes long.
+//!
+//! **Idea.** The scheduler holds a run queue's lock when it asks for a frequency, so a driver that waits for a
+//! clock, a regulator or another processor cannot be called there. The governor decides as ever, and has
+//! the rest done: an interrupt wakes a thread, the thread calls the driver, and only when that returns
+//! does the kernel believe in the new frequency.
+//!
+//! **Terms.** `next_freq`: what the governor wants last. `work_in_progress`: the thread has been asked and has
+//! not yet read it. `policy.cur`, `freq_scale`: what the kernel believes to run at.
+//!
+//! **Algorithm.**
+//! 1. The governor sets `next_freq` and `last_freq_update_time`. If no work is in progress, it is now, and the
+//!    executing CPU sends itself an irq_work ([`crate::irq_work`]). Otherwise that was all.
+//! 2. The interrupt queues the work for the thread, and wakes it unless it is busy with the one before.
+//! 3. The thread, a special deadline task bound to the domain's CPUs ([`crate::sched::deadline`]), reads
+//!    `next_freq`: from here on the governor asks for new work. What is the current frequency already needs no
+//!    driver.
+//! 4. The driver's call takes its time, asleep until an interrupt says that it is done, or spinning.
+//! 5. Then `cpu_frequency` is traced, and belief changes (`CPUFREQ_POSTCHANGE`).
+//! 6. More work goes on with 3, none sleeps.
+//!
+//! ```text
+//!  governor  A ─── B (work in progress: only overwrites A) ── C (asks again)
+//!            │                                               │
+//!  irq_work  └──► wake sugov:4                               └──► queued: the thread is busy
+//!  sugov:4             └─ switch ─ reads B ─ driver call ─────────┤ reads C ─ driver call ─┤
+//!  belief                                                       B ▲                      C ▲
+//!  silicon                            asked for B ── settle_us ──► B
+//! ```
+//!
+//! **Example.** Of the recordings of the real kernel: tick at 3.044024 s, `cpu_frequency` 53 µs later, with the
+//! thread on the CPU for 10 µs (printing included).
+//!
+//! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c `sugov_deferred_update`, `sugov_irq_work`, `sugov_work`;
+//! kernel/kthread.c `kthread_worker_fn`; drivers/cpufreq/cpufreq.c `__cpufreq_driver_target`.
+//! Differences: the driver's call is its duration; it holds no lock that others wait for. The interrupt that
+//! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
+//! at boot, on the first CPU of their domains.
+
+use crate::Kernel;
+use crate::sched::deadline::DL_PRIO;
+use crate::sched::{CfsRqId, Class, OnRq};
+use schedtwin_types::{FactKind, Khz, Ns, TaskId, TaskState, WakeSource};
+
+/// A thread `sugov:N` and its `kthread_worker`.
+#[derive(Clone, Debug)]
+pub struct SugovKthread {
+    /// The thread.
+    pub task: TaskId,
+    /// The work is on `worker.work_list`.
+    queued: bool,
+    /// The driver's call under way (`worker.current_work`).
+    call: Option<DriverCall>,
+}
+
+/// A call of the driver's `target()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DriverCall {
+    khz: Khz,
+    /// Since when the governor has wanted it.
+    requested_at: Ns,
+    /// When the driver is done.
+    until: Ns,
+    /// The thread sleeps, and nobody has woken it yet.
+    waits: bool,
+}
+
+impl SugovKthread {
+    /// When the interrupt comes that the thread waits for; `None`: it waits for none.
+    pub fn interrupt_at(&self) -> Option<Ns> {
+        self.call.filter(|call| call.waits).map(|call| call.until)
+    }
+}
+
+impl Kernel {
+    /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
+    pub(crate) fn sugov_kthreads_create(&mut self) {
+        if !self.governed_by_schedutil() {
+            return;
+        }
+        for index in 0..self.policies.len() {
+            if self.policies[index].fast_switch {
+                continue;
+            }
+            let cpus = self.policies[index].cpus;
+            let first = cpus.lowest().expect("a policy has CPUs");
+            let task = self.new_task(None, false);
+            let t = &mut self.tasks[task];
+            t.class = Class::Deadline;
+            t.prio = DL_PRIO;
+            t.cpu = first;
+            t.cpus_mask = cpus;
+            t.nr_cpus_allowed = cpus.weight();
+            t.state = TaskState::Interruptible;
+            let se = t.se;
+            self.se[se].cfs_rq = CfsRqId::root(first);
+            self.policies[index].kthread = Some(SugovKthread { task, queued: false, call: None });
+        }
+    }
+
+    /// The domain whose thread `task` is.
+    fn sugov_policy_of(&self, task: TaskId) -> Option<usize> {
+        self.policies.iter().position(|p| p.kthread.as_ref().is_some_and(|k| k.task == task))
+    }
+
+    /// How long the thread is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
+    pub fn kthread_busy_until(&self, task: TaskId) -> Ns {
+        let call = self.sugov_policy_of(task).and_then(|index| self.sugov(index).call);
+        call.map_or(0, |call| call.until)
+    }
+
+    fn sugov(&self, index: usize) -> &SugovKthread {
+        self.policies[index].kthread.as_ref().expect("a slow domain has a thread")
+    }
+
+    fn sugov_mut(&mut self, index: usize) -> &mut SugovKthread {
+        self.policies[index].kthread.as_mut().expect("a slow domain has a thread")
+    }
+
+    /// `sugov_deferred_update()`: the governor's choice is in `next_freq`.
+    pub(crate) fn sugov_deferred_update(&mut self, index: usize) {
+        let sugov = &mut self.policies[index].sugov;
+        if !sugov.work_in_progress {
+            sugov.work_in_progress = true;
+            self.irq_work_queue(index);
+        }
+    }
+
+    /// `sugov_irq_work()`, `kthread_queue_work()`.
+    pub(crate) fn sugov_irq_work(&mut self, index: usize) {
+        let thread = self.sugov_mut(index);
+        thread.queued = true;
+        let task = thread.task;
+        if thread.call.is_none() {
+            self.try_to_wake_up(task, 0, WakeSource::Kernel);
+        }
+    }
+
+    /// The interrupt of a driver has come: threads whose driver is done wake up.
+    pub(crate) fn sugov_driver_interrupt(&mut self) {
+        for index in 0..self.policies.len() {
+            let now = self.now;
+            let call = self.policies[index].kthread.as_mut().and_then(|k| k.call.as_mut());
+            if let Some(call) = call.filter(|call| call.waits && call.until <= now) {
+                call.waits = false;
+                let task = self.sugov(index).task;
+                self.try_to_wake_up(task, 0, WakeSource::Kernel);
+            }
+        }
+    }
+
+    /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
+    pub(crate) fn sugov_kthread_fn(&mut self) {
+        let cpu = self.this_cpu;
+        let task = self.rq[cpu].curr;
+        let index = self.sugov_policy_of(task).expect("the deadline tasks are schedutil's threads");
+        if let Some(call) = self.sugov_mut(index).call.take() {
+            assert!(call.until <= self.now && !call.waits, "{task:?} goes on before its driver");
+            self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
+            // cond_resched() between two works.
+            if self.rq[cpu].need_resched {
+                self.schedule(true);
+                return;
+            }
+        }
+        while std::mem::take(&mut self.sugov_mut(index).queued) {
+            if self.sugov_work(index) {
+                return;
+            }
+        }
+        self.tasks[task].state = TaskState::Interruptible;
+        self.schedule(false);
+    }
+
+    /// `sugov_work()`; whether the driver has been called.
+    fn sugov_work(&mut self, index: usize) -> bool {
+        let policy = &mut self.policies[index];
+        policy.sugov.work_in_progress = false;
+        let (khz, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);
+        if khz == policy.cur {
+            return false;
+        }
+        let cost = self.device_tree.path_costs.frequency_switch;
+        self.charge(cost);
+        self.cpufreq_driver_target_index(index, khz);
+        let driver = &self.device_tree.policies[index];
+        let (until, waits) = (self.local_clock() + driver.driver_latency, driver.driver_sleeps);
+        let thread = self.sugov_mut(index);
+        thread.call = Some(DriverCall { khz, requested_at, until, waits });
+        let task = thread.task;
+        if waits {
+            self.tasks[task].state = TaskState::Uninterruptible;
+            self.schedule(false);
+        }
+        true
+    }
+
+    /// `cpufreq_freq_transition_end()`: the driver has returned.
+    fn cpufreq_freq_transition_end(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+        self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
+        self.set_policy_cur(index, khz);
+    }
+
+    /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
+    pub(crate) fn verify_sugov(&self) {
+        for (index, policy) in self.policies.iter().enumerate() {
+            let Some(thread) = &policy.kthread else { continue };
+            let raised = self.rq.iter().filter(|rq| rq.irq_work_raised >> index & 1 != 0).count();
+            let under_way = raised + thread.queued as usize;
+            assert_eq!(under_way, policy.sugov.work_in_progress as usize, "policy {index}: work");
+            let task = &self.tasks[thread.task];
+            let woken = task.on_rq == OnRq::Queued
+                || self.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
+            if thread.queued && thread.call.is_none() {
+                assert!(woken, "policy {index}: work, and its thread sleeps");
+            }
+            if let Some(call) = thread.call {
+                assert_eq!(woken, !call.waits, "policy {index}: driver's call");
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! irq_work: something that must not be done under the run queue's lock is done in an interrupt soon after.
+//!
+//! Whoever queues a work sends itself an interrupt (`arch_irq_work_raise()`, on arm64 an inter-processor
+//! interrupt to the executing CPU), which arrives as soon as interrupts are on again. A CPU has one such
+//! interrupt in flight at most; what is queued meanwhile is done by it too.
+//!
+//! ```text
+//!  sugov_update ── irq_work_queue ─┐            ┌─ irq_work_run ── sugov_irq_work ── wake sugov:N
+//!  (rq locked, interrupts off)     └ self IPI ──┘
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/irq_work.c; arch/arm64/kernel/smp.c.
+//! Differences: works are schedutil's, one per frequency domain, and the pushing of RT tasks, which comes
+//! from other CPUs and in Linux by the interrupt of a function call. Domains go in ascending order, not
+//! last queued first: to be noticed only where one path asks for two domains at once.
+
+use crate::Kernel;
+use schedtwin_types::{CpuId, IpiKind};
+
+impl Kernel {
+    /// `irq_work_queue()` of the work of frequency domain `policy`, by the executing CPU.
+    pub(crate) fn irq_work_queue(&mut self, policy: usize) {
+        let cpu = self.this_cpu;
+        self.rq[cpu].irq_work_raised |= 1 << policy;
+        self.send_ipi(cpu, IpiKind::IrqWork);
+    }
+
+    /// `irq_work_run()`: the interrupt has come to `cpu`.
+    pub(crate) fn irq_work_run(&mut self, cpu: CpuId) {
+        let mut raised = std::mem::take(&mut self.rq[cpu].irq_work_raised);
+        while raised != 0 {
+            let policy = raised.trailing_zeros() as usize;
+            raised &= raised - 1;
+            self.sugov_irq_work(policy);
+        }
+        // Where the round of pushes is, its interrupt is in flight or has come.
+        if self.rd.rto_cpu == Some(cpu) {
+            self.rto_push_irq_work(cpu);
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The fair server: the deadline entity that keeps fair tasks from starving.
+//!
+//! Each CPU has one: 50 ms of fair time per second, *deferred*: while fair tasks run anyway it only watches
+//! and pushes its timer on; only when a second is nearly over and RT tasks have left them less than 50 ms
+//! does it become runnable itself.
+//!
+//! What everybody notices is its bandwidth: while it is active, `running_bw` holds 52428 (5 % of 2^20), a floor
+//! of 51 for schedutil's request and for EAS's highest utilisation, also on an idle CPU until the timer finds
+//! out, up to about a second after the last fair task.
+//!
+//! ```text
+//!  A inactive ──start──► B waiting ──timer, starved──► D enqueued ──used up──► E throttled
+//!      ▲                  │  ▲ └── timer, not starved: timer again                 │ timer
+//!      │                  │  └── fair time consumed the runtime: new period        ▼
+//!      └──── no fair task at pick ◄────────────────────────────────────────────── D
+//! ```
+//!
+//! Kernel: 6.12.95 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
+//! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
+//! Differences: Linux has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a
+//! start the second, at most one of them is queued, and here they are one. A server whose timer sits on
+//! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
+
+use crate::Kernel;
+use crate::sched::Class;
+use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
+use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use schedtwin_types::{CpuId, Ns};
+
+/// `dl_server_min_res`: 1 ms.
+const DL_SERVER_MIN_RES: i64 = 1_000_000;
+
+/// The server's entity (`struct sched_dl_entity`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FairServer {
+    /// Runtime per period; 0 = the server is off.
+    dl_runtime: Ns,
+    /// Period and relative deadline.
+    dl_period: Ns,
+    /// Remaining runtime.
+    runtime: i64,
+    /// Absolute deadline, on `rq.clock`.
+    deadline: u64,
+    active: bool,
+    throttled: bool,
+    defer_armed: bool,
+    defer_running: bool,
+    queued: bool,
+    /// Counted in `running_bw` beyond its stop, until its zero-lag time.
+    non_contending: bool,
+    /// `dl_rq.running_bw`: 2^20 = a whole CPU.
+    running_bw: u64,
+    /// The CPU on which its timer is (or was last) queued.
+    timer_on: CpuId,
+    /// Its timer's handler is running: a restart stays on that CPU.
+    callback_running: bool,
+}
+
+impl FairServer {
+    /// A server that has never run.
+    pub fn new(runtime: Ns, period: Ns) -> FairServer {
+        FairServer { dl_runtime: runtime, dl_period: period, ..FairServer::default() }
+    }
+
+    /// `dl_server_active()`.
+    #[inline(always)]
+    pub fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// State D: runnable as a deadline entity.
+    #[inline(always)]
+    pub fn is_queued(&self) -> bool {
+        self.queued
+    }
+
+    /// `cpu_bw_dl()`: the CPU's deadline bandwidth as a capacity.
+    #[inline(always)]
+    pub fn cpu_bw_dl(&self) -> u64 {
+        (self.running_bw * 1024) >> 20
+    }
+
+    /// `dl_rq.running_bw`.
+    pub fn running_bw(&self) -> u64 {
+        self.running_bw
+    }
+
+    fn bandwidth(&self) -> u64 {
+        to_ratio(self.dl_period, self.dl_runtime)
+    }
+
+    /// Would what is left exceed its rate until the deadline?
+    fn overflows(&self, clock: u64) -> bool {
+        dl_entity_overflow(self.dl_period, self.dl_runtime, self.runtime, self.deadline, clock)
+    }
+
+    /// The absolute deadline.
+    #[inline(always)]
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    /// `replenish_dl_new_period()`.
+    fn new_period(&mut self, clock: u64) {
+        self.deadline = clock + self.dl_period;
+        self.runtime = self.dl_runtime as i64;
+        if !self.defer_running {
+            self.throttled = true;
+            self.defer_armed = true;
+        }
+    }
+
+    /// `update_dl_entity()`: at a start.
+    fn update(&mut self, clock: u64) {
+        let passed = self.deadline < clock;
+        if passed || self.overflows(clock) {
+            if self.defer_running && !passed {
+                // update_dl_revised_wakeup(): as much as its density allows until the deadline.
+                let density = self.bandwidth();
+                let laxity = self.deadline - clock;
+                self.runtime = ((density as u128 * laxity as u128) >> 20) as i64;
+                return;
+            }
+            self.defer_running = false;
+            self.new_period(clock);
+        } else if !self.defer_running {
+            self.defer_armed = true;
+            self.throttled = true;
+        }
+    }
+
+    /// When the timer is due (`start_dl_timer`).
+    fn timer_at(&self) -> Ns {
+        if self.defer_armed {
+            (self.deadline as i64 - self.runtime).max(0) as Ns
+        } else {
+            // dl_next_period(): deadline − relative deadline + period.
+            self.deadline
+        }
+    }
+}
+
+#[cfg(test)]
+impl FairServer {
+    /// Lets its bandwidth count.
+    pub(crate) fn count_for_test(&mut self) {
+        self.running_bw = to_ratio(1_000_000_000, 50_000_000);
+    }
+}
+
+impl Kernel {
+    fn fair_server_add_bw(&mut self, cpu: CpuId) {
+        let server = &mut self.rq[cpu].fair_server;
+        if server.running_bw == 0 {
+            server.running_bw = server.bandwidth();
+            self.demand_changed(cpu);
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    fn fair_server_sub_bw(&mut self, cpu: CpuId) {
+        let server = &mut self.rq[cpu].fair_server;
+        server.non_contending = false;
+        if server.running_bw != 0 {
+            server.running_bw = 0;
+            self.demand_changed(cpu);
+            self.cpufreq_update_util(cpu, 0);
+        }
+    }
+
+    /// `start_dl_timer()`; `false`: its time has passed.
+    fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
+        let at = self.rq[cpu].fair_server.timer_at();
+        let clock = self.rq[cpu].clock;
+        // ktime_us_delta() < 0: a microsecond's fraction is cut.
+        if at + 1000 <= clock {
+            return false;
+        }
+        // The deadline is a time of the run queue's clock, which may be behind the timers'.
+        self.fair_server_arm(cpu, at + (self.local_clock() - clock));
+        true
+    }
+
+    /// `hrtimer_start()` of the server's timer, unless it is queued.
+    fn fair_server_arm(&mut self, cpu: CpuId, at: Ns) {
+        let server = &self.rq[cpu].fair_server;
+        let kind = TimerKind::FairServer(cpu);
+        if self.timers[server.timer_on].is_queued(kind) {
+            return;
+        }
+        let on = if server.callback_running { server.timer_on } else { self.nohz_timer_target(at) };
+        self.rq[cpu].fair_server.timer_on = on;
+        self.hrtimer_start(on, at, at, kind);
+    }
+
+    fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
+        let on = self.rq[cpu].fair_server.timer_on;
+        self.hrtimer_cancel(on, TimerKind::FairServer(cpu));
+    }
+
+    /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
+    fn fair_server_enqueue(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.throttled {
+            if self.fair_server_start_timer(cpu) {
+                return;
+            }
+            self.fair_server_cancel_timer(cpu);
+            let server = &mut self.rq[cpu].fair_server;
+            server.defer_armed = false;
+            server.throttled = false;
+        }
+        if !self.rq[cpu].fair_server.queued {
+            self.rq[cpu].fair_server.queued = true;
+            self.inc_dl_tasks(cpu);
+        }
+    }
+
+    fn fair_server_dequeue(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.queued {
+            self.rq[cpu].fair_server.queued = false;
+            self.dec_dl_tasks(cpu);
+        }
+    }
+
+    /// `dl_server_start()`: the first fair task has been queued.
+    pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
+        let server = &self.rq[cpu].fair_server;
+        if server.dl_runtime == 0 || server.active {
+            return;
+        }
+        let was_waiting = server.non_contending;
+        let first = server.deadline == 0;
+        self.rq[cpu].fair_server.active = true;
+        // task_contending(): its bandwidth counts (again).
+        if was_waiting {
+            self.rq[cpu].fair_server.non_contending = false;
+            self.fair_server_cancel_timer(cpu);
+        }
+        self.fair_server_add_bw(cpu);
+        let clock = self.rq[cpu].clock;
+        if first {
+            // setup_new_dl_entity()
+            self.rq[cpu].fair_server.new_period(clock);
+        }
+        self.rq[cpu].fair_server.update(clock);
+        self.fair_server_enqueue(cpu);
+        self.fair_server_resched(cpu);
+    }
+
+    /// Whoever runs gives way, unless it is a deadline task with an earlier deadline.
+    fn fair_server_resched(&mut self, cpu: CpuId) {
+        let curr = &self.tasks[self.rq[cpu].curr];
+        let deadline = self.rq[cpu].fair_server.deadline;
+        if curr.class != Class::Deadline || dl_time_before(deadline, curr.deadline) {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// `dl_server_stop()`: no fair task is left when the server is picked.
+    pub(crate) fn fair_server_stop(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.dl_runtime == 0 {
+            return;
+        }
+        self.fair_server_dequeue(cpu);
+        self.fair_server_cancel_timer(cpu);
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        server.defer_armed = false;
+        server.throttled = false;
+        server.active = false;
+        // task_non_contending(): its bandwidth counts until the zero-lag time.
+        let consumed = server.runtime * server.dl_period as i64 / server.dl_runtime as i64;
+        let zero_lag = server.deadline as i64 - consumed - clock as i64;
+        if zero_lag < 0 {
+            self.fair_server_sub_bw(cpu);
+        } else {
+            server.non_contending = true;
+            let at = self.local_clock() + zero_lag as u64;
+            self.fair_server_arm(cpu, at);
+        }
+    }
+
+    /// `dl_server_update()`: fair time was used.
+    pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.dl_runtime == 0 {
+            return;
+        }
+        server.runtime -= delta;
+        if server.runtime > 0 {
+            return;
+        }
+        if server.throttled {
+            // Fair tasks got their time without help: the period starts over.
+            server.defer_running = false;
+            server.new_period(clock);
+            self.fair_server_cancel_timer(cpu);
+            self.fair_server_start_timer(cpu);
+            return;
+        }
+        server.throttled = true;
+        self.fair_server_dequeue(cpu);
+        if !self.fair_server_start_timer(cpu) {
+            self.fair_server_replenish(cpu);
+        }
+        if !self.fair_server_is_leftmost(cpu) {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
+    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
+    /// before, so that nothing is left to count.
+    pub(crate) fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
+            return;
+        }
+        let rq = &mut self.rq[cpu];
+        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
+        if delta < 0 {
+            return;
+        }
+        rq.fair_server.runtime -= delta;
+        if rq.fair_server.runtime < 0 {
+            rq.fair_server.defer_running = false;
+            rq.fair_server.runtime = 0;
+        }
+        rq.idle_exec_start = rq.clock_task;
+    }
+
+    /// `replenish_dl_entity()` and the queueing after it.
+    fn fair_server_replenish(&mut self, cpu: CpuId) {
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.defer_armed && server.overflows(clock) {
+            server.deadline = clock + server.dl_period;
+            server.runtime = server.dl_runtime as i64;
+        }
+        while server.runtime <= 0 {
+            server.deadline += server.dl_period;
+            server.runtime += server.dl_runtime as i64;
+        }
+        if server.deadline < clock {
+            server.new_period(clock);
+        }
+        server.throttled = false;
+        if server.defer_armed {
+            server.defer_armed = false;
+        } else if !server.defer_running && (clock as i64) < server.deadline as i64 - server.runtime
+        {
+            server.defer_armed = true;
+            server.throttled = true;
+        }
+        self.fair_server_enqueue(cpu);
+    }
+
+    /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
+    pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
+        if self.rq[cpu].fair_server.non_contending {
+            self.update_rq_clock(cpu);
+            self.fair_server_sub_bw(cpu);
+            return;
+        }
+        let server = &self.rq[cpu].fair_server;
+        if !server.throttled || server.dl_runtime == 0 {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        let now = self.local_clock();
+        let clock = self.rq[cpu].clock;
+        let server = &mut self.rq[cpu].fair_server;
+        if server.defer_armed {
+            let due = server.deadline as i64 - server.runtime;
+            if (clock as i64) < due - DL_SERVER_MIN_RES {
+                // By what is missing from now, added to when it was due: a little early.
+                let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
+                let on = server.timer_on;
+                self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
+                return;
+            }
+            server.defer_running = true;
+        }
+        server.callback_running = true;
+        self.fair_server_replenish(cpu);
+        self.rq[cpu].fair_server.callback_running = false;
+        self.fair_server_resched(cpu);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_active_server_is_a_floor_of_51() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        server.running_bw = server.bandwidth();
+        assert_eq!(server.cpu_bw_dl(), 51);
+    }
+
+    #[test]
+    fn a_first_start_waits_for_the_end_of_its_period() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        server.new_period(7_000);
+        server.update(7_000);
+        assert!(server.throttled && server.defer_armed);
+        assert_eq!(server.timer_at(), 7_000 + 950_000_000);
+    }
+
+    /// Runtime over time left above 50 ms over 1 s; a deadline that has passed wraps, as in C.
+    #[test]
+    fn overflow() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        for (runtime, left, overflows) in [
+            (50_000_000, 1_000_000_000, false),
+            (50_000_000, 999_000_000, true),
+            (10_000_000, 200_000_000, false),
+            (10_000_000, 199_000_000, true),
+            (0, 100, false),
+            (0, -50_000, true),
+        ] {
+            server.runtime = runtime;
+            server.deadline = (5_000_000_000i64 + left) as u64;
+            assert_eq!(server.overflows(5_000_000_000), overflows, "{runtime} {left}");
+        }
+    }
+
+    /// A restart before the deadline goes on with the rest, waiting; after it with a new period.
+    #[test]
+    fn a_restart_keeps_its_deadline() {
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        (server.deadline, server.runtime) = (1_000_000_000, 20_000_000);
+        server.update(400_000_000);
+        assert!(server.throttled && server.defer_armed);
+        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 20_000_000));
+        assert_eq!(server.timer_at(), 980_000_000);
+        // Too much is left for the time that is left: a new period, unless it was running: then less.
+        server.update(900_000_000);
+        assert_eq!((server.deadline, server.runtime), (1_900_000_000, 50_000_000));
+        let mut server = FairServer::new(50_000_000, 1_000_000_000);
+        (server.deadline, server.runtime, server.defer_running) = (1_000_000_000, 20_000_000, true);
+        server.update(900_000_000);
+        assert!(!server.throttled && !server.defer_armed);
+        assert_eq!((server.deadline, server.runtime), (1_000_000_000, 4_999_923));
+    }
+}
