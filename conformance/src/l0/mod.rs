@@ -27,6 +27,8 @@ pub mod balance;
 pub mod coverage;
 pub mod extract;
 pub mod golden;
+pub mod idle;
+pub mod menu;
 pub mod mutate;
 pub mod oracle;
 pub mod pelt;
@@ -362,6 +364,7 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
+       schedtwin-conformance l0 (teo-5.14|menu-5.18|menu-6.12) ... likewise; the first two need a 6.1 tree
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
 SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden).";
 
@@ -370,6 +373,9 @@ pub fn main(args: &[String]) -> i32 {
     let result = match args.first().map(String::as_str) {
         Some(pelt::Pelt::NAME) => run::<pelt::Pelt>(&args[1..]),
         Some(teo::Teo::NAME) => run::<teo::Teo>(&args[1..]),
+        Some(teo::TeoRecent::NAME) => run::<teo::TeoRecent>(&args[1..]),
+        Some(menu::Menu5_18::NAME) => run::<menu::Menu5_18>(&args[1..]),
+        Some(menu::Menu6_12::NAME) => run::<menu::Menu6_12>(&args[1..]),
         Some(balance::NAME) => balance::run(&args[1..]),
         _ => Err(USAGE.to_string()),
     };

@@ -25,7 +25,13 @@ const AVERAGES: &str = "sched/pelt.rs";
 const CLOCK: &str = "sched/pelt/clock.rs";
 const ATTACH: &str = "sched/pelt/attach.rs";
 const EST: &str = "sched/pelt/util_est.rs";
+const TEO_SHARED: &str = "cpuidle/teo/mod.rs";
 const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
+const TEO_RECENT_FILE: &str = "cpuidle/teo/v5_14.rs";
+const MENU_SHARED: &str = "cpuidle/menu/mod.rs";
+const MENU_5_18_FILE: &str = "cpuidle/menu/v5_18.rs";
+const MENU_6_12_FILE: &str = "cpuidle/menu/v6_12.rs";
+const IDLE_STATES: &str = "cpuidle/states.rs";
 const EEVDF_FILE: &str = "sched/fair/eevdf.rs";
 const CLASS: &str = "sched/fair/class.rs";
 const WEIGHTS: &str = "sched/fair/mod.rs";
@@ -63,13 +69,13 @@ pub const PELT: &[Mutation] = &[
 
 /// Mutations of teo.
 pub const TEO: &[Mutation] = &[
-    m(TEO_FILE, "PULSE: u32 = 1024", "PULSE: u32 = 1023"),
-    m(TEO_FILE, "DECAY_SHIFT: u32 = 3", "DECAY_SHIFT: u32 = 4"),
+    m(TEO_SHARED, "PULSE: u32 = 1024", "PULSE: u32 = 1023"),
+    m(TEO_SHARED, "DECAY_SHIFT: u32 = 3", "DECAY_SHIFT: u32 = 4"),
     m(TEO_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
-    m(TEO_FILE, "self.sleep_length_ns > tick_nsec", "self.sleep_length_ns >= tick_nsec"),
-    m(TEO_FILE, "self.time_span_ns >= self.sleep", "self.time_span_ns > self.sleep"),
-    m(TEO_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
-    m(TEO_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
+    m(TEO_SHARED, "sleep_length_ns > tick_nsec", "sleep_length_ns >= tick_nsec"),
+    m(TEO_SHARED, "time_span_ns >= sleep", "time_span_ns > sleep"),
+    m(TEO_SHARED, "residency_ns >= exit_latency_ns", "residency_ns > exit_latency_ns"),
+    m(TEO_SHARED, "residency_ns - exit_latency_ns / 2", "residency_ns - exit_latency_ns"),
     m(TEO_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
     m(TEO_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
     m(TEO_FILE, "input.tick_nsec as u64 <= measured_ns", "input.tick_nsec as u64 >= measured_ns"),
@@ -86,6 +92,105 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
     m(TEO_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+];
+
+/// Mutations of teo with recent intercepts.
+pub const TEO_RECENT: &[Mutation] = &[
+    m(TEO_RECENT_FILE, "NR_RECENT: usize = 9", "NR_RECENT: usize = 8"),
+    m(TEO_RECENT_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
+    m(TEO_RECENT_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
+    m(TEO_RECENT_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
+    m(TEO_RECENT_FILE, "(!hit).then_some", "(hit).then_some"),
+    m(TEO_RECENT_FILE, "bin.recent += 1", "bin.recent += 0"),
+    m(TEO_RECENT_FILE, "duration_ns < input.tick_nsec);", "duration_ns <= input.tick_nsec);"),
+    m(TEO_RECENT_FILE, "idx > idx0 &&", "idx >= idx0 &&"),
+    m(TEO_RECENT_FILE, "residency_ns() > timers.delta", "residency_ns() >= timers.delta"),
+    m(TEO_RECENT_FILE, "states[1].residency_ns() > sleep", "states[1].residency_ns() >= sleep"),
+    m(TEO_RECENT_FILE, "state.residency_ns() > sleep", "state.residency_ns() >= sleep"),
+    m(TEO_RECENT_FILE, "                idx0 = i;", "                idx0 = 0;"),
+    m(TEO_RECENT_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 - 1 <= input"),
+    m(TEO_RECENT_FILE, "below = all;", "below = below;"),
+    m(TEO_RECENT_FILE, "if deepest == idx0 {", "if deepest == 0 {"),
+    m(TEO_RECENT_FILE, "2 * below.intercepts > self", "2 * below.intercepts >= self"),
+    m(TEO_RECENT_FILE, "wrapping_sub(below.hits)", "wrapping_sub(0)"),
+    m(TEO_RECENT_FILE, "below.recent > NR_RECENT", "below.recent >= NR_RECENT"),
+    m(TEO_RECENT_FILE, "span_ns >= input.tick_nsec", "span_ns > input.tick_nsec"),
+    m(TEO_RECENT_FILE, "2 * recent > below.recent", "2 * recent >= below.recent"),
+    m(TEO_RECENT_FILE, "2 * intercepts > below", "2 * intercepts >= below"),
+    m(TEO_RECENT_FILE, "(states[i + 1].residency_ns()) / 2", "(states[i].residency_ns()) / 2"),
+    m(TEO_RECENT_FILE, "time_ok(span_ns) && !states", "!states"),
+    m(TEO_RECENT_FILE, "Some((i, span_ns)) } else", "Some((i, 0)) } else"),
+    m(TEO_RECENT_FILE, "found.duration_ns) = (idx, duration_ns)", "found.duration_ns) = (idx, sleep_length_ns)"),
+    m(TEO_RECENT_FILE, "first_suitable.is_none() {", "first_suitable.is_some() {"),
+    m(TEO_RECENT_FILE, "found.idx > constraint_idx", "found.idx < constraint_idx"),
+];
+
+/// Mutations of menu, of what its forms share.
+macro_rules! menu_mutations {
+    ($($own:expr,)*) => { &[
+        m(MENU_SHARED, "RESOLUTION: u64 = 1024", "RESOLUTION: u64 = 1023"),
+        m(MENU_SHARED, "DECAY: u64 = 8", "DECAY: u64 = 7"),
+        m(MENU_SHARED, "MAX_INTERESTING: u64 = 50_000_000", "MAX_INTERESTING: u64 = 50_000_001"),
+        m(MENU_SHARED, "last_residency_ns == 0 {", "last_residency_ns == 1 {"),
+        m(MENU_SHARED, "push_interval(u32::MAX)", "push_interval(0)"),
+        m(MENU_SHARED, "next_timer_ns > input.tick_nsec", "next_timer_ns >= input.tick_nsec"),
+        m(MENU_SHARED, "9 * MAX_INTERESTING / 10", "8 * MAX_INTERESTING / 10"),
+        m(MENU_SHARED, "last.polling && self", "!last.polling && self"),
+        m(MENU_SHARED, "> last.exit_latency_ns.wrapping", ">= last.exit_latency_ns.wrapping"),
+        m(MENU_SHARED, "last_residency_ns - last.exit_latency_ns", "last_residency_ns"),
+        m(MENU_SHARED, ".min(self.next_timer_ns)", ".min(u64::MAX)"),
+        m(MENU_SHARED, "measured_ns < MAX_INTERESTING", "measured_ns <= MAX_INTERESTING"),
+        m(MENU_SHARED, "(measured_ns / 1000)", "(measured_ns / 1024)"),
+        m(MENU_SHARED, "wrapping_add(UNIT / 2)", "wrapping_add(0)"),
+        m(MENU_SHARED, "thresh = i32::MAX as u32", "thresh = u32::MAX"),
+        m(MENU_SHARED, "u64::MAX / 36 &&", "u64::MAX / 37 &&"),
+        m(MENU_SHARED, "mean * mean > variance * 36", "mean * mean >= variance * 36"),
+        m(MENU_SHARED, "&& most_left", "&& !most_left"),
+        m(MENU_SHARED, "variance <= 400", "variance <= 399"),
+        m(MENU_SHARED, "4 * count <= 3", "4 * count < 3"),
+        m(MENU_SHARED, "thresh = max - 1", "thresh = max / 2"),
+        m(MENU_SHARED, "0..10_000 => 0,\n        10_000", "0..=10_000 => 0,\n        10_001"),
+        m(MENU_SHARED, "latency_req_ns == 0", "latency_req_ns == 1"),
+        m(MENU_SHARED, "next_timer_ns < states[1]", "next_timer_ns <= states[1]"),
+        m(MENU_SHARED, "latency_req_ns < states[1]", "latency_req_ns <= states[1]"),
+        m(MENU_SHARED, "predicted_ns < input.tick_nsec", "predicted_ns <= input.tick_nsec"),
+        m(MENU_SHARED, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
+        m(IDLE_STATES, "residency_ns() <= duration_ns", "residency_ns() < duration_ns"),
+        $($own,)*
+    ] };
+}
+
+/// Mutations of menu of 4.20 to 6.5.
+pub const MENU_5_18: &[Mutation] = menu_mutations![
+    m(MENU_5_18_FILE, "nr_iowaiters > 0", "nr_iowaiters > 1"),
+    m(MENU_5_18_FILE, "shortest >= timer_us", "shortest > timer_us"),
+    m(MENU_5_18_FILE, "(1 + 10 * input", "(1 + 9 * input"),
+    m(MENU_5_18_FILE, "if !input.tick_stopped {", "if input.tick_stopped {"),
+    m(MENU_5_18_FILE, "> interactivity_req_ns {", ">= interactivity_req_ns + 1000 {"),
+    m(MENU_5_18_FILE, "as i64 > latency_req_ns;", "as i64 >= latency_req_ns;"),
+    m(MENU_5_18_FILE, "target_residency_ns > predicted_ns", "target_residency_ns >= predicted_ns"),
+    m(MENU_5_18_FILE, "shallower.polling && !slow", "shallower.polling"),
+    m(MENU_5_18_FILE, "<= next_timer_ns {", "< next_timer_ns {"),
+    m(MENU_5_18_FILE, "shallower.residency_ns() < input", "shallower.residency_ns() <= input"),
+    m(MENU_5_18_FILE, "state.residency_ns() <= delta", "state.residency_ns() < delta"),
+];
+
+/// Mutations of menu of 6.6 and later.
+pub const MENU_6_12: &[Mutation] = menu_mutations![
+    m(MENU_6_12_FILE, "longest == 0)", "longest == 1)"),
+    m(MENU_6_12_FILE, "input.tick_nsec / 2)", "input.tick_nsec)"),
+    m(MENU_6_12_FILE, "KTIME_MAX as u64, input", "KTIME_MAX as u64 / 2, input"),
+    m(MENU_6_12_FILE, "predicted_ns > RESIDENCY", "predicted_ns >= RESIDENCY"),
+    m(MENU_6_12_FILE, "..0 => (0, 0)", "..0 => (0, timers.delta_tick_ns)"),
+    m(MENU_6_12_FILE, "timer_ns <= predicted_ns", "timer_ns > predicted_ns"),
+    m(MENU_6_12_FILE, "tick_stopped && predicted_ns <", "tick_stopped && predicted_ns <="),
+    m(MENU_6_12_FILE, "as i64 > input.latency", "as i64 >= input.latency"),
+    m(MENU_6_12_FILE, "target_residency_ns <= predicted_ns", "target_residency_ns < predicted_ns"),
+    m(MENU_6_12_FILE, "state.residency_ns() < RESIDENCY", "state.residency_ns() <= RESIDENCY"),
+    m(MENU_6_12_FILE, "<= next_timer_ns\n", "< next_timer_ns\n"),
+    m(MENU_6_12_FILE, "exit_latency_ns <= predicted_ns", "exit_latency_ns < predicted_ns"),
+    m(MENU_6_12_FILE, "shallower.residency_ns() < input", "shallower.residency_ns() <= input"),
+    m(MENU_6_12_FILE, "state.residency_ns() <= delta", "state.residency_ns() < delta"),
 ];
 
 /// Mutations of EEVDF, of the fair class's entries and of its weights.
@@ -170,8 +275,13 @@ fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
             "sched/pelt/attach.rs",
             "sched/pelt/clock.rs",
             "sched/pelt/util_est.rs",
-            "cpuidle/teo/mod.rs",
-            "cpuidle/teo/v6_12.rs",
+            IDLE_STATES,
+            TEO_SHARED,
+            TEO_FILE,
+            TEO_RECENT_FILE,
+            MENU_SHARED,
+            MENU_5_18_FILE,
+            MENU_6_12_FILE,
         ];
         return Ok(files.map(String::from).to_vec());
     }
@@ -219,13 +329,17 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     let library = copy.join("lib.rs");
     let whole = subject == "eevdf";
     if !whole {
-        write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
+        write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle {\n\
+                        pub mod menu; pub mod states; pub mod teo; }\n")?;
     }
     let driver = dir.join("driver.rs");
     let modules = super::home().join("src/l0/mod.rs");
     let (world, beside) = match subject {
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
+        "teo-5.14" => ("l0::teo::TeoRecent", String::new()),
+        "menu-5.18" => ("l0::menu::Menu5_18", String::new()),
+        "menu-6.12" => ("l0::menu::Menu6_12", String::new()),
         _ => {
             let path = super::home().join("src/eevdf.rs");
             ("eevdf::Eevdf", format!("#[path = {path:?}]\nmod eevdf;\n"))
@@ -284,7 +398,8 @@ mod tests {
     #[test]
     fn every_mutation_has_its_place() {
         let source = super::super::home().join("../crates/schedtwin-kernel/src");
-        for mutation in PELT.iter().chain(TEO).chain(EEVDF) {
+        let idle = TEO.iter().chain(TEO_RECENT).chain(MENU_5_18).chain(MENU_6_12);
+        for mutation in PELT.iter().chain(idle).chain(EEVDF) {
             let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);

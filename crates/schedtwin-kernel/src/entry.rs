@@ -7,7 +7,8 @@ use crate::config::{CfsTunables, Config};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::SugovCpu;
 use crate::cpuidle::CpuIdle;
-use crate::cpuidle::teo::IdleStateParams;
+use crate::cpuidle::governor::Governor;
+use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
@@ -86,6 +87,7 @@ impl Kernel {
                             disabled: false,
                         })
                         .collect(),
+                    Governor::new(&config, device_tree.cpus[c].capacity as u64),
                 )
             })
             .collect();
@@ -422,6 +424,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
     Rq {
         cpu,
         nr_running: 0,
+        nr_iowait: 0,
         curr: TaskId::IDLE,
         need_resched: false,
         skip_clock_update: false,

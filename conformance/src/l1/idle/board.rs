@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use schedtwin_kernel::cpuidle::teo::{CPUIDLE_STATE_MAX, IdleStateParams};
+use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, IdleStateParams};
 
 use crate::ftrace::CPUS_MAX;
 

@@ -30,8 +30,10 @@
 use std::collections::BTreeMap;
 
 use schedtwin_kernel::cpuidle::CpuIdle;
-use schedtwin_kernel::cpuidle::teo::v6_12::{DECAY_SHIFT, PULSE, TeoBin, TeoCpu};
-use schedtwin_kernel::cpuidle::teo::{IdleStateParams, SelectInput, SleepLength};
+use schedtwin_kernel::cpuidle::governor::Governor;
+use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
+use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
+use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
 
 use super::board::Board;
 use super::tally::{Cause, IdleTally, Score};
@@ -99,7 +101,7 @@ impl Cpu {
             last_line_ns: 0,
             stay_ended: false,
             miss: None,
-            accounting: CpuIdle::new(states.to_vec()),
+            accounting: CpuIdle::new(states.to_vec(), Governor::Shallow),
         }
     }
 }
@@ -283,6 +285,8 @@ impl Cpu {
                 tick_nsec,
                 now,
                 last_residency_ns: *last_residency_ns,
+                nr_iowaiters: 0,
+                cpu_util: 0,
             };
             let selection = teo.select(&input, &mut || sleep);
             (selection.idx as u8, selection.stop_tick)

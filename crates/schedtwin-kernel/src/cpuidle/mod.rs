@@ -14,13 +14,17 @@
 //! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`.
 //! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS).
 
+pub mod governor;
+pub mod menu;
+pub mod states;
 pub mod teo;
 
 use crate::Kernel;
-use crate::config::IdleGovernor;
+use crate::sched::pelt::scale_irq_capacity;
 use crate::time::tick_sched::TickSched;
+use governor::Governor;
 use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
-use teo::{IdleStateParams, SelectInput, SelectRule, SleepLength};
+use states::{IdleStateParams, SelectInput};
 
 /// Default global latency limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`): 2000 s, no limit.
 const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
@@ -32,8 +36,8 @@ pub struct CpuIdle {
     pub tick: TickSched,
     /// What cpuidle knows about the states.
     pub states: Vec<IdleStateParams>,
-    /// teo's statistics.
-    pub teo: teo::v6_12::TeoCpu,
+    /// Who chooses, and what it remembers.
+    pub governor: Governor,
     /// The state entered, while in it (`rq->idle_state`).
     pub entered: Option<u8>,
     /// When.
@@ -59,11 +63,11 @@ pub struct Wakees {
 
 impl CpuIdle {
     /// A CPU that has never been idle.
-    pub fn new(states: Vec<IdleStateParams>) -> CpuIdle {
+    pub fn new(states: Vec<IdleStateParams>, governor: Governor) -> CpuIdle {
         CpuIdle {
             tick: TickSched::default(),
             states,
-            teo: teo::v6_12::TeoCpu::default(),
+            governor,
             entered: None,
             entered_at: 0,
             last_residency_ns: 0,
@@ -87,20 +91,6 @@ impl CpuIdle {
         }
         let deeper = self.states[state as usize + 1..].iter().find(|s| !s.disabled)?;
         (residency - delay >= deeper.target_residency_ns).then_some(true)
-    }
-}
-
-/// A rule of teo in words, for records.
-fn rule_text(rule: SelectRule) -> &'static str {
-    match rule {
-        SelectRule::NoChoice => "teo: fewer than two states",
-        SelectRule::NoneEnabled => "teo: no state is enabled",
-        SelectRule::OneEnabled => "teo: only one state is enabled",
-        SelectRule::Deepest => "teo: deepest enabled state",
-        SelectRule::Intercepts => "teo: early wakeups prevail",
-        SelectRule::LatencyLimit => "teo: latency limit",
-        SelectRule::Timer => "teo: next timer comes before a deeper state's residency",
-        SelectRule::Tick => "teo: the tick goes on and comes before a deeper state's residency",
     }
 }
 
@@ -129,22 +119,14 @@ impl Kernel {
         self.wires[cpu].activity = crate::Activity::Idle { state };
     }
 
-    /// Asks the governor.
+    /// Asks the governor (`cpuidle_select`).
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
-        let (state, stop_tick, sleep_length_ns, rule) = match self.config.cpuidle {
-            IdleGovernor::Teo | IdleGovernor::Menu => self.teo_select(cpu),
-            IdleGovernor::Shallow => (0, true, None, "always the shallowest"),
-        };
-        if self.want_decisions {
-            self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
-        }
-        (state, stop_tick)
-    }
-
-    fn teo_select(&mut self, cpu: CpuId) -> (u8, bool, Option<i64>, &'static str) {
         let now = self.local_clock();
-        let (sleep_length_ns, delta_tick_ns) = self.tick_nohz_get_sleep_length(cpu);
-        let CpuIdle { teo, states, last_residency_ns, tick, .. } = &mut self.cpuidle[cpu];
+        let timers = self.tick_nohz_get_sleep_length(cpu);
+        let reads_util = self.cpuidle[cpu].governor.reads_util();
+        let cpu_util = if reads_util { self.sched_cpu_util(cpu) } else { 0 };
+        let nr_iowaiters = self.rq[cpu].nr_iowait;
+        let CpuIdle { governor, states, last_residency_ns, tick, .. } = &mut self.cpuidle[cpu];
         let input = SelectInput {
             states,
             latency_req_ns: LATENCY_REQ_NS,
@@ -152,11 +134,28 @@ impl Kernel {
             tick_nsec: self.tick_nsec as i64,
             now,
             last_residency_ns: *last_residency_ns,
+            nr_iowaiters,
+            cpu_util,
         };
-        let mut ask = || SleepLength { sleep_length_ns, delta_tick_ns };
-        let selection = teo.select(&input, &mut ask);
-        let rule = rule_text(selection.rule);
-        (selection.idx as u8, selection.stop_tick, selection.sleep_length_ns, rule)
+        let choice = governor.select(&input, &mut || timers);
+        let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
+        if self.want_decisions {
+            self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
+        }
+        (state, stop_tick)
+    }
+
+    /// `sched_cpu_util()` as it was when teo read it (6.3 to 6.5, `ENERGY_UTIL`): fair, RT and DEADLINE
+    /// utilisation, in what interrupts leave of the CPU, and theirs.
+    // To be joined with `effective_cpu_util()` of `HeadroomLast`, which is the same with other clamps.
+    fn sched_cpu_util(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rq[cpu];
+        let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
+        let util = self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        if irq >= max || util >= max {
+            return max;
+        }
+        (scale_irq_capacity(util, irq, max) + irq).min(max)
     }
 
     /// The CPU is awake again after `cpuidle_enter_state()`.
@@ -185,9 +184,7 @@ impl Kernel {
             let now = self.local_clock();
             let tick_nsec = self.tick_nsec as i64;
             let idle = &mut self.cpuidle[cpu];
-            if self.config.cpuidle == IdleGovernor::Teo {
-                idle.teo.reflect(state as usize, got_tick, false, now, tick_nsec);
-            }
+            idle.governor.reflect(state as usize, got_tick, false, now, tick_nsec);
         }
         if self.rq[cpu].need_resched {
             self.leave_idle(cpu);
@@ -226,7 +223,8 @@ mod tests {
             polling: false,
             disabled: false,
         };
-        let mut idle = CpuIdle::new(vec![state(1, 1), state(455, 3500), state(500, 9000)]);
+        let states = vec![state(1, 1), state(455, 3500), state(500, 9000)];
+        let mut idle = CpuIdle::new(states, Governor::Shallow);
         let (deep, shallow) = (Some(false), Some(true));
         for (state, us, miss) in [
             (1, 3000, deep),

@@ -195,7 +195,11 @@ impl Kernel {
 
     /// `__block_task()`: the task is off the queue for good.
     pub(crate) fn finish_block_task(&mut self, task: TaskId) {
-        self.tasks[task].on_rq = OnRq::No;
+        let t = &mut self.tasks[task];
+        t.on_rq = OnRq::No;
+        if t.in_iowait {
+            self.rq[t.cpu].nr_iowait += 1;
+        }
     }
 
     /// `set_task_cpu()`.
@@ -245,6 +249,9 @@ impl Kernel {
         let cpu = self.select_task_rq(task, prev_cpu, flags);
         if cpu != prev_cpu {
             flags |= WF_MIGRATED;
+            if self.tasks[task].in_iowait {
+                self.rq[prev_cpu].nr_iowait -= 1;
+            }
             self.set_task_cpu(task, cpu);
         }
         if self.ttwu_queue_wakelist(task, cpu) {
@@ -356,6 +363,8 @@ impl Kernel {
         let mut en_flags = ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK;
         if wake_flags & WF_MIGRATED != 0 {
             en_flags |= ENQUEUE_MIGRATED;
+        } else if self.tasks[task].in_iowait {
+            self.rq[cpu].nr_iowait -= 1;
         }
         self.activate_task(cpu, task, en_flags);
         self.wakeup_preempt(cpu, task, wake_flags);

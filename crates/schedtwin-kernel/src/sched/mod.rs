@@ -268,6 +268,8 @@ pub struct Rq {
     pub cpu: CpuId,
     /// Runnable tasks of all classes, delayed ones and the enqueued fair server included.
     pub nr_running: u32,
+    /// Tasks that went to sleep here until I/O is done, and have not been woken.
+    pub nr_iowait: u32,
     /// The running task.
     pub curr: TaskId,
     /// `TIF_NEED_RESCHED` of the running task.

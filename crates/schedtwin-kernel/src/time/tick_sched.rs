@@ -9,6 +9,7 @@
 //! stops, and no event is left but hrtimers.
 
 use crate::Kernel;
+use crate::cpuidle::states::SleepLength;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
 
@@ -60,11 +61,14 @@ impl Kernel {
 
     /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
     /// event, both from `idle_entrytime`.
-    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId) -> (i64, i64) {
+    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId) -> SleepLength {
         let now = self.cpuidle[cpu].tick.idle_entrytime as i64;
         let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
         let base = &self.timers[cpu];
-        (until(base.next_event_without_tick()), until(base.next_event()))
+        SleepLength {
+            sleep_length_ns: until(base.next_event_without_tick()),
+            delta_tick_ns: until(base.next_event()),
+        }
     }
 
     /// `tick_nohz_idle_stop_tick()`.

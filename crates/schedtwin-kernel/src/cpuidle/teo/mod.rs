@@ -1,57 +1,20 @@
 //! The timer events oriented governor (teo), one file per form it has had.
 //!
-//! What the forms share is here: the table of idle states as a governor sees it, and the words for
-//! why a state was chosen.
+//! What the forms share is here: the words for why a state was chosen, and the times that they compare.
+//!
+//! | releases | form |
+//! |---|---|
+//! | 5.14 to 6.2 | [`v5_14`] |
+//! | 6.3 to 6.5 | [`v5_14`] with a threshold of utilisation |
+//! | 6.11 and later | [`v6_12`] |
 
+pub mod v5_14;
 pub mod v6_12;
 
-/// Most idle states a driver can have (`CPUIDLE_STATE_MAX`).
-pub const CPUIDLE_STATE_MAX: usize = 10;
-/// A state with a shorter target residency is not worth asking the timers about
-/// (`RESIDENCY_THRESHOLD_NS` of `drivers/cpuidle/governors/gov.h`).
-pub const RESIDENCY_THRESHOLD_NS: i64 = 15_000;
-/// The sleep length when nothing was asked or nothing is pending (`KTIME_MAX`), ns.
-pub const KTIME_MAX: i64 = i64::MAX;
-
-/// What a governor knows about an idle state (`struct cpuidle_state` and the `disable` of
-/// `struct cpuidle_state_usage`). States are ordered from shallow to deep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IdleStateParams {
-    /// Worst time from interrupt to first instruction, ns (an s64 in C; at most 2^63 − 1).
-    pub exit_latency_ns: u64,
-    /// Shortest stay that pays, ns (an s64 in C; at most 2^63 − 1).
-    pub target_residency_ns: u64,
-    /// The state spins instead of sleeping (`CPUIDLE_FLAG_POLLING`).
-    pub polling: bool,
-    /// Switched off, by the driver or through sysfs.
-    pub disabled: bool,
-}
-
-/// What `select` is told about the moment.
-#[derive(Clone, Copy, Debug)]
-pub struct SelectInput<'a> {
-    /// The CPU's idle states, 1..=[`CPUIDLE_STATE_MAX`] of them.
-    pub states: &'a [IdleStateParams],
-    /// Longest exit latency that is allowed (`cpuidle_governor_latency_req`), ns.
-    pub latency_req_ns: i64,
-    /// The tick was stopped by an earlier round of this idle period (`tick_nohz_tick_stopped`).
-    pub tick_stopped: bool,
-    /// Length of a tick (`TICK_NSEC`): (10^9 + HZ/2) / HZ.
-    pub tick_nsec: i64,
-    /// `local_clock()`, ns.
-    pub now: u64,
-    /// How long the last entered state lasted, latencies included (`dev->last_residency_ns`).
-    pub last_residency_ns: u64,
-}
-
-/// The answer of `tick_nohz_get_sleep_length`, ns. Both can be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SleepLength {
-    /// Until the next timer, with the tick left out if it can be stopped.
-    pub sleep_length_ns: i64,
-    /// Until the next programmed event, the tick included (`delta_next`).
-    pub delta_tick_ns: i64,
-}
+/// What a wakeup adds to its counter.
+pub const PULSE: u32 = 1024;
+/// Each update takes `counter >> 3` off every counter, so that a steady counter ends at 8 pulses.
+pub const DECAY_SHIFT: u32 = 3;
 
 /// What was chosen and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +48,27 @@ pub enum SelectRule {
     LatencyLimit,
     /// The next timer comes before the residency of a deeper state.
     Timer,
+    /// The CPU is utilised: a shallower state, in favour of latency.
+    Utilised,
     /// The tick goes on and comes before the residency of a deeper state.
     Tick,
+}
+
+impl SelectRule {
+    /// In words, for records.
+    pub fn text(self) -> &'static str {
+        match self {
+            SelectRule::NoChoice => "teo: fewer than two states",
+            SelectRule::NoneEnabled => "teo: no state is enabled",
+            SelectRule::OneEnabled => "teo: only one state is enabled",
+            SelectRule::Deepest => "teo: deepest enabled state",
+            SelectRule::Intercepts => "teo: early wakeups prevail",
+            SelectRule::LatencyLimit => "teo: latency limit",
+            SelectRule::Timer => "teo: next timer comes before a deeper state's residency",
+            SelectRule::Utilised => "teo: the CPU is utilised",
+            SelectRule::Tick => "teo: the tick goes on and comes before a deeper state's residency",
+        }
+    }
 }
 
 /// Why the tick may stop, or not.
@@ -104,4 +86,43 @@ pub enum TickRule {
     Intercepts,
     /// A short stay is expected and the timers were not looked at, or not for this: keep.
     Shallow,
+}
+
+/// How long the CPU slept, as teo counts it, ns; `u64::MAX` if the timer or a safety net woke it.
+#[inline(always)]
+fn measured_ns(
+    time_span_ns: i64,
+    sleep_length_ns: i64,
+    exit_latency_ns: u64,
+    residency_ns: u64,
+) -> u64 {
+    if time_span_ns >= sleep_length_ns {
+        // The whole sleep length was slept.
+        u64::MAX
+    } else if residency_ns >= exit_latency_ns {
+        // Not the time span, which includes what entering and leaving cost the kernel. Waking rarely
+        // takes its worst time, hence half of the exit latency.
+        residency_ns - exit_latency_ns / 2
+    } else {
+        residency_ns / 2
+    }
+}
+
+/// Time from selection to reflection as `teo_reflect` stores it, ns. A tick (if no timer was due within
+/// it) and a polling state that gave up are safety nets: such a wakeup says nothing about the load, and
+/// counts as if the CPU had slept until the timer.
+#[inline(always)]
+fn reflected_span_ns(
+    selected_at: i64,
+    now: u64,
+    sleep_length_ns: i64,
+    got_tick: bool,
+    poll_time_limit: bool,
+    tick_nsec: i64,
+) -> i64 {
+    if poll_time_limit || (got_tick && sleep_length_ns > tick_nsec) {
+        sleep_length_ns
+    } else {
+        now.wrapping_sub(selected_at as u64) as i64
+    }
 }

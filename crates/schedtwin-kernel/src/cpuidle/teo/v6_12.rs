@@ -35,9 +35,8 @@
 //! **Example.** A CPU that is always woken after 100 µs learns to stay in the shallower state:
 //!
 //! ```
-//! use schedtwin_kernel::cpuidle::teo::{
-//!     IdleStateParams, SelectInput, SelectRule, SleepLength, v6_12::TeoCpu,
-//! };
+//! use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
+//! use schedtwin_kernel::cpuidle::teo::{SelectRule, v6_12::TeoCpu};
 //!
 //! let state = |exit_us: u64, residency_us: u64| IdleStateParams {
 //!     exit_latency_ns: exit_us * 1000,
@@ -55,6 +54,8 @@
 //!         tick_nsec: 4_000_000,
 //!         now: round * 1_000_000,
 //!         last_residency_ns: 100_000,
+//!         nr_iowaiters: 0,
+//!         cpu_util: 0,
 //!     };
 //!     let far = SleepLength { sleep_length_ns: 50_000_000, delta_tick_ns: 3_000_000 };
 //!     let selection = teo.select(&input, &mut || far);
@@ -74,14 +75,12 @@
 //!   on the way; the twin has none.
 
 use super::{
-    CPUIDLE_STATE_MAX, IdleStateParams, KTIME_MAX, RESIDENCY_THRESHOLD_NS, SelectInput, SelectRule,
-    Selection, SleepLength, TickRule,
+    DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns,
 };
-
-/// What a wakeup adds to its counter.
-pub const PULSE: u32 = 1024;
-/// Each update takes `counter >> 3` off every counter, so that a steady counter ends at 8 pulses.
-pub const DECAY_SHIFT: u32 = 3;
+use crate::cpuidle::states::{
+    CPUIDLE_STATE_MAX, KTIME_MAX, RESIDENCY_THRESHOLD_NS, SelectInput, SleepLength,
+    find_shallower_state,
+};
 
 /// Counters of one range of durations (`struct teo_bin`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,9 +143,7 @@ impl TeoCpu {
     /// when the entry was refused or a task was already waiting.
     ///
     /// `got_tick`: the tick's handler ran meanwhile. `poll_time_limit`: the polling state gave up.
-    /// Both are safety nets: such a wakeup says nothing about the load, and counts as if the CPU had
-    /// slept until the timer. (A tick does only if no timer was due within it.) `now` is
-    /// `local_clock()`.
+    /// `now` is `local_clock()`.
     #[inline]
     pub fn reflect(
         &mut self,
@@ -157,11 +154,14 @@ impl TeoCpu {
         tick_nsec: i64,
     ) {
         self.last_state_idx = Some(state);
-        self.time_span_ns = if poll_time_limit || (got_tick && self.sleep_length_ns > tick_nsec) {
-            self.sleep_length_ns
-        } else {
-            now.wrapping_sub(self.time_span_ns as u64) as i64
-        };
+        self.time_span_ns = reflected_span_ns(
+            self.time_span_ns,
+            now,
+            self.sleep_length_ns,
+            got_tick,
+            poll_time_limit,
+            tick_nsec,
+        );
     }
 
     /// Counts the last wakeup (`teo_update`), unless that was done or there was none.
@@ -175,20 +175,12 @@ impl TeoCpu {
             return;
         };
 
-        let measured_ns = if self.time_span_ns >= self.sleep_length_ns {
-            // The timer, or a safety net: the whole sleep length was slept.
-            u64::MAX
-        } else {
-            // Not the time span, which includes what entering and leaving cost the kernel. Waking
-            // rarely takes its worst time, hence half of the exit latency.
-            let latency_ns = states[last_state].exit_latency_ns;
-            let residency_ns = input.last_residency_ns;
-            if residency_ns >= latency_ns {
-                residency_ns - latency_ns / 2
-            } else {
-                residency_ns / 2
-            }
-        };
+        let measured_ns = measured_ns(
+            self.time_span_ns,
+            self.sleep_length_ns,
+            states[last_state].exit_latency_ns,
+            input.last_residency_ns,
+        );
 
         self.total = 0;
         let mut idx_timer = 0;
@@ -314,7 +306,7 @@ impl TeoCpu {
             sleep_length_ns = Some(timers.sleep_length_ns);
             delta_tick_ns = timers.delta_tick_ns;
             if states[idx].residency_ns() > timers.sleep_length_ns {
-                let shallower = find_shallower_state(states, idx, timers.sleep_length_ns);
+                let shallower = find_shallower_state(states, idx, timers.sleep_length_ns, false);
                 if shallower != idx {
                     rule = SelectRule::Timer;
                 }
@@ -340,7 +332,7 @@ impl TeoCpu {
             TickRule::ShortSleep
         };
         if idx > first_enabled && states[idx].residency_ns() > delta_tick_ns {
-            let shallower = find_shallower_state(states, idx, delta_tick_ns);
+            let shallower = find_shallower_state(states, idx, delta_tick_ns, false);
             if shallower != idx {
                 rule = SelectRule::Tick;
             }
@@ -381,30 +373,6 @@ impl TeoCpu {
         }
         candidate
     }
-}
-
-impl IdleStateParams {
-    /// The target residency as C reads it, signed.
-    #[inline(always)]
-    fn residency_ns(&self) -> i64 {
-        self.target_residency_ns as i64
-    }
-}
-
-/// The deepest enabled state below `idx` whose residency fits into `duration_ns`; the shallowest
-/// enabled one if none does; `idx` if none is enabled (`teo_find_shallower_state`).
-fn find_shallower_state(states: &[IdleStateParams], idx: usize, duration_ns: i64) -> usize {
-    let mut found = idx;
-    for i in (0..idx).rev() {
-        if states[i].disabled {
-            continue;
-        }
-        found = i;
-        if states[i].residency_ns() <= duration_ns {
-            break;
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! `conformance/l0`.
 
 use super::*;
+use crate::cpuidle::states::IdleStateParams;
 
 const TICK: i64 = 4_000_000;
 const US: u64 = 1000;
@@ -30,6 +31,8 @@ fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
         tick_nsec: TICK,
         now: 0,
         last_residency_ns: 0,
+        nr_iowaiters: 0,
+        cpu_util: 0,
     }
 }
 
