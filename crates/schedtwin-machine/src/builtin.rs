@@ -6,10 +6,11 @@ use schedtwin_input::{
     Diagnostics, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
 
-use crate::{Machine, file};
+use crate::{Machine, choices, file};
 
 /// Name and text of each built-in machine.
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 4] = [
+    ("juno-r2", include_str!("../../../machines/juno-r2.toml")),
     ("pixel6", include_str!("../../../machines/pixel6.toml")),
     ("rig8", include_str!("../../../machines/rig8.toml")),
     ("uniform8", include_str!("../../../machines/uniform8.toml")),
@@ -55,6 +56,11 @@ impl Machine {
         let mut faults = Diagnostics::new();
         for setting in settings {
             faults.absorb(document.set(setting));
+        }
+        faults.absorb(choices::apply(&mut document));
+        // What was set by its own name wins over what a choice brought.
+        for setting in settings {
+            let _noted_above = document.set(setting);
         }
         // Faults of the file come with those of the settings: the user sees all of them at once.
         let machine = faults.absorb(file::read(source, &document));

@@ -11,7 +11,10 @@
 //!
 //! `power` is what the CPU draws: `"wfi"` (the WFI curve), `"30%"` (of it), `"off"` or `"active"`
 //! (polling). May be left out: `kernel_exit_ns` (entry + exit, as the device tree's binding has it),
-//! `entry_nj`, `exit_nj` (0), `deep`, `polling`, `local_timer_stops` (false).
+//! `entry_nj`, `exit_nj` (0), `deep`, `polling`, `local_timer_stops`, `cluster` (false).
+//!
+//! A state with `cluster = true` is one of the whole frequency domain: the CPU asks for it, and gets it
+//! once all CPUs of the domain have asked. Such states are the deepest ones of a core.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
@@ -54,6 +57,11 @@ pub(crate) fn read(
         }
         if let Some(previous) = states.last() {
             check_order(previous, &state, &at, faults);
+            if previous.cluster && !state.cluster {
+                let message = format!("`{}` is deeper than a state of the cluster", state.name);
+                let help = "write `cluster = true`, or put it before those of the cluster".into();
+                faults.push_at(&at, message, Some(help));
+            }
         } else if complete && state.target_residency_ns > 1_000 {
             let message = "the first idle state must be worth entering at once";
             faults.push_at(&at, message, Some("its `residency_us` is 0 or 1".into()));
@@ -110,6 +118,7 @@ fn read_state(
     let deep: Option<bool> = row.optional("deep", faults);
     let polling: Option<Located<bool>> = row.optional("polling", faults);
     let local_timer_stops: Option<bool> = row.optional("local_timer_stops", faults);
+    let cluster: Option<Located<bool>> = row.optional("cluster", faults);
     row.finish(faults);
 
     let power = power.and_then(|power| read_power(&power, faults));
@@ -131,6 +140,10 @@ fn read_state(
         faults.push_at(&polling.at, "only the first idle state may poll", None);
     }
     let polling = polling.is_some_and(|p| p.value);
+    if let Some(cluster) = cluster.as_ref().filter(|c| c.value && index == 0) {
+        let help = "a CPU needs a state of its own to wait in for the others".to_string();
+        faults.push_at(&cluster.at, "the first idle state cannot be the cluster's", Some(help));
+    }
     let (name, entry, exit, residency, power) = (name?, entry?, exit?, residency?, power?);
     let kernel_exit = match kernel_exit {
         Some(told) if told.value > MAX_LATENCY_NS => {
@@ -152,6 +165,7 @@ fn read_state(
         deep: deep.unwrap_or(false),
         polling,
         local_timer_stops: local_timer_stops.unwrap_or(false),
+        cluster: cluster.is_some_and(|c| c.value),
     })
 }
 

@@ -41,6 +41,7 @@ impl Machine {
         }
         self.describe_idle(&mut out);
         self.describe_couplings(&mut out);
+        self.describe_dependences(&mut out);
         self.describe_costs(&mut out);
         out
     }
@@ -158,11 +159,18 @@ impl Machine {
                 em.cost.map_or("-".into(), |cost| cost.to_string()),
                 thousandths(opp.active_uw),
                 thousandths(opp.idle_wfi_uw),
-                thousandths(opp.static_uw),
+                if opp.idle_static_uw == opp.static_uw {
+                    thousandths(opp.static_uw)
+                } else {
+                    format!("{}, idle {}", thousandths(opp.static_uw), thousandths(opp.idle_static_uw))
+                },
                 if em.inefficient { "inefficient: not chosen".into() } else { String::new() },
             ]);
         }
         finish(table, out);
+        if domain.off_uw > 0 {
+            let _ = writeln!(out, "  all in deep states: {} mW", thousandths(domain.off_uw));
+        }
     }
 
     fn describe_idle(&self, out: &mut String) {
@@ -186,6 +194,7 @@ impl Machine {
                     (state.deep, "deep"),
                     (state.polling, "polls"),
                     (state.local_timer_stops, "timer stops"),
+                    (state.cluster, "of the cluster"),
                 ] {
                     if set {
                         notes.push(note);
@@ -234,6 +243,35 @@ impl Machine {
         }
     }
 
+    /// Busy power of one CPU only, in a shortened form: the whole table is in the file.
+    fn describe_dependences(&self, out: &mut String) {
+        for dependence in &self.power_dependences {
+            let domain = &self.domains[dependence.domain];
+            for part in &dependence.tables {
+                let on = &self.domains[part.on];
+                let _ = writeln!(
+                    out,
+                    "\nbusy mW of one {} CPU while {} has the largest vote, at ... kHz",
+                    domain.name, on.name
+                );
+                // As many columns as a terminal has room for, the first and the last among them.
+                let count = on.opps.len();
+                let shown = count.min(8);
+                let columns: Vec<usize> =
+                    (0..shown).map(|i| i * (count - 1) / (shown - 1).max(1)).collect();
+                let header = |column: &usize| on.opps[*column].khz.to_string();
+                let header: Vec<String> =
+                    std::iter::once("kHz".into()).chain(columns.iter().map(header)).collect();
+                let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>());
+                for (opp, row) in domain.opps.iter().zip(&part.rows) {
+                    let cells = columns.iter().map(|column| thousandths(row[*column].active_uw));
+                    table.add_row(std::iter::once(opp.khz.to_string()).chain(cells));
+                }
+                finish(table, out);
+            }
+        }
+    }
+
     fn describe_costs(&self, out: &mut String) {
         let irq = &self.interrupts;
         let _ = writeln!(
@@ -259,6 +297,19 @@ impl Machine {
         }
         finish(table, out);
         let _ = writeln!(out, "\nrt-app's loop: {} ns of work", self.ns_per_loop);
+        for kind in &self.kinds {
+            let factors = self.core_types.iter().zip(&kind.factor_permille);
+            let factors: Vec<String> = factors
+                .map(|(core, factor)| format!("{} {}", core.name, thousandths(*factor)))
+                .collect();
+            let _ = writeln!(
+                out,
+                "work of kind {}: speed by capacity times {}; stalls {} % of the time at full speed",
+                kind.name,
+                factors.join(", "),
+                kind.stall_permille as f64 / 10.0,
+            );
+        }
     }
 }
 

@@ -8,7 +8,9 @@
 //! ]
 //! ```
 //!
-//! `uv` and `static_uw` may be left out. The latencies and flags at the top of the file hold for all
+//! `uv` and `static_uw` may be left out, and `idle_static_uw`: the domain's own power while none of its CPUs
+//! executes, where that differs from `static_uw`. `off_uw` of the table is its power while all its CPUs
+//! are in deep states, 0 if left out. The latencies and flags at the top of the file hold for all
 //! domains; a domain may have its own. `per_cpu = true` makes a domain of each of the CPUs, all with
 //! the same operating points, called `NAME0`, `NAME1`, ... after the CPU.
 
@@ -22,7 +24,7 @@ use crate::{FrequencyDomain, OperatingPoint};
 const MAX_KHZ: Khz = 10_000_000;
 
 /// The largest power of anything: a kilowatt.
-const MAX_UW: u64 = 1_000_000_000;
+pub(crate) const MAX_UW: u64 = 1_000_000_000;
 
 /// The most operating points of a domain: cpufreq tables of real machines have under 40.
 const MAX_OPPS: usize = 256;
@@ -85,6 +87,7 @@ pub(crate) fn read(
     let settle: Option<Located<u64>> = table.optional("settle_us", faults);
     let fast_switch: Option<bool> = table.optional("fast_switch", faults);
     let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
+    let off_uw = power(&mut table, "off_uw", false, faults);
     let opps = read_opps(name, &mut table, warnings, faults);
     table.finish(faults);
 
@@ -107,6 +110,7 @@ pub(crate) fn read(
         settle_ns: settle * 1000,
         fast_switch: fast_switch.unwrap_or(defaults.fast_switch),
         dvfs_possible_from_any_cpu: from_any.unwrap_or(defaults.dvfs_possible_from_any_cpu),
+        off_uw: off_uw.unwrap_or(0),
     };
     if per_cpu != Some(true) {
         return vec![ReadDomain { domain, cpus, per_cpu: false }];
@@ -174,6 +178,7 @@ fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Operat
     let active = power(&mut row, "active_uw", true, faults);
     let wfi = power(&mut row, "wfi_uw", true, faults);
     let domain = power(&mut row, "static_uw", false, faults);
+    let idle_domain = power(&mut row, "idle_static_uw", false, faults);
     row.finish(faults);
     let khz = khz?;
     if khz.value == 0 || khz.value > MAX_KHZ {
@@ -188,6 +193,7 @@ fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Operat
         active_uw: active?,
         idle_wfi_uw: wfi?,
         static_uw: domain.unwrap_or(0),
+        idle_static_uw: idle_domain.or(domain).unwrap_or(0),
     })
 }
 

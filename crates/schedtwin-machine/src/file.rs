@@ -14,6 +14,9 @@
 //! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |
 //! | `[domain.NAME]` | a clock, see `domain` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
+//! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
+//! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
+//! | `[choices.KEY.OPTION]` | may be left out; values that change together, see `choices` |
 //! | `[interrupts]`, `[path_costs]` | see `costs` |
 //!
 //! Reading goes on after a fault wherever what follows does not depend on it, so a user sees all
@@ -27,7 +30,7 @@ use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, MAX_CPUS};
 use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
-use crate::{core_type, coupling, domain, topology};
+use crate::{choices, core_type, coupling, dependence, domain, speed, topology};
 
 /// A group of equal CPUs, with the places that later checks point at.
 struct CpuGroup {
@@ -46,6 +49,9 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let chosen: Option<Located<String>> = root.required("topology", &mut faults);
     let coupled: Option<bool> = root.required("coupling", &mut faults);
     let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
+    let dependent: Option<bool> = root.optional("power_dependence", &mut faults);
+    let with_kinds: Option<bool> = root.optional("kinds", &mut faults);
+    choices::skip(&mut root, document, &mut faults);
     let defaults = Defaults::read(&mut root, &mut faults);
 
     let core_tables = root.named_tables("core", &mut faults);
@@ -82,6 +88,24 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let tables = root.named_tables("topologies", &mut faults);
     let topology = topology::read(tables, chosen.as_ref(), &cpus, &mut faults);
     let couplings = read_couplings(&mut root, &domains, &domain_names, &mut faults);
+    let tables = root.tables("dependent", &mut faults);
+    let mut dependences = dependence::read(
+        tables,
+        &domains.iter().map(|read| &read.domain).collect::<Vec<_>>(),
+        |name, faults| find_domain(name, &domains, &domain_names, faults),
+        &mut faults,
+    );
+    let mut kinds: Vec<_> = root
+        .named_tables("work", &mut faults)
+        .into_iter()
+        .filter_map(|(name, table)| speed::read_kind(&name, table, &core_names, &mut faults))
+        .collect();
+    if dependent == Some(false) {
+        dependences.clear();
+    }
+    if with_kinds == Some(false) {
+        kinds.clear();
+    }
     let interrupts = root
         .required_table("interrupts", &mut faults)
         .and_then(|t| Interrupts::read(t, &mut faults));
@@ -114,6 +138,8 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         domains,
         core_types: core_types.into_iter().map(sure).collect(),
         couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
+        power_dependences: dependences,
+        kinds,
         path_costs: sure(path_costs),
         interrupts: sure(interrupts),
         ns_per_loop: sure(ns_per_loop).value,

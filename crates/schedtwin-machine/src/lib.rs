@@ -12,8 +12,10 @@
 //! | `costs` | what the kernel's paths cost, and how interrupts are delayed |
 //! | `file` | from TOML to a machine, all faults at once; its parts `domain`, `core_type`, `topology` |
 //! | `coupling` | which frequency one domain forces upon another |
-//! | `speed` | work per nanosecond |
+//! | `speed` | work per nanosecond, and kinds of work |
 //! | `power` | µW of every situation, energy as exact integers |
+//! | `dependence` | power of one domain that depends on the clocks of others |
+//! | `choices` | settings that change several values together |
 //! | `describe` | the text of `show machine` |
 //! | `builtin` | the machines compiled in |
 //!
@@ -26,10 +28,12 @@
 //! ```
 
 mod builtin;
+mod choices;
 mod core_type;
 mod costs;
 mod coupling;
 mod cpu_list;
+mod dependence;
 mod describe;
 mod domain;
 mod file;
@@ -41,9 +45,12 @@ mod topology;
 pub use builtin::{builtin_names, builtin_source};
 pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
+pub use dependence::{DependenceTable, DependentPower, PowerDependence};
 pub use describe::EnergyModelRow;
 pub use model::{
     CoreType, Cpu, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine, OperatingPoint,
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
-pub use speed::{RATE_FULL, RATE_SHIFT, rate, time_for, work_done};
+pub use speed::{
+    PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,
+};

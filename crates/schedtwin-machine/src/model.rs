@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{Capacity, CpuId, Khz, Ns};
 
-use crate::{Coupling, Interrupts, PathCosts};
+use crate::{Coupling, Interrupts, PathCosts, PowerDependence, WorkKind};
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
 pub const MAX_IDLE_STATES: usize = 10;
@@ -36,6 +36,10 @@ pub struct Machine {
     /// Frequencies that domains force upon each other, so ordered that a domain's own floors come
     /// before those that it causes.
     pub couplings: Vec<Coupling>,
+    /// Domains whose power depends on the clocks of others; at most one entry a domain.
+    pub power_dependences: Vec<PowerDependence>,
+    /// Kinds of work that do not follow the capacities; empty where the file switches them off.
+    pub kinds: Vec<WorkKind>,
     /// What the kernel's paths cost.
     pub path_costs: PathCosts,
     /// How long interrupts take to arrive.
@@ -90,6 +94,8 @@ pub struct FrequencyDomain {
     pub fast_switch: bool,
     /// Whether any CPU may change this domain's frequency (`dvfs_possible_from_any_cpu`).
     pub dvfs_possible_from_any_cpu: bool,
+    /// Measured: power of the domain while all its CPUs are in deep states, µW.
+    pub off_uw: u64,
 }
 
 /// A frequency with what it costs.
@@ -107,6 +113,8 @@ pub struct OperatingPoint {
     pub idle_wfi_uw: u64,
     /// Measured: power of the domain while at least one of its CPUs is not in a deep state, µW.
     pub static_uw: u64,
+    /// The same while none of its CPUs executes; `static_uw` unless the file says otherwise.
+    pub idle_static_uw: u64,
 }
 
 /// A kind of core.
@@ -145,6 +153,18 @@ pub struct IdleState {
     /// Whether the CPU's own timer stops (`CPUIDLE_FLAG_TIMER_STOP`), so that the kernel must ask
     /// another one to wake it.
     pub local_timer_stops: bool,
+    /// Whether it is a state of the cluster (the frequency domain): it is entered only while every CPU
+    /// of the domain has asked for it; until then a CPU that did rests in [`CoreType::alone`].
+    pub cluster: bool,
+}
+
+impl CoreType {
+    /// Where a CPU rests that asked for `state` while its cluster stays on: the deepest state of a
+    /// CPU of its own that is no deeper.
+    pub fn alone(&self, state: usize) -> usize {
+        let own = self.idle_states[..=state].iter().rposition(|s| !s.cluster);
+        own.expect("the first idle state is the CPU's own: that is checked when a file is read")
+    }
 }
 
 /// What a CPU draws in an idle state.
@@ -173,6 +193,22 @@ impl Machine {
     /// How fast `cpu` works at `khz`: see [`crate::rate`].
     pub fn rate(&self, cpu: CpuId, khz: Khz) -> u64 {
         crate::rate(self.cpus[cpu.index()].capacity, khz, self.domain_of(cpu).max_khz())
+    }
+
+    /// The number of the kind of work called `name`; `None`: it follows the capacities.
+    pub fn kind(&self, name: &str) -> Option<usize> {
+        self.kinds.iter().position(|kind| kind.name == name)
+    }
+
+    /// How fast `cpu` does work of a kind at `khz`: see [`crate::rate_of_kind`].
+    pub fn rate_of(&self, cpu: CpuId, khz: Khz, kind: Option<usize>) -> u64 {
+        let Some(kind) = kind.map(|kind| &self.kinds[kind]) else {
+            return self.rate(cpu, khz);
+        };
+        let hardware = &self.cpus[cpu.index()];
+        let factor = kind.factor_permille[hardware.core_type];
+        let max_khz = self.domain_of(cpu).max_khz();
+        crate::rate_of_kind(hardware.capacity, factor, kind.stall_permille, khz, max_khz)
     }
 
     /// The idle states of a CPU.

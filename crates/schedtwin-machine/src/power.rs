@@ -7,13 +7,18 @@
 //!
 //! ```text
 //! Σ over CPUs  (busy: active_uw(o) · in state s: its share of idle_wfi_uw(o))
-//!   + static_uw(o)  while at least one CPU is busy or in a state that is not `deep`
+//!   + the domain's own: static_uw(o) while one CPU executes, idle_static_uw(o) while none does but one
+//!     is not in a `deep` state, off_uw while all are
 //!   + energy_entry_nj and energy_exit_nj of every entry and exit
 //! ```
 //!
-//! References: the formula is that of Wattson (Perfetto, `wattson/cpu/estimates.sql`).
-//! Differences: Wattson's dependence of the small cores' curve on the other clusters' votes and its
-//! cache terms are absent; a meter compared with Wattson's on memory-heavy work would read less.
+//! Where `dependence` knows better, its values stand in the place of active, WFI and static power.
+//!
+//! References: the formula is that of Wattson (Perfetto, `wattson/cpu/estimates.sql`), and for a domain that
+//! draws less while nobody executes that of EAS before it became energy-model based (busy and idle costs of
+//! clusters).
+//! Differences: Wattson's cache terms are absent; a meter compared with Wattson's on memory-heavy work
+//! would read less.
 
 use schedtwin_types::{CpuId, Ns};
 
@@ -49,9 +54,11 @@ impl Machine {
         self.domain_of(cpu).opps[opp].idle_uw(self.idle_states(cpu)[state].power)
     }
 
-    /// What domain `domain` draws besides its CPUs at operating point `opp`, µW.
+    /// What domain `domain` draws besides its CPUs at operating point `opp`, µW, while one of its CPUs
+    /// executes, or while all are in deep states.
     pub fn static_uw(&self, domain: usize, opp: usize, all_cpus_deep: bool) -> u64 {
-        if all_cpus_deep { 0 } else { self.domains[domain].opps[opp].static_uw }
+        let domain = &self.domains[domain];
+        if all_cpus_deep { domain.off_uw } else { domain.opps[opp].static_uw }
     }
 }
 
@@ -81,6 +88,7 @@ mod tests {
             active_uw: 900,
             idle_wfi_uw: 301,
             static_uw: 0,
+            idle_static_uw: 0,
         };
         assert_eq!(opp.idle_uw(IdlePower::WfiPermille(0)), 0);
         assert_eq!(opp.idle_uw(IdlePower::WfiPermille(500)), 150);

@@ -1,15 +1,19 @@
 //! Which CPUs share what, as the scheduler is told.
 //!
-//! A file may hold several topologies by name, because kernels see one piece of silicon differently:
-//! Pixel 6 is one package to a kernel from 6.0 on and three to an older one. `topology = "mc"`
-//! chooses. Each level is a list of CPU lists; what a level leaves out has none.
+//! A file may hold several topologies by name, because the same silicon can be described in several ways;
+//! `topology = "cpu-map"` chooses. Each level is a list of CPU lists; what a level leaves out has none.
 //!
 //! ```toml
-//! [topologies.clustered]
-//! package = ["0-7"]
+//! [topologies.cpu-map]
+//! package = ["0-7"]               # sockets
 //! llc     = ["0-7"]
-//! cluster = ["0-3", "4-5", "6-7"]
+//! cluster = ["0-3", "4-5", "6-7"] # the leaf clusters of the device tree's cpu-map
 //! ```
+//!
+//! What clusters mean is up to the kernel: up to 5.19 each is a package, from 6.0 on a level of its own
+//! if that is compiled in (variation points `cpu_map_package` and `sched_cluster`).
+//!
+//! `formerly = ["mc"]` lists names that the topology had before; who uses one is told the new one.
 //!
 //! Checked for every topology of the file, chosen or not: the parts of a level do not overlap and
 //! name only CPUs that exist; every CPU is in a package and shares a last-level cache; a cluster is
@@ -65,10 +69,15 @@ pub(crate) fn read(
 ) -> Option<Topology> {
     let mut names = Vec::new();
     let mut found = None;
-    for (index, (name, table)) in tables.into_iter().enumerate() {
+    let mut renamed = None;
+    for (index, (name, mut table)) in tables.into_iter().enumerate() {
         if index == MAX_TOPOLOGIES {
             faults.push_at(&name.at, format!("more than {MAX_TOPOLOGIES} topologies"), None);
             return None;
+        }
+        let formerly: Vec<String> = table.optional("formerly", faults).unwrap_or_default();
+        if chosen.is_some_and(|chosen| formerly.contains(&chosen.value)) {
+            renamed = Some(format!("it is called `{}` now", name.value));
         }
         let topology = read_one(table, cpus, faults);
         if chosen.is_some_and(|chosen| chosen.value == name.value) {
@@ -80,6 +89,7 @@ pub(crate) fn read(
     if found.is_none() {
         let near = did_you_mean(&chosen.value, names.iter().map(String::as_str));
         let help = match near {
+            _ if renamed.is_some() => renamed.unwrap_or_default(),
             Some(near) => format!("did you mean `{near}`?"),
             None if names.is_empty() => "the file needs a table `[topologies.NAME]`".into(),
             None => format!(
