@@ -524,6 +524,7 @@ impl<'a> Listing<'a> {
                             irq,
                             min,
                             perf,
+                            boost: _,
                         } = *input;
                         let numbers = [util_avg, runnable_avg, util_est, rt, dl, irq, min, perf];
                         let mut row = [const { String::new() }; 10];

@@ -158,11 +158,6 @@ impl Kernel {
         }
     }
 
-    /// A domain is to run at `khz`, as the governor decided at `requested_at`.
-    pub(crate) fn cpufreq_driver_request(&mut self, index: usize, khz: Khz, requested_at: Ns) {
-        self.cpufreq_driver_fast_switch(index, khz, requested_at);
-    }
-
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
     fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
         let cost = self.device_tree.path_costs.frequency_switch;

@@ -17,7 +17,6 @@ mod tests;
 pub use bandwidth::RtPeriod;
 
 use crate::Kernel;
-use crate::config::Uclamp;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
@@ -108,16 +107,9 @@ impl Kernel {
     }
 
     /// `rt_task_fits_capacity()`.
-    fn rt_task_fits_capacity(&self, cpu: CpuId) -> bool {
-        !self.topology.asym_cpucapacity || self.rq[cpu].arch_capacity >= self.rt_uclamp_min()
-    }
-
-    /// `uclamp_min` that every RT task has unless it asks for less, also before anybody has used a clamp.
-    fn rt_uclamp_min(&self) -> u64 {
-        match self.config.uclamp {
-            Uclamp::CompiledOut => 0,
-            Uclamp::KeyOff | Uclamp::On => self.config.uclamp_min_rt_default as u64,
-        }
+    fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
+        !self.topology.asym_cpucapacity
+            || self.rq[cpu].arch_capacity >= self.rt_uclamp_min(task) as u64
     }
 
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
@@ -288,7 +280,7 @@ impl Kernel {
         let mut mask = CpuMask::EMPTY;
         for cpu in self.tasks[task].cpus_mask.iter() {
             let level = self.rq[cpu].rt.cpupri;
-            if level >= own || level > best || (fit && !self.rt_task_fits_capacity(cpu)) {
+            if level >= own || level > best || (fit && !self.rt_task_fits_capacity(task, cpu)) {
                 continue;
             }
             if level < best {
@@ -345,12 +337,12 @@ impl Kernel {
         // rt_task(): since 6.12 a deadline task is none.
         let occupied = matches!(self.tasks[curr].class, Class::Rt | Class::Stop)
             && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
-        if !occupied && self.rt_task_fits_capacity(cpu) {
+        if !occupied && self.rt_task_fits_capacity(task, cpu) {
             return cpu;
         }
         match self.find_lowest_rq(task) {
             // Only a larger CPU was wanted, and this is none.
-            Some(target) if !occupied && !self.rt_task_fits_capacity(target) => cpu,
+            Some(target) if !occupied && !self.rt_task_fits_capacity(task, target) => cpu,
             Some(target) if prio < self.rq[target].rt.highest_prio() => target,
             _ => cpu,
         }
