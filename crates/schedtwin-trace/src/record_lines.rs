@@ -211,6 +211,8 @@ pub struct InputLine {
     pub util_avg: u64,
     pub runnable_avg: u64,
     pub util_est: u64,
+    /// Records of before runnable boosting was a choice do not say it.
+    #[serde(default)]
     pub boost: u64,
     pub rt: u64,
     pub dl: u64,
