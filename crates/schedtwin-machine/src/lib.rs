@@ -43,7 +43,8 @@ pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
 pub use describe::EnergyModelRow;
 pub use model::{
-    CoreType, Cpu, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine, OperatingPoint,
+    CoreType, Cpu, DriverWait, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine,
+    OperatingPoint,
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
 pub use speed::{RATE_FULL, RATE_SHIFT, rate, time_for, work_done};
