@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use schedtwin_types::{CpuId, CpuMask};
 
-use crate::{CostScale, Cpu, FrequencyDomain, IdlePower, Machine, OperatingPoint};
+use crate::{CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, Machine, OperatingPoint};
 
 /// A level of the topology: its name, and the number of a CPU's part of it.
 type LevelOf = (&'static str, fn(&Cpu) -> Option<u16>);
@@ -130,7 +130,16 @@ impl Machine {
 
     fn describe_domain(&self, domain: &FrequencyDomain, out: &mut String) {
         let cpus = CpuMask::from_cpus(domain.cpus.iter().copied());
-        let way = if domain.fast_switch { "fast switch" } else { "slow path (sugov thread)" };
+        let way = match (domain.fast_switch, domain.driver) {
+            (true, _) => "fast switch".to_string(),
+            (false, wait) => {
+                let does = if wait == DriverWait::Sleeps { "sleeps" } else { "spins" };
+                format!(
+                    "slow path (sugov thread; driver {does} {})",
+                    span(domain.driver_latency_ns)
+                )
+            }
+        };
         let _ = writeln!(
             out,
             "\nclock {} (policy{}, CPU {cpus}): {way}, kernel's transition latency {}, takes {}",

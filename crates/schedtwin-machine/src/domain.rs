@@ -8,6 +8,9 @@
 //! ]
 //! ```
 //!
+//! Without fast switch, `driver` says whether the governor's thread `"sleeps"` or `"spins"` while the driver's call
+//! takes `driver_latency_us`; left out, it spins for no time.
+//!
 //! `uv` and `static_uw` may be left out, and `idle_static_uw`: the domain's own power while none of its CPUs
 //! executes, where that differs from `static_uw`. `off_uw` of the table is its power while all its CPUs
 //! are in deep states, 0 if left out. The latencies and flags at the top of the file hold for all
@@ -18,7 +21,7 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{CpuId, Khz};
 
 use crate::cpu_list::CpuList;
-use crate::{FrequencyDomain, OperatingPoint};
+use crate::{DriverWait, FrequencyDomain, OperatingPoint};
 
 /// 10 GHz.
 const MAX_KHZ: Khz = 10_000_000;
@@ -38,6 +41,8 @@ pub(crate) struct Defaults {
     transition_latency_us: u64,
     settle_us: u64,
     fast_switch: bool,
+    driver: DriverWait,
+    driver_latency_us: u64,
     dvfs_possible_from_any_cpu: bool,
 }
 
@@ -47,14 +52,44 @@ impl Defaults {
         let transition_latency_us = root.required("transition_latency_us", faults);
         let settle_us = root.required("settle_us", faults);
         let fast_switch = root.required("fast_switch", faults);
+        let driver = read_driver(root, faults);
         let dvfs_possible_from_any_cpu = root.required("dvfs_possible_from_any_cpu", faults);
+        let driver = driver?;
         Some(Defaults {
             transition_latency_us: checked_latency(transition_latency_us?, faults)?,
             settle_us: checked_latency(settle_us?, faults)?,
             fast_switch: fast_switch?,
+            driver: driver.wait.unwrap_or(DriverWait::Spins),
+            driver_latency_us: driver.latency_us.unwrap_or(0),
             dvfs_possible_from_any_cpu: dvfs_possible_from_any_cpu?,
         })
     }
+}
+
+/// `driver` and `driver_latency_us`, as far as they are there.
+struct Driver {
+    wait: Option<DriverWait>,
+    latency_us: Option<u64>,
+}
+
+/// `None`: one of them is wrong.
+fn read_driver(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Driver> {
+    let wait: Option<Located<String>> = table.optional("driver", faults);
+    let latency: Option<Located<u64>> = table.optional("driver_latency_us", faults);
+    let wait = wait.map(|word| match word.value.as_str() {
+        "sleeps" => Some(DriverWait::Sleeps),
+        "spins" => Some(DriverWait::Spins),
+        other => {
+            let message = format!("there is no driver that `{other}`");
+            faults.push_at(&word.at, message, Some("known: `sleeps`, `spins`".into()));
+            None
+        }
+    });
+    let latency_us = latency.map(|us| checked_latency(us, faults));
+    Some(Driver {
+        wait: wait.map_or(Some(None), |known| known.map(Some))?,
+        latency_us: latency_us.map_or(Some(None), |checked| checked.map(Some))?,
+    })
 }
 
 fn checked_latency(us: Located<u64>, faults: &mut Diagnostics) -> Option<u64> {
@@ -86,6 +121,7 @@ pub(crate) fn read(
     let transition: Option<Located<u64>> = table.optional("transition_latency_us", faults);
     let settle: Option<Located<u64>> = table.optional("settle_us", faults);
     let fast_switch: Option<bool> = table.optional("fast_switch", faults);
+    let driver = read_driver(&mut table, faults);
     let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
     let off_uw = power(&mut table, "off_uw", false, faults);
     let opps = read_opps(name, &mut table, warnings, faults);
@@ -93,7 +129,8 @@ pub(crate) fn read(
 
     let transition = transition.map(|us| checked_latency(us, faults));
     let settle = settle.map(|us| checked_latency(us, faults));
-    let (Some(cpus), Some(opps), Some(defaults)) = (cpus, opps, defaults) else {
+    let (Some(cpus), Some(opps), Some(driver), Some(defaults)) = (cpus, opps, driver, defaults)
+    else {
         return Vec::new();
     };
     let (Some(transition), Some(settle)) = (
@@ -109,6 +146,8 @@ pub(crate) fn read(
         kernel_transition_latency_ns: transition * 1000,
         settle_ns: settle * 1000,
         fast_switch: fast_switch.unwrap_or(defaults.fast_switch),
+        driver: driver.wait.unwrap_or(defaults.driver),
+        driver_latency_ns: driver.latency_us.unwrap_or(defaults.driver_latency_us) * 1000,
         dvfs_possible_from_any_cpu: from_any.unwrap_or(defaults.dvfs_possible_from_any_cpu),
         off_uw: off_uw.unwrap_or(0),
     };

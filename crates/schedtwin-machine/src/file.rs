@@ -8,7 +8,7 @@
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled |
 //! | `ns_per_loop` | rt-app's calibration |
-//! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu` | of all domains |
+//! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu`; `driver`, `driver_latency_us` | of all domains |
 //! | `[topologies.NAME]` | see `topology` |
 //! | `[core.NAME]` | a kind of core, see `core_type` |
 //! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |

@@ -48,7 +48,8 @@ pub use coupling::{Coupling, FloorStep};
 pub use dependence::{DependenceTable, DependentPower, PowerDependence};
 pub use describe::EnergyModelRow;
 pub use model::{
-    CoreType, Cpu, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine, OperatingPoint,
+    CoreType, Cpu, DriverWait, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine,
+    OperatingPoint,
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
 pub use speed::{

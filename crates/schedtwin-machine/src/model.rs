@@ -92,10 +92,23 @@ pub struct FrequencyDomain {
     pub settle_ns: Ns,
     /// Whether the driver can switch from the scheduler's context (`fast_switch_possible`).
     pub fast_switch: bool,
+    /// Without fast switch: what the governor's thread does while the driver's call takes its time.
+    pub driver: DriverWait,
+    /// And how long that is.
+    pub driver_latency_ns: Ns,
     /// Whether any CPU may change this domain's frequency (`dvfs_possible_from_any_cpu`).
     pub dvfs_possible_from_any_cpu: bool,
     /// Measured: power of the domain while all its CPUs are in deep states, µW.
     pub off_uw: u64,
+}
+
+/// How a frequency driver waits for its hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriverWait {
+    /// Asleep, until an interrupt says that it is done: a message to another processor.
+    Sleeps,
+    /// Polling, with its CPU.
+    Spins,
 }
 
 /// A frequency with what it costs.

@@ -1,6 +1,6 @@
 //! The built-in machines load, say what their sources say, and describe themselves.
 
-use schedtwin_machine::{CostScale, Machine, builtin_names};
+use schedtwin_machine::{CostScale, DriverWait, Machine, builtin_names};
 use schedtwin_types::CpuId;
 
 /// A file of the reference material, or `None` (with a line that says so) where it is absent.
@@ -193,6 +193,12 @@ fn settings_make_variants() {
         stock.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 5_000_000)
     );
     assert!(stock.couplings.is_empty());
+    let driver = |spec: &str| {
+        let domain = &Machine::load(spec).unwrap().domains[0];
+        (domain.driver, domain.driver_latency_ns)
+    };
+    assert_eq!(driver("rig8"), (DriverWait::Spins, 0));
+    assert_eq!(driver("rig8:driver=sleeps,driver_latency_us=7"), (DriverWait::Sleeps, 7_000));
     assert_ne!(stock.fingerprint_text(), Machine::load("pixel6").unwrap().fingerprint_text());
 
     // The order of the settings makes no other machine, and neither does the place of the file.
@@ -258,6 +264,11 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "pixel6:cpu.big.capacity=1000",
             "<command line>:1:25: the strongest CPUs have capacity 1024, these are the strongest and have 1000",
+        ),
+        (
+            "pixel6:driver=waits,driver_latency_us=2_000_000",
+            "<command line>:1:15: there is no driver that `waits`\n  help: known: `sleeps`, `spins`\n\
+             <command line>:1:39: a frequency switch takes more than a second",
         ),
         ("pixel6:domain.mid.opp[1].khz=400000", "<command line>:1:30: 400000 kHz is listed twice"),
         ("pixel6:transition_latency_us=-1", "<command line>:1:30: `-1` must not be negative"),

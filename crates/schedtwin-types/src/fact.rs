@@ -82,7 +82,8 @@ pub enum FactKind {
         /// `true`: a deeper state would have been right (too shallow); `false`: too deep.
         below: bool,
     },
-    /// `cpu_frequency`: the governor's choice is handed to the driver.
+    /// `cpu_frequency`: the driver has taken the governor's choice; with fast switch at once, else when its
+    /// call has returned.
     Frequency {
         /// The cpufreq policy (frequency domain), an index.
         policy: u16,
@@ -102,7 +103,7 @@ pub enum FactKind {
     },
     /// `irq_handler_entry` of the interrupts delivered together.
     IrqEntry {
-        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k.
+        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k, bit 5 a device.
         lines: u8,
     },
     /// `irq_handler_exit`.
@@ -177,7 +178,7 @@ pub enum IpiKind {
     WakeList = 1,
     /// `call_function_single`: an idle CPU is asked to balance (`nohz_csd_func`).
     NohzKick = 2,
-    /// `irq_work`: pushing of RT tasks.
+    /// `irq_work`: schedutil's slow path, and pushing of RT tasks.
     IrqWork = 3,
 }
 

@@ -3,7 +3,7 @@
 //! Each source of events (a CPU's timer, an interrupt of a kind, the end of its work, ...) has a slot with at
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
-//! frequency domains first, then CPU by CPU in the order of [`CpuSlot`].
+//! frequency domains first, then the interrupts of their drivers, then CPU by CPU in the order of [`CpuSlot`].
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -21,7 +21,7 @@
 use schedtwin_types::{CpuId, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bits of a key that hold the slot: 256 CPUs of 8 slots, and domains. 52 bits are left for the time, 52 days.
+/// Bits of a key that hold the slot: 256 CPUs of 8 slots, and domains with two. 52 bits are left for the time, 52 days.
 const SLOT_BITS: u32 = 12;
 
 /// The latest time that the board can hold: a run ends before it.
@@ -53,6 +53,8 @@ impl CpuSlot {
 pub struct Slots {
     /// Frequency domains come first.
     pub nr_domains: usize,
+    /// Then the drivers that interrupt when they are done: one for each domain, or none at all.
+    pub nr_drivers: usize,
     /// Then CPUs.
     pub nr_cpus: usize,
 }
@@ -60,20 +62,27 @@ pub struct Slots {
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.nr_domains + self.nr_cpus * CpuSlot::COUNT
+        self.nr_domains + self.nr_drivers + self.nr_cpus * CpuSlot::COUNT
     }
 
     /// A CPU's slot.
     #[inline(always)]
     pub fn cpu(&self, cpu: CpuId, slot: u8) -> usize {
-        self.nr_domains + cpu.index() * CpuSlot::COUNT + slot as usize
+        self.nr_domains + self.nr_drivers + cpu.index() * CpuSlot::COUNT + slot as usize
     }
 
-    /// What a number stands for: a domain or a CPU's slot.
+    /// The slot of a domain's driver.
+    #[inline(always)]
+    pub fn driver(&self, domain: usize) -> usize {
+        self.nr_domains + domain
+    }
+
+    /// What a number stands for.
     #[inline(always)]
     pub fn name(&self, slot: usize) -> Slot {
-        match slot.checked_sub(self.nr_domains) {
-            None => Slot::Domain(slot),
+        match slot.checked_sub(self.nr_domains + self.nr_drivers) {
+            None if slot < self.nr_domains => Slot::Domain(slot),
+            None => Slot::Driver,
             Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
         }
     }
@@ -84,6 +93,8 @@ impl Slots {
 pub enum Slot {
     /// A frequency domain settles.
     Domain(usize),
+    /// A frequency driver interrupts.
+    Driver,
     /// A CPU's event.
     Cpu(CpuId, u8),
 }

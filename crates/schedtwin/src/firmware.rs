@@ -3,7 +3,7 @@
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::topology::Topology;
-use schedtwin_machine::{CostScale, IdlePower, Machine};
+use schedtwin_machine::{CostScale, DriverWait, IdlePower, Machine};
 use schedtwin_types::CpuMask;
 
 use crate::meter::{MeterCpu, MeterDomain, MeterIdle, MeterOpp, MeterSetup};
@@ -33,6 +33,8 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                 opps: domain.opps.iter().map(|o| (o.khz, o.em_power_uw)).collect(),
                 transition_latency: domain.kernel_transition_latency_ns,
                 fast_switch: domain.fast_switch,
+                driver_latency: domain.driver_latency_ns,
+                driver_sleeps: domain.driver == DriverWait::Sleeps,
                 dvfs_possible_from_any_cpu: domain.dvfs_possible_from_any_cpu,
             })
             .collect(),
@@ -144,13 +146,6 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
                 faults.push_whole(source, message, None);
             }
         }
-    }
-    for domain in machine.domains.iter().filter(|d| !d.fast_switch) {
-        let message = format!(
-            "domain {}: waits for: schedutil's slow path (fast_switch = false)",
-            domain.name
-        );
-        faults.push_whole(source, message, None);
     }
     if let Err(error) = Topology::check(&device_tree(machine, 0)) {
         faults.push_whole(source, format!("impossible topology: {error}"), None);

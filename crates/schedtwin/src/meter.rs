@@ -17,8 +17,8 @@
 //! * task group: the tasks that share a label, such as the threads of one rt-app task.
 //! * cluster: the CPUs that share a `cluster_name`; latencies and idle states are split by it.
 //! * `waking_latency`, `wakeup_latency`: from `sched_waking` or `sched_wakeup` to the switch that
-//!   gives the task a CPU. A task that was woken before it had left its CPU, and a task that is new,
-//!   has none.
+//!   gives the task a CPU. A task that was woken before it had left its CPU, a task that is new, and a
+//!   thread of the kernel's own has none.
 //!
 //! ```text
 //!  sched_waking     sched_wakeup          sched_switch                      job done
@@ -181,6 +181,8 @@ struct TaskMeter {
     wakeup_at: Ns,
     source: u32,
     group: u32,
+    /// Of the kernel's own: its wakeups have no latency.
+    kernel: bool,
     switches: u64,
     migrations: u64,
     preemptions: u64,
@@ -196,6 +198,7 @@ impl TaskMeter {
             wakeup_at: NEVER,
             source: 0,
             group: group as u32,
+            kernel: false,
             switches: 0,
             migrations: 0,
             preemptions: 0,
@@ -375,6 +378,11 @@ impl Meter {
         self.digest.absorb(0, Code::TaskCreated, 0, 0, u64::from(id.0));
     }
 
+    /// A task is a thread of the kernel's own: its time counts, its latencies are nobody's.
+    pub fn kernel_thread(&mut self, id: TaskId) {
+        self.tasks[id.index()].kernel = true;
+    }
+
     /// Takes in one fact.
     #[inline]
     pub fn fact(&mut self, fact: &Fact) {
@@ -427,7 +435,7 @@ impl Meter {
             }
             FactKind::Frequency { policy, khz, requested_at } => {
                 let domain = policy as usize;
-                self.truth.frequency_wanted(&self.setup, at, domain, khz, requested_at);
+                self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
                 // Its fields need more room than one record has.
                 self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
                 (Code::Frequency, u64::from(policy), requested_at)
@@ -502,7 +510,7 @@ impl Meter {
         let (waking_at, wakeup_at) = (entering.waking_at, entering.wakeup_at);
         entering.waking_at = NEVER;
         entering.wakeup_at = NEVER;
-        if wakeup_at == NEVER || counted == 0 {
+        if wakeup_at == NEVER || counted == 0 || entering.kernel {
             return;
         }
         let group = entering.group as usize;

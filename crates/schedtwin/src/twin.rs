@@ -27,6 +27,7 @@ use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
 use schedtwin_kernel::config::Config;
+use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::{Machine, RATE_SHIFT, rate};
 use schedtwin_types::{
@@ -117,6 +118,8 @@ struct TaskState {
     mode: Mode,
     /// Its thread in the workload; `None` for the kernel's own tasks.
     thread: Option<ThreadId>,
+    /// The kernel's own: busy until then, whatever the CPU's speed.
+    busy_until: Ns,
 }
 
 /// A frequency domain's truth.
@@ -174,7 +177,10 @@ impl<B: Board> Twin<B> {
             kernel.rq[CpuId(c as u16)].newidle_rnd =
                 draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
         }
-        let slots = Slots { nr_domains: machine.domains.len(), nr_cpus };
+        let nr_domains = machine.domains.len();
+        let interrupts = kernel.policies.iter().any(|p| p.kthread.is_some());
+        let slots =
+            Slots { nr_domains, nr_drivers: if interrupts { nr_domains } else { 0 }, nr_cpus };
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
@@ -211,10 +217,22 @@ impl<B: Board> Twin<B> {
             threads_done: false,
             notices: Vec::new(),
         };
-        twin.tasks.push(TaskState { remaining: 0, reserve: 0, mode: Mode::Kernel, thread: None });
+        twin.tasks.push(TaskState {
+            remaining: 0,
+            reserve: 0,
+            mode: Mode::Kernel,
+            thread: None,
+            busy_until: 0,
+        });
         for c in 0..nr_cpus {
             let id = twin.kernel.rq[CpuId(c as u16)].stopper;
-            twin.add_task(id, &format!("migration/{c}"), "migration", None);
+            twin.add_kernel_thread(id);
+        }
+        for d in 0..twin.kernel.policies.len() {
+            if let Some(thread) = &twin.kernel.policies[d].kthread {
+                let id = thread.task;
+                twin.add_kernel_thread(id);
+            }
         }
         let main = twin.programs.main();
         let (name, group) = twin.names(main);
@@ -246,7 +264,7 @@ impl<B: Board> Twin<B> {
             let id = TaskId(index as u32);
             let name = match task.thread {
                 Some(thread) => self.programs.thread_name(thread).to_string(),
-                None => format!("migration/{}", self.kernel.tasks[id].cpu),
+                None => self.kernel_thread_name(id),
             };
             observer.task(id, &name, self.kernel.tasks[id].prio);
         }
@@ -256,10 +274,31 @@ impl<B: Board> Twin<B> {
         (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread).to_string())
     }
 
+    /// `migration/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
+    fn kernel_thread_name(&self, id: TaskId) -> String {
+        let task = &self.kernel.tasks[id];
+        match task.class {
+            Class::Deadline => format!("sugov:{}", task.cpus_mask.lowest().expect("some CPU")),
+            _ => format!("migration/{}", task.cpu),
+        }
+    }
+
+    fn add_kernel_thread(&mut self, id: TaskId) {
+        let name = self.kernel_thread_name(id);
+        let group = if name.starts_with("sugov") { "sugov" } else { "migration" };
+        self.add_task(id, &name, group, None);
+    }
+
     fn add_task(&mut self, id: TaskId, name: &str, group: &str, thread: Option<ThreadId>) {
         assert_eq!(id.index(), self.tasks.len(), "tasks are made in order");
         self.meter.task_created(id, name, group);
-        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode: Mode::User, thread });
+        let mode = if thread.is_some() {
+            Mode::User
+        } else {
+            self.meter.kernel_thread(id);
+            Mode::Kernel
+        };
+        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode, thread, busy_until: 0 });
     }
 
     /// Simulated time.
@@ -295,7 +334,11 @@ impl<B: Board> Twin<B> {
         self.events += 1;
         match self.slots.name(slot) {
             Slot::Domain(domain) => self.frequency_settled(domain, observer),
-            Slot::Cpu(cpu, line @ 0..=4) => self.interrupt_arrives(cpu, line, observer),
+            // Linux leaves interrupts that nobody moves to the first CPU.
+            Slot::Driver => self.interrupt_arrives(CpuId(0), IrqLines::DEVICE, slot, observer),
+            Slot::Cpu(cpu, line @ 0..=4) => {
+                self.interrupt_arrives(cpu, IrqLines(1 << line), slot, observer);
+            }
             Slot::Cpu(cpu, 5) => {
                 self.board.set(slot, NEVER);
                 self.deliver(cpu, observer);
@@ -312,17 +355,27 @@ impl<B: Board> Twin<B> {
 
     // ---- interrupts ---------------------------------------------------------------------------
 
-    fn interrupt_arrives(&mut self, cpu: CpuId, line: u8, observer: &mut impl Observer) {
+    /// An interrupt whose event is in `slot` comes to a CPU.
+    fn interrupt_arrives(
+        &mut self,
+        cpu: CpuId,
+        line: IrqLines,
+        slot: usize,
+        observer: &mut impl Observer,
+    ) {
         let now = self.now;
+        if line == IrqLines::DEVICE {
+            self.board.set(slot, NEVER);
+        }
         let c = &mut self.cpus[cpu.index()];
-        c.pending.insert(IrqLines(1 << line));
+        c.pending.insert(line);
         let masked = now < c.masked_until;
         if matches!(c.phase, Phase::Task(_) | Phase::IdleLoop) && !masked {
             // The line's slot is set again when its wires are read after the entry.
             self.deliver(cpu, observer);
             return;
         }
-        self.board.set(self.slots.cpu(cpu, line), NEVER);
+        self.board.set(slot, NEVER);
         match c.phase {
             Phase::Task(_) | Phase::IdleLoop => {
                 let until = c.masked_until;
@@ -367,7 +420,7 @@ impl<B: Board> Twin<B> {
         if lines.contains(IrqLines::CLOCK_EVENT) {
             self.draw_timer_latency(cpu);
         }
-        if lines.0 & !1 != 0 {
+        if lines.0 & !(IrqLines::CLOCK_EVENT.0 | IrqLines::DEVICE.0) != 0 {
             self.draw_ipi_latency(cpu);
         }
         lines
@@ -418,8 +471,8 @@ impl<B: Board> Twin<B> {
         let c = &self.cpus[cpu.index()];
         match c.phase {
             Phase::Task(task) => {
-                let remaining = self.tasks[task.index()].remaining;
-                c.since.saturating_add(remaining.div_ceil(c.rate))
+                let t = &self.tasks[task.index()];
+                c.since.saturating_add(t.remaining.div_ceil(c.rate)).max(t.busy_until)
             }
             _ => NEVER,
         }
@@ -447,6 +500,7 @@ impl<B: Board> Twin<B> {
         }
         let Some(thread) = t.thread else {
             self.kernel.kthread(cpu, self.now);
+            self.tasks[task.index()].busy_until = self.kernel.kthread_busy_until(task);
             self.after_entry(Some(cpu), observer);
             return;
         };
@@ -637,7 +691,12 @@ impl<B: Board> Twin<B> {
         while policies != 0 {
             let domain = policies.trailing_zeros() as usize;
             policies &= policies - 1;
-            self.domains[domain].requested = self.kernel.policies[domain].cur;
+            let policy = &self.kernel.policies[domain];
+            self.domains[domain].requested = policy.requested;
+            if let Some(thread) = &policy.kthread {
+                let at = thread.interrupt_at().unwrap_or(NEVER);
+                self.board.set(self.slots.driver(domain), at.max(self.now));
+            }
             let settle = self.machine.domains[domain].settle_ns;
             self.retarget(domain, settle);
         }

@@ -343,7 +343,12 @@ fn a_wish_for_a_frequency_is_paired_with_the_opp_that_fulfils_it() {
             &[opp(5_000, 1), wish(5_000, 1_000_000, 4_000)],
             "1 us",
         ),
-        ("already there", &[opp(4_000, 1), wish(5_000, 1_000_000, 3_000)], "none"),
+        (
+            "settled before the driver's call returned",
+            &[opp(4_000, 1), wish(5_000, 1_000_000, 3_000)],
+            "1 us",
+        ),
+        ("already there", &[opp(2_000, 1), wish(5_000, 1_000_000, 3_000)], "none"),
         ("moved by somebody else", &[opp(4_000, 1)], "none"),
         (
             "a newer wish replaces the older",

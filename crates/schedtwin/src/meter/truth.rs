@@ -235,16 +235,15 @@ impl Truth {
         true
     }
 
-    /// The governor of `domain` has handed `khz` to the driver at `at`; it has wanted it since
-    /// `requested_at`.
+    /// The driver has taken `khz` for `domain`; the governor has wanted it since `requested_at`.
     ///
     /// The next settled OPP of that frequency answers it. A newer wish replaces an older one that
     /// was not fulfilled, which then counts nowhere; a wish for what the hardware already does
-    /// counts only if it has settled at this very instant (a switch that takes no time).
+    /// counts only if it has settled since then (a switch that takes no time, or a driver that says so only
+    /// when it is done).
     pub(super) fn frequency_wanted(
         &mut self,
         setup: &MeterSetup,
-        at: Ns,
         domain: usize,
         khz: Khz,
         requested_at: Ns,
@@ -255,8 +254,9 @@ impl Truth {
             return;
         }
         truth.pending = None;
-        if truth.settled_at == at && at > 0 && at >= self.window_start {
-            truth.update_latency.record(at.saturating_sub(requested_at));
+        let settled_at = truth.settled_at;
+        if settled_at >= requested_at && settled_at > 0 && settled_at >= self.window_start {
+            truth.update_latency.record(settled_at - requested_at);
         }
     }
 

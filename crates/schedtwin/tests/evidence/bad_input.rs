@@ -137,7 +137,6 @@ fn faults_say_what_and_where() {
             &["400000 kHz after 500000 kHz"],
         ),
         ("uniform8:domain.all.opp[9].khz=400_000", KERNEL, "w1", None, &["<command line>:1:24: "]),
-        ("uniform8:fast_switch=false", KERNEL, "w1", None, &["waits for: schedutil's slow path"]),
         ("uniform8:ns_per_loop=0", KERNEL, "w1", None, &["<command line>:1:22: "]),
         (
             "uniform8:path_costs.percent=20000",

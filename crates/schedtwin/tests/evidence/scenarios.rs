@@ -18,10 +18,20 @@ pub fn scenario(machine: &str, kernel: &str, workload: &str, duration: Option<Ns
         .unwrap_or_else(|faults| panic!("{machine} {kernel} {workload}: {faults}"))
 }
 
-/// Every built-in workload on every built-in machine, so that new ones are covered when they come.
+/// Machines whose frequency drivers make schedutil use threads: one sleeps in its driver, longer and shorter than
+/// the silicon takes, one spins.
+pub const SLOW_MACHINES: [&str; 3] = [
+    "pixel6:fast_switch=false,driver=sleeps,driver_latency_us=400",
+    "uniform8:fast_switch=false,driver=sleeps,driver_latency_us=20,settle_us=150",
+    "rig8:fast_switch=false,driver=spins,driver_latency_us=60",
+];
+
+/// Every built-in workload on every built-in machine, so that new ones are covered when they come, and on slow
+/// variants of them.
 pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
     let mut all = Vec::new();
-    for (machine, _) in schedtwin::list_machines() {
+    let machines = schedtwin::list_machines().into_iter().map(|(name, _)| name);
+    for machine in machines.chain(SLOW_MACHINES.map(String::from)) {
         for (workload, _) in schedtwin::list_workloads() {
             let scenario = scenario(&machine, kernel, &workload, Some(duration));
             all.push((format!("{machine} {kernel} {workload}"), scenario));
