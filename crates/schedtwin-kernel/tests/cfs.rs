@@ -87,7 +87,7 @@ fn shares_follow_weights() {
 fn a_sleeper_preempts() {
     let mut board = one_cpu("h @0: [run 1s]\nw @0: [sleep 9500us, run 1ms]");
     board.run_until(60 * MS);
-    assert_snapshot!(board.timeline(MS / 2, 0, 44 * MS), @"cpu0 hhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhhh");
+    assert_snapshot!(board.timeline(MS / 2, 0, 44 * MS), @"cpu0 hhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhhhhhhhhhhhhhhhhhwwhhhh");
 }
 
 /// Whoever is behind by less than the granularity waits for the tick: here a task that sleeps a little, and so
