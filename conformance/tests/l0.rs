@@ -2,7 +2,10 @@
 //! given.
 
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
+use schedtwin_conformance::l0::idle::{Form, World, tree_has_form};
+use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
+use schedtwin_conformance::l0::teo::{Teo, TeoRecent};
+use schedtwin_conformance::l0::{self, Subject, pelt::Pelt};
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -19,6 +22,13 @@ fn pelt_golden_vectors() {
 #[test]
 fn teo_golden_vectors() {
     golden::<Teo>();
+}
+
+#[test]
+fn idle_golden_vectors_of_other_forms() {
+    golden::<TeoRecent>();
+    golden::<Menu5_18>();
+    golden::<Menu6_12>();
 }
 
 #[test]
@@ -43,9 +53,20 @@ fn pelt_equals_the_kernels_c() {
     oracle::<Pelt>(20_000);
 }
 
+/// The same for an idle governor; the tree may have another form of it.
+fn idle_oracle<F: Form>() {
+    match l0::kernel_tree().map(|tree| tree_has_form::<F>(&tree)) {
+        Some(Err(why)) => println!("skipped: {why}"),
+        _ => oracle::<World<F>>(20_000),
+    }
+}
+
 #[test]
-fn teo_equals_the_kernels_c() {
-    oracle::<Teo>(20_000);
+fn idle_governors_equal_the_kernels_c() {
+    idle_oracle::<schedtwin_kernel::cpuidle::teo::v6_12::TeoCpu>();
+    idle_oracle::<schedtwin_kernel::cpuidle::teo::v5_14::TeoCpu>();
+    idle_oracle::<l0::menu::Waiters>();
+    idle_oracle::<l0::menu::Plain>();
 }
 
 #[test]

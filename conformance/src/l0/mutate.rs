@@ -96,7 +96,7 @@ pub const TEO: &[Mutation] = &[
 
 /// Mutations of teo with recent intercepts.
 pub const TEO_RECENT: &[Mutation] = &[
-    m(TEO_RECENT_FILE, "NR_RECENT: usize = 9", "NR_RECENT: usize = 8"),
+    m(TEO_RECENT_FILE, "% NR_RECENT as u8", "% 8"),
     m(TEO_RECENT_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
     m(TEO_RECENT_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
     m(TEO_RECENT_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
@@ -165,7 +165,7 @@ pub const MENU_5_18: &[Mutation] = menu_mutations![
     m(MENU_5_18_FILE, "nr_iowaiters > 0", "nr_iowaiters > 1"),
     m(MENU_5_18_FILE, "shortest >= timer_us", "shortest > timer_us"),
     m(MENU_5_18_FILE, "(1 + 10 * input", "(1 + 9 * input"),
-    m(MENU_5_18_FILE, "if !input.tick_stopped {", "if input.tick_stopped {"),
+    m(MENU_5_18_FILE, "    if !input.tick_stopped {\n        let", "    if input.tick_stopped {\n        let"),
     m(MENU_5_18_FILE, "> interactivity_req_ns {", ">= interactivity_req_ns + 1000 {"),
     m(MENU_5_18_FILE, "as i64 > latency_req_ns;", "as i64 >= latency_req_ns;"),
     m(MENU_5_18_FILE, "target_residency_ns > predicted_ns", "target_residency_ns >= predicted_ns"),

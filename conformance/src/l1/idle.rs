@@ -1,11 +1,11 @@
-//! teo's choices in the recordings, re-driven and compared.
+//! The choices of teo and menu in the recordings, re-driven and compared.
 //!
 //! ```text
 //! schedtwin-conformance idle [--misses] [FILE...]
 //! ```
 //!
 //! Without files: all recordings beside the checkout. Recordings of another governor are skipped by
-//! name. Per recording and in total: at each entry into idle the state, and, where the tick ran,
+//! name. Per recording and for each governor: at each entry into idle the state, and, where the tick ran,
 //! whether it was stopped. Besides, at each exit: whether the stay was too short or too long for its
 //! state, as `cpu_idle_miss` says.
 //!
@@ -19,6 +19,7 @@ pub mod board;
 pub mod drive;
 pub mod tally;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,14 +32,14 @@ use tally::{Cause, IdleTally, Score};
 
 const USAGE: &str = "\
 usage: schedtwin-conformance idle [--misses] [FILE...]
-  re-drives teo from recordings (*.trace.txt, *.trace.txt.xz, each with its *.meta.txt;
+  re-drives teo or menu from recordings (*.trace.txt, *.trace.txt.xz, each with its *.meta.txt;
   default: ../shared/rig/recordings)
   --misses   also each choice that differs";
 
 /// What came of one recording.
 pub enum Outcome {
-    /// Counts and the first misses.
-    Driven(Box<IdleTally>, Vec<String>),
+    /// The governor, counts and the first misses.
+    Driven(String, Box<IdleTally>, Vec<String>),
     /// Another governor chose, this one.
     OtherGovernor(String),
 }
@@ -46,7 +47,7 @@ pub enum Outcome {
 /// Re-drives one recording.
 pub fn drive_file(path: &Path) -> io::Result<Outcome> {
     let board = Board::of_recording(path)?;
-    if board.governor != "teo" {
+    if drive::corners(&board.governor, 0).is_none() {
         return Ok(Outcome::OtherGovernor(board.governor));
     }
     let mut trace = Trace::open(path)?;
@@ -56,7 +57,8 @@ pub fn drive_file(path: &Path) -> io::Result<Outcome> {
         let message = format!("{count} unreadable lines; {first}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    Ok(Outcome::Driven(Box::new(drive.tally), drive.misses))
+    let IdleDrive { tally, misses, .. } = drive;
+    Ok(Outcome::Driven(board.governor.clone(), Box::new(tally), misses))
 }
 
 /// The command; returns the exit code.
@@ -89,18 +91,18 @@ pub fn main(args: &[String]) -> i32 {
     }
 
     println!("{}", Heading);
-    let mut total = IdleTally::default();
+    let mut totals = BTreeMap::<String, IdleTally>::new();
     let mut unreadable = false;
     for file in &files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
         match drive_file(file) {
-            Ok(Outcome::Driven(tally, misses)) => {
+            Ok(Outcome::Driven(governor, tally, misses)) => {
                 print!("{}", Rows(name, &tally));
                 if show_misses {
                     misses.iter().for_each(|miss| println!("  {miss}"));
                 }
-                total.merge(&tally);
+                totals.entry(governor).or_default().merge(&tally);
             }
             Ok(Outcome::OtherGovernor(governor)) => println!("{name}: skipped, {governor} chose"),
             Err(error) => {
@@ -109,7 +111,11 @@ pub fn main(args: &[String]) -> i32 {
             }
         }
     }
-    print!("{}", Rows("all", &total));
+    let mut total = IdleTally::default();
+    for (governor, tally) in &totals {
+        print!("{}", Rows(&format!("all of {governor}"), tally));
+        total.merge(tally);
+    }
     let (mut first, mut later, mut most) = (0, 0, 0);
     for (before, after) in total.warm_up.values() {
         first += before;
@@ -143,7 +149,7 @@ impl fmt::Display for Heading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:16} {:6}{:>8}{:>8}{:>8}{:>8}{:>8}  different: due to",
+            "{:18} {:6}{:>8}{:>8}{:>8}{:>8}{:>8}  different: due to",
             "recording", "what", "events", "judged", "equal", "trivial", "skill",
         )
     }
@@ -158,7 +164,7 @@ impl fmt::Display for Rows<'_> {
             let (judged, trivial) = (score.judged(), score.trivial());
             write!(
                 f,
-                "{:16} {what:6}{:8}{judged:8}{:8}{trivial:8}{:>8} ",
+                "{:18} {what:6}{:8}{judged:8}{:8}{trivial:8}{:>8} ",
                 self.0,
                 score.events,
                 score.equal,

@@ -1,4 +1,4 @@
-//! Drives teo with what the kernel's teo was told, CPU by CPU, and compares the choices.
+//! Drives a governor with what the kernel's was told, CPU by CPU, and compares the choices.
 //!
 //! ```text
 //!  sched_switch ─► sleep len tick ─► (tick_stop) ─► cpu_idle 1 … cpu_idle −1 ─► reflect st res
@@ -6,13 +6,16 @@
 //!                     ▲──────────── no task came ─────────────────────────────────┘
 //! ```
 //!
-//! | input of teo | from |
+//! | input | from |
 //! |---|---|
 //! | time of selection, time of reflection | the times of the `sleep` and `reflect` lines, µs |
 //! | sleep length, with and without tick | `sleep`, ns |
 //! | state and residency of the last sleep | `reflect`, ns |
 //! | tick stopped | since a `tick_stop`, until the idle loop is left |
 //! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task |
+//!
+//! Where the governor did not ask the timers (menu, after very short sleeps) there is no `sleep` line; the
+//! selection is then made at the entry, and a governor that does ask is wrong.
 //!
 //! **Time.** teo compares one difference of clock readings with the sleep length: did the timer wake
 //! the CPU? The readings are not printed, but each lies between two lines of its CPU: the selection's
@@ -26,6 +29,9 @@
 //! 8 pulses, so the possible pasts are a simplex. teo is driven from each of its corners; as long as
 //! the corners disagree, a choice depends on the untold past and is not judged. After some fifty
 //! wakeups nothing is left of it.
+//!
+//! menu's choices rise with its factors, so two corners bound them: all factors 0, all 1. Of the eight
+//! intervals nothing is known until all have been replaced, and nothing is judged before.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +39,7 @@ use schedtwin_kernel::cpuidle::CpuIdle;
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
 use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
+use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu};
 use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
 
 use super::board::Board;
@@ -43,6 +50,8 @@ use crate::ftrace::{Event, Record, Trace};
 const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
 /// Where the counters' sum ends: what a pulse adds is what the decay takes.
 const SUM_MAX: u32 = PULSE << DECAY_SHIFT;
+/// Where menu's product of sleep length and factor wraps, ns: choices do not rise with factors there.
+const MENU_WRAPS_NS: i64 = 1 << 51;
 /// Misses that are kept per recording.
 const MISSES_KEPT: usize = 1000;
 
@@ -53,11 +62,13 @@ type Choice = (u8, bool);
 #[derive(Clone, Debug)]
 struct Pending {
     judged: Choice,
+    /// All possible pasts between the corners would choose as they do.
+    bounded: bool,
     corners: Vec<Choice>,
     bounds: [Choice; 2],
     tick_was_stopped: bool,
     tick_stops: bool,
-    sleep: SleepLength,
+    sleep: Option<SleepLength>,
 }
 
 /// One CPU.
@@ -70,9 +81,9 @@ struct Cpu {
     got_tick: bool,
     last_residency_ns: u64,
     /// From each corner of the possible pasts; the first, which knows nothing, is judged.
-    corners: Vec<TeoCpu>,
+    corners: Vec<Governor>,
     /// With the shortest and the longest times.
-    bounds: [TeoCpu; 2],
+    bounds: [Governor; 2],
     pending: Option<Pending>,
     /// Time and sleep length of the last selection: earliest and latest time, ns.
     selected: (u64, u64, i64),
@@ -86,8 +97,7 @@ struct Cpu {
 }
 
 impl Cpu {
-    fn new(states: &[IdleStateParams]) -> Cpu {
-        let corners = corners(states.len());
+    fn new(states: &[IdleStateParams], corners: Vec<Governor>) -> Cpu {
         Cpu {
             states: states.to_vec(),
             started: false,
@@ -106,8 +116,17 @@ impl Cpu {
     }
 }
 
-/// The corners of all pasts of a CPU with that many states; the first is zero.
-fn corners(states: usize) -> Vec<TeoCpu> {
+/// The corners of all pasts of a CPU with that many states; the first knows nothing. `None` if nobody here
+/// knows the governor.
+pub fn corners(governor: &str, states: usize) -> Option<Vec<Governor>> {
+    match governor {
+        "teo" => Some(teo_corners(states).into_iter().map(Governor::Teo).collect()),
+        "menu" => Some(menu_corners().map(Governor::Menu).to_vec()),
+        _ => None,
+    }
+}
+
+fn teo_corners(states: usize) -> Vec<TeoCpu> {
     // No wakeup is still to be counted: the first update would need what was not seen.
     let zero = TeoCpu { last_state_idx: None, ..TeoCpu::default() };
     let full = TeoCpu { total: SUM_MAX, ..zero.clone() };
@@ -122,6 +141,14 @@ fn corners(states: usize) -> Vec<TeoCpu> {
         }
     }
     corners
+}
+
+fn menu_corners() -> [MenuCpu; 2] {
+    // Intervals that no sleep ever has tell replaced ones from others: see `bounded`.
+    [
+        MenuCpu { intervals: [u32::MAX - 1; INTERVALS], ..MenuCpu::default() },
+        MenuCpu { correction_factor: [0; 2 * DECADES], ..MenuCpu::default() },
+    ]
 }
 
 /// Drives one recording.
@@ -154,12 +181,15 @@ impl<'a> IdleDrive<'a> {
         if states.is_empty() {
             return;
         }
-        let cpu = self.cpus.entry(r.cpu).or_insert_with(|| Cpu::new(states));
+        let cpu = self.cpus.entry(r.cpu).or_insert_with(|| {
+            let corners = corners(&board.governor, states.len());
+            Cpu::new(states, corners.expect("only known governors are driven"))
+        });
         let now = r.time_us.saturating_mul(1000);
         match r.event {
             Event::Sleep { len, tick } if cpu.started => {
                 let sleep = SleepLength { sleep_length_ns: len, delta_tick_ns: tick };
-                cpu.select(now, sleep, board.tick_nsec);
+                cpu.select(now, Some(sleep), board.tick_nsec);
             }
             Event::TickStop { success: true } => {
                 cpu.tick_stopped = true;
@@ -168,6 +198,9 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::CpuIdle { state, .. } if state >= 0 => {
+                if cpu.pending.is_none() && cpu.started && board.governor == "menu" {
+                    cpu.select(now, None, board.tick_nsec);
+                }
                 if let Some(pending) = cpu.pending.take() {
                     self.judge(r, &pending, state);
                 }
@@ -211,7 +244,8 @@ impl<'a> IdleDrive<'a> {
     fn judge(&mut self, r: &Record, pending: &Pending, state: i32) {
         let recorded = (u8::try_from(state).unwrap_or(u8::MAX), pending.tick_stops);
         let warm_up = self.tally.warm_up.entry(r.cpu).or_default();
-        let known = pending.corners.iter().all(|choice| choice.0 == pending.judged.0);
+        let known =
+            pending.bounded && pending.corners.iter().all(|choice| choice.0 == pending.judged.0);
         match (known, warm_up.1) {
             _ if known => warm_up.1 = warm_up.1.max(1),
             (_, 0) => warm_up.0 += 1,
@@ -223,19 +257,24 @@ impl<'a> IdleDrive<'a> {
             // A CPU not yet seen to leave idle sleeps with its tick stopped.
             let mut others = self.cpus.iter().filter(|(cpu, _)| **cpu != r.cpu);
             let last = others.all(|(_, cpu)| cpu.tick_stopped || !cpu.started);
-            let kept = last && !recorded.1 && pending.judged.1;
+            let kept = !recorded.1 && pending.judged.1;
+            let known = match pending.sleep {
+                Some(sleep) if kept && sleep.sleep_length_ns == sleep.delta_tick_ns => {
+                    Some(Cause::WheelTimer)
+                }
+                _ => (kept && last).then_some(Cause::LastTick),
+            };
             let of = |c: Choice| u8::from(c.1);
             let tally = &mut self.tally.stop_tick;
-            let known = kept.then_some(Cause::LastTick);
             let miss = score(tally, r.cpu, pending, of(recorded), of, known);
             why = why.or(miss.map(|cause| (cause, "tick")));
         }
         if let Some((cause, what)) = why
             && self.misses.len() < MISSES_KEPT
         {
-            let teo = &self.cpus[&r.cpu].corners[0];
+            let governor = &self.cpus[&r.cpu].corners[0];
             self.misses.push(format!(
-                "CPU {} at {} us: {what} ({cause}): recorded {recorded:?}, ours {:?}, shortest and longest {:?}, tick was stopped {}, {:?}, {teo:?}",
+                "CPU {} at {} us: {what} ({cause}): recorded {recorded:?}, ours {:?}, shortest and longest {:?}, tick was stopped {}, {:?}, {governor:?}",
                 r.cpu, r.time_us, pending.judged, pending.bounds, pending.tick_was_stopped, pending.sleep,
             ));
         }
@@ -253,7 +292,7 @@ fn score(
 ) -> Option<Cause> {
     score.events += 1;
     let ours = of(pending.judged);
-    if pending.corners.iter().any(|choice| of(*choice) != ours) {
+    if !pending.bounded || pending.corners.iter().any(|choice| of(*choice) != ours) {
         score.unjudged += 1;
         return None;
     }
@@ -273,11 +312,12 @@ fn score(
 }
 
 impl Cpu {
-    fn select(&mut self, now: u64, sleep: SleepLength, tick_nsec: i64) {
+    /// A selection; `sleep`: what the timers said, if they were asked.
+    fn select(&mut self, now: u64, sleep: Option<SleepLength>, tick_nsec: i64) {
         // A stamp is cut to µs, so the reading may be up to 1 µs later than the line says.
         let (earliest, latest) = (self.last_line_ns, now.saturating_add(1000));
         let Cpu { states, tick_stopped, last_residency_ns, .. } = self;
-        let choose = |teo: &mut TeoCpu, now: u64| {
+        let choose = |governor: &mut Governor, now: u64| {
             let input = SelectInput {
                 states,
                 latency_req_ns: LATENCY_REQ_NS,
@@ -288,20 +328,35 @@ impl Cpu {
                 nr_iowaiters: 0,
                 cpu_util: 0,
             };
-            let selection = teo.select(&input, &mut || sleep);
-            (selection.idx as u8, selection.stop_tick)
+            const NEVER: SleepLength = SleepLength { sleep_length_ns: 0, delta_tick_ns: 0 };
+            let choice = governor.select(&input, &mut || sleep.unwrap_or(NEVER));
+            let asked_alike = choice.sleep_length_ns.is_some() == sleep.is_some();
+            (if asked_alike { choice.state } else { u8::MAX }, choice.stop_tick)
         };
-        let corners: Vec<Choice> = self.corners.iter_mut().map(|teo| choose(teo, now)).collect();
+        let corners: Vec<Choice> = self.corners.iter_mut().map(|corner| choose(corner, now)).collect();
         let [shortest, longest] = &mut self.bounds;
+        let bounds = [choose(shortest, latest), choose(longest, earliest)];
         self.pending = Some(Pending {
             judged: corners[0],
+            bounded: self.bounded(sleep),
             corners,
-            bounds: [choose(shortest, latest), choose(longest, earliest)],
-            tick_was_stopped: *tick_stopped,
+            bounds,
+            tick_was_stopped: self.tick_stopped,
             tick_stops: false,
             sleep,
         });
-        self.selected = (earliest, latest, sleep.sleep_length_ns);
+        self.selected = (earliest, latest, sleep.map_or(i64::MAX, |sleep| sleep.sleep_length_ns));
+    }
+
+    /// Whether what all corners choose is what every possible past would.
+    fn bounded(&self, sleep: Option<SleepLength>) -> bool {
+        match &self.corners[..] {
+            [Governor::Menu(low), Governor::Menu(high)] => {
+                low.intervals == high.intervals
+                    && sleep.is_none_or(|sleep| sleep.sleep_length_ns < MENU_WRAPS_NS)
+            }
+            _ => true,
+        }
     }
 
     /// Whether the stay that ended is called too deep or too shallow as recorded; `None` if its end was
@@ -326,8 +381,8 @@ impl Cpu {
         };
         let next = next.saturating_add(1000);
         let (tick, [shortest, longest]) = (self.got_tick, &mut self.bounds);
-        for teo in &mut self.corners {
-            teo.reflect(state, tick, false, now, tick_nsec);
+        for corner in &mut self.corners {
+            corner.reflect(state, tick, false, now, tick_nsec);
         }
         shortest.reflect(state, tick, false, now, tick_nsec);
         longest.reflect(state, tick, false, next, tick_nsec);

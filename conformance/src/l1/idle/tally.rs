@@ -1,4 +1,4 @@
-//! What came of the comparisons of teo's choices: counts, and why some differ.
+//! What came of the comparisons of a governor's choices: counts, and why some differ.
 //!
 //! *judged*: a choice that does not depend on what was before the recording. *trivial*: what would be
 //! equal if each CPU of each recording always made its commonest choice.
@@ -11,10 +11,14 @@ use std::fmt;
 pub enum Cause {
     /// With a time of selection or reflection that the µs stamps allow, the choice is the recorded one.
     Timestamps,
-    /// teo lets the tick be stopped, the kernel kept it, and no other CPU's tick was running: whoever
+    /// The governor lets the tick be stopped, the kernel kept it, and no other CPU's tick was running: whoever
     /// stops the last tick inherits the wheel timers of all CPUs, which nothing prints, and keeps its
-    /// tick if one of them is due. (teo's permission is not printed; a stop is.)
+    /// tick if one of them is due. (The governor's permission is not printed; a stop is.)
     LastTick,
+    /// The governor lets the tick be stopped, the kernel kept it, and the timers had answered with the next
+    /// clock event itself, tick included: so they do where a wheel timer, which nothing prints, comes
+    /// within a tick, and that keeps the tick.
+    WheelTimer,
     /// None of these: the model is wrong, or something unknown was an input.
     Model,
 }
@@ -24,6 +28,7 @@ impl fmt::Display for Cause {
         f.pad(match self {
             Cause::Timestamps => "resolution of time",
             Cause::LastTick => "last tick",
+            Cause::WheelTimer => "wheel timer",
             Cause::Model => "model",
         })
     }
@@ -32,7 +37,7 @@ impl fmt::Display for Cause {
 /// Counts of one kind of choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Choices recorded while teo was driven.
+    /// Choices recorded while the governor was driven.
     pub events: u64,
     /// Those that depend on what was before the recording.
     pub unjudged: u64,

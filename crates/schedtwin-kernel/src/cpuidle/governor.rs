@@ -123,4 +123,71 @@ impl Governor {
             Governor::Shallow => {}
         }
     }
+
+    /// Asserts that what is counted twice agrees.
+    pub(crate) fn verify(&self) {
+        match self {
+            Governor::Teo(teo) => {
+                let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
+                assert_eq!(teo.total, sum + teo.tick_hits, "teo: total");
+            }
+            Governor::TeoRecent(teo) => {
+                let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
+                assert_eq!(teo.total, sum, "teo: total");
+                for (i, bin) in teo.state_bins.iter().enumerate() {
+                    let recent = teo.recent_idx.iter().filter(|idx| **idx == Some(i as u8));
+                    assert_eq!(bin.recent as usize, recent.count(), "teo: recent of bin {i}");
+                }
+            }
+            Governor::MenuWaiters(menu) | Governor::Menu(menu) => {
+                let most = (menu::RESOLUTION * menu::DECAY) as u32;
+                let factors = menu.correction_factor;
+                assert!(factors.iter().all(|f| (1..=most).contains(f)), "menu: {factors:?}");
+            }
+            Governor::Shallow => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpuidle::states::IdleStateParams;
+
+    #[test]
+    fn a_kernel_file_chooses_governor_and_form() {
+        use {IdleGovernor as G, MenuForm as M, TeoForm as T};
+        let of = |cpuidle, teo, menu| {
+            Governor::new(&Config { cpuidle, teo, menu, ..Config::linux_6_12() }, 124)
+        };
+        assert!(matches!(of(G::Teo, T::V6_12, M::V5_18), Governor::Teo(_)));
+        let old = of(G::Teo, T::V5_14, M::V5_18);
+        assert!(matches!(&old, Governor::TeoRecent(teo) if teo.util_threshold.is_none()));
+        let util_aware = of(G::Teo, T::V6_3, M::V5_18);
+        assert!(matches!(&util_aware, Governor::TeoRecent(teo) if teo.util_threshold == Some(1)));
+        assert!(util_aware.reads_util() && !old.reads_util());
+        assert!(matches!(of(G::Menu, T::V6_12, M::V5_18), Governor::MenuWaiters(_)));
+        assert!(matches!(of(G::Menu, T::V6_12, M::V6_12), Governor::Menu(_)));
+        assert!(matches!(of(G::Shallow, T::V6_12, M::V6_12), Governor::Shallow));
+    }
+
+    #[test]
+    fn shallow_takes_the_shallowest_that_is_enabled() {
+        let on = IdleStateParams::default();
+        let off = IdleStateParams { disabled: true, ..on };
+        for (states, chosen) in [([on, on], 0), ([off, on], 1), ([off, off], 0)] {
+            let input = SelectInput {
+                states: &states,
+                latency_req_ns: i64::MAX,
+                tick_stopped: false,
+                tick_nsec: 4_000_000,
+                now: 0,
+                last_residency_ns: 0,
+                nr_iowaiters: 0,
+                cpu_util: 0,
+            };
+            let choice = Governor::Shallow.select(&input, &mut || unreachable!("nobody asks"));
+            assert_eq!((choice.state, choice.stop_tick), (chosen, true));
+        }
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::Kernel;
 use crate::sched::{CfsRqId, Class, OnRq, pelt};
-use schedtwin_types::{CpuId, NEVER, TaskState};
+use schedtwin_types::{CpuId, NEVER, TaskId, TaskState};
 
 impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
@@ -101,6 +101,15 @@ impl Kernel {
             + rq.stop_queued as u32
             + rq.dl_nr_running() as u32;
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
+        let waits_for_io = |task: &TaskId| {
+            let t = &self.tasks[*task];
+            // Who has been woken towards another CPU is on its wake list, and waits no more.
+            let woken = || rq.wake_list.iter().any(|w| w.task == *task) && t.sched_remote_wakeup;
+            t.in_iowait && t.cpu == cpu && t.on_rq == OnRq::No && !woken()
+        };
+        let io_waiters = self.tasks.ids().filter(waits_for_io).count();
+        assert_eq!(rq.nr_iowait as usize, io_waiters, "{cpu:?}: nr_iowait");
+        self.cpuidle[cpu].governor.verify();
         assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
         let only_sched_idle = self.sched_idle_cpu(cpu);
         assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");

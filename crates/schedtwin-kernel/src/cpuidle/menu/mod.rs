@@ -236,9 +236,9 @@ impl MenuCpu {
     }
 
     /// The mean of the last intervals if they are much alike (`get_typical_interval`), µs; `u32::MAX` if
-    /// not. Alike: the standard deviation is at most 20 µs, or less than a sixth of the mean. If they are
-    /// not, the longest are left out, as long as three quarters remain. `pointless` is told the shortest
-    /// and the longest interval that are left, and ends it.
+    /// not. Alike: the standard deviation is at most 20 µs, or, of six or more, less than a sixth of the
+    /// mean. If they are not, the longest are left out and the others tried, until six or fewer have been.
+    /// `pointless` is told the shortest and the longest interval that are left, and ends it.
     fn typical_interval_us(&self, pointless: impl Fn(u32, u32) -> bool) -> u32 {
         let mut thresh = i32::MAX as u32;
         loop {

@@ -1,0 +1,190 @@
+//! The idle governors in the idle loop, driven through the kernel's entries.
+
+#[allow(dead_code)] // What the other governors' tests need.
+mod board;
+
+use board::{Board, Do, MS, pin, sleep, uniform};
+use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, TeoForm};
+use schedtwin_kernel::cpuidle::governor::Governor;
+use schedtwin_kernel::cpuidle::menu::DECADES;
+use schedtwin_types::{CpuId, Decision, FactKind, Ns, Syscall};
+
+const US: Ns = 1000;
+
+/// Every governor in every form.
+const GOVERNORS: [(&str, IdleGovernor, TeoForm, MenuForm); 6] = [
+    ("teo 5.14", IdleGovernor::Teo, TeoForm::V5_14, MenuForm::V5_18),
+    ("teo 6.3", IdleGovernor::Teo, TeoForm::V6_3, MenuForm::V5_18),
+    ("teo 6.12", IdleGovernor::Teo, TeoForm::V6_12, MenuForm::V6_12),
+    ("menu 5.18", IdleGovernor::Menu, TeoForm::V5_14, MenuForm::V5_18),
+    ("menu 6.12", IdleGovernor::Menu, TeoForm::V6_12, MenuForm::V6_12),
+    ("shallow", IdleGovernor::Shallow, TeoForm::V6_12, MenuForm::V6_12),
+];
+
+/// A kernel with that governor of [`GOVERNORS`]; nothing but tasks and ticks has timers.
+fn config(governor: &str) -> Config {
+    let (_, cpuidle, teo, menu) = *GOVERNORS.iter().find(|g| g.0 == governor).unwrap();
+    let base = Config::linux_6_12();
+    Config { cpuidle, teo, menu, fair_server_runtime: 0, timer_slack: 0, ..base }
+}
+
+/// Works, and sleeps until the next of equal periods, on CPU 0.
+fn periodic(work: Ns, period: Ns, rounds: u64) -> Vec<Do> {
+    let round =
+        |k| [Do::Call(Syscall::NanosleepUntil { until: 5 * MS + k * period }), Do::Run(work)];
+    [pin(0)].into_iter().chain((1..rounds).flat_map(round)).collect()
+}
+
+/// Choices of CPU 0 from `from` on: state, stop_tick and rule, in order, equal neighbours once.
+fn choices(board: &mut Board, from: Ns) -> Vec<(u8, bool, &'static str)> {
+    let decisions = board.kernel.take_decisions().into_iter();
+    let mut found: Vec<(u8, bool, &'static str)> = decisions
+        .filter(|record| record.cpu == CpuId(0) && record.at >= from)
+        .filter_map(|record| match record.decision {
+            Decision::Idle { state, stop_tick, rule, .. } => Some((state, stop_tick, rule)),
+            _ => None,
+        })
+        .collect();
+    found.dedup();
+    found
+}
+
+fn run(config: Config, program: Vec<Do>, end: Ns) -> Board {
+    let mut board = Board::new(uniform(1), config, program);
+    board.kernel.want_decisions = true;
+    board.run_until(end);
+    board
+}
+
+fn misses(board: &Board, from: Ns) -> (usize, usize) {
+    let count = |shallow| {
+        let miss = |f: &&schedtwin_types::Fact| {
+            f.at >= from && f.kind == FactKind::IdleMiss { state: 1 - shallow as u8, below: shallow }
+        };
+        board.facts.iter().filter(miss).count()
+    };
+    (count(false), count(true))
+}
+
+/// A task at 73 Hz that works 30 us: sleeps of 13.67 ms, as long as the timer says and all alike. Every
+/// governor but the shallow one finds the deeper state, without a tick and without a miss.
+#[test]
+fn a_73_hz_task_sleeps_deep() {
+    let period = 13_698_630;
+    for (governor, chosen) in [
+        // The interval is measured without the exit latency, hence shorter than the timer.
+        ("menu 5.18", vec![(1, true, "menu: typical interval")]),
+        ("menu 6.12", vec![(1, true, "menu: typical interval")]),
+        ("teo 5.14", vec![(1, true, "teo: deepest enabled state")]),
+        ("teo 6.12", vec![(1, true, "teo: deepest enabled state")]),
+        ("shallow", vec![(0, true, "always the shallowest")]),
+    ] {
+        let mut board = run(config(governor), periodic(30 * US, period, 73), 900 * MS);
+        assert_eq!(choices(&mut board, 300 * MS), chosen, "{governor}");
+        let (too_deep, too_shallow) = misses(&board, 300 * MS);
+        assert_eq!(too_deep, 0, "{governor}");
+        assert_eq!(too_shallow > 40, governor == "shallow", "{governor}: {too_shallow}");
+    }
+}
+
+/// Timers every 300 us: state 0. menu lets the tick stop there, teo does not.
+#[test]
+fn short_timers_and_the_tick() {
+    for (governor, chosen) in [
+        ("menu 5.18", (0, true, "menu: next timer comes before state 1 pays")),
+        ("menu 6.12", (0, true, "menu: next timer comes before state 1 pays")),
+        ("teo 5.14", (0, false, "teo: next timer comes before a deeper state's residency")),
+    ] {
+        let mut board = run(config(governor), periodic(50 * US, 350 * US, 2000), 400 * MS);
+        assert_eq!(choices(&mut board, 100 * MS), [chosen], "{governor}");
+        let ticks = |f: &&schedtwin_types::Fact| f.kind == FactKind::Tick && f.at > 100 * MS;
+        let ticks = board.facts.iter().filter(ticks).count();
+        // A tick that stops comes back with the next task: now and then it finds one at work.
+        assert!(if chosen.1 { ticks < 40 } else { ticks > 70 }, "{governor}: {ticks} ticks");
+    }
+}
+
+/// A task that computes 3 ms in 10: its CPU is utilised. Of two states 6.3 takes the shallower one, and the
+/// tick stops all the same.
+#[test]
+fn a_utilised_cpu_sleeps_shallow_in_6_3() {
+    for (governor, state) in [("teo 5.14", 1), ("teo 6.3", 0)] {
+        let mut board = run(config(governor), periodic(3 * MS, 10 * MS, 60), 500 * MS);
+        let chosen = choices(&mut board, 200 * MS);
+        let rule = ["teo: the CPU is utilised", "teo: deepest enabled state"][state as usize];
+        assert_eq!(chosen, [(state, true, rule)], "{governor}");
+    }
+    // One that computes 50 us in 50 ms does not.
+    let mut board = run(config("teo 6.3"), periodic(50 * US, 50 * MS, 20), 900 * MS);
+    assert_eq!(choices(&mut board, 300 * MS), [(1, true, "teo: deepest enabled state")]);
+}
+
+/// A task that sleeps for I/O is counted where it went to sleep, and menu of 5.18 uses the other buckets.
+#[test]
+fn io_waiters_are_counted() {
+    let task = vec![Do::Run(MS), sleep(7 * MS), Do::Again(0)];
+    let mut board = Board::new(uniform(2), config("menu 5.18"), task);
+    let first = board.kernel.tasks.ids().last().unwrap();
+    // While it works, or its present sleep would end uncounted.
+    let at_work = |board: &Board| board.kernel.rq.ids().any(|c| board.kernel.rq[c].curr == first);
+    while board.now < 50 * MS || !at_work(&board) {
+        board.run_until(board.now + 300 * US);
+    }
+    board.kernel.tasks[first].in_iowait = true;
+    let (start, mut waits, mut works) = (board.now, 0, 0);
+    for at in 1..200 {
+        board.run_until(start + at * 300 * US);
+        let asleep = board.kernel.rq.ids().all(|cpu| board.kernel.rq[cpu].curr.is_idle());
+        let cpu = board.kernel.tasks[first].cpu;
+        let waiters = board.kernel.rq[cpu].nr_iowait;
+        assert_eq!(waiters, asleep as u32, "step {at}");
+        if asleep {
+            waits += 1;
+            let Governor::MenuWaiters(menu) = &board.kernel.cpuidle[cpu].governor else {
+                panic!("another governor")
+            };
+            assert!(menu.bucket as usize >= DECADES, "step {at}: {menu:?}");
+        } else {
+            works += 1;
+        }
+    }
+    assert!(waits > 100 && works > 10, "{waits} and {works} times");
+}
+
+/// All governors through a changeful life with short and long sleeps, ticks at several rates and two CPUs:
+/// `verify()` after every event, no assertion, all states used.
+#[test]
+fn long_lives_are_survived() {
+    for (governor, ..) in GOVERNORS {
+        for hz in [100, 250, 1000] {
+            let other = vec![
+                Do::Run(400 * US),
+                sleep(200 * US),
+                Do::Run(MS),
+                sleep(13 * MS),
+                Do::Run(90 * US),
+                sleep(40 * US),
+                Do::Again(0),
+            ];
+            let mut task = vec![Do::Start(other)];
+            for k in 1..40 {
+                task.push(Do::Run(k * 50 * US));
+                task.push(sleep(k * k * 9 * US));
+            }
+            task.push(sleep(120 * MS));
+            task.push(Do::Again(1));
+            let config = Config { hz, fair_server_runtime: 50 * MS, ..config(governor) };
+            let mut board = Board::new(uniform(2), config, task);
+            board.run_until(4_000 * MS);
+            let entries = |entered: u8| {
+                let entry = |f: &&schedtwin_types::Fact| {
+                    matches!(f.kind, FactKind::IdleEnter { state, .. } if state == entered)
+                };
+                board.facts.iter().filter(entry).count()
+            };
+            let (shallow, deep) = (entries(0), entries(1));
+            assert!(shallow > 20, "{governor} at {hz} Hz: {shallow} in state 0");
+            assert_eq!(deep > 0, governor != "shallow", "{governor} at {hz} Hz: {deep} in 1");
+        }
+    }
+}
