@@ -29,7 +29,7 @@ mod suggestion;
 mod workload;
 
 pub use builtin::builtin_names;
-pub use program::Programs;
+pub use program::{Programs, WORK_KIND};
 pub use workload::{Host, Workload};
 
 use schedtwin_types::Work;

@@ -3,10 +3,13 @@
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::topology::Topology;
-use schedtwin_machine::{CostScale, DriverWait, IdlePower, Machine};
-use schedtwin_types::CpuMask;
+use schedtwin_machine::{
+    CostScale, DriverWait, FrequencyDomain, IdlePower, Machine, PowerDependence, RATE_SHIFT,
+};
+use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_workload::WORK_KIND;
 
-use crate::meter::{MeterCpu, MeterDomain, MeterIdle, MeterOpp, MeterSetup};
+use crate::meter::{MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterOpp, MeterSetup};
 
 /// What the kernel is told about a machine.
 pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
@@ -76,6 +79,15 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
     }
 }
 
+/// How fast each CPU does rt-app's loop at its highest frequency, 1024 = `ns_per_loop`: what a calibration
+/// on it would find.
+pub fn loop_capacities(machine: &Machine) -> Vec<u32> {
+    let kind = machine.kind(WORK_KIND);
+    let fastest = |cpu: CpuId| machine.rate_of(cpu, machine.domain_of(cpu).max_khz(), kind);
+    let capacity = |c: usize| (fastest(CpuId(c as u16)) >> (RATE_SHIFT - 10)).max(1) as u32;
+    (0..machine.nr_cpus()).map(capacity).collect()
+}
+
 /// What the meter is told about a machine.
 pub fn meter_setup(machine: &Machine) -> MeterSetup {
     MeterSetup {
@@ -107,7 +119,8 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
         domains: machine
             .domains
             .iter()
-            .map(|domain| MeterDomain {
+            .enumerate()
+            .map(|(index, domain)| MeterDomain {
                 name: domain.name.clone(),
                 opps: domain
                     .opps
@@ -117,11 +130,37 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
                         active_uw: o.active_uw,
                         wfi_uw: o.idle_wfi_uw,
                         static_uw: o.static_uw,
+                        idle_static_uw: o.idle_static_uw,
                     })
                     .collect(),
+                off_uw: domain.off_uw,
+                dependence: machine
+                    .power_dependences
+                    .iter()
+                    .find(|dependence| dependence.domain == index)
+                    .map(|dependence| meter_dependence(domain, dependence)),
             })
             .collect(),
         warmup_ns: 0,
+    }
+}
+
+/// A dependence as the meter counts it: the tables of all voters side by side.
+fn meter_dependence(domain: &FrequencyDomain, dependence: &PowerDependence) -> MeterDependence {
+    let row = |(index, opp): (usize, &schedtwin_machine::OperatingPoint)| {
+        let powers = dependence.tables.iter().flat_map(move |table| &table.rows[index]);
+        let khz = opp.khz;
+        powers.map(move |power| MeterOpp {
+            khz,
+            active_uw: power.active_uw,
+            wfi_uw: power.wfi_uw,
+            static_uw: power.static_uw,
+            idle_static_uw: power.static_uw,
+        })
+    };
+    MeterDependence {
+        voters: dependence.tables.iter().map(|table| table.on).collect(),
+        rows: domain.opps.iter().enumerate().flat_map(row).collect(),
     }
 }
 
@@ -134,13 +173,6 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
             if state.polling || state.power == IdlePower::Active {
                 let message = format!(
                     "idle state {} of {}: waits for: polling idle states",
-                    state.name, core.name
-                );
-                faults.push_whole(source, message, None);
-            }
-            if state.local_timer_stops {
-                let message = format!(
-                    "idle state {} of {}: waits for: timers that stop in deep states",
                     state.name, core.name
                 );
                 faults.push_whole(source, message, None);

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod board;
+mod cluster;
 pub mod difference;
 pub mod draw;
 pub mod firmware;

@@ -105,6 +105,23 @@ pub struct MeterDomain {
     pub name: String,
     /// Its operating points, ascending. The domain starts at the first.
     pub opps: Vec<MeterOpp>,
+    /// Power of the domain itself while all its CPUs are in deep states, µW.
+    pub off_uw: u64,
+    /// How its power depends on other domains, if it does.
+    pub dependence: Option<MeterDependence>,
+}
+
+/// Power of a domain that depends on what others do.
+///
+/// A domain votes while one of its CPUs executes, with the `active_uw` of its operating point. The largest
+/// vote (of equal ones the first voter's) chooses the column; while nobody votes it is column 0.
+#[derive(Clone, Debug)]
+pub struct MeterDependence {
+    /// The domains that vote, by number. Each has a column for each of its operating points, one voter's
+    /// after another's.
+    pub voters: Vec<usize>,
+    /// Powers by the domain's own operating point and column: `opp * columns + column`.
+    pub rows: Vec<MeterOpp>,
 }
 
 /// An operating point of a domain, with the measured power at it.
@@ -116,8 +133,17 @@ pub struct MeterOpp {
     pub active_uw: u64,
     /// Power of one CPU that waits with its clock stopped (WFI), µW.
     pub wfi_uw: u64,
-    /// Power of the domain itself while one of its CPUs is awake, µW.
+    /// Power of the domain itself while one of its CPUs executes, µW.
     pub static_uw: u64,
+    /// The same while none executes, but one is not in a deep state, µW.
+    pub idle_static_uw: u64,
+}
+
+impl MeterDomain {
+    /// The powers by operating point and column of the vote.
+    fn rows(&self) -> &[MeterOpp] {
+        self.dependence.as_ref().map_or(&self.opps, |d| &d.rows)
+    }
 }
 
 impl MeterIdle {
@@ -554,7 +580,7 @@ impl Meter {
     /// is already so is free and leaves no trace in the digest.
     #[inline]
     pub fn cpu_activity(&mut self, at: Ns, cpu: CpuId, activity: Activity) {
-        if self.truth.cpu_activity(at, cpu, activity) {
+        if self.truth.cpu_activity(&self.setup, at, cpu, activity) {
             self.digest.absorb(at, Code::CpuActivity, cpu.0, activity.code(), 0);
         }
     }

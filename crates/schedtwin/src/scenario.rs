@@ -94,7 +94,7 @@ impl Scenario {
             workload = workload.with_duration(duration);
         }
         let host = Host {
-            cpu_capacity: machine.cpus.iter().map(|c| c.capacity).collect(),
+            cpu_capacity: firmware::loop_capacities(&machine),
             ns_per_loop: machine.ns_per_loop,
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.

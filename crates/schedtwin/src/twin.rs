@@ -17,19 +17,24 @@
 //! interrupts wait; then those that wait are delivered together.
 //!
 //! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
-//! the entry aborts it: the CPU is back when the entry would have been complete.
+//! the entry aborts it: the CPU is back when the entry would have been complete. Where a state is one of
+//! the whole cluster, `cluster.rs` says who rests in what.
+//!
+//! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
+//! which is the running thread's.
 //!
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
 //! one; caches do not exist (MODEL.md).
 
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
+use crate::cluster::Clusters;
 use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
-use schedtwin_machine::{Machine, RATE_SHIFT, rate};
+use schedtwin_machine::{Machine, RATE_SHIFT};
 use schedtwin_types::{
     CpuId, DecisionRecord, Fact, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId, ThreadId, Work,
 };
@@ -84,7 +89,7 @@ struct CpuState {
     pending: IrqLines,
     /// Work is accounted up to here.
     since: Ns,
-    /// Work per nanosecond, 20 fractional bits.
+    /// Work per nanosecond of what it runs, 20 fractional bits.
     rate: u64,
     /// How late the next timer interrupt will be, and its ordinal.
     timer_latency: Ns,
@@ -116,6 +121,8 @@ struct TaskState {
     /// Whole work beyond that.
     reserve: Work,
     mode: Mode,
+    /// Kind of its work, see `Twin::rates`.
+    kind: usize,
     /// Its thread in the workload; `None` for the kernel's own tasks.
     thread: Option<ThreadId>,
     /// The kernel's own: busy until then, whatever the CPU's speed.
@@ -145,6 +152,10 @@ pub struct Twin<B = FlatBoard> {
     domains: Vec<DomainState>,
     /// What the hardware of each domain runs at.
     settled: Vec<Khz>,
+    /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
+    /// others are the machine's.
+    rates: Vec<u64>,
+    clusters: Clusters,
     meter: Meter,
     seed: u64,
     now: Ns,
@@ -205,6 +216,8 @@ impl<B: Board> Twin<B> {
                 .map(|d| DomainState { requested: d.max_khz(), target: d.max_khz() })
                 .collect(),
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
+            rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
+            clusters: Clusters::new(&machine),
             machine,
             kernel,
             programs,
@@ -221,6 +234,7 @@ impl<B: Board> Twin<B> {
             remaining: 0,
             reserve: 0,
             mode: Mode::Kernel,
+            kind: 0,
             thread: None,
             busy_until: 0,
         });
@@ -241,7 +255,7 @@ impl<B: Board> Twin<B> {
             let opp = twin.machine.domains[d].opp_of(twin.settled[d]).unwrap_or(0);
             twin.meter.domain_opp(0, d as u16, opp as u16);
             for cpu in twin.machine.domains[d].cpus.clone() {
-                twin.refresh_rate(cpu);
+                twin.refresh_rates(cpu);
             }
         }
         for c in 0..nr_cpus {
@@ -298,7 +312,9 @@ impl<B: Board> Twin<B> {
             self.meter.kernel_thread(id);
             Mode::Kernel
         };
-        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode, thread, busy_until: 0 });
+        let kind = thread.and_then(|thread| self.machine.kind(self.programs.work_kind(thread)));
+        let kind = kind.map_or(0, |kind| kind + 1);
+        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode, kind, thread, busy_until: 0 });
     }
 
     /// Simulated time.
@@ -384,15 +400,11 @@ impl<B: Board> Twin<B> {
             // Interrupts are off until the debt is paid.
             Phase::Idle { .. } if masked => {}
             Phase::Idle { state, asleep_at } => {
-                let states = self.machine.idle_states(cpu);
-                let back = if now < asleep_at {
-                    asleep_at
-                } else {
-                    now + states[state as usize].exit_latency_ns
-                };
                 c.phase = Phase::Waking;
+                let mut back = asleep_at;
                 if now >= asleep_at {
-                    self.silicon(cpu, Silicon::Exiting(state), observer);
+                    let state = self.rest_ends(cpu, state, observer);
+                    back = now + self.machine.idle_states(cpu)[state as usize].exit_latency_ns;
                 }
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
             }
@@ -458,11 +470,27 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    fn refresh_rate(&mut self, cpu: CpuId) {
-        let hardware = &self.machine.cpus[cpu.index()];
-        let domain = &self.machine.domains[hardware.domain];
-        let khz = self.settled[hardware.domain];
-        self.cpus[cpu.index()].rate = rate(hardware.capacity, khz, domain.max_khz()).max(1);
+    /// The CPU's frequency has changed.
+    fn refresh_rates(&mut self, cpu: CpuId) {
+        let khz = self.settled[self.machine.cpus[cpu.index()].domain];
+        let kinds = 1 + self.machine.kinds.len();
+        for kind in 0..kinds {
+            let rate = self.machine.rate_of(cpu, khz, kind.checked_sub(1));
+            self.rates[cpu.index() * kinds + kind] = rate.max(1);
+        }
+        self.choose_rate(cpu);
+    }
+
+    /// The CPU works at the rate of what it runs.
+    #[inline]
+    fn choose_rate(&mut self, cpu: CpuId) {
+        let kinds = 1 + self.machine.kinds.len();
+        let c = &mut self.cpus[cpu.index()];
+        let kind = match c.phase {
+            Phase::Task(task) => self.tasks[task.index()].kind,
+            _ => 0,
+        };
+        c.rate = self.rates[cpu.index() * kinds + kind];
     }
 
     /// When the CPU's task will be through with its work.
@@ -604,8 +632,39 @@ impl<B: Board> Twin<B> {
             self.silicon(cpu, Silicon::Entering(state), observer);
             self.board.set(slot, asleep_at);
         } else {
-            self.silicon(cpu, Silicon::Idle(state), observer);
             self.board.set(slot, NEVER);
+            let domain = self.machine.cpus[cpu.index()].domain;
+            if self.clusters.negotiates(domain) {
+                self.clusters.ask(cpu, Some(state));
+                self.cluster_settles(domain, observer);
+            } else {
+                self.silicon(cpu, Silicon::Idle(state), observer);
+            }
+        }
+    }
+
+    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells in which it was.
+    #[inline]
+    fn rest_ends(&mut self, cpu: CpuId, state: u8, observer: &mut impl Observer) -> u8 {
+        let domain = self.machine.cpus[cpu.index()].domain;
+        if !self.clusters.negotiates(domain) {
+            self.silicon(cpu, Silicon::Exiting(state), observer);
+            return state;
+        }
+        let rested = self.clusters.rests_in(&self.machine, cpu).expect("it rests");
+        self.silicon(cpu, Silicon::Exiting(rested), observer);
+        self.clusters.ask(cpu, None);
+        self.cluster_settles(domain, observer);
+        rested
+    }
+
+    /// A request has come or gone: the CPUs of the domain that rest do so where they may.
+    fn cluster_settles(&mut self, domain: usize, observer: &mut impl Observer) {
+        let machine = self.machine.clone();
+        for &cpu in &machine.domains[domain].cpus {
+            if let Some(state) = self.clusters.rests_in(&machine, cpu) {
+                self.silicon(cpu, Silicon::Idle(state), observer);
+            }
         }
     }
 
@@ -661,7 +720,7 @@ impl<B: Board> Twin<B> {
         self.meter.domain_opp(self.now, domain as u16, opp as u16);
         observer.power(self.now, domain as u16, self.power_if_watched(domain as u16, observer));
         for &cpu in &machine.domains[domain].cpus {
-            self.refresh_rate(cpu);
+            self.refresh_rates(cpu);
             if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
                 let at = self.work_done_at(cpu);
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
@@ -725,6 +784,7 @@ impl<B: Board> Twin<B> {
         match activity {
             Activity::Task(task) => {
                 c.phase = Phase::Task(task);
+                self.choose_rate(cpu);
                 let at = self.work_done_at(cpu);
                 self.board.set(work_slot, at);
                 self.board.set(idle_slot, NEVER);

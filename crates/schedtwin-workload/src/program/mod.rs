@@ -60,6 +60,8 @@ const NAME_BYTES_MAX: usize = 15;
 const START_FUTEX: FutexId = FutexId(0);
 const JOIN_FUTEX: FutexId = FutexId(1);
 const FIRST_FUTEX: u32 = 2;
+/// All of rt-app's work is its loop, see [`Programs::work_kind`].
+pub const WORK_KIND: &str = "rt-app";
 /// A step that takes no time and asks for nothing: no program means work of 0. A value of its own kind
 /// rather than an `Option`, so that an operation is written where its reader finds it.
 const NO_TIME: Op = Op::Compute { work: 0, mode: Mode::User };
@@ -196,6 +198,11 @@ impl Programs {
             Some(at) => &self.code.tasks[self.threads[at].task as usize].name,
             None => &self.names[0],
         }
+    }
+
+    /// What kind of work a thread does, by the name that machines know it by.
+    pub fn work_kind(&self, _thread: ThreadId) -> &str {
+        WORK_KIND
     }
 
     /// Threads that exist so far, thread 0 included. Forks add some, up to [`MAX_THREADS`] + 1.

@@ -19,18 +19,24 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         idle_states: vec![idle("WFI", true, 0, 0, 0), idle("off", false, 1_000, 200, 30)],
         capacity,
     };
-    let opp = |khz, active_uw, wfi_uw, static_uw| MeterOpp { khz, active_uw, wfi_uw, static_uw };
+    let opp = |khz, active_uw, wfi_uw, static_uw| MeterOpp {
+        khz,
+        active_uw,
+        wfi_uw,
+        static_uw,
+        idle_static_uw: static_uw,
+    };
+    let off = |name: &str, opps| MeterDomain {
+        name: name.to_owned(),
+        opps,
+        off_uw: 0,
+        dependence: None,
+    };
     MeterSetup {
         cpus: vec![cpu(0, "little", 256), cpu(0, "little", 256), cpu(1, "big", 1024)],
         domains: vec![
-            MeterDomain {
-                name: "little".to_owned(),
-                opps: vec![opp(500_000, 100, 10, 3), opp(1_000_000, 400, 40, 7)],
-            },
-            MeterDomain {
-                name: "big".to_owned(),
-                opps: vec![opp(800_000, 1_000, 100, 50), opp(2_000_000, 5_000, 200, 70)],
-            },
+            off("little", vec![opp(500_000, 100, 10, 3), opp(1_000_000, 400, 40, 7)]),
+            off("big", vec![opp(800_000, 1_000, 100, 50), opp(2_000_000, 5_000, 200, 70)]),
         ],
         warmup_ns,
     }
@@ -496,6 +502,76 @@ fn every_sum_is_right_after_every_event() {
         assert_eq!(distinct.len(), keys.len());
         let mut quiet = self::meter(0);
         assert_eq!(quiet.finish(1).0.iter().map(key_of).collect::<Vec<_>>(), keys);
+    }
+}
+
+/// The little CPUs' power depends on the big one's vote, and the big one's own power has three levels.
+fn dependent_setup() -> MeterSetup {
+    let mut setup = setup(0);
+    for idle in setup.cpus.iter_mut().flat_map(|cpu| &mut cpu.idle_states) {
+        (idle.entry_energy_pj, idle.exit_energy_pj, idle.abort_energy_pj) = (0, 0, 0);
+    }
+    let row = |opp: usize, scale: u64| {
+        let mut row = setup.domains[0].opps[opp];
+        (row.active_uw, row.wfi_uw) = (row.active_uw * scale, row.wfi_uw * scale);
+        (row.static_uw, row.idle_static_uw) = (row.static_uw * scale, row.static_uw * scale);
+        row
+    };
+    let rows = vec![row(0, 2), row(0, 3), row(1, 2), row(1, 3)];
+    setup.domains[0].dependence = Some(MeterDependence { voters: vec![1], rows });
+    for opp in &mut setup.domains[1].opps {
+        opp.idle_static_uw = opp.static_uw / 10;
+    }
+    setup.domains[1].off_uw = 1;
+    setup
+}
+
+/// Power as it should be, from what the CPUs do and where the clocks are.
+fn plain_power(setup: &MeterSetup, doing: &[Activity; 3], opp: &[usize; 2]) -> [u64; 2] {
+    let rests = |cpu: usize| matches!(doing[cpu], Activity::Idle(_));
+    let deep = |cpu: usize| doing[cpu] == Activity::Idle(1);
+    let cpu = |cpu: usize, opp: &MeterOpp| match doing[cpu] {
+        Activity::Idle(0) => opp.wfi_uw,
+        Activity::Idle(_) => 0,
+        _ => opp.active_uw,
+    };
+    let column = if rests(2) { 0 } else { opp[1] };
+    let little = &setup.domains[0].rows()[opp[0] * 2 + column];
+    let big = &setup.domains[1].opps[opp[1]];
+    let shared = if deep(0) && deep(1) && deep(2) { 0 } else { little.static_uw };
+    let own = match (deep(2), rests(2)) {
+        (true, _) => 1,
+        (_, true) => big.idle_static_uw,
+        _ => big.static_uw,
+    };
+    [cpu(0, little) + cpu(1, little) + shared, cpu(2, big) + own]
+}
+
+#[test]
+fn dependent_power_is_what_a_plain_sum_says() {
+    let setup = dependent_setup();
+    for seed in 300..330 {
+        let mut meter = Meter::new(setup.clone());
+        let (mut doing, mut opp) = ([Activity::Active; 3], [0; 2]);
+        let (mut at, mut fj) = (0, [0u128; 2]);
+        for event in stream(seed, 600) {
+            let power = plain_power(&setup, &doing, &opp);
+            for domain in 0..2 {
+                assert_eq!(meter.domain_power_uw(domain as u16), power[domain], "seed {seed}");
+                fj[domain] += u128::from(power[domain]) * u128::from(time_of(&event) - at);
+            }
+            at = time_of(&event);
+            match event {
+                Event::Activity(_, cpu, activity) => doing[cpu.index()] = activity,
+                Event::Opp(_, domain, to) => opp[usize::from(domain)] = usize::from(to),
+                _ => continue,
+            }
+            feed(&mut meter, &event);
+            meter.truth.verify(&setup, at);
+        }
+        meter.truth.close(at);
+        let measured = [0, 1].map(|domain| meter.truth.domain_fj(&setup, domain));
+        assert_eq!(measured, fj, "seed {seed}");
     }
 }
 

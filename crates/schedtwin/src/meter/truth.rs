@@ -2,27 +2,34 @@
 //!
 //! # Idea
 //!
-//! Power is piecewise constant: it changes only when a CPU's activity or its domain's operating
-//! point (OPP) changes. So nothing is multiplied while the run goes on. Nanoseconds are counted in
-//! a table of integers, one cell per (CPU, OPP, activity), and energy is a sum over that table at
-//! the end. µW · ns = 10⁻¹⁵ J, so femtojoules (fJ) in 128 bits hold every energy exactly.
+//! Power is piecewise constant: it changes only when a CPU's activity, its domain's operating point
+//! (OPP), or what its domain depends on changes. So nothing is multiplied while the run goes on.
+//! Nanoseconds are counted in a table of integers, one cell per (CPU, OPP, column, activity), and energy
+//! is a sum over that table at the end. µW · ns = 10⁻¹⁵ J, so femtojoules (fJ) in 128 bits hold every
+//! energy exactly.
 //!
 //! # Terms
 //!
 //! * slot: an activity as a column of the table: active, polling, and per idle state s entering,
 //!   in it, exiting.
+//! * executes: does anything but rest in an idle state.
 //! * deep: an idle state that lets the domain's static power go off.
-//! * awake: a domain with at least one CPU that is not resting in a deep state.
+//! * awake: a domain with at least one CPU that is not resting in a deep state; of a domain that depends
+//!   on others, also while one of theirs is not: what is static about it is shared.
+//! * column: the vote that a domain's power depends on, see [`super::MeterDependence`]; one column where
+//!   there is no dependence.
+//! * row: an OPP and a column, `opp * columns + column`.
 //! * window: from the end of the warm-up to the end of the run. Only what happens in it counts; a
 //!   segment across its start counts from there.
 //!
 //! # Energy of a domain
 //!
 //! ```text
-//!   Σ CPU, OPP:  active_uw · (active + polling + entering + exiting)
+//!   Σ CPU, row:  active_uw · (active + polling + entering + exiting)
 //!              + wfi_uw · (rest in states that use the WFI curve)
 //! + Σ CPU, idle state: entry, exit and abort energy · how often
-//! + Σ OPP: static_uw · time awake at it
+//! + Σ row: static_uw · time at it while a CPU executes + idle_static_uw · time awake while none does
+//! + off_uw · time not awake
 //! ```
 //!
 //! An entry is paid on arrival in a state, its exit on leaving idleness from it, an abort when
@@ -33,8 +40,8 @@
 //! # Differences
 //!
 //! A polling state is always idle state 0, as on x86; its residency is the time spent polling.
-//! Power depends on the CPU's own domain only, not on other domains' frequency or on heat, and
-//! static power not on which deep states the domain's sleeping CPUs are in.
+//! Power does not depend on heat, and static power not on which deep states the domain's sleeping CPUs
+//! are in.
 
 use super::distribution::Distribution;
 use super::{Activity, MeterSetup};
@@ -82,12 +89,26 @@ pub(super) struct Visits {
 pub(super) struct DomainTruth {
     cpus: Vec<usize>,
     opp: usize,
-    /// CPUs that are not resting in a deep state.
+    /// The column of the present vote, and how many there are.
+    column: usize,
+    columns: usize,
+    /// CPUs that are not resting in a deep state, those of the domains it depends on included.
     awake: usize,
+    /// CPUs that execute; kept only where `tracked`.
+    executing: usize,
+    /// Whether power depends on `executing`: its own, or that of a domain which depends on this one.
+    tracked: bool,
+    /// Domains whose power depends on this one.
+    dependents: Vec<usize>,
     since: Ns,
-    /// Per OPP: time at it, and of that the time awake.
+    /// Per OPP: time at it.
     pub(super) opp_ns: Vec<Ns>,
-    pub(super) awake_ns: Vec<Ns>,
+    /// Per row: time awake with a CPU executing, and with none. Where that makes no difference all of it
+    /// is in the first.
+    executing_ns: Vec<Ns>,
+    resting_ns: Vec<Ns>,
+    /// Time not awake.
+    off_ns: Ns,
     /// Changes of the OPP in the window.
     pub(super) transitions: u64,
     /// When the present OPP was settled.
@@ -140,27 +161,47 @@ impl Truth {
                 state_count: cpu.idle_states.len(),
                 deep,
             });
-            cells += width * setup.domains[cpu.domain].opps.len();
+            cells += width * setup.domains[cpu.domain].rows().len();
             states += cpu.idle_states.len();
         }
+        let members = |domain: usize| -> Vec<usize> {
+            (0..setup.cpus.len()).filter(|c| setup.cpus[*c].domain == domain).collect()
+        };
+        let voters = |domain: usize| -> &[usize] {
+            setup.domains[domain].dependence.as_ref().map_or(&[], |d| &d.voters)
+        };
         let domains = setup.domains.iter().enumerate().map(|(index, domain)| {
             assert!(!domain.opps.is_empty(), "a domain has an operating point");
-            let members: Vec<usize> =
-                (0..setup.cpus.len()).filter(|c| setup.cpus[*c].domain == index).collect();
+            let columns = match &domain.dependence {
+                Some(d) => d.voters.iter().map(|v| setup.domains[*v].opps.len()).sum(),
+                None => 1,
+            };
+            assert_eq!(domain.rows().len(), domain.opps.len() * columns, "power for every vote");
+            let cpus = members(index);
+            let dependents: Vec<usize> =
+                (0..setup.domains.len()).filter(|d| voters(*d).contains(&index)).collect();
             DomainTruth {
-                awake: members.len(),
-                cpus: members,
+                awake: cpus.len() + voters(index).iter().map(|v| members(*v).len()).sum::<usize>(),
+                executing: cpus.len(),
+                tracked: !dependents.is_empty()
+                    || domain.rows().iter().any(|o| o.idle_static_uw != o.static_uw),
+                dependents,
+                cpus,
                 opp: 0,
+                column: 0,
+                columns,
                 since: 0,
                 opp_ns: vec![0; domain.opps.len()],
-                awake_ns: vec![0; domain.opps.len()],
+                executing_ns: vec![0; domain.rows().len()],
+                resting_ns: vec![0; domain.rows().len()],
+                off_ns: 0,
                 transitions: 0,
                 settled_at: 0,
                 pending: None,
                 update_latency: Distribution::new(),
             }
         });
-        Truth {
+        let mut truth = Truth {
             window_start: setup.warmup_ns,
             now: 0,
             domains: domains.collect(),
@@ -168,12 +209,22 @@ impl Truth {
             ns: vec![0; cells],
             visits: vec![Visits::default(); states],
             verified_fj: Cell::new(0),
+        };
+        for domain in 0..truth.domains.len() {
+            truth.vote_again(setup, 0, domain);
         }
+        truth
     }
 
     /// From `at` on, `cpu` does `activity`. Returns whether that is news.
     #[inline]
-    pub(super) fn cpu_activity(&mut self, at: Ns, cpu: CpuId, activity: Activity) -> bool {
+    pub(super) fn cpu_activity(
+        &mut self,
+        setup: &MeterSetup,
+        at: Ns,
+        cpu: CpuId,
+        activity: Activity,
+    ) -> bool {
         let index = cpu.index();
         let before = self.cpus[index].activity;
         if before == activity {
@@ -192,12 +243,75 @@ impl Truth {
         }
         let domain_index = truth.domain;
         let domain = &mut self.domains[domain_index];
-        truth.cell = truth.base + domain.opp * truth.width + slot;
+        truth.cell = truth.base + domain.row() * truth.width + slot;
         if was_deep != is_deep {
             close_domain(domain, self.window_start, at);
-            if is_deep { domain.awake -= 1 } else { domain.awake += 1 }
+            count(&mut domain.awake, !is_deep);
+            for at_dependent in 0..domain.dependents.len() {
+                let dependent = self.domains[domain_index].dependents[at_dependent];
+                let dependent = &mut self.domains[dependent];
+                close_domain(dependent, self.window_start, at);
+                count(&mut dependent.awake, !is_deep);
+            }
+        }
+        if self.domains[domain_index].tracked && executes(before) != executes(activity) {
+            let domain = &mut self.domains[domain_index];
+            close_domain(domain, self.window_start, at);
+            count(&mut domain.executing, executes(activity));
+            // The first and the last that execute begin and end the domain's vote.
+            if domain.executing == usize::from(executes(activity)) {
+                self.dependents_vote_again(setup, at, domain_index);
+            }
         }
         true
+    }
+
+    /// The vote of `domain` has changed.
+    fn dependents_vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: usize) {
+        for index in 0..self.domains[domain].dependents.len() {
+            self.vote_again(setup, at, self.domains[domain].dependents[index]);
+        }
+    }
+
+    /// The column that the present votes choose for a domain's power.
+    fn column(&self, setup: &MeterSetup, domain: usize) -> usize {
+        let Some(dependence) = &setup.domains[domain].dependence else { return 0 };
+        let (mut first, mut largest, mut column) = (0, None, 0);
+        for voter in &dependence.voters {
+            let (truth, opps) = (&self.domains[*voter], &setup.domains[*voter].opps);
+            let vote = (truth.executing > 0).then(|| opps[truth.opp].active_uw);
+            if vote > largest {
+                (largest, column) = (vote, first + truth.opp);
+            }
+            first += opps.len();
+        }
+        column
+    }
+
+    /// Books what was and goes on in the column that the votes choose now.
+    fn vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: usize) {
+        let column = self.column(setup, domain);
+        if column != self.domains[domain].column {
+            self.close_cpus(domain, at);
+            close_domain(&mut self.domains[domain], self.window_start, at);
+            self.domains[domain].column = column;
+            self.point_cells(domain);
+        }
+    }
+
+    fn close_cpus(&mut self, domain: usize, at: Ns) {
+        for member in 0..self.domains[domain].cpus.len() {
+            self.close_cpu(self.domains[domain].cpus[member], at);
+        }
+    }
+
+    /// Has the CPUs of a domain book to its present row.
+    fn point_cells(&mut self, domain: usize) {
+        let row = self.domains[domain].row();
+        for member in &self.domains[domain].cpus {
+            let cpu = &mut self.cpus[*member];
+            cpu.cell = cpu.base + row * cpu.width + slot_of(cpu.activity);
+        }
     }
 
     /// From `at` on, `domain` runs at `opp`. Returns whether that is news.
@@ -212,9 +326,7 @@ impl Truth {
             return false;
         }
         self.advance(at);
-        for member in 0..self.domains[domain].cpus.len() {
-            self.close_cpu(self.domains[domain].cpus[member], at);
-        }
+        self.close_cpus(domain, at);
         let truth = &mut self.domains[domain];
         close_domain(truth, self.window_start, at);
         let khz = setup.domains[domain].opps[opp].khz;
@@ -228,10 +340,8 @@ impl Truth {
                 truth.update_latency.record(at.saturating_sub(pending.requested_at));
             }
         }
-        for member in &self.domains[domain].cpus {
-            let cpu = &mut self.cpus[*member];
-            cpu.cell = cpu.base + opp * cpu.width + slot_of(cpu.activity);
-        }
+        self.point_cells(domain);
+        self.dependents_vote_again(setup, at, domain);
         true
     }
 
@@ -292,8 +402,10 @@ impl Truth {
     /// Booked time of `cpu` in `slot`, per OPP.
     fn slot_ns(&self, cpu: usize, slot: usize) -> impl Iterator<Item = Ns> + '_ {
         let truth = &self.cpus[cpu];
-        let opps = self.domains[truth.domain].opp_ns.len();
-        (0..opps).map(move |opp| self.ns[truth.base + opp * truth.width + slot])
+        let domain = &self.domains[truth.domain];
+        let (opps, columns) = (domain.opp_ns.len(), domain.columns);
+        let of_row = move |row: usize| self.ns[truth.base + row * truth.width + slot];
+        (0..opps).map(move |opp| (opp * columns..(opp + 1) * columns).map(of_row).sum())
     }
 
     /// Booked time that `cpu` executed code, per OPP.
@@ -322,7 +434,7 @@ impl Truth {
         let truth = &self.cpus[cpu];
         let states = &setup.cpus[cpu].idle_states;
         let mut fj = 0;
-        for (row, opp) in setup.domains[truth.domain].opps.iter().enumerate() {
+        for (row, opp) in setup.domains[truth.domain].rows().iter().enumerate() {
             let row = &self.ns[truth.base + row * truth.width..][..truth.width];
             for (slot, ns) in row.iter().enumerate() {
                 let power = match slot.checked_sub(SLOT_IDLE) {
@@ -348,17 +460,26 @@ impl Truth {
     pub(super) fn domain_fj(&self, setup: &MeterSetup, domain: usize) -> u128 {
         let truth = &self.domains[domain];
         let cpus: u128 = truth.cpus.iter().map(|cpu| self.cpu_fj(setup, *cpu)).sum();
-        let opps = setup.domains[domain].opps.iter();
-        let own =
-            opps.zip(&truth.awake_ns).map(|(o, ns)| u128::from(o.static_uw) * u128::from(*ns));
-        cpus + own.sum::<u128>()
+        let energy = |uw: u64, ns: Ns| u128::from(uw) * u128::from(ns);
+        let rows = setup.domains[domain].rows().iter().enumerate();
+        let own: u128 = rows
+            .map(|(row, o)| {
+                energy(o.static_uw, truth.executing_ns[row])
+                    + energy(o.idle_static_uw, truth.resting_ns[row])
+            })
+            .sum();
+        cpus + own + energy(setup.domains[domain].off_uw, truth.off_ns)
     }
 
     /// The power of `domain` and its CPUs at this instant, µW.
     pub(super) fn domain_power_uw(&self, setup: &MeterSetup, domain: usize) -> u64 {
         let truth = &self.domains[domain];
-        let opp = &setup.domains[domain].opps[truth.opp];
-        let mut power = if truth.awake > 0 { opp.static_uw } else { 0 };
+        let opp = &setup.domains[domain].rows()[truth.row()];
+        let mut power = match truth.level() {
+            Level::Off => setup.domains[domain].off_uw,
+            Level::Resting => opp.idle_static_uw,
+            Level::Executing => opp.static_uw,
+        };
         for cpu in &truth.cpus {
             power += match self.cpus[*cpu].activity {
                 Activity::Idle(s) => setup.cpus[*cpu].idle_states[s as usize].rest_uw(opp),
@@ -375,12 +496,13 @@ impl Truth {
         let open = |since: Ns| now.max(self.window_start) - since.max(self.window_start);
         for (index, cpu) in self.cpus.iter().enumerate() {
             let domain = &self.domains[cpu.domain];
-            let cell = cpu.base + domain.opp * cpu.width + slot_of(cpu.activity);
+            let cell = cpu.base + domain.row() * cpu.width + slot_of(cpu.activity);
             assert_eq!(cpu.cell, cell, "cpu{index} books to the cell of what it does");
             let mut booked = 0;
             for opp in 0..domain.opp_ns.len() {
-                let row: Ns = self.ns[cpu.base + opp * cpu.width..][..cpu.width].iter().sum();
-                let of_cpu = row + if opp == domain.opp { open(cpu.since) } else { 0 };
+                let of_opp = cpu.width * domain.columns;
+                let rows: Ns = self.ns[cpu.base + opp * of_opp..][..of_opp].iter().sum();
+                let of_cpu = rows + if opp == domain.opp { open(cpu.since) } else { 0 };
                 let of_domain =
                     domain.opp_ns[opp] + if opp == domain.opp { open(domain.since) } else { 0 };
                 assert_eq!(of_cpu, of_domain, "cpu{index} shares its domain's clock");
@@ -388,17 +510,28 @@ impl Truth {
             }
             assert_eq!(booked, span, "cpu{index}: its activities fill the span");
         }
+        let deep = |cpu: &&usize| {
+            matches!(self.cpus[**cpu].activity, Activity::Idle(s)
+                if setup.cpus[**cpu].idle_states[s as usize].deep)
+        };
+        let awake = |domain: &DomainTruth| {
+            domain.cpus.len() - domain.cpus.iter().filter(deep).count()
+        };
         for (index, domain) in self.domains.iter().enumerate() {
             let booked = domain.opp_ns.iter().sum::<Ns>() + open(domain.since);
             assert_eq!(booked, span, "domain {index}: its operating points fill the span");
-            let deep = domain.cpus.iter().filter(|cpu| {
-                matches!(self.cpus[**cpu].activity, Activity::Idle(s)
-                    if setup.cpus[**cpu].idle_states[s as usize].deep)
-            });
-            assert_eq!(domain.cpus.len() - deep.count(), domain.awake, "domain {index}: awake");
-            for (awake, all) in domain.awake_ns.iter().zip(&domain.opp_ns) {
-                assert!(awake <= all, "domain {index} is awake for longer than it exists");
+            let levels: Ns = domain.executing_ns.iter().chain(&domain.resting_ns).sum();
+            let levels = levels + domain.off_ns + open(domain.since);
+            assert_eq!(levels, span, "domain {index}: executing, resting and off fill the span");
+            let dependence = setup.domains[index].dependence.as_ref();
+            let voters = dependence.map_or(&[][..], |d| &d.voters);
+            let shared: usize = voters.iter().map(|v| awake(&self.domains[*v])).sum();
+            assert_eq!(awake(domain) + shared, domain.awake, "domain {index}: awake");
+            if domain.tracked {
+                let executing = domain.cpus.iter().filter(|c| executes(self.cpus[**c].activity));
+                assert_eq!(executing.count(), domain.executing, "domain {index}: executing");
             }
+            assert_eq!(self.column(setup, index), domain.column, "domain {index}: the vote");
         }
         let fj: u128 = (0..self.domains.len()).map(|d| self.domain_fj(setup, d)).sum();
         assert!(fj >= self.verified_fj.get(), "energy fell");
@@ -440,13 +573,55 @@ fn count_visit(visits: &mut [Visits], before: Activity, after: Activity) {
     }
 }
 
+/// One more or one less.
+#[inline]
+fn count(counter: &mut usize, more: bool) {
+    if more { *counter += 1 } else { *counter -= 1 }
+}
+
+/// Whether a CPU does anything but rest.
+#[inline]
+fn executes(activity: Activity) -> bool {
+    !matches!(activity, Activity::Idle(_))
+}
+
+/// What a domain's own power follows.
+enum Level {
+    /// All CPUs are in deep states.
+    Off,
+    /// One is not, but none executes.
+    Resting,
+    /// One executes, or nobody counts who does.
+    Executing,
+}
+
+impl DomainTruth {
+    /// The row of powers that is in force.
+    #[inline]
+    fn row(&self) -> usize {
+        self.opp * self.columns + self.column
+    }
+
+    #[inline]
+    fn level(&self) -> Level {
+        match (self.awake, self.executing) {
+            (0, _) => Level::Off,
+            (_, 0) => Level::Resting,
+            _ => Level::Executing,
+        }
+    }
+}
+
 /// Books the domain's time up to `at`.
 #[inline]
 fn close_domain(domain: &mut DomainTruth, window_start: Ns, at: Ns) {
     let ns = at.max(window_start) - domain.since.max(window_start);
     domain.opp_ns[domain.opp] += ns;
-    if domain.awake > 0 {
-        domain.awake_ns[domain.opp] += ns;
+    let row = domain.row();
+    match domain.level() {
+        Level::Off => domain.off_ns += ns,
+        Level::Resting => domain.resting_ns[row] += ns,
+        Level::Executing => domain.executing_ns[row] += ns,
     }
     domain.since = at;
 }
