@@ -20,7 +20,7 @@
 //!
 //! Work is kept as ns × kHz until the end, when the silicon is known.
 
-use super::{STEPS_MAX, THREADS_MAX};
+use super::{Excluded, STEPS_MAX, THREADS_MAX};
 use schedtwin_types::Ns;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,6 +134,8 @@ pub(super) struct Thread {
     prio: i32,
     pub first_prio: i32,
     pub forked: bool,
+    excluded: bool,
+    last_cpu: Option<u16>,
     /// A `sched_waking` whose `sched_wakeup` has not come.
     pending: Option<u32>,
     pub cpu_time_ns: Ns,
@@ -164,6 +166,7 @@ pub struct Builder {
     /// Thread and latency, ns.
     pub(super) latencies: Vec<(u32, u32)>,
     pub(super) switches: u64,
+    pub(super) migrations: u64,
     pub(super) contradictions: u64,
     pub(super) priority_changes: u64,
     /// Time that ran at an unknown frequency.
@@ -324,6 +327,8 @@ impl Builder {
         self.priority(thread, seen.prio);
         self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
         self.cpus[cpu].running = Some(thread);
+        let last_cpu = self.threads[thread as usize].last_cpu.replace(cpu as u16);
+        self.migrations += u64::from(last_cpu.is_some_and(|last| usize::from(last) != cpu));
     }
 
     /// `sched_waking`.
@@ -421,6 +426,7 @@ impl Builder {
             let thread = &mut self.threads[*known as usize];
             if *thread.name != *seen.comm {
                 thread.name = Arc::from(seen.comm);
+                thread.excluded = Excluded::by_name(seen.comm).is_some();
             }
             return Some(*known);
         }
@@ -437,6 +443,8 @@ impl Builder {
             prio: seen.prio,
             first_prio: seen.prio,
             forked: false,
+            excluded: Excluded::by_name(seen.comm).is_some(),
+            last_cpu: None,
             pending: None,
             cpu_time_ns: 0,
             steps: Vec::new(),
@@ -470,6 +478,9 @@ impl Builder {
         }
         self.threads[thread as usize].cpu_time_ns += ns;
         self.threads[thread as usize].state = State::Running { cpu, since: at };
+        if self.threads[thread as usize].excluded {
+            return;
+        }
         self.cpus[cpu as usize].busy_ns += ns;
         let khz = u64::from(self.cpus[cpu as usize].khz);
         self.assumed_frequency_ns += if khz == 0 { ns } else { 0 };

@@ -98,6 +98,7 @@ impl Builder {
             busy_ns: self.busy_ns().collect(),
             assumed_frequency_ns: self.assumed_frequency_ns,
             switches: self.switches,
+            migrations: self.migrations,
             contradictions: self.contradictions,
             priority_changes: self.priority_changes,
             ..Recorded::default()
@@ -154,12 +155,14 @@ impl<'a> Compiler<'a> {
         Compiler { builder, silicon, recorded, code, numbers, tickets, posts }
     }
 
-    /// Adds a recorded thread; of one that is left out only the work is counted.
+    /// Adds a recorded thread, unless it is left out.
     fn thread(&mut self, index: u32, thread: &Thread) {
-        let replayed = self.numbers[index as usize].is_some();
+        if self.numbers[index as usize].is_none() {
+            return;
+        }
         let first = self.code.steps.len() as u32;
         let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0 };
-        if replayed && !thread.forked && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
+        if !thread.forked && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
             // Who runs at the beginning begins with it.
             self.code.steps.push(Step::Until(0));
         }
@@ -171,13 +174,10 @@ impl<'a> Compiler<'a> {
             };
             self.recorded.work += work;
             run.work += work;
-            if replayed && let Some(step) = self.step(raw) {
+            if let Some(step) = self.step(raw) {
                 run.flush_before(step, &mut self.code);
                 self.code.steps.push(step);
             }
-        }
-        if !replayed {
-            return;
         }
         run.flush(&mut self.code);
         self.recorded.paths_taken_off += run.taken_off;

@@ -108,15 +108,16 @@ pub struct Recorded {
     pub span_ns: Ns,
     /// Its threads, those left out too, in the order of their appearance.
     pub threads: Vec<RecordedThread>,
-    /// Time that each CPU ran threads, left out or not.
+    /// Time that each CPU ran replayed threads.
     pub busy_ns: Vec<Ns>,
-    /// The same with each CPU's share of the machine's capacity and frequency, ns at capacity 1024: the
-    /// work of everybody.
+    /// Work of the replayed threads, path costs included, ns at capacity 1024.
     pub work: Work,
-    /// Time that ran at an assumed frequency, as none was recorded yet.
+    /// Time of replayed threads at an assumed frequency, as none was recorded yet.
     pub assumed_frequency_ns: Ns,
-    /// `sched_switch`es.
+    /// `sched_switch`es, of everybody.
     pub switches: u64,
+    /// Times a thread ran on another CPU than before.
+    pub migrations: u64,
     /// Sleeps tied to the task that ended them.
     pub tied_to_waker: u64,
     /// Sleeps tied to the recorded time of an interrupt.
