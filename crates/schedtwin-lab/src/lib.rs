@@ -1,6 +1,6 @@
 //! The laboratory: many runs of the twin, what they show, and how sure that is.
 //!
-//! [`compare`] runs kernels × seeds in parallel, [`stats`] judges the differences, [`report`] prints
+//! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
 //! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest.
 
 pub mod aa;
@@ -9,6 +9,7 @@ pub mod fail_if;
 mod measured;
 mod progress;
 mod provenance;
+pub mod replay;
 pub mod report;
 pub mod schema;
 pub mod select;

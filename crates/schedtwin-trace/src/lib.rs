@@ -9,6 +9,8 @@
 //! | [`Format::FtraceText`] | text, as `trace-cmd report -N` prints it | LISA, TRAPpy, grep |
 //! | [`Format::Record`] | JSON Lines, lossless, with decisions | `schedtwin explain`, jq |
 //!
+//! Other people's traces come in by [`ftrace_read`]: the text of the kernel and of `trace-cmd report`.
+//!
 //! All three are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
 //! its name only when it is complete ([`AtomicFile`]).
 //!
@@ -38,6 +40,7 @@
 mod atomic_file;
 pub mod convert;
 pub mod explain;
+pub mod ftrace_read;
 mod ftrace_text;
 pub mod perfetto;
 pub mod perfetto_messages;

@@ -1,4 +1,4 @@
-//! What tasks ask for: workloads, read from rt-app files or built in, and their threads' programs.
+//! What tasks ask for: workloads, read from rt-app files, built in or recorded, and their threads' programs.
 //!
 //! A [`Workload`] is checked and knows no machine. [`Workload::instantiate`] fits it to a [`Host`]
 //! and makes its [`Programs`]: the program counters of all threads and the user memory they share.
@@ -19,17 +19,22 @@
 //! assert_eq!(programs.thread_name(schedtwin_types::ThreadId(1)), "job-0");
 //! ```
 //!
+//! Recordings of real threads are in [`recorded`].
+//!
 //! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
 //! conditions and semaphores in `program::memory`.
 
 mod builtin;
 mod program;
+mod programs;
+pub mod recorded;
 mod rtapp;
 mod suggestion;
 mod workload;
 
 pub use builtin::builtin_names;
-pub use program::{Programs, WORK_KIND};
+pub use program::WORK_KIND;
+pub use programs::Programs;
 pub use workload::{Host, Workload};
 
 use schedtwin_types::Work;

@@ -1,7 +1,9 @@
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
 use crate::builtin;
-use crate::program::Programs;
+use crate::Programs;
+use crate::program;
+use crate::recorded::{Recording, Replay};
 use crate::rtapp::model::Model;
 use crate::rtapp::{compile, reader};
 use crate::suggestion::did_you_mean;
@@ -41,10 +43,19 @@ pub struct Host {
 #[derive(Clone, Debug)]
 pub struct Workload {
     name: String,
-    model: Arc<Model>,
+    what: What,
     /// Replaces the file's duration.
     duration: Option<Ns>,
 }
+
+#[derive(Clone, Debug)]
+enum What {
+    RtApp(Arc<Model>),
+    Recorded(Recording),
+}
+
+/// What a recording waits for: nothing.
+static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 
 impl Workload {
     /// A built-in workload by name (`w1`), or an rt-app file by path (`my/file.json`).
@@ -91,7 +102,13 @@ impl Workload {
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload { name: stem, model: Arc::new(model), duration })
+        Ok(Workload { name: stem, what: What::RtApp(Arc::new(model)), duration })
+    }
+
+    /// What a recording's threads did, under a name.
+    pub fn recorded(name: impl Into<String>, recording: Recording) -> Workload {
+        let duration = Some(recording.duration());
+        Workload { name: name.into(), what: What::Recorded(recording), duration }
     }
 
     /// The name of the built-in, or of the file without folders and `.json`.
@@ -113,23 +130,27 @@ impl Workload {
 
     /// What a user should know although the workload runs.
     pub fn notices(&self) -> Vec<String> {
-        self.model.notices.clone()
+        match &self.what {
+            What::RtApp(model) => model.notices.clone(),
+            What::Recorded(_) => Vec::new(),
+        }
     }
 
     /// What the file asks for that the twin understands but does not model yet: with any of it,
     /// [`Workload::instantiate`] refuses.
     pub fn pending(&self) -> &Diagnostics {
-        &self.model.pending
+        match &self.what {
+            What::RtApp(model) => &model.pending,
+            What::Recorded(_) => &NOTHING_PENDING,
+        }
     }
 
-    /// The text that it was read from, for provenance.
-    pub fn source(&self) -> &Arc<Source> {
-        &self.model.source
-    }
-
-    /// The bytes that it was read from, for hashing.
+    /// The bytes that it was read from, for hashing; of a recording a digest of what is replayed.
     pub fn bytes(&self) -> &[u8] {
-        self.model.source.text.as_bytes()
+        match &self.what {
+            What::RtApp(model) => model.source.text.as_bytes(),
+            What::Recorded(recording) => recording.fingerprint().as_bytes(),
+        }
     }
 
     /// Fits the workload to a machine and makes its threads.
@@ -144,8 +165,15 @@ impl Workload {
     pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
         let _ = seed;
         assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
-        let code = compile::compile(&self.model, host, self.duration)?;
-        Ok(Programs::new(Arc::new(code)))
+        Ok(match &self.what {
+            What::RtApp(model) => {
+                let code = compile::compile(model, host, self.duration)?;
+                program::Programs::new(Arc::new(code)).into()
+            }
+            What::Recorded(recording) => {
+                Replay::new(recording.code.clone(), host.cpu_capacity.len()).into()
+            }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ pub mod firmware;
 pub mod kernel_file;
 pub mod meter;
 pub mod output;
+pub mod recording;
 pub mod result;
 pub mod scenario;
 pub mod twin;

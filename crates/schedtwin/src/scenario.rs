@@ -80,10 +80,21 @@ impl Scenario {
         workload_spec: &str,
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
+        let workload = Workload::from_path_or_name(workload_spec);
+        Scenario::with_workload(machine_spec, kernel_spec, workload, duration)
+    }
+
+    /// As [`Scenario::new`], with a workload that is at hand, or its faults.
+    pub fn with_workload(
+        machine_spec: &str,
+        kernel_spec: &str,
+        workload: Result<Workload, Diagnostics>,
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
         let mut faults = Diagnostics::new();
         let machine = faults.absorb(Machine::load(machine_spec));
         let kernel = faults.absorb(KernelFile::load(kernel_spec));
-        let workload = faults.absorb(Workload::from_path_or_name(workload_spec));
+        let workload = faults.absorb(workload);
         if let Some(machine) = &machine {
             faults.absorb(firmware::refuse_what_waits(machine));
         }

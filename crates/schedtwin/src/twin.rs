@@ -31,6 +31,7 @@ use crate::cluster::Clusters;
 use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
+use crate::result::{Better, Metric};
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
@@ -177,12 +178,16 @@ impl<B: Board> Twin<B> {
         end: Ns,
     ) -> Twin<B> {
         let device_tree = firmware::device_tree(&machine, programs.nr_threads());
-        let meter = Meter::new(firmware::meter_setup(&machine));
         let mut kernel = Kernel::boot(device_tree, config);
         let nr_cpus = machine.nr_cpus();
         let tick = kernel.config.tick_nsec();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
         let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);
+        let mut setup = firmware::meter_setup(&machine);
+        if programs.warmup() > 0 {
+            setup.warmup_ns = tick + phase + programs.warmup();
+        }
+        let meter = Meter::new(setup);
         let first = kernel.boot_thread(tick + phase);
         for c in 0..nr_cpus {
             kernel.rq[CpuId(c as u16)].newidle_rnd =
@@ -859,7 +864,18 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         let digest = self.meter.digest();
-        let (metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        if let Some((done, recorded)) = self.programs.recorded_work() {
+            let share = (recorded > 0).then(|| 100.0 * done as f64 / recorded as f64);
+            metrics.push(Metric {
+                name: "replayed_work",
+                unit: "%",
+                stat: "share",
+                labels: Vec::new(),
+                value: share,
+                better: Better::Higher,
+            });
+        }
         crate::result::RunResult {
             metrics,
             tasks,

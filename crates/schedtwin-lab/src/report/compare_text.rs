@@ -19,6 +19,11 @@ const WIDTH: usize = 100;
 type Titled<'a> = (String, &'a ComparedRow);
 
 pub fn render(comparison: &Comparison, extent: Extent) -> String {
+    render_with(comparison, extent, "")
+}
+
+/// With a further section between the table and the notes.
+pub fn render_with(comparison: &Comparison, extent: Extent, section: &str) -> String {
     let mut text = heading(comparison);
     let (rows, left_out) = shown_rows(comparison, extent);
     if rows.is_empty() {
@@ -29,6 +34,10 @@ pub fn render(comparison: &Comparison, extent: Extent) -> String {
         text.push_str(&block(comparison, &rows, &others));
     }
     text.push('\n');
+    if !section.is_empty() {
+        text.push_str(section);
+        text.push('\n');
+    }
     text.push_str(&notes(comparison, &rows, left_out));
     text
 }

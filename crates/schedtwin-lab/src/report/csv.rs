@@ -7,8 +7,27 @@ use super::RunReport;
 use crate::Provenance;
 use crate::compare::Comparison;
 use crate::measured::Labels;
+use crate::replay::Fidelity;
 
 pub fn comparison(comparison: &Comparison) -> String {
+    comparison_lines(comparison).finish()
+}
+
+/// A comparison, and the recording's own measurements as those of a kernel called `recorded`.
+pub fn replay(comparison: &Comparison, fidelity: &Fidelity) -> String {
+    let mut lines = comparison_lines(comparison);
+    for pair in &fidelity.pairs {
+        let mut line = origin(&comparison.provenance, "recorded");
+        line.extend(metric(pair.name, pair.stat, &pair.labels, pair.unit, None));
+        line.extend(["1".to_owned(), text(pair.recorded)]);
+        line.extend(std::iter::repeat_n(String::new(), 8));
+        line.push(hashes(&comparison.provenance));
+        lines.push(line);
+    }
+    lines.finish()
+}
+
+fn comparison_lines(comparison: &Comparison) -> Lines {
     let mut lines = Lines::new(&[
         "version",
         "model_version",
@@ -61,7 +80,7 @@ pub fn comparison(comparison: &Comparison) -> String {
             lines.push(line);
         }
     }
-    lines.finish()
+    lines
 }
 
 pub fn run(report: &RunReport) -> String {

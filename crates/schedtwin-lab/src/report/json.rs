@@ -1,4 +1,4 @@
-//! Everything for programs: `schedtwin.run/1` and `schedtwin.compare/1`.
+//! Everything for programs: `schedtwin.run/1`, `schedtwin.compare/1` and `schedtwin.replay/1`.
 //!
 //! The shape is stable (fields are added, never renamed) and described by the shipped schemas. Numbers are finite
 //! and printed with the fewest digits that read back as the same number; what is undefined is null. One line per metric,
@@ -13,11 +13,25 @@ use crate::compare::{ComparedRow, Comparison};
 use crate::measured::Labels;
 
 pub fn comparison(comparison: &Comparison) -> String {
+    lines(comparison_fields("schedtwin.compare/1", comparison))
+}
+
+/// As a comparison, with the fidelity of the replay in front of the metrics.
+pub fn replay(comparison: &Comparison, fidelity: Value) -> String {
+    let mut fields = comparison_fields("schedtwin.replay/1", comparison);
+    fields.insert(fields.len() - 1, ("fidelity", fidelity));
+    lines(fields)
+}
+
+fn comparison_fields(
+    schema: &'static str,
+    comparison: &Comparison,
+) -> Vec<(&'static str, Value)> {
     let mut provenance = provenance(&comparison.provenance, &comparison.seeds);
     provenance.insert("n".into(), json!(comparison.seeds.len()));
     let metrics = comparison.rows.iter().map(|row| compared(row, &comparison.kernels)).collect();
-    lines(vec![
-        ("schema", json!("schedtwin.compare/1")),
+    vec![
+        ("schema", json!(schema)),
         ("provenance", Value::Object(provenance)),
         ("kernels", json!(comparison.kernels)),
         ("baseline", json!(comparison.kernels[0])),
@@ -27,7 +41,7 @@ pub fn comparison(comparison: &Comparison) -> String {
         ("identical_executions", json!(comparison.identical_executions)),
         ("notices", json!(comparison.notices)),
         ("metrics", Value::Array(metrics)),
-    ])
+    ]
 }
 
 fn compared(row: &ComparedRow, kernels: &[String]) -> Value {

@@ -8,6 +8,11 @@ use super::{Extent, RunReport};
 use crate::compare::Comparison;
 
 pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
+    comparison_with(comparison, extent, "")
+}
+
+/// With a further section between the table and the notes.
+pub fn comparison_with(comparison: &Comparison, extent: Extent, section: &str) -> String {
     let provenance = &comparison.provenance;
     let mut text = format!(
         "**{}**, **{}**: {} runs each, paired ({})",
@@ -53,6 +58,7 @@ pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
     if left_out > 0 {
         text.push_str(&format!("Not shown: {}.\n", further(left_out, "metric")));
     }
+    text.push_str(section);
     text.push('\n');
     for notice in &comparison.notices {
         text.push_str(&format!("- note: {}\n", escape(notice)));
@@ -89,7 +95,7 @@ pub fn run(report: &RunReport, extent: Extent) -> String {
 }
 
 /// Names of tasks and files may hold what markdown takes for markup.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         match character {

@@ -9,6 +9,7 @@ mod csv;
 pub(crate) mod example;
 mod json;
 mod markdown;
+mod replay;
 mod run_text;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use schedtwin::result::RunResult;
 
 use crate::Provenance;
 use crate::compare::Comparison;
+use crate::replay::Replayed;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,20 @@ pub fn comparison(comparison: &Comparison, format: Format, extent: Extent) -> St
         Format::Markdown => markdown::comparison(comparison, extent),
         Format::Json => json::comparison(comparison),
         Format::Csv => csv::comparison(comparison),
+    }
+}
+
+/// The report of a replay: of its comparison, with a section on fidelity.
+pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
+    let Replayed { comparison, fidelity } = replayed;
+    match format {
+        Format::Text => compare_text::render_with(comparison, extent, &replay::text(fidelity)),
+        Format::Markdown => {
+            let section = replay::markdown(fidelity, markdown::escape);
+            markdown::comparison_with(comparison, extent, &section)
+        }
+        Format::Json => json::replay(comparison, replay::json(fidelity)),
+        Format::Csv => csv::replay(comparison, fidelity),
     }
 }
 

@@ -1,0 +1,182 @@
+//! The report of a replay: the comparison's, and a section on its fidelity.
+
+use serde_json::{Map, Value, json};
+
+use super::cells::{number, plain_table, printable, wrap};
+use crate::measured::title;
+use crate::replay::{Fidelity, Pair};
+
+/// Width of text, as of the comparison.
+const WIDTH: usize = 100;
+
+/// Names of threads left out that a sentence lists.
+const NAMES_SHOWN: usize = 8;
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `12.3`, with a digit after the point: shares need no more.
+fn share(pct: f64) -> String {
+    format!("{pct:.1}%")
+}
+
+/// What was used, left out and assumed, a sentence each.
+pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
+    let f = fidelity;
+    let mut read = format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
+    for (n, what) in [
+        (f.lines_foreign, "line that is no event"),
+        (f.events_lost, "event lost by the recorder"),
+        (f.losses_uncounted, "loss of unknown size"),
+        (f.contradictions, "event contradicting those before"),
+    ] {
+        match n {
+            0 => {}
+            1 => read.push_str(&format!("; 1 {what}")),
+            n => read.push_str(&format!("; {n} times: {what}")),
+        }
+    }
+    let mut sentences = vec![read];
+    sentences.push(format!(
+        "replayed: {} ({} forked within), {} of the recorded CPU time",
+        count(f.threads, "thread"),
+        f.threads_forked,
+        share(f.cpu_time_covered_pct)
+    ));
+    for left_out in &f.left_out {
+        let mut names = left_out.names.clone();
+        let more = names.len().saturating_sub(NAMES_SHOWN);
+        names.truncate(NAMES_SHOWN);
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        sentences.push(format!(
+            "left out: {} ({} of the CPU time): {}",
+            names.join(", "),
+            share(left_out.cpu_time_pct),
+            left_out.reason
+        ));
+    }
+    let mut wakes = format!(
+        "sleeps end: {} by their recorded waker, {} at the recorded time of an interrupt, {} at the time of the \
+         next run (no wakeup recorded)",
+        f.wakes_by_waker, f.wakes_by_time, f.wakes_unmatched
+    );
+    if f.wakes_of_unknown_context > 0 {
+        wakes.push_str(&format!(
+            "; {} do not say whether an interrupt made them and are taken as the task's",
+            count(f.wakes_of_unknown_context, "wakeup")
+        ));
+    }
+    sentences.push(wakes);
+    sentences.push(format!(
+        "priorities: {}; affinities are not recorded, {} pinned by name",
+        count(f.priority_changes, "change"),
+        count(f.threads_pinned, "kernel thread")
+    ));
+    sentences.push(format!(
+        "work: {} of the CPU time ran before the first cpu_frequency and is taken at the highest frequency; \
+         {} is taken off for kernel paths, which the twin charges itself",
+        share(f.assumed_frequency_pct),
+        share(f.paths_taken_off_pct)
+    ));
+    sentences.extend(f.assumptions.iter().map(|assumption| format!("assumed: {assumption}")));
+    if f.without_waking {
+        sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
+    }
+    sentences
+}
+
+/// `cpu_time cpu=3`: the stat says something only of a distribution.
+fn pair_title(pair: &Pair) -> String {
+    let full = title(pair.name, pair.stat, &pair.labels);
+    match pair.stat {
+        "sum" => full.replacen(" sum", "", 1),
+        "mean" if pair.unit == "%" => full.replacen(" mean", "", 1),
+        _ => full,
+    }
+}
+
+fn cells(pair: &Pair) -> Vec<String> {
+    let show = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    let ratio = match (pair.recorded, pair.replayed) {
+        (Some(recorded), Some(replayed)) if recorded > 0.0 => {
+            format!("{:.2}", replayed / recorded)
+        }
+        _ => "-".to_owned(),
+    };
+    vec![pair_title(pair), pair.unit.to_owned(), show(pair.recorded), show(pair.replayed), ratio]
+}
+
+/// The section of a text report.
+pub fn text(fidelity: &Fidelity) -> String {
+    let mut text = format!(
+        "Fidelity: the recording against its replay on A ({})\n\n",
+        printable(&fidelity.kernel)
+    );
+    let heads = ["", "", "recorded", "replayed", "ratio"].map(str::to_owned).to_vec();
+    let mut rows = vec![heads];
+    rows.extend(fidelity.pairs.iter().map(cells));
+    text.push_str(&plain_table(rows, 2, &[]));
+    text.push('\n');
+    for sentence in sentences(fidelity) {
+        text.push_str(&wrap(&sentence, WIDTH, "  "));
+    }
+    text
+}
+
+/// The section of a markdown report. `escape`: of text that could be taken for markup.
+pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
+    let mut text = format!(
+        "\n**Fidelity**: the recording against its replay on {}\n\n\
+         | metric | unit | recorded | replayed | ratio |\n|---|---|---:|---:|---:|\n",
+        escape(&fidelity.kernel)
+    );
+    for pair in &fidelity.pairs {
+        let cells: Vec<String> = cells(pair).iter().map(|cell| escape(cell)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text.push('\n');
+    for sentence in sentences(fidelity) {
+        text.push_str(&format!("- {}\n", escape(&sentence)));
+    }
+    text
+}
+
+/// The object of a JSON report.
+pub fn json(fidelity: &Fidelity) -> Value {
+    let f = fidelity;
+    let left_out: Vec<Value> = f
+        .left_out
+        .iter()
+        .map(|l| json!({"reason": l.reason, "names": l.names, "cpu_time_pct": l.cpu_time_pct}))
+        .collect();
+    let pairs: Vec<Value> = f
+        .pairs
+        .iter()
+        .map(|p| {
+            let labels: Map<String, Value> =
+                p.labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
+            json!({
+                "name": p.name, "stat": p.stat, "unit": p.unit, "labels": labels,
+                "recorded": p.recorded, "replayed": p.replayed,
+            })
+        })
+        .collect();
+    json!({
+        "kernel": f.kernel, "span_s": f.span_ns as f64 / 1e9,
+        "events": f.events, "events_unused": f.events_unused, "lines_foreign": f.lines_foreign,
+        "events_lost": f.events_lost, "losses_uncounted": f.losses_uncounted,
+        "contradictions": f.contradictions,
+        "threads": f.threads, "threads_forked": f.threads_forked, "threads_pinned": f.threads_pinned,
+        "cpu_time_covered_pct": f.cpu_time_covered_pct, "left_out": left_out,
+        "wakes_by_waker": f.wakes_by_waker, "wakes_by_time": f.wakes_by_time,
+        "wakes_unmatched": f.wakes_unmatched,
+        "wakes_of_unknown_context": f.wakes_of_unknown_context,
+        "priority_changes": f.priority_changes, "without_waking": f.without_waking,
+        "assumed_frequency_pct": f.assumed_frequency_pct,
+        "paths_taken_off_pct": f.paths_taken_off_pct,
+        "assumptions": f.assumptions, "pairs": pairs,
+    })
+}

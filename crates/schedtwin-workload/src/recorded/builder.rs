@@ -1,0 +1,559 @@
+//! From events to steps: follows every thread and CPU through a recording.
+//!
+//! **States of a thread**, from its first event on:
+//!
+//! ```text
+//!                 switch in                 switch out, wants to go on
+//!   Runnable ─────────────────► Running ─────────────────► Runnable
+//!      ▲   wakeup                  │ switch out, sleeps
+//!      └────────────── Asleep ◄────┘              dead: Dead
+//! ```
+//!
+//! A thread that is first seen leaving a CPU has run there since the beginning, for the CPU has not
+//! switched before. One that is first seen coming or being woken has slept till then.
+//!
+//! **Which wakeup ends a sleep.** `sched_waking` is stamped by the waker, `sched_wakeup` on the wakee's
+//! CPU in newer kernels, so the former is the cause where it exists. It may be stamped before the
+//! sleeper's last `sched_switch` (it is on its way out on another CPU), so it is kept until the next
+//! `sched_wakeup`, or, in traces without those, until the thread runs. A waking of a thread that then does
+//! not sleep is forgotten with its `sched_wakeup`.
+//!
+//! Work is kept as ns × kHz until the end, when the silicon is known.
+
+use super::{Excluded, STEPS_MAX, THREADS_MAX};
+use schedtwin_types::Ns;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Different frequencies of a CPU that are kept.
+const FREQUENCIES_KEPT: usize = 64;
+
+/// A task, as an event names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen<'a> {
+    /// Its name.
+    pub comm: &'a str,
+    /// Its pid, not 0.
+    pub pid: u32,
+    /// The kernel's priority.
+    pub prio: i32,
+}
+
+/// Who wakes somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waker {
+    /// The task of that pid, by a call of its own.
+    Task(u32),
+    /// An interrupt, a softirq or the idle task.
+    Interrupt,
+}
+
+/// The recording is larger than what can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// More than [`THREADS_MAX`] threads.
+    Threads,
+    /// More than [`STEPS_MAX`] steps.
+    Steps,
+}
+
+/// What is known of a CPU's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frequencies {
+    /// The first different ones, ascending, kHz.
+    pub khz: Vec<u32>,
+    /// Digest of the sequence: CPUs with one clock have the same.
+    pub signature: u64,
+}
+
+/// One step, before the silicon is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RawStep {
+    /// Ran on `cpu` for that many ns × kHz.
+    Cycles {
+        cpu: u16,
+        cycles: u64,
+    },
+    /// Ran on `cpu` that long, at an unknown frequency.
+    Time {
+        cpu: u16,
+        ns: Ns,
+    },
+    /// The wakeup of that number.
+    Wake(u32),
+    /// The sleep of that number.
+    Sleep(u32),
+    Priority(i32),
+    /// Starts the thread of that index.
+    Clone(u32),
+    Exit,
+}
+
+/// A wakeup.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wakeup {
+    pub at: Ns,
+    /// Index of the thread that made it, if one did.
+    pub by: Option<u32>,
+}
+
+/// A sleep and how it ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sleep {
+    pub thread: u32,
+    pub end: SleepEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SleepEnd {
+    /// Not yet.
+    Open,
+    /// By that wakeup.
+    Wakeup(u32),
+    /// By none that is known, before that time. `first`: the thread had not been seen before.
+    Unmatched { at: Ns, first: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Not seen in any event that tells its state.
+    Unknown,
+    Running { cpu: u16, since: Ns },
+    /// `woken_at`: of a wakeup that has not led to a switch yet.
+    Runnable { woken_at: Option<Ns> },
+    Asleep { sleep: u32 },
+    Dead,
+}
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub name: Arc<str>,
+    pub pid: u32,
+    state: State,
+    /// Priority now, and at the start.
+    prio: i32,
+    pub first_prio: i32,
+    pub forked: bool,
+    excluded: bool,
+    last_cpu: Option<u16>,
+    /// A `sched_waking` whose `sched_wakeup` has not come.
+    pending: Option<u32>,
+    pub cpu_time_ns: Ns,
+    pub steps: Vec<RawStep>,
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    /// It has switched.
+    seen: bool,
+    running: Option<u32>,
+    /// 0: unknown.
+    khz: u32,
+    busy_ns: Ns,
+    frequencies: Frequencies,
+}
+
+/// Takes a recording's events, in the order of the trace.
+#[derive(Debug, Default)]
+pub struct Builder {
+    pub(super) start: Option<Ns>,
+    pub(super) end: Ns,
+    pub(super) threads: Vec<Thread>,
+    by_pid: BTreeMap<u32, u32>,
+    cpus: Vec<Cpu>,
+    pub(super) wakeups: Vec<Wakeup>,
+    pub(super) sleeps: Vec<Sleep>,
+    /// Thread and latency, ns.
+    pub(super) latencies: Vec<(u32, u32)>,
+    pub(super) switches: u64,
+    pub(super) migrations: u64,
+    pub(super) contradictions: u64,
+    pub(super) priority_changes: u64,
+    /// Time that ran at an unknown frequency.
+    pub(super) assumed_frequency_ns: Ns,
+    steps: usize,
+    full: Option<Full>,
+}
+
+impl Builder {
+    /// Nothing recorded yet.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Something was recorded at `at`: the recording reaches from the first to the last time given
+    /// here. Comes before the event itself, for every line of the trace.
+    #[inline]
+    pub fn time(&mut self, at: Ns) {
+        self.start.get_or_insert(at);
+        self.end = self.end.max(at);
+    }
+
+    /// Whether the recording is too large: the rest need not be read.
+    pub fn full(&self) -> Option<Full> {
+        self.full
+    }
+
+    /// How long it is.
+    pub fn span(&self) -> Ns {
+        self.end - self.start.unwrap_or(self.end)
+    }
+
+    /// CPUs that events named, from 0.
+    pub fn nr_cpus(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// What is known of a CPU's clock.
+    pub fn frequencies(&self, cpu: usize) -> &Frequencies {
+        &self.cpus[cpu].frequencies
+    }
+
+    /// `sched_switch`es so far.
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// A CPU is known to exist, whatever it does.
+    pub fn cpu_exists(&mut self, cpu: usize) {
+        if cpu >= self.cpus.len() {
+            self.cpus.resize_with(cpu + 1, Cpu::default);
+        }
+    }
+
+    /// `sched_switch`. `None`: the idle task. `sleeps`, `dead`: how `prev` leaves; neither: it wants to go on.
+    pub fn switch(
+        &mut self,
+        at: Ns,
+        cpu: usize,
+        prev: Option<Seen<'_>>,
+        (sleeps, dead): (bool, bool),
+        next: Option<Seen<'_>>,
+    ) {
+        self.cpu_exists(cpu);
+        self.switches += 1;
+        let first = !std::mem::replace(&mut self.cpus[cpu].seen, true);
+        let was = std::mem::take(&mut self.cpus[cpu].running);
+        if let Some(prev) = prev
+            && let Some(thread) = self.thread(prev)
+        {
+            self.switch_out(at, cpu, thread, prev, (sleeps, dead), first);
+            if was.is_some_and(|was| was != thread) {
+                self.contradictions += 1;
+                self.stop(was.expect("somebody ran"));
+            }
+        } else if let Some(was) = was {
+            self.contradictions += 1;
+            self.stop(was);
+        }
+        if let Some(next) = next
+            && let Some(thread) = self.thread(next)
+        {
+            self.switch_in(at, cpu, thread, next);
+        }
+    }
+
+    /// A thread that ran was not seen to stop: when it did is lost, and so is the time since.
+    fn stop(&mut self, thread: u32) {
+        if let State::Running { .. } = self.threads[thread as usize].state {
+            self.threads[thread as usize].state = State::Runnable { woken_at: None };
+        }
+    }
+
+    fn switch_out(
+        &mut self,
+        at: Ns,
+        cpu: usize,
+        thread: u32,
+        seen: Seen<'_>,
+        (sleeps, dead): (bool, bool),
+        first_of_cpu: bool,
+    ) {
+        let here = cpu as u16;
+        match self.threads[thread as usize].state {
+            State::Running { cpu, .. } if cpu == here => self.account(at, thread),
+            State::Unknown if first_of_cpu => {
+                let since = self.start.unwrap_or(at);
+                self.threads[thread as usize].state = State::Running { cpu: here, since };
+                self.account(at, thread);
+            }
+            state => {
+                self.contradictions += 1;
+                if let State::Asleep { sleep } = state {
+                    self.sleeps[sleep as usize].end = SleepEnd::Unmatched { at, first: false };
+                }
+            }
+        }
+        self.priority(thread, seen.prio);
+        if dead {
+            self.push(thread, RawStep::Exit);
+            self.threads[thread as usize].state = State::Dead;
+        } else if sleeps {
+            self.sleep(thread);
+        } else {
+            self.threads[thread as usize].state = State::Runnable { woken_at: None };
+        }
+    }
+
+    fn switch_in(&mut self, at: Ns, cpu: usize, thread: u32, seen: Seen<'_>) {
+        match self.threads[thread as usize].state {
+            State::Asleep { sleep } => match self.threads[thread as usize].pending {
+                Some(wakeup) => {
+                    let woken_at = self.wake(thread, sleep, wakeup);
+                    self.latency(thread, at - woken_at.min(at));
+                }
+                None => {
+                    self.sleeps[sleep as usize].end = SleepEnd::Unmatched { at, first: false };
+                }
+            },
+            State::Unknown => {
+                let sleep = self.sleep(thread);
+                match self.threads[thread as usize].pending {
+                    Some(wakeup) => {
+                        self.wake(thread, sleep, wakeup);
+                    }
+                    None => {
+                        self.sleeps[sleep as usize].end = SleepEnd::Unmatched { at, first: true };
+                    }
+                }
+            }
+            State::Runnable { woken_at } => {
+                if let Some(woken_at) = woken_at {
+                    self.latency(thread, at - woken_at.min(at));
+                }
+            }
+            State::Running { .. } | State::Dead => self.contradictions += 1,
+        }
+        self.priority(thread, seen.prio);
+        self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
+        self.cpus[cpu].running = Some(thread);
+        let last_cpu = self.threads[thread as usize].last_cpu.replace(cpu as u16);
+        self.migrations += u64::from(last_cpu.is_some_and(|last| usize::from(last) != cpu));
+    }
+
+    /// `sched_waking`.
+    pub fn waking(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
+        if let Some(thread) = self.thread(task) {
+            self.threads[thread as usize].pending = self.wakeup_made(at, by);
+        }
+    }
+
+    /// `sched_wakeup`; the cause if no `sched_waking` came before.
+    pub fn wakeup(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
+        let Some(thread) = self.thread(task) else { return };
+        let sleep = match self.threads[thread as usize].state {
+            State::Asleep { sleep } => sleep,
+            State::Unknown => self.sleep(thread),
+            _ => {
+                // It had not slept yet.
+                self.threads[thread as usize].pending = None;
+                return;
+            }
+        };
+        let pending = self.threads[thread as usize].pending;
+        let Some(wakeup) = pending.or_else(|| self.wakeup_made(at, by)) else { return };
+        let woken_at = self.wake(thread, sleep, wakeup);
+        self.priority(thread, task.prio);
+        self.threads[thread as usize].state = State::Runnable { woken_at: Some(woken_at) };
+    }
+
+    /// `sched_process_fork`.
+    pub fn fork(&mut self, at: Ns, parent: u32, child_comm: &str, child: u32) {
+        // The number may have had another owner before.
+        self.by_pid.remove(&child);
+        let parent = self.running(Waker::Task(parent));
+        let prio = parent.map_or(120, |parent| self.threads[parent as usize].prio);
+        let Some(thread) = self.thread(Seen { comm: child_comm, pid: child, prio }) else { return };
+        self.born(at, parent, thread);
+    }
+
+    /// `sched_wakeup_new`: a fork, where that event is missing.
+    pub fn wakeup_new(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
+        if let Some(known) = self.by_pid.get(&task.pid)
+            && self.threads[*known as usize].state == State::Dead
+        {
+            self.by_pid.remove(&task.pid);
+        }
+        let Some(thread) = self.thread(task) else { return };
+        if self.threads[thread as usize].state == State::Unknown {
+            let parent = self.running(by);
+            self.born(at, parent, thread);
+        }
+        self.priority(thread, task.prio);
+    }
+
+    fn born(&mut self, at: Ns, parent: Option<u32>, thread: u32) {
+        let Some(parent) = parent else { return };
+        self.account(at, parent);
+        self.push(parent, RawStep::Clone(thread));
+        self.threads[thread as usize].forked = true;
+        self.threads[thread as usize].state = State::Runnable { woken_at: None };
+    }
+
+    /// `cpu_frequency`.
+    pub fn frequency(&mut self, at: Ns, cpu: usize, khz: u32) {
+        self.cpu_exists(cpu);
+        if let Some(running) = self.cpus[cpu].running {
+            self.account(at, running);
+        }
+        let clock = &mut self.cpus[cpu];
+        clock.khz = khz;
+        let known = &mut clock.frequencies;
+        known.signature = (known.signature ^ u64::from(khz)).wrapping_mul(0x0000_0100_0000_01b3);
+        if let Err(place) = known.khz.binary_search(&khz)
+            && known.khz.len() < FREQUENCIES_KEPT
+        {
+            known.khz.insert(place, khz);
+        }
+    }
+
+    /// The recording is over: whoever runs has run to its end.
+    pub(super) fn close(&mut self) {
+        for cpu in 0..self.cpus.len() {
+            if let Some(running) = self.cpus[cpu].running.take() {
+                self.account(self.end, running);
+            }
+        }
+    }
+
+    pub(super) fn busy_ns(&self) -> impl Iterator<Item = Ns> {
+        self.cpus.iter().map(|cpu| cpu.busy_ns)
+    }
+
+    /// The thread of a pid, made at its first event; `None` if there are too many.
+    fn thread(&mut self, seen: Seen<'_>) -> Option<u32> {
+        if let Some(known) = self.by_pid.get(&seen.pid) {
+            let thread = &mut self.threads[*known as usize];
+            if *thread.name != *seen.comm {
+                thread.name = Arc::from(seen.comm);
+                thread.excluded = Excluded::by_name(seen.comm).is_some();
+            }
+            return Some(*known);
+        }
+        if self.threads.len() >= THREADS_MAX {
+            self.full = Some(Full::Threads);
+            return None;
+        }
+        let index = self.threads.len() as u32;
+        self.by_pid.insert(seen.pid, index);
+        self.threads.push(Thread {
+            name: Arc::from(seen.comm),
+            pid: seen.pid,
+            state: State::Unknown,
+            prio: seen.prio,
+            first_prio: seen.prio,
+            forked: false,
+            excluded: Excluded::by_name(seen.comm).is_some(),
+            last_cpu: None,
+            pending: None,
+            cpu_time_ns: 0,
+            steps: Vec::new(),
+        });
+        Some(index)
+    }
+
+    /// The thread that does something, if it is known to run. Only then is its place among its own
+    /// steps known, and only so do steps depend on what was recorded earlier alone: no deadlock.
+    fn running(&self, who: Waker) -> Option<u32> {
+        let Waker::Task(pid) = who else { return None };
+        let thread = *self.by_pid.get(&pid)?;
+        matches!(self.threads[thread as usize].state, State::Running { .. }).then_some(thread)
+    }
+
+    fn push(&mut self, thread: u32, step: RawStep) {
+        if self.steps >= STEPS_MAX {
+            self.full = Some(Full::Steps);
+            return;
+        }
+        self.steps += 1;
+        self.threads[thread as usize].steps.push(step);
+    }
+
+    /// Counts what a running thread has run since it was last looked at.
+    fn account(&mut self, at: Ns, thread: u32) {
+        let State::Running { cpu, since } = self.threads[thread as usize].state else { return };
+        let ns = at.saturating_sub(since);
+        if ns == 0 {
+            return;
+        }
+        self.threads[thread as usize].cpu_time_ns += ns;
+        self.threads[thread as usize].state = State::Running { cpu, since: at };
+        if self.threads[thread as usize].excluded {
+            return;
+        }
+        self.cpus[cpu as usize].busy_ns += ns;
+        let khz = u64::from(self.cpus[cpu as usize].khz);
+        self.assumed_frequency_ns += if khz == 0 { ns } else { 0 };
+        let last = self.threads[thread as usize].steps.last_mut();
+        // Runs of one CPU become one step; 2^64 ns × kHz are an hour at 5 GHz.
+        match last {
+            Some(RawStep::Cycles { cpu: on, cycles }) if *on == cpu && khz > 0 => {
+                *cycles = cycles.saturating_add(ns.saturating_mul(khz));
+            }
+            Some(RawStep::Time { cpu: on, ns: so_far }) if *on == cpu && khz == 0 => *so_far += ns,
+            _ if khz > 0 => {
+                self.push(thread, RawStep::Cycles { cpu, cycles: ns.saturating_mul(khz) });
+            }
+            _ => self.push(thread, RawStep::Time { cpu, ns }),
+        }
+    }
+
+    /// A thread goes to sleep; the number of its sleep.
+    fn sleep(&mut self, thread: u32) -> u32 {
+        let sleep = self.sleeps.len() as u32;
+        self.sleeps.push(Sleep { thread, end: SleepEnd::Open });
+        self.push(thread, RawStep::Sleep(sleep));
+        self.threads[thread as usize].state = State::Asleep { sleep };
+        sleep
+    }
+
+    /// Notes a wakeup, at its place in the work of the task that makes it.
+    fn wakeup_made(&mut self, at: Ns, by: Waker) -> Option<u32> {
+        if self.wakeups.len() >= STEPS_MAX {
+            self.full = Some(Full::Steps);
+            return None;
+        }
+        let by = self.running(by);
+        let wakeup = self.wakeups.len() as u32;
+        self.wakeups.push(Wakeup { at, by });
+        if let Some(by) = by {
+            self.account(at, by);
+            self.push(by, RawStep::Wake(wakeup));
+        }
+        Some(wakeup)
+    }
+
+    /// A wakeup ends a sleep; when it was made.
+    fn wake(&mut self, thread: u32, sleep: u32, wakeup: u32) -> Ns {
+        self.sleeps[sleep as usize].end = SleepEnd::Wakeup(wakeup);
+        self.threads[thread as usize].pending = None;
+        self.wakeups[wakeup as usize].at
+    }
+
+    fn latency(&mut self, thread: u32, ns: Ns) {
+        self.latencies.push((thread, ns.min(u64::from(u32::MAX)) as u32));
+    }
+
+    /// A thread is seen with a priority. One that has just slept took it before that sleep.
+    fn priority(&mut self, thread: u32, prio: i32) {
+        let t = &mut self.threads[thread as usize];
+        if t.prio == prio {
+            return;
+        }
+        t.prio = prio;
+        let steps = &mut t.steps;
+        let slept = matches!(steps.last(), Some(RawStep::Sleep(_)));
+        if steps.len() <= usize::from(slept) {
+            // Nothing came before: it had this priority at the start.
+            t.first_prio = prio;
+            return;
+        }
+        self.priority_changes += 1;
+        self.push(thread, RawStep::Priority(prio));
+        let steps = &mut self.threads[thread as usize].steps;
+        let last = steps.len() - 1;
+        if slept && matches!(steps[last], RawStep::Priority(_)) {
+            steps.swap(last - 1, last);
+        }
+    }
+}

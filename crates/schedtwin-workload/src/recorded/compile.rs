@@ -1,0 +1,293 @@
+//! From a finished recording to programs: time becomes work, wakeups become tickets.
+
+use super::builder::{Builder, RawStep, SleepEnd, Thread};
+use super::{
+    Code, Excluded, Recorded, RecordedThread, Recording, Step, ThreadCode, WARMUP,
+    WARMUP_PER_THREAD,
+};
+use schedtwin_types::{Ns, ThreadId, Work};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What a recorded CPU could do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedCpu {
+    /// Its capacity at `max_khz`, 1..=1024.
+    pub capacity: u32,
+    /// Its highest frequency, kHz, not 0.
+    pub max_khz: u32,
+}
+
+/// The machine that a recording was made on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silicon {
+    /// At least those that the recording names.
+    pub cpus: Vec<RecordedCpu>,
+    /// What its kernel's paths are taken to have cost.
+    pub paths: PathCosts,
+}
+
+/// Estimated work of the kernel's paths that a recorded run contains, and that the replaying twin charges itself. Taken off the run
+/// in which they lie; where that is shorter, off the thread's next ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCosts {
+    /// Of waking somebody up: the system call and `try_to_wake_up`.
+    pub wake: Work,
+    /// Of going to sleep and coming back: the system call, `schedule` and the switch.
+    pub sleep: Work,
+    /// Of a fork.
+    pub fork: Work,
+    /// Of an exit.
+    pub exit: Work,
+    /// Of changing the own priority, which the recorded thread did not do itself.
+    pub priority: Work,
+}
+
+impl PathCosts {
+    fn of(&self, step: &Step) -> Work {
+        match step {
+            Step::Work(_) => 0,
+            Step::Post { .. } => self.wake,
+            Step::Wait { .. } | Step::Until(_) => self.sleep,
+            Step::Priority(_) => self.priority,
+            Step::Clone(_) => self.fork,
+            Step::Exit => self.exit,
+        }
+    }
+}
+
+/// Capacity of the largest CPU at its highest frequency.
+const FULL_CAPACITY: u128 = 1024;
+
+impl Silicon {
+    /// The work of `cycles` ns × kHz on a CPU.
+    fn work_of_cycles(&self, cpu: u16, cycles: u64) -> Work {
+        let RecordedCpu { capacity, max_khz } = self.cpus[cpu as usize];
+        let work = u128::from(cycles) * u128::from(capacity);
+        (work / (FULL_CAPACITY * u128::from(max_khz))) as Work
+    }
+
+    /// The work of `ns` at full speed on a CPU.
+    fn work_of_time(&self, cpu: u16, ns: Ns) -> Work {
+        let work = u128::from(ns) * u128::from(self.cpus[cpu as usize].capacity);
+        (work / FULL_CAPACITY) as Work
+    }
+}
+
+impl Builder {
+    /// Ends the recording and makes its programs.
+    ///
+    /// # Panics
+    /// If `silicon` has fewer CPUs than the events named, or one with a highest frequency of 0.
+    pub fn finish(mut self, silicon: &Silicon) -> Recording {
+        assert!(silicon.cpus.len() >= self.nr_cpus(), "every recorded CPU is described");
+        assert!(silicon.cpus.iter().all(|cpu| cpu.max_khz > 0), "clocks tick");
+        self.close();
+        let threads = std::mem::take(&mut self.threads);
+        let recorded = Recorded {
+            span_ns: self.span(),
+            threads: threads
+                .iter()
+                .map(|thread| RecordedThread {
+                    name: thread.name.clone(),
+                    pid: thread.pid,
+                    cpu_time_ns: thread.cpu_time_ns,
+                    excluded: Excluded::by_name(&thread.name),
+                })
+                .collect(),
+            busy_ns: self.busy_ns().collect(),
+            assumed_frequency_ns: self.assumed_frequency_ns,
+            switches: self.switches,
+            migrations: self.migrations,
+            contradictions: self.contradictions,
+            priority_changes: self.priority_changes,
+            ..Recorded::default()
+        };
+        let mut compiler = Compiler::new(&self, silicon, recorded);
+        for (index, thread) in threads.iter().enumerate() {
+            compiler.thread(index as u32, thread);
+        }
+        compiler.finish()
+    }
+}
+
+struct Compiler<'a> {
+    builder: &'a Builder,
+    silicon: &'a Silicon,
+    recorded: Recorded,
+    code: Code,
+    /// Of each recorded thread its number among the replayed ones.
+    numbers: Vec<Option<u32>>,
+    /// Of each sleep its ticket, if it is tied to a replayed waker.
+    tickets: Vec<Option<u32>>,
+    /// Of each wakeup the ticket that it posts.
+    posts: Vec<Option<u32>>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(builder: &'a Builder, silicon: &'a Silicon, recorded: Recorded) -> Compiler<'a> {
+        let mut count = 0;
+        let mut numbers = Vec::with_capacity(recorded.threads.len());
+        for thread in &recorded.threads {
+            numbers.push(thread.excluded.is_none().then_some(count));
+            count += u32::from(thread.excluded.is_none());
+        }
+        let mut code = Code {
+            span: recorded.span_ns,
+            warmup: WARMUP + WARMUP_PER_THREAD * Ns::from(count),
+            ..Code::default()
+        };
+        let mut tickets = Vec::with_capacity(builder.sleeps.len());
+        let mut posts = vec![None; builder.wakeups.len()];
+        for sleep in &builder.sleeps {
+            let mut ticket = None;
+            if let SleepEnd::Wakeup(wakeup) = sleep.end
+                && let Some(by) = builder.wakeups[wakeup as usize].by
+                && numbers[by as usize].is_some()
+                && let Some(sleeper) = numbers[sleep.thread as usize]
+            {
+                ticket = Some(code.sleeper.len() as u32);
+                code.sleeper.push(sleeper);
+                posts[wakeup as usize] = ticket;
+            }
+            tickets.push(ticket);
+        }
+        Compiler { builder, silicon, recorded, code, numbers, tickets, posts }
+    }
+
+    /// Adds a recorded thread, unless it is left out.
+    fn thread(&mut self, index: u32, thread: &Thread) {
+        if self.numbers[index as usize].is_none() {
+            return;
+        }
+        let first = self.code.steps.len() as u32;
+        let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0 };
+        if !thread.forked && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
+            // Who runs at the beginning begins with it.
+            self.code.steps.push(Step::Until(0));
+        }
+        for raw in &thread.steps {
+            let work = match *raw {
+                RawStep::Cycles { cpu, cycles } => self.silicon.work_of_cycles(cpu, cycles),
+                RawStep::Time { cpu, ns } => self.silicon.work_of_time(cpu, ns),
+                _ => 0,
+            };
+            self.recorded.work += work;
+            run.work += work;
+            if let Some(step) = self.step(raw) {
+                run.flush_before(step, &mut self.code);
+                self.code.steps.push(step);
+            }
+        }
+        run.flush(&mut self.code);
+        self.recorded.paths_taken_off += run.taken_off;
+        let pinned = cpu_in_name(&thread.name);
+        self.recorded.pinned += u64::from(pinned.is_some());
+        self.recorded.forked += u64::from(thread.forked);
+        self.recorded.first_seen += u64::from(!thread.forked);
+        self.code.threads.push(ThreadCode {
+            name: thread.name.clone(),
+            first,
+            end: self.code.steps.len() as u32,
+            prio: thread.first_prio,
+            pinned,
+            forked: thread.forked,
+        });
+    }
+
+    /// What a recorded step becomes, if it is more than work.
+    fn step(&mut self, raw: &RawStep) -> Option<Step> {
+        let start = self.builder.start.unwrap_or(0);
+        Some(match *raw {
+            RawStep::Cycles { .. } | RawStep::Time { .. } => return None,
+            RawStep::Wake(wakeup) => Step::Post { ticket: self.posts[wakeup as usize]? },
+            RawStep::Sleep(sleep) => match self.builder.sleeps[sleep as usize].end {
+                SleepEnd::Wakeup(wakeup) => match self.tickets[sleep as usize] {
+                    Some(ticket) => {
+                        self.recorded.tied_to_waker += 1;
+                        Step::Wait { ticket }
+                    }
+                    None => {
+                        self.recorded.tied_to_time += 1;
+                        Step::Until(self.builder.wakeups[wakeup as usize].at - start)
+                    }
+                },
+                SleepEnd::Unmatched { at, first } => {
+                    self.recorded.unmatched += u64::from(!first);
+                    Step::Until(at - start)
+                }
+                SleepEnd::Open => {
+                    // The last step: behind it a thread sleeps for ever.
+                    self.recorded.unended += 1;
+                    return None;
+                }
+            },
+            RawStep::Priority(prio) => Step::Priority(prio),
+            RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
+            RawStep::Exit => Step::Exit,
+        })
+    }
+
+    fn finish(mut self) -> Recording {
+        let latencies = self.builder.latencies.iter();
+        let replayed = latencies.filter(|(thread, _)| self.numbers[*thread as usize].is_some());
+        self.recorded.waking_latency_ns = replayed.map(|(_, ns)| *ns).collect();
+        self.recorded.waking_latency_ns.sort_unstable();
+        let fingerprint = fingerprint(&self.code);
+        let (code, recorded) = (Arc::new(self.code), Arc::new(self.recorded));
+        Recording { code, recorded, fingerprint }
+    }
+}
+
+/// The run of a thread that is being added up.
+struct Run {
+    paths: PathCosts,
+    work: Work,
+    /// Path costs that are still to be taken off.
+    owed: Work,
+    taken_off: Work,
+}
+
+impl Run {
+    fn flush_before(&mut self, step: Step, code: &mut Code) {
+        self.owed += self.paths.of(&step);
+        self.flush(code);
+    }
+
+    fn flush(&mut self, code: &mut Code) {
+        let off = self.work.min(self.owed);
+        let work = std::mem::take(&mut self.work) - off;
+        self.owed -= off;
+        self.taken_off += off;
+        if work > 0 {
+            code.steps.push(Step::Work(work));
+            code.work += u128::from(work);
+        }
+    }
+}
+
+/// The CPU that a kernel thread is bound to by its name. Others that end in a number (`rcuop/2`) run anywhere.
+fn cpu_in_name(comm: &str) -> Option<u16> {
+    let (kind, rest) = comm.split_once('/')?;
+    if !["kworker", "ksoftirqd", "watchdog", "cpuhp", "rcuc", "idle_inject"].contains(&kind) {
+        return None;
+    }
+    // kworker/1:2H; an unbound one is kworker/u16:3.
+    rest.split(':').next()?.parse().ok()
+}
+
+/// FNV-1a over the text of all that is replayed: names the input, nothing depends on its strength.
+fn fingerprint(code: &Code) -> String {
+    struct Hash(u64);
+    impl Write for Hash {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            for byte in text.bytes() {
+                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+            Ok(())
+        }
+    }
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    write!(hash, "{code:?}").expect("a hash takes everything");
+    format!("{:016x}", hash.0)
+}

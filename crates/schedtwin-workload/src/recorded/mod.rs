@@ -1,0 +1,218 @@
+//! Recorded work: what the threads of a trace did, as a workload that can meet another kernel.
+//!
+//! # Idea
+//!
+//! A trace says who ran where and when, and who woke whom. Where and when was the recorded kernel's doing; what
+//! is the threads' own is how much they computed between two sleeps and what they waited for. That is
+//! kept, the rest is left to the kernel that replays it.
+//!
+//! # Terms and algorithm
+//!
+//! 1. *Work* of a run is the sum of time × capacity × frequency / highest frequency, of the CPU it ran on.
+//!    Being preempted, waiting for a CPU and migrating are no part of it.
+//! 2. *Sleeps* end by a *cause*. A wakeup by a task stays tied to that task: its program posts the
+//!    sleeper's ticket at the same point of **its** work, and the sleeper waits for the ticket. So
+//!    a waker that is slower under another kernel makes its wakee later, as in reality.
+//! 3. A wakeup by an interrupt, by the idle task or by a thread that is left out stays tied to its
+//!    recorded time, and so does a sleep whose wakeup is not in the trace (*unmatched*).
+//! 4. Each sleep has a ticket of its own, so that none is lost: a ticket that is posted early lets
+//!    the sleeper pass without sleeping. Tickets cannot deadlock: a sleep depends on a
+//!    post that was recorded before the sleep ended.
+//! 5. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
+//!    (a binder thread that inherits its caller's) is made before the sleep, so that the wakeup finds it.
+//!
+//! ```text
+//! recorded   a |==== wakes b ===|......            replayed    a |========= post ======|.....
+//!            b ........|=====|.......                          b ............|=====|....
+//!   irq wakes c at 5 ms  |==|.....                             c  until 5 ms |==|......
+//! ```
+//!
+//! Before the recording begins its threads are started one after the other and sleep ([`WARMUP`]); measuring starts with it.
+//! When its last moment has come the run is over, done or not.
+//!
+//! The twin charges the paths of its own kernel (system calls, wakeups, switches, forks) and the recorded time
+//! contains those of the recorded one, so an estimate is taken off: see [`PathCosts`].
+//!
+//! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, not a device's
+//! interrupt on the recorded CPU: idle governors see it coming. Affinities are not in a trace: only kernel threads that are
+//! named after their CPU are pinned. Real-time threads are `SCHED_FIFO`, all others `SCHED_OTHER`:
+//! a trace does not tell `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, groups or clamps apart, and deadline
+//! threads become `SCHED_FIFO` 99. Time in interrupts counts as work of the thread that they interrupted.
+//! Utilisation signals start as those of new threads and have decayed when the recording begins.
+
+mod builder;
+mod compile;
+mod programs;
+#[cfg(test)]
+mod tests;
+
+pub use builder::{Builder, Frequencies, Full, Seen, Waker};
+pub use compile::{PathCosts, RecordedCpu, Silicon};
+pub(crate) use programs::Replay;
+
+use schedtwin_types::{Ns, ThreadId, Work};
+use std::sync::Arc;
+
+/// From the start of the threads to the beginning of the recording, ns, and [`WARMUP_PER_THREAD`]
+/// for each: PELT halves a signal in 32 ms, so that what starting cost is below 2 % of it.
+pub const WARMUP: Ns = 200_000_000;
+
+/// Forking a thread costs some 25 us of work, four times that on a small core at half speed.
+pub const WARMUP_PER_THREAD: Ns = 100_000;
+
+/// The most threads of a recording that are replayed: a phone has some 3000, of which 400 run within seconds.
+pub const THREADS_MAX: usize = 16_384;
+
+/// The most steps that are kept, 16 bytes each: an hour of a phone at ten thousand wakeups a second.
+pub const STEPS_MAX: usize = 32 << 20;
+
+/// Why a thread is not replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Excluded {
+    /// `migration/N`: the twin has stoppers of its own.
+    Stopper,
+    /// `sugov:N`: the twin's governor changes frequencies itself.
+    Governor,
+}
+
+impl Excluded {
+    /// The reason why a thread of that name is left out.
+    pub fn by_name(comm: &str) -> Option<Excluded> {
+        if comm.starts_with("migration/") {
+            Some(Excluded::Stopper)
+        } else if comm.starts_with("sugov:") {
+            Some(Excluded::Governor)
+        } else {
+            None
+        }
+    }
+}
+
+/// A thread of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedThread {
+    /// Its last name.
+    pub name: Arc<str>,
+    /// Its pid.
+    pub pid: u32,
+    /// Time on a CPU.
+    pub cpu_time_ns: Ns,
+    /// Set if it is not replayed.
+    pub excluded: Option<Excluded>,
+}
+
+/// What a recording held, as far as a replay can be compared with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// Its length.
+    pub span_ns: Ns,
+    /// Its threads, those left out too, in the order of their appearance.
+    pub threads: Vec<RecordedThread>,
+    /// Time that each CPU ran replayed threads.
+    pub busy_ns: Vec<Ns>,
+    /// Work of the replayed threads, path costs included, ns at capacity 1024.
+    pub work: Work,
+    /// Time of replayed threads at an assumed frequency, as none was recorded yet.
+    pub assumed_frequency_ns: Ns,
+    /// `sched_switch`es, of everybody.
+    pub switches: u64,
+    /// Times a thread ran on another CPU than before.
+    pub migrations: u64,
+    /// Sleeps tied to the task that ended them.
+    pub tied_to_waker: u64,
+    /// Sleeps tied to the recorded time of an interrupt.
+    pub tied_to_time: u64,
+    /// Sleeps whose wakeup is not in the trace: tied to the time when the thread ran again.
+    pub unmatched: u64,
+    /// Sleeps that no wakeup ended before the recording did.
+    pub unended: u64,
+    /// Threads that were there before the recording, and begin with their first event.
+    pub first_seen: u64,
+    /// Threads that other replayed threads start.
+    pub forked: u64,
+    /// Events that contradict what was known: a lost event between them, or a damaged trace.
+    pub contradictions: u64,
+    /// Changes of priority.
+    pub priority_changes: u64,
+    /// Threads pinned to the CPU in their name.
+    pub pinned: u64,
+    /// `sched_waking` (or `sched_wakeup`, where that is missing) to `sched_switch` of the
+    /// replayed threads, ns, ascending.
+    pub waking_latency_ns: Vec<u32>,
+    /// Path costs that were taken off the recorded work, ns at capacity 1024.
+    pub paths_taken_off: Work,
+}
+
+/// A recording, ready to be replayed. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    pub(crate) code: Arc<Code>,
+    recorded: Arc<Recorded>,
+    /// Digest of all that is replayed.
+    fingerprint: String,
+}
+
+impl Recording {
+    /// What it held.
+    pub fn recorded(&self) -> &Recorded {
+        &self.recorded
+    }
+
+    /// Text that is different for different recordings, for provenance.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// From the start of a run to its end.
+    pub fn duration(&self) -> Ns {
+        self.code.warmup + self.code.span
+    }
+}
+
+/// One step of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Work(Work),
+    /// Post the ticket of a sleep.
+    Post {
+        ticket: u32,
+    },
+    /// Sleep until the ticket is posted.
+    Wait {
+        ticket: u32,
+    },
+    /// Sleep until a time after the recording's beginning.
+    Until(Ns),
+    /// Take the kernel's priority.
+    Priority(i32),
+    Clone(ThreadId),
+    Exit,
+}
+
+/// All threads of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Code {
+    pub threads: Vec<ThreadCode>,
+    pub steps: Vec<Step>,
+    /// Whose sleep a ticket is for: index of the thread.
+    pub sleeper: Vec<u32>,
+    pub span: Ns,
+    pub warmup: Ns,
+    /// Work of all steps.
+    pub work: u128,
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadCode {
+    pub name: Arc<str>,
+    pub first: u32,
+    /// Behind the last step.
+    pub end: u32,
+    /// At its start.
+    pub prio: i32,
+    /// The CPU in its name.
+    pub pinned: Option<u16>,
+    /// Another thread starts it.
+    pub forked: bool,
+}

@@ -1,0 +1,326 @@
+//! Executes a recording's threads, one operation at a time.
+//!
+//! **Thread 0** (`replay`) starts the threads that were there at the beginning, sleeps until the recording's
+//! end and exits, which ends the run.
+//!
+//! **A job** is what a thread does between two sleeps. It is released by what ended the sleep: the recorded time of the
+//! interrupt, or the post of the waker; it is done when the thread is about to sleep again.
+//!
+//! **Timer slack.** A fair task's sleep ends up to [`TIMER_SLACK`] late unless an interrupt comes anyway.
+//! The recorded wakeup already happened at its time, slack included, so the sleep asks for that much
+//! less: it ends at its recorded time, or up to 50 us early where another timer expires on that CPU.
+
+use super::Code;
+use super::Step;
+use schedtwin_types::{
+    CpuId, CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, SchedAttr, Syscall, ThreadId,
+};
+use std::sync::Arc;
+
+/// Linux's default `timer_slack_ns` (init/init_task.c).
+const TIMER_SLACK: Ns = 50_000;
+
+/// Highest priority number of a real-time task plus one (`MAX_RT_PRIO`).
+const MAX_RT_PRIO: i32 = 100;
+/// Nice 0 (`DEFAULT_PRIO`).
+const DEFAULT_PRIO: i32 = 120;
+
+/// The futex on which threads sleep whose recorded work is over.
+const END_FUTEX: FutexId = FutexId(0);
+
+/// All threads of a recording in a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    code: Arc<Code>,
+    threads: Vec<Thread>,
+    /// Tickets that have been posted.
+    posted: Vec<bool>,
+    main: Main,
+    /// When the recording begins.
+    begin: Ns,
+    nr_cpus: usize,
+    /// Work that is done.
+    work: u128,
+    name: Arc<str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Main {
+    Born,
+    Clone { next: u32 },
+    Sleep,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Born,
+    Pinned,
+    Going,
+    /// Sleeps until the time of its step.
+    Timed,
+    /// Sleeps for the ticket of its step.
+    Waits,
+    Over,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    state: State,
+    /// Works since it was released.
+    working: bool,
+    at: u32,
+    released: Ns,
+    /// Priority that the kernel knows, and the CPU it is pinned to.
+    prio: i32,
+    pinned: Option<u16>,
+    /// Work that is under way.
+    computes: u64,
+}
+
+impl Replay {
+    pub fn new(code: Arc<Code>, nr_cpus: usize) -> Replay {
+        let thread = |thread: &super::ThreadCode| Thread {
+            state: State::Born,
+            working: false,
+            at: thread.first,
+            released: 0,
+            prio: DEFAULT_PRIO,
+            pinned: None,
+            computes: 0,
+        };
+        Replay {
+            threads: code.threads.iter().map(thread).collect(),
+            posted: vec![false; code.sleeper.len()],
+            main: Main::Born,
+            begin: 0,
+            nr_cpus,
+            work: 0,
+            name: Arc::from("replay"),
+            code,
+        }
+    }
+
+    pub fn name(&self, thread: ThreadId) -> &str {
+        match thread.index().checked_sub(1) {
+            None => &self.name,
+            Some(at) => &self.code.threads[at].name,
+        }
+    }
+
+    pub fn nr_threads(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    pub fn nr_futexes(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    pub fn finished(&self) -> bool {
+        self.main == Main::Done
+    }
+
+    /// The next thing that thread 0 does is to end the run.
+    pub fn shutdown(&mut self) {
+        self.main = Main::Sleep;
+    }
+
+    pub fn warmup(&self) -> Ns {
+        self.code.warmup
+    }
+
+    /// Work done and work recorded, path costs taken off.
+    pub fn work(&self) -> (u128, u128) {
+        (self.work, self.code.work)
+    }
+
+    pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
+        match thread.index().checked_sub(1) {
+            None => self.next_of_main(now),
+            Some(index) => self.next_of(index, now),
+        }
+    }
+
+    fn next_of_main(&mut self, now: Ns) -> Op {
+        if self.main == Main::Born {
+            self.begin = now + self.code.warmup;
+            self.main = Main::Clone { next: 0 };
+        }
+        if let Main::Clone { next } = self.main {
+            let rest = self.code.threads.iter().enumerate().skip(next as usize);
+            if let Some((index, _)) = rest.into_iter().find(|(_, thread)| !thread.forked) {
+                self.main = Main::Clone { next: index as u32 + 1 };
+                return Op::Call(Syscall::Clone { thread: ThreadId(index as u32 + 1) });
+            }
+            self.main = Main::Sleep;
+            return Op::Call(Syscall::NanosleepUntil { until: self.begin + self.code.span });
+        }
+        self.main = Main::Done;
+        Op::Exit
+    }
+
+    fn next_of(&mut self, index: usize, now: Ns) -> Op {
+        let work = std::mem::take(&mut self.threads[index].computes);
+        self.work += u128::from(work);
+        match self.threads[index].state {
+            State::Born => {
+                self.threads[index].state = State::Pinned;
+                if let Some(call) = self.pin(index) {
+                    return Op::Call(call);
+                }
+                return self.next_of(index, now);
+            }
+            State::Pinned => {
+                let thread = &mut self.threads[index];
+                (thread.state, thread.released) = (State::Going, now);
+                if let Some(call) = self.set_priority(index, self.code.threads[index].prio) {
+                    return Op::Call(call);
+                }
+            }
+            State::Over => return Op::Call(Syscall::FutexWait { futex: END_FUTEX }),
+            State::Going | State::Timed | State::Waits => {}
+        }
+        loop {
+            let at = self.threads[index].at;
+            if at == self.code.threads[index].end {
+                self.threads[index].state = State::Over;
+                return self.job_done(index).unwrap_or(Op::Call(Syscall::FutexWait { futex: END_FUTEX }));
+            }
+            let step = self.code.steps[at as usize];
+            match step {
+                Step::Until(after) => {
+                    let until = self.begin + after;
+                    if let Some(mark) = self.job_done(index) {
+                        return mark;
+                    }
+                    let slept = self.threads[index].state == State::Timed;
+                    if !slept && until > now {
+                        self.threads[index].state = State::Timed;
+                        let fair = self.threads[index].prio >= MAX_RT_PRIO;
+                        let slack = if fair { TIMER_SLACK } else { 0 };
+                        let until = until.saturating_sub(slack);
+                        return Op::Call(Syscall::NanosleepUntil { until });
+                    }
+                    self.threads[index].released = until;
+                }
+                Step::Wait { ticket } => {
+                    if let Some(mark) = self.job_done(index) {
+                        return mark;
+                    }
+                    let waited = self.threads[index].state == State::Waits;
+                    if !self.posted[ticket as usize] {
+                        self.threads[index].state = State::Waits;
+                        return Op::Call(Syscall::FutexWait { futex: futex_of(index) });
+                    }
+                    if !waited {
+                        self.threads[index].released = now;
+                    }
+                }
+                _ => {}
+            }
+            let thread = &mut self.threads[index];
+            thread.state = State::Going;
+            thread.at += 1;
+            match step {
+                Step::Until(_) | Step::Wait { .. } => {}
+                Step::Work(work) => {
+                    thread.working = true;
+                    thread.computes = work;
+                    return Op::Compute { work, mode: Mode::User };
+                }
+                Step::Post { ticket } => {
+                    if let Some(call) = self.post(ticket, now) {
+                        return Op::Call(call);
+                    }
+                }
+                Step::Priority(prio) => {
+                    if let Some(call) = self.set_priority(index, prio) {
+                        return Op::Call(call);
+                    }
+                }
+                Step::Clone(child) => {
+                    // It inherits; see State::Born.
+                    let (prio, pinned) = (thread.prio, thread.pinned);
+                    let child_thread = &mut self.threads[child.index() - 1];
+                    (child_thread.prio, child_thread.pinned) = (prio, pinned);
+                    return Op::Call(Syscall::Clone { thread: child });
+                }
+                Step::Exit => return Op::Exit,
+            }
+        }
+    }
+
+    /// The job of a thread that is about to sleep, if it has worked.
+    fn job_done(&mut self, index: usize) -> Option<Op> {
+        let thread = &mut self.threads[index];
+        let released = thread.released;
+        std::mem::take(&mut thread.working).then_some(Op::Mark(Mark::JobDone { released }))
+    }
+
+    /// Posts a ticket; the call that wakes the sleeper, if it sleeps for just that.
+    fn post(&mut self, ticket: u32, now: Ns) -> Option<Syscall> {
+        self.posted[ticket as usize] = true;
+        let index = self.code.sleeper[ticket as usize] as usize;
+        let sleeper = &mut self.threads[index];
+        let sleeps_for_it = sleeper.state == State::Waits
+            && self.code.steps[sleeper.at as usize] == (Step::Wait { ticket });
+        sleeps_for_it.then(|| {
+            sleeper.released = now;
+            Syscall::FutexWake { futex: futex_of(index), count: 1 }
+        })
+    }
+
+    fn pin(&mut self, index: usize) -> Option<Syscall> {
+        let exists = |cpu: &u16| usize::from(*cpu) < self.nr_cpus;
+        let wanted = self.code.threads[index].pinned.filter(exists);
+        let had = std::mem::replace(&mut self.threads[index].pinned, wanted);
+        let mask = match wanted {
+            Some(cpu) => CpuMask::of(CpuId(cpu)),
+            None => CpuMask::first(self.nr_cpus),
+        };
+        (had != wanted).then_some(Syscall::SchedSetaffinity { mask })
+    }
+
+    fn set_priority(&mut self, index: usize, prio: i32) -> Option<Syscall> {
+        let had = std::mem::replace(&mut self.threads[index].prio, prio);
+        (attributes(had) != attributes(prio)).then_some(Syscall::SchedSetattr(attributes(prio)))
+    }
+}
+
+/// The futex of a thread's own.
+fn futex_of(index: usize) -> FutexId {
+    FutexId(index as u32 + 1)
+}
+
+/// The scheduling parameters that show as a kernel priority: see the differences in the module above.
+fn attributes(prio: i32) -> SchedAttr {
+    if prio >= MAX_RT_PRIO {
+        let nice = (prio - DEFAULT_PRIO).clamp(-20, 19) as i8;
+        return SchedAttr { nice, ..SchedAttr::default() };
+    }
+    let rt_priority = (MAX_RT_PRIO - 1 - prio).clamp(1, 99) as u8;
+    SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_become_parameters() {
+        let fifo = |rt_priority| SchedAttr { policy: Policy::Fifo, rt_priority, ..Default::default() };
+        let nice = |nice| SchedAttr { nice, ..Default::default() };
+        for (prio, expected) in [
+            (120, nice(0)),
+            (100, nice(-20)),
+            (139, nice(19)),
+            (140, nice(19)),
+            (98, fifo(1)),
+            (89, fifo(10)),
+            (0, fifo(99)),
+            (-1, fifo(99)),
+        ] {
+            assert_eq!(attributes(prio), expected, "{prio}");
+        }
+    }
+}
