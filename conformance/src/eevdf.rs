@@ -30,18 +30,18 @@ use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `eevdf_shim.c`.
-const CONFIG: usize = 0;
-const TASK: usize = 1;
-const WAKE: usize = 2;
-const SCHEDULE: usize = 3;
-const TICK: usize = 4;
-const YIELD: usize = 5;
-const LEAVE: usize = 6;
-const JOIN: usize = 7;
-const CHANGE: usize = 8;
-const PREEMPT: usize = 9;
-const WEIGHT: usize = 10;
-const BLOCK: usize = 11;
+pub(crate) const CONFIG: usize = 0;
+pub(crate) const TASK: usize = 1;
+pub(crate) const WAKE: usize = 2;
+pub(crate) const SCHEDULE: usize = 3;
+pub(crate) const TICK: usize = 4;
+pub(crate) const YIELD: usize = 5;
+pub(crate) const LEAVE: usize = 6;
+pub(crate) const JOIN: usize = 7;
+pub(crate) const CHANGE: usize = 8;
+pub(crate) const PREEMPT: usize = 9;
+pub(crate) const WEIGHT: usize = 10;
+pub(crate) const BLOCK: usize = 11;
 
 /// Most tasks of a sequence; those that carry the bit mask of the eligible.
 const TASKS_MAX: u64 = 40;
@@ -103,7 +103,7 @@ fn policy(number: u64) -> Policy {
 }
 
 impl Eevdf {
-    fn entity(&self, task: TaskId) -> &SchedEntity {
+    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.kernel.se[self.kernel.tasks[task].se]
     }
 
@@ -111,18 +111,33 @@ impl Eevdf {
         &mut self.kernel.se[self.kernel.tasks[task].se]
     }
 
-    fn steps(&mut self) -> FairSteps<'_> {
+    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
         FairSteps(&mut self.kernel)
     }
 
-    fn curr(&self) -> Option<TaskId> {
+    pub(crate) fn curr(&self) -> Option<TaskId> {
         Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
     }
 
     /// 1 and up; 0 is the idle task.
-    fn number_of(&self, task: Option<TaskId>) -> u64 {
+    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
         let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
         position.map_or(0, |number| number as u64 + 1)
+    }
+
+    /// By number, from 0 on.
+    pub(crate) fn task(&self, number: usize) -> TaskId {
+        self.tasks[number]
+    }
+
+    pub(crate) fn need_resched(&self) -> bool {
+        self.kernel.rq[CPU].need_resched
+    }
+
+    /// `zero_vruntime`, `avg_vruntime`, `avg_load`.
+    pub(crate) fn sums(&self) -> (u64, i64, u64) {
+        let cfs = &self.kernel.cfs[ROOT];
+        (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
     }
 
     fn set_slice(&mut self, task: TaskId, slice: u64) {

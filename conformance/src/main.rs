@@ -1,6 +1,7 @@
 //! The program that compares schedtwin with the real kernel.
 //!
-//! `l0`: arithmetic, against the kernel's own C; `l1`: averages, against recordings;
+//! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
+//! exact fractions; `l1`: averages, against recordings;
 //! `idle`: choices of idle states, likewise.
 
 use schedtwin_conformance::l0;
@@ -13,10 +14,13 @@ fn main() {
             schedtwin_conformance::eevdf::main(&args[2..])
         }
         Some("l0") => l0::main(&args[1..]),
+        Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
         Some("idle") => schedtwin_conformance::l1::idle::main(&args[1..]),
         _ => {
-            eprintln!("usage: schedtwin-conformance (l0|l1|idle) ...   (each explains itself)");
+            eprintln!(
+                "usage: schedtwin-conformance (l0|rational|l1|idle) ...   (each explains itself)"
+            );
             2
         }
     };

@@ -3,6 +3,7 @@
 
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
+use schedtwin_conformance::rational;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -61,4 +62,10 @@ fn balancing_equals_the_kernels_c() {
     };
     let (text, equal) = l0::balance::compare(&tree, 20_000, &["-O1"]).unwrap();
     assert!(equal, "{text}");
+}
+
+#[test]
+fn eevdf_equals_exact_fractions() {
+    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 1000).unwrap();
+    assert!(found.operations > 100_000, "{found:?}");
 }

@@ -1,7 +1,8 @@
 //! Whether the comparison notices a wrong token: mutations of our own code.
 //!
 //! Each mutation replaces one piece of text in a copy of our source. The copy and these very tests
-//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle.
+//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle; those of the
+//! fair class also with the model in fractions ([`crate::rational`]).
 
 use super::Subject;
 use std::path::{Path, PathBuf};
@@ -125,46 +126,56 @@ pub fn report<S: Subject>(
     let mut missed = 0;
     // Unchanged code must pass, or a failure would mean nothing.
     let unchanged = run::<S>(None, oracle, build_dir, seed, cases)?;
-    if unchanged != (false, false) {
+    if unchanged.contains(&Some(true)) {
         return Err("the unchanged code does not pass".to_string());
     }
     for mutation in S::MUTATIONS {
-        let (golden, tree) = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
-        let word = |caught| if caught { "caught" } else { "MISSED" };
-        missed += (!golden || !tree) as usize;
+        let caught = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
+        missed += caught.contains(&Some(false)) as usize;
+        for (judge, caught) in JUDGES.iter().zip(caught) {
+            if let Some(caught) = caught {
+                table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
+            }
+        }
         table += &format!(
-            "  golden {}  oracle {}  {}: {} -> {}\n",
-            word(golden),
-            word(tree),
+            "  {}: {} -> {}\n",
             mutation.file,
             mutation.from.replace('\n', " "),
             mutation.to.replace('\n', " ")
         );
     }
-    table += &format!("{} of {} caught by both", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
+    table += &format!("{} of {} caught by all", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
     Ok((table, missed))
 }
 
-/// Whether (golden vectors, oracle) notice the mutation.
+/// Who judges; the last one only the fair class.
+const JUDGES: [&str; 3] = ["golden", "oracle", "fractions"];
+
+/// Which judges notice the mutation; `None`: not asked.
 fn run<S: Subject>(
     mutation: Option<&Mutation>,
     oracle: &Path,
     build_dir: &Path,
     seed: u64,
     cases: u64,
-) -> Result<(bool, bool), String> {
+) -> Result<[Option<bool>; 3], String> {
     let binary = build(mutation, S::NAME, build_dir)?;
     let mut command = Command::new(&binary);
     command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
     let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
-    // A panic (101) is a noticed difference too; it prevents the second answer.
+    // A panic is a noticed difference too.
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok((!text.contains("golden equal"), !text.contains("oracle equal")))
+    let asked = [true, true, WHOLE.contains(&S::NAME)];
+    let noticed = |judge: usize| !text.contains(&format!("{} equal", JUDGES[judge]));
+    Ok([0, 1, 2].map(|judge| asked[judge].then(|| noticed(judge))))
 }
 
-/// What is compiled of our sources: the files that a subject is about, or (EEVDF) the whole crate.
+/// The subjects that need the whole kernel crate.
+const WHOLE: [&str; 1] = ["eevdf"];
+
+/// What is compiled of our sources: the files that a subject is about, or the whole crate.
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
-    if subject != "eevdf" {
+    if !WHOLE.contains(&subject) {
         let files = [
             "sched/pelt.rs",
             "sched/pelt/attach.rs",
@@ -217,7 +228,7 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     }
     let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
     let library = copy.join("lib.rs");
-    let whole = subject == "eevdf";
+    let whole = WHOLE.contains(&subject);
     if !whole {
         write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
     }
@@ -227,9 +238,21 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
         _ => {
-            let path = super::home().join("src/eevdf.rs");
-            ("eevdf::Eevdf", format!("#[path = {path:?}]\nmod eevdf;\n"))
+            let path = |file: &str| super::home().join("src").join(file);
+            let (eevdf, rational) = (path("eevdf.rs"), path("rational/mod.rs"));
+            let modules =
+                format!("#[path = {eevdf:?}]\nmod eevdf;\n#[path = {rational:?}]\nmod rational;\n");
+            ("eevdf::Eevdf", modules)
         }
+    };
+    let fractions = if whole {
+        format!(
+            "let exact = || rational::compare::<{world}, rational::{world}>(seed, cases / 50);\n\
+             let exact = std::panic::catch_unwind(exact);\n\
+             if matches!(exact, Ok(Ok(_))) {{ println!(\"fractions equal\"); }}\n"
+        )
+    } else {
+        String::new()
     };
     write(
         &driver,
@@ -240,7 +263,7 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
              let golden = std::panic::catch_unwind(l0::golden::check::<{world}>);\n\
              if matches!(golden, Ok(Ok(_))) {{ println!(\"golden equal\"); }}\n\
              let oracle = std::path::Path::new(&args[1]);\n\
-             let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
+             {fractions}let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
              if found.differing == 0 {{ println!(\"oracle equal\"); }}\n}}\n"
         ),
     )?;
