@@ -661,8 +661,7 @@ impl Kernel {
             self.fact(FactKind::TaskSignals {
                 task,
                 util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
-                util_est: (avg.util_est & !crate::sched::pelt::UTIL_AVG_UNCHANGED).min(0xffff)
-                    as u16,
+                util_est: crate::sched::pelt::_task_util_est(avg).min(0xffff) as u16,
                 runnable_avg: avg.runnable_avg as u32,
             });
         }

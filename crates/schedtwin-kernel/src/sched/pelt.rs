@@ -74,7 +74,8 @@ pub use attach::{
 pub use clock::{RqClockPelt, scale_irq_capacity};
 pub use util_est::{
     _task_util_est, UTIL_AVG_UNCHANGED, UTIL_EST_MARGIN, UTIL_EST_WEIGHT_SHIFT, task_util_est,
-    util_est_dequeue, util_est_enqueue, util_est_update,
+    util_est_dequeue, util_est_enqueue, util_est_update, util_est_update_enqueued_and_ewma,
+    util_est_update_form, util_est_updates_before_dequeue,
 };
 
 /// `SCHED_CAPACITY_SHIFT`: capacities and utilisations are fractions of `1 << 10`.
@@ -159,9 +160,12 @@ pub struct SchedAvg {
     pub runnable_avg: u64,
     /// Running fraction, 1024 = always.
     pub util_avg: u64,
-    /// Task: smoothed peak utilisation, with [`UTIL_AVG_UNCHANGED`] in bit 31. Root runqueue: the
-    /// sum over enqueued tasks.
+    /// Task: smoothed peak utilisation (up to 6.7: that of the last activation, `util_est.enqueued`),
+    /// with [`UTIL_AVG_UNCHANGED`] in bit 31. Root runqueue: the sum over enqueued tasks.
     pub util_est: u32,
+    /// Task, up to 6.7: smoothed peak utilisation (`util_est.ewma`). Else 0. It fills what would be
+    /// padding.
+    pub util_est_ewma: u32,
 }
 
 /// `y^n` taken apart: `y^n = 2^-(n / 32) · y^(n % 32)`, a shift and a table entry.

@@ -334,17 +334,21 @@ impl Kernel {
         let se = self.tasks[task].se;
         let root = CfsRqId::root(cpu);
         let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
-        if self.config.features.util_est {
-            if !(self.se[se].sched_delayed && moving) {
-                pelt::util_est_dequeue(&mut self.cfs[root].avg, &self.se[se].avg);
-                self.demand_changed(cpu);
-            }
-            if flags & DEQUEUE_SLEEP != 0 {
-                let capacity = self.rq[cpu].arch_capacity;
-                pelt::util_est_update(&mut self.se[se].avg, capacity);
-            }
+        let util_est = self.config.features.util_est;
+        if util_est && !(self.se[se].sched_delayed && moving) {
+            pelt::util_est_dequeue(&mut self.cfs[root].avg, &self.se[se].avg);
+            self.demand_changed(cpu);
         }
-        self.dequeue_entities(cpu, se, flags)
+        let learns = util_est && flags & DEQUEUE_SLEEP != 0;
+        let before = pelt::util_est_updates_before_dequeue(self.config.util_est_update);
+        if learns && before {
+            self.util_est_update(cpu, se);
+        }
+        let dequeued = self.dequeue_entities(cpu, se, flags);
+        if learns && !before {
+            self.util_est_update(cpu, se);
+        }
+        dequeued
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------

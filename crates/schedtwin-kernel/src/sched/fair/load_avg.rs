@@ -192,6 +192,13 @@ impl Kernel {
         );
     }
 
+    /// `util_est_update()` of a task that goes to sleep.
+    pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
+        let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
+        let capacity = self.rq[cpu].arch_capacity;
+        pelt::util_est_update_form(form, fastup, &mut self.se[se].avg, capacity);
+    }
+
     /// `update_other_load_avgs()`: RT, DEADLINE and interrupt signals; whether one was refreshed.
     pub(crate) fn update_other_load_avgs(&mut self, cpu: CpuId) -> bool {
         let now = self.rq_clock_pelt(cpu);

@@ -303,6 +303,58 @@ fn util_est_rises_at_once_and_falls_by_quarters() {
     assert_eq!(stored(300 | flag, 900, 900, 1024), 300 | flag); // nothing new since the last store
 }
 
+/// Up to 6.7: `(enqueued, ewma)` after an activation that ended with `util_avg`.
+#[test]
+fn util_est_of_two_numbers() {
+    let stored = |enqueued, ewma, util_avg, capacity, fastup| {
+        let mut task = SchedAvg {
+            util_est: enqueued,
+            util_est_ewma: ewma,
+            util_avg,
+            runnable_avg: 1024, // nobody looks at it
+            ..Default::default()
+        };
+        util_est_update_enqueued_and_ewma(&mut task, capacity, fastup);
+        (task.util_est, task.util_est_ewma)
+    };
+    let flag = UTIL_AVG_UNCHANGED;
+    for (enqueued, ewma, util_avg, capacity, fastup, expected) in [
+        (100, 100, 300, 1024, true, (300 | flag, 300)), // up at once
+        (100, 100, 300, 1024, false, (300 | flag, 150)), // or by a quarter
+        (300, 300, 100, 1024, true, (100 | flag, 250)), // a quarter of the way down
+        (300, 300, 101, 1024, true, (101 | flag, 250)), // 1001 / 4, truncated
+        (100, 300, 291, 1024, true, (291 | flag, 300)), // within ewma's margin: enqueued moves alone
+        (300, 300, 291, 1024, true, (300, 300)),        // both within: not even the flag
+        (300, 300, 290, 1024, true, (290 | flag, 297)), // the margin is exclusive
+        (300, 300, 200, 160, true, (300, 300)), // beyond this CPU's capacity: not even the flag
+        (100, 100, 300, 160, true, (300 | flag, 300)), // but up it goes
+        (300 | flag, 300, 900, 1024, true, (300 | flag, 300)), // nothing new since the last store
+    ] {
+        let case = (enqueued, ewma, util_avg, capacity, fastup);
+        assert_eq!(stored(enqueued, ewma, util_avg, capacity, fastup), expected, "{case:?}");
+    }
+}
+
+/// What a run queue counts of a task is the larger number, and it leaves with what it came with.
+#[test]
+fn the_larger_number_is_the_estimate() {
+    let mut cfs = SchedAvg { util_est: 50, ..Default::default() };
+    for (enqueued, ewma, larger) in [(100, 250, 250), (250, 100, 250), (7, 0, 7)] {
+        let task = SchedAvg {
+            util_est: enqueued | UTIL_AVG_UNCHANGED,
+            util_est_ewma: ewma,
+            util_avg: 180,
+            ..Default::default()
+        };
+        assert_eq!(_task_util_est(&task), larger);
+        assert_eq!(task_util_est(&task), larger.max(180));
+        util_est_enqueue(&mut cfs, &task);
+        assert_eq!(cfs.util_est as u64, 50 + larger);
+        util_est_dequeue(&mut cfs, &task);
+        assert_eq!(cfs.util_est, 50);
+    }
+}
+
 #[test]
 fn group_propagation_copies_util_and_clips_load() {
     let mut parent = saturate(100, |_, _| {});
