@@ -2,7 +2,7 @@
 //! given.
 
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
+use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, pelt::Pelt61, teo::Teo};
 use schedtwin_conformance::rational;
 
 fn golden<S: Subject>() {
@@ -18,6 +18,11 @@ fn pelt_golden_vectors() {
 }
 
 #[test]
+fn pelt_6_1_golden_vectors() {
+    golden::<Pelt61>();
+}
+
+#[test]
 fn teo_golden_vectors() {
     golden::<Teo>();
 }
@@ -28,8 +33,8 @@ fn eevdf_golden_vectors() {
 }
 
 fn oracle<S: Subject>(cases: u64) {
-    let Some(tree) = l0::kernel_tree() else {
-        println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
+    let Some(tree) = l0::kernel_tree(S::TREE) else {
+        println!("skipped: {} is not set", S::TREE);
         return;
     };
     let dir = l0::BuildDir::new(&format!("test-{}", S::NAME)).unwrap();
@@ -45,6 +50,11 @@ fn pelt_equals_the_kernels_c() {
 }
 
 #[test]
+fn pelt_6_1_equals_the_kernels_c() {
+    oracle::<Pelt61>(20_000);
+}
+
+#[test]
 fn teo_equals_the_kernels_c() {
     oracle::<Teo>(20_000);
 }
@@ -56,7 +66,7 @@ fn eevdf_equals_the_kernels_c() {
 
 #[test]
 fn balancing_equals_the_kernels_c() {
-    let Some(tree) = l0::kernel_tree() else {
+    let Some(tree) = l0::kernel_tree(l0::TREE) else {
         println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
         return;
     };

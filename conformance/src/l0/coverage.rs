@@ -31,7 +31,8 @@ pub fn report<S: Subject>(
         .map_err(|error| format!("run gcov: {error}"))?;
     let summary = String::from_utf8_lossy(&output.stdout).into_owned();
 
-    let kernels_file = format!("{}.c", S::NAME);
+    // "pelt-6.1" is about pelt.c.
+    let kernels_file = format!("{}.c", S::NAME.split('-').next().unwrap_or_default());
     let mut text = format!("gcov after {cases} sequences:\n");
     for block in summary.split("\n\n") {
         let name = block.lines().next().unwrap_or_default();

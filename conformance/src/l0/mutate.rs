@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A replacement in a file of `crates/schedtwin-kernel/src`.
+#[derive(Clone, Copy)]
 pub struct Mutation {
     /// The file, from `src/` on.
     pub file: &'static str,
@@ -60,6 +61,25 @@ pub const PELT: &[Mutation] = &[
     m(EST, "fall >= UTIL_EST_MARGIN", "fall > UTIL_EST_MARGIN"),
     m(EST, "dequeued as u64 > arch", "dequeued as u64 >= arch"),
     m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
+];
+
+/// Mutations of what PELT was before 6.8.
+pub const PELT_6_1: &[Mutation] = &[
+    m(AVERAGES, "full_segments -= decay", "full_segments += decay"),
+    m(AVERAGES, "sa.util_est &= !UTIL", "sa.util_est |= UTIL"),
+    m(ATTACH, "if cap > 0 {", "if cap >= 0 {"),
+    m(EST, "if fastup && ewma < enqueued", "if ewma < enqueued"),
+    m(EST, "within_margin(enqueued, ewma)", "within_margin(enqueued, before)"),
+    m(EST, "within_margin(before, enqueued)", "within_margin(before, ewma)"),
+    m(EST, "task.util_avg > arch_capacity", "task.util_avg >= arch_capacity"),
+    m(EST, "enqueued.wrapping_sub(ewma));", "before.wrapping_sub(ewma));"),
+    m(EST, "task.util_est = enqueued |", "task.util_est = ewma |"),
+    m(EST, "abs_diff(b) < UTIL", "abs_diff(b) <= UTIL"),
+    m(
+        EST,
+        "!UTIL_AVG_UNCHANGED).max(task.util_est_ewma)",
+        "!UTIL_AVG_UNCHANGED).min(task.util_est_ewma)",
+    ),
 ];
 
 /// Mutations of teo.
@@ -177,6 +197,7 @@ const WHOLE: [&str; 1] = ["eevdf"];
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
     if !WHOLE.contains(&subject) {
         let files = [
+            "config.rs",
             "sched/pelt.rs",
             "sched/pelt/attach.rs",
             "sched/pelt/clock.rs",
@@ -230,11 +251,14 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     let library = copy.join("lib.rs");
     let whole = WHOLE.contains(&subject);
     if !whole {
-        write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
+        let modules =
+            "pub mod config;\npub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n";
+        write(&library, modules)?;
     }
     let driver = dir.join("driver.rs");
     let modules = super::home().join("src/l0/mod.rs");
     let (world, beside) = match subject {
+        "pelt-6.1" => ("l0::pelt::Pelt61", String::new()),
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
         _ => {
@@ -289,14 +313,11 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         rustc(&[&arguments, externs].concat())
     };
     let types = ["-L", ".", "--extern", "schedtwin_types=libschedtwin_types.rlib"];
-    let types = if whole { types.as_slice() } else { &[] };
-    if whole {
-        let library = crates.join("schedtwin-types/src/lib.rs");
-        rlib("schedtwin_types", &library.to_string_lossy(), &[])?;
-    }
-    rlib("schedtwin_kernel", &library, types)?;
+    let of_types = crates.join("schedtwin-types/src/lib.rs");
+    rlib("schedtwin_types", &of_types.to_string_lossy(), &[])?;
+    rlib("schedtwin_kernel", &library, &types)?;
     let kernel = ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-o", "driver"];
-    rustc(&[&kernel, types, &[&driver.to_string_lossy()]].concat())?;
+    rustc(&[&kernel, types.as_slice(), &[&driver.to_string_lossy()]].concat())?;
     Ok(dir.join("driver"))
 }
 
@@ -307,7 +328,7 @@ mod tests {
     #[test]
     fn every_mutation_has_its_place() {
         let source = super::super::home().join("../crates/schedtwin-kernel/src");
-        for mutation in PELT.iter().chain(TEO).chain(EEVDF) {
+        for mutation in [PELT, PELT_6_1, TEO, EEVDF].concat() {
             let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);
