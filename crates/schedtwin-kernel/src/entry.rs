@@ -3,7 +3,7 @@
 //! Each begins with the time and the CPU, and ends with that CPU's wires saying what it does next.
 
 use crate::arena::Arena;
-use crate::config::Config;
+use crate::config::{CfsTunables, Config};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::SugovCpu;
 use crate::cpuidle::CpuIdle;
@@ -86,9 +86,15 @@ impl Kernel {
             })
             .collect();
         let tick_nsec = config.tick_nsec();
-        // Linux scales the slice by 1 + log2 of the CPUs, at most 8 (SCHED_TUNABLESCALING_LOG).
+        // Linux scales slices by 1 + log2 of the CPUs, at most 8 (SCHED_TUNABLESCALING_LOG).
         let factor = 1 + (nr_cpus.min(8) as u32).ilog2() as u64;
         let base_slice = config.base_slice_unscaled * factor;
+        let cfs_tunables = CfsTunables {
+            latency: config.cfs.latency * factor,
+            min_granularity: config.cfs.min_granularity * factor,
+            wakeup_granularity: config.cfs.wakeup_granularity * factor,
+            ..config.cfs
+        };
         let hint = device_tree.nr_threads_hint;
         let mut kernel = Kernel {
             now: 0,
@@ -121,6 +127,7 @@ impl Kernel {
             dirty_policies: 0,
             tick_nsec,
             base_slice,
+            cfs_tunables,
             debt: 0,
             in_irq: false,
             ns_per_work_shift_10: vec![1 << 10; nr_cpus],
@@ -392,8 +399,11 @@ fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         avg_load: 0,
         // init_cfs_rq(): a little before the wrap, so that wrapping code is exercised.
         zero_vruntime: (-(1i64 << 20)) as u64,
+        min_vruntime: (-(1i64 << 20)) as u64,
         curr: None,
         next: None,
+        last: None,
+        skip: None,
         timeline: Vec::with_capacity(hint.min(1024) + 8),
         removed: Removed::default(),
         cpu,

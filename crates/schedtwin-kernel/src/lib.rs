@@ -25,7 +25,7 @@ pub mod sync;
 pub mod time;
 
 use arena::Arena;
-use config::Config;
+use config::{CfsTunables, Config};
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
@@ -111,6 +111,8 @@ pub struct Kernel {
     dirty: CpuMask,
     tick_nsec: Ns,
     base_slice: Ns,
+    /// The tunables of CFS, scaled by the number of CPUs.
+    cfs_tunables: CfsTunables,
     /// Kernel time that the current entry has cost so far.
     debt: Ns,
     /// The executing CPU is in interrupt context: its costs are interrupt time.

@@ -200,7 +200,13 @@ impl Kernel {
         }
         self.fact(FactKind::Migrate { task, from, to: new_cpu });
         match self.tasks[task].class {
-            Class::Fair => self.migrate_task_rq_fair(task),
+            Class::Fair => {
+                if self.tasks[task].on_rq == OnRq::No {
+                    // TASK_WAKING: nobody else moves a task that is not queued.
+                    self.sleeper_migrates(self.tasks[task].se);
+                }
+                self.migrate_task_rq_fair(task);
+            }
             _ => self.set_task_rq_fair(task, new_cpu),
         }
         let se = self.tasks[task].se;
@@ -610,6 +616,9 @@ impl Kernel {
             exiting: false,
         });
         self.futexes.make_room(self.tasks.len());
+        if parent.is_some() && class == Class::Fair {
+            self.forked(se);
+        }
         id
     }
 

@@ -71,13 +71,13 @@ pub struct LoadWeight {
 pub struct SchedEntity {
     /// Its PELT signals and util_est.
     pub avg: SchedAvg,
-    /// Virtual runtime.
+    /// Virtual runtime. CFS: relative to a queue's `min_vruntime` while between two queues.
     pub vruntime: u64,
-    /// Virtual deadline.
+    /// EEVDF: virtual deadline.
     pub deadline: u64,
-    /// Lag in virtual units while off the queue; slice-protection mark while running.
+    /// EEVDF: lag in virtual units while off the queue; slice-protection mark while running.
     pub vlag: i64,
-    /// Requested slice.
+    /// EEVDF: requested slice.
     pub slice: Ns,
     /// `clock_task` up to which its runtime is accounted.
     pub exec_start: u64,
@@ -108,9 +108,9 @@ pub struct SchedEntity {
 /// A queued entity as the timeline keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineNode {
-    /// `se.deadline`: the order.
+    /// `se.deadline`: EEVDF's order.
     pub deadline: u64,
-    /// `se.vruntime`: eligibility.
+    /// `se.vruntime`: EEVDF's eligibility, CFS's order.
     pub vruntime: u64,
     /// Who.
     pub se: EntityId,
@@ -133,18 +133,25 @@ pub struct CfsRq {
     pub h_nr_delayed: u32,
     /// `SCHED_IDLE` tasks in the hierarchy below (`idle_h_nr_running`).
     pub h_nr_idle: u32,
-    /// Σ (v − zero_vruntime) · w over the timeline.
+    /// EEVDF: Σ (v − zero_vruntime) · w over the timeline.
     pub avg_vruntime: i64,
-    /// Σ w over the timeline.
+    /// EEVDF: Σ w over the timeline.
     pub avg_load: u64,
-    /// Base of `avg_vruntime`.
+    /// EEVDF: base of `avg_vruntime`.
     pub zero_vruntime: u64,
+    /// CFS: the smallest virtual runtime here, which never goes back.
+    pub min_vruntime: u64,
     /// The running entity; not in the timeline.
     pub curr: Option<EntityId>,
-    /// Next buddy.
+    /// Next buddy: is to run as soon as that is not unfair.
     pub next: Option<EntityId>,
-    /// Queued entities by deadline, equal deadlines in order of insertion. A sorted array, not a
-    /// tree: queues are short, and first-eligible-by-deadline is what the kernel's search yields.
+    /// CFS, last buddy: was preempted by a wakee, and is to run after it.
+    pub last: Option<EntityId>,
+    /// CFS, skip buddy: has yielded.
+    pub skip: Option<EntityId>,
+    /// Queued entities by deadline (EEVDF) or virtual runtime (CFS), equal ones in order of
+    /// insertion. A sorted array, not a tree: queues are short, and first-eligible-by-deadline is
+    /// what the kernel's search yields.
     pub timeline: Vec<TimelineNode>,
     /// Averages of tasks that left for another CPU while asleep.
     pub removed: Removed,

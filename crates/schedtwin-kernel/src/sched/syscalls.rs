@@ -75,8 +75,6 @@ impl Kernel {
         self.balance_callbacks_rt(cpu);
     }
 
-    /// A custom slice is compared with the slice in force, so asking for the default always counts as
-    /// a change.
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
         let t = &self.tasks[task];
         if attr.policy != t.policy {
@@ -85,7 +83,7 @@ impl Kernel {
         match attr.policy {
             Policy::Fifo | Policy::Rr => prio == t.prio,
             Policy::Normal | Policy::Batch | Policy::Idle => {
-                attr.nice == t.nice && attr.slice == self.se[t.se].slice
+                attr.nice == t.nice && !self.slice_changes(t.se, attr)
             }
         }
     }

@@ -3,7 +3,6 @@
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
 use crate::Kernel;
-use crate::sched::fair::scale_load_down;
 use crate::sched::{CfsRqId, Class, OnRq, pelt};
 use schedtwin_types::{CpuId, NEVER, TaskState};
 
@@ -72,22 +71,12 @@ impl Kernel {
 
         let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
         assert_eq!(cfs.timeline.len() + running, queued as usize, "{cpu:?}: timeline");
-        let (mut sum, mut weights) = (0i64, 0);
-        for (at, node) in cfs.timeline.iter().enumerate() {
+        for node in &cfs.timeline {
             let se = &self.se[node.se];
             assert_eq!((node.deadline, node.vruntime), (se.deadline, se.vruntime), "{cpu:?}: node");
             assert!(cfs.curr != Some(node.se), "{cpu:?}: the running entity is queued");
-            if at > 0 {
-                let before = cfs.timeline[at - 1].deadline;
-                assert!(node.deadline.wrapping_sub(before) as i64 >= 0, "{cpu:?}: order");
-            }
-            let weight = scale_load_down(se.load.weight);
-            let key = se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
-            weights += weight;
         }
-        assert_eq!(cfs.avg_vruntime, sum, "{cpu:?}: avg_vruntime");
-        assert_eq!(cfs.avg_load, weights, "{cpu:?}: avg_load");
+        self.verify_timeline(root);
 
         self.verify_demand(cpu);
 

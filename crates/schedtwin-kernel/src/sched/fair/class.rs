@@ -11,10 +11,14 @@
 //!                    [delay?], PELT, lag, remove)
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c.
-//! Differences: no bandwidth control; group entities are walked but no group exists yet.
+//! What EEVDF and CFS do differently in these walks is behind the hooks of `discipline.rs`.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c; the order of steps is 6.1.192's too, as far as it can be seen.
+//! Differences: no bandwidth control; group entities are walked but no group exists yet. Before 6.12 a
+//! running task that RT tasks keep waiting is put back before it is picked, not after: as nobody but
+//! RT is picked then, nobody notices.
 
-use super::{Pick, scale_load_down};
+use super::{Pick, calc_delta_fair, scale_load_down};
 use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
@@ -86,14 +90,59 @@ impl Kernel {
         }
     }
 
-    #[inline]
-    fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.cfs[cfs_rq].enqueue(se, &self.se[se]);
+    /// The running entity of a queue, if it is still queued.
+    #[inline(always)]
+    pub(super) fn curr_on_rq(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+        self.cfs[cfs_rq].curr.filter(|&c| self.se[c].on_rq)
     }
 
+    /// `update_curr()`: accounts the running entity's time.
+    #[inline(always)]
+    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        let Some(curr) = cfs.curr else { return };
+        let clock_task = self.rq[cfs.cpu].clock_task;
+        let delta = clock_task as i64 - self.se[curr].exec_start as i64;
+        // An entry asks several times at one reading of the clock.
+        if delta > 0 {
+            self.account_curr(cfs_rq, curr, clock_task, delta as u64);
+        }
+    }
+
+    /// The running entity has run for `delta` ns more.
+    #[inline(never)]
+    fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
+        let cpu = self.cfs[cfs_rq].cpu;
+        let entity = &mut self.se[curr];
+        entity.exec_start = clock_task;
+        entity.sum_exec_runtime += delta;
+        entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));
+        let is_task = entity.my_q.is_none();
+        if is_task && self.rq[cpu].fair_server.is_active() {
+            self.fair_server_update(cpu, delta as i64);
+        }
+        self.virtual_time_passed(cfs_rq, curr);
+    }
+
+    // ---- buddies ------------------------------------------------------------------------------
+
+    /// `clear_buddies()`.
+    #[inline(always)]
+    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let cfs = &mut self.cfs[cfs_rq];
+        for buddy in [&mut cfs.last, &mut cfs.next, &mut cfs.skip] {
+            if *buddy == Some(se) {
+                *buddy = None;
+            }
+        }
+    }
+
+    /// Whether moving `se` elsewhere would waste its cache, since it is to run next or again
+    /// (`CACHE_HOT_BUDDY`, the part of `task_hot()`).
     #[inline]
-    fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.cfs[cfs_rq].dequeue(se, &self.se[se]);
+    pub(crate) fn cache_hot_buddy(&self, se: EntityId) -> bool {
+        let cfs = &self.cfs[self.se[se].cfs_rq];
+        self.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
     }
 
     /// Lets `change` work on the counters of a task's hierarchy.
@@ -115,15 +164,10 @@ impl Kernel {
     // ---- enqueue ------------------------------------------------------------------------------
 
     fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let curr = self.cfs[cfs_rq].curr == Some(se);
-        if curr {
-            self.place_entity(cfs_rq, se, flags);
-        }
+        self.place_before_update(cfs_rq, se, flags);
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
-        if !curr {
-            self.place_entity(cfs_rq, se, flags);
-        }
+        self.place_after_update(cfs_rq, se, flags);
         self.account_entity_enqueue(cfs_rq, se);
         let entity = &mut self.se[se];
         if flags & ENQUEUE_MIGRATED != 0 {
@@ -131,8 +175,8 @@ impl Kernel {
             entity.exec_start = 0;
         }
         entity.on_rq = true;
-        if !curr {
-            self.cfs[cfs_rq].enqueue(se, entity);
+        if self.cfs[cfs_rq].curr != Some(se) {
+            self.timeline_insert(cfs_rq, se);
         }
     }
 
@@ -244,14 +288,11 @@ impl Kernel {
     /// `dequeue_entity()`; `false`: it stays, delayed.
     fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
         let sleep = flags & DEQUEUE_SLEEP != 0;
-        let features = &self.config.features;
-        let (delay_dequeue, delay_zero) = (features.delay_dequeue, features.delay_zero);
-        let place_rel_deadline = features.place_rel_deadline;
         self.update_curr(cfs_rq);
         self.clear_buddies(cfs_rq, se);
         if flags & DEQUEUE_DELAYED == 0 {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
-            if delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
+            if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
                 self.update_load_avg(cfs_rq, se, 0);
                 self.set_delayed(se);
                 return false;
@@ -264,20 +305,13 @@ impl Kernel {
             action |= DO_DETACH;
         }
         self.update_load_avg(cfs_rq, se, action);
-        self.update_entity_lag(cfs_rq, se);
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
-        if place_rel_deadline && !sleep {
-            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
-            entity.rel_deadline = true;
+        self.before_leaving(cfs_rq, se, flags);
+        if self.cfs[cfs_rq].curr != Some(se) {
+            self.timeline_remove(cfs_rq, se);
         }
-        if cfs.curr != Some(se) {
-            cfs.dequeue(se, entity);
-        }
-        entity.on_rq = false;
-        if flags & DEQUEUE_DELAYED != 0 && delay_zero && entity.vlag > 0 {
-            entity.vlag = 0;
-        }
+        self.se[se].on_rq = false;
         self.account_entity_dequeue(cfs_rq, se);
+        self.after_leaving(cfs_rq, se, flags);
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
         }
@@ -366,10 +400,8 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
-                let se = match self.cfs[cfs_rq].next {
-                    Some(next) if self.entity_eligible(cfs_rq, next) => next,
-                    _ => self.pick_eevdf(cfs_rq).expect("a queue that is not empty has a best"),
-                };
+                let picked = self.pick_next_entity(cfs_rq);
+                let se = picked.expect("a queue that is not empty has a best");
                 if self.se[se].sched_delayed {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;
@@ -386,7 +418,11 @@ impl Kernel {
     pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
-                self.put_prev_set_next_task(cpu, prev, next);
+                if next == prev {
+                    self.repicked(cpu, next);
+                } else {
+                    self.put_prev_set_next_task(cpu, prev, next);
+                }
                 return Pick::Task(next);
             }
             match self.sched_balance_newidle(cpu) {
@@ -420,7 +456,7 @@ impl Kernel {
             if self.se[se].on_rq {
                 self.timeline_remove(cfs_rq, se);
                 self.update_load_avg(cfs_rq, se, UPDATE_TG);
-                self.set_protect_slice(se);
+                self.installed(se);
             }
             let clock_task = self.rq[cpu].clock_task;
             let entity = &mut self.se[se];
@@ -450,60 +486,25 @@ impl Kernel {
             let cfs_rq = self.se[se].cfs_rq;
             self.update_curr(cfs_rq);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
+            self.tick_preempts(cfs_rq, se);
             level = self.se[se].parent;
         }
         self.update_misfit_status(Some(curr), cpu);
         self.check_update_overutilized_status(cpu);
     }
 
-    /// `check_preempt_wakeup_fair()`.
-    pub(crate) fn check_preempt_wakeup_fair(&mut self, cpu: CpuId, task: TaskId, _wake_flags: u32) {
+    /// `check_preempt_wakeup_fair()`, `check_preempt_wakeup()` before 6.7.
+    pub(crate) fn check_preempt_wakeup_fair(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
         let curr = self.rq[cpu].curr;
         if curr == task {
             return;
         }
-        let (preempt, rule) = self.wakeup_preempts(cpu, task, curr);
+        let (preempt, rule) = self.wakeup_preempts(cpu, task, curr, wake_flags);
         if self.want_decisions {
             self.record(Decision::Preemption { task, curr, preempt, rule });
         }
         if preempt {
             self.resched_curr(cpu);
-        }
-    }
-
-    fn wakeup_preempts(&mut self, cpu: CpuId, task: TaskId, curr: TaskId) -> (bool, &'static str) {
-        if self.rq[cpu].need_resched {
-            return (false, "a reschedule is already pending");
-        }
-        if !self.config.features.wakeup_preemption {
-            return (false, "WAKEUP_PREEMPTION is off");
-        }
-        let se = self.tasks[curr].se;
-        let pse = self.tasks[task].se;
-        let curr_is_idle = self.tasks[curr].policy == Policy::Idle;
-        let task_is_idle = self.tasks[task].policy == Policy::Idle;
-        if curr_is_idle && !task_is_idle {
-            self.cancel_protect_slice(se);
-            return (true, "SCHED_IDLE gives way");
-        }
-        if curr_is_idle != task_is_idle {
-            return (false, "SCHED_IDLE does not preempt");
-        }
-        if self.tasks[task].policy != Policy::Normal {
-            return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
-        }
-        let cfs_rq = CfsRqId::root(cpu);
-        self.update_curr(cfs_rq);
-        let short = self.do_preempt_short(cfs_rq, pse, se);
-        if short {
-            self.cancel_protect_slice(se);
-        }
-        match (self.pick_eevdf(cfs_rq) == Some(pse), short) {
-            (true, true) => (true, "PREEMPT_SHORT: shorter slice, earliest eligible deadline"),
-            (true, false) => (true, "earliest eligible deadline"),
-            (false, _) => {
-                (false, "not the earliest eligible deadline, or curr's slice is protected")
-            }
         }
     }
 
@@ -515,10 +516,7 @@ impl Kernel {
         let se = self.tasks[self.rq[cpu].curr].se;
         let cfs_rq = self.se[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
-        self.update_rq_clock(cpu);
-        self.update_curr(cfs_rq);
-        self.rq[cpu].skip_clock_update = true;
-        self.forfeit_slice(cfs_rq, se);
+        self.yields(cpu, cfs_rq, se);
     }
 
     /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
@@ -526,7 +524,7 @@ impl Kernel {
     pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
         let entity = &mut self.se[se];
         debug_assert!(!entity.on_rq);
-        // Lag is worth less virtual time for a heavier task.
+        // Lag is worth less virtual time for a heavier task (CFS has none).
         let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
         entity.vlag = scaled / new.weight as i64;
         let cfs_rq = entity.cfs_rq;

@@ -26,7 +26,7 @@
 //! running one, if its deadline is earlier.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `avg_vruntime`, `vruntime_eligible`, `place_entity`, `pick_eevdf`,
-//! `update_deadline`, `update_curr`.
+//! `update_deadline`, `update_curr`, `check_preempt_wakeup_fair`.
 //! Differences: a sorted array instead of an augmented tree; the kernel's search descends to the first
 //! eligible entity in deadline order, which a scan finds as well.
 
@@ -35,8 +35,9 @@ mod tests;
 
 use super::{calc_delta_fair, scale_load_down};
 use crate::Kernel;
-use crate::sched::core::ENQUEUE_INITIAL;
+use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
+use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// `entity_before()` on deadlines.
 #[inline(always)]
@@ -88,12 +89,6 @@ impl CfsRq {
 }
 
 impl Kernel {
-    /// The running entity of a queue, if it is still queued.
-    #[inline(always)]
-    fn curr_on_rq(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
-        self.cfs[cfs_rq].curr.filter(|&c| self.se[c].on_rq)
-    }
-
     /// `avg_vruntime()`: V, and moves the base of the sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
         let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
@@ -134,6 +129,20 @@ impl Kernel {
         let limit = calc_delta_fair((2 * entity.slice).max(tick), &entity.load) as i64;
         let lag = average.wrapping_sub(entity.vruntime) as i64;
         entity.vlag = lag.clamp(-limit, limit);
+    }
+
+    /// The middle of `dequeue_entity()`: what an entity takes along.
+    pub(super) fn keep_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        self.update_entity_lag(cfs_rq, se);
+        let features = &self.config.features;
+        let entity = &mut self.se[se];
+        if features.place_rel_deadline && flags & DEQUEUE_SLEEP == 0 {
+            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
+            entity.rel_deadline = true;
+        }
+        if flags & DEQUEUE_DELAYED != 0 && features.delay_zero && entity.vlag > 0 {
+            entity.vlag = 0;
+        }
     }
 
     /// `place_entity()`: where a newcomer starts.
@@ -204,33 +213,13 @@ impl Kernel {
         }
     }
 
-    /// `update_curr()`: accounts the running entity's time.
-    #[inline(always)]
-    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &self.cfs[cfs_rq];
-        let Some(curr) = cfs.curr else { return };
-        let clock_task = self.rq[cfs.cpu].clock_task;
-        let delta = clock_task as i64 - self.se[curr].exec_start as i64;
-        // An entry asks several times at one reading of the clock.
-        if delta > 0 {
-            self.account_curr(cfs_rq, curr, clock_task, delta as u64);
-        }
-    }
-
-    /// The running entity has run for `delta` ns more.
-    #[inline(never)]
-    fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
-        let cpu = self.cfs[cfs_rq].cpu;
-        let entity = &mut self.se[curr];
-        entity.exec_start = clock_task;
-        entity.sum_exec_runtime += delta;
-        entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));
-        let is_task = entity.my_q.is_none();
+    /// The end of `update_curr()`: if the slice is used up, or the running entity has lost its claim, it
+    /// is somebody else's turn.
+    pub(super) fn charge_request(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
         let used_up = self.update_deadline(cfs_rq, curr);
-        if is_task && self.rq[cpu].fair_server.is_active() {
-            self.fair_server_update(cpu, delta as i64);
-        }
-        if self.cfs[cfs_rq].nr_queued == 1 {
+        let cfs = &self.cfs[cfs_rq];
+        let cpu = cfs.cpu;
+        if cfs.nr_queued == 1 {
             return;
         }
         if used_up || self.did_preempt_short(cfs_rq, curr) {
@@ -281,19 +270,73 @@ impl Kernel {
         }
     }
 
+    /// `check_preempt_wakeup_fair()`: whether the wakee preempts, and by what rule.
+    pub(super) fn wakeup_preempts_eevdf(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        curr: TaskId,
+    ) -> (bool, &'static str) {
+        if self.rq[cpu].need_resched {
+            return (false, "a reschedule is already pending");
+        }
+        if !self.config.features.wakeup_preemption {
+            return (false, "WAKEUP_PREEMPTION is off");
+        }
+        let se = self.tasks[curr].se;
+        let pse = self.tasks[task].se;
+        let curr_is_idle = self.tasks[curr].policy == Policy::Idle;
+        let task_is_idle = self.tasks[task].policy == Policy::Idle;
+        if curr_is_idle && !task_is_idle {
+            self.cancel_protect_slice(se);
+            return (true, "SCHED_IDLE gives way");
+        }
+        if curr_is_idle != task_is_idle {
+            return (false, "SCHED_IDLE does not preempt");
+        }
+        if self.tasks[task].policy != Policy::Normal {
+            return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
+        }
+        let cfs_rq = CfsRqId::root(cpu);
+        self.update_curr(cfs_rq);
+        let short = self.do_preempt_short(cfs_rq, pse, se);
+        if short {
+            self.cancel_protect_slice(se);
+        }
+        match (self.pick_eevdf(cfs_rq) == Some(pse), short) {
+            (true, true) => (true, "PREEMPT_SHORT: shorter slice, earliest eligible deadline"),
+            (true, false) => (true, "earliest eligible deadline"),
+            (false, _) => {
+                (false, "not the earliest eligible deadline, or curr's slice is protected")
+            }
+        }
+    }
+
     /// `yield_task_fair()`, the virtual part: gives up what is left of the slice.
-    pub(crate) fn forfeit_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(super) fn yield_eevdf(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
+        self.update_rq_clock(cpu);
+        self.update_curr(cfs_rq);
+        self.rq[cpu].skip_clock_update = true;
         if self.entity_eligible(cfs_rq, se) {
             self.se[se].vruntime = self.se[se].deadline;
             self.update_deadline(cfs_rq, se);
         }
     }
 
-    /// `clear_buddies()`.
-    #[inline(always)]
-    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        if self.cfs[cfs_rq].next == Some(se) {
-            self.cfs[cfs_rq].next = None;
+    /// Asserts that the timeline is in order, and recomputes the sums.
+    pub(super) fn verify_eevdf(&self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        for pair in cfs.timeline.windows(2) {
+            assert!(!before(pair[1].deadline, pair[0].deadline), "{:?}: order", cfs.cpu);
         }
+        let (mut sum, mut weights) = (0i64, 0);
+        for node in &cfs.timeline {
+            let weight = scale_load_down(self.se[node.se].load.weight);
+            let key = node.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
+            weights += weight;
+        }
+        assert_eq!(cfs.avg_vruntime, sum, "{:?}: avg_vruntime", cfs.cpu);
+        assert_eq!(cfs.avg_load, weights, "{:?}: avg_load", cfs.cpu);
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! | room | what it holds |
 //! |---|---|
-//! | `eevdf.rs` | virtual time: lag, eligibility, deadlines, placement, picking |
 //! | `class.rs` | enqueue, dequeue, delayed dequeue, put and set, tick, wakeup preemption, yield |
+//! | `discipline.rs` | where EEVDF and CFS differ in these |
+//! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
+//! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
 //! | `load_avg.rs` | which PELT update happens when; utilisation of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
 //! | `energy.rs` | CPU selection by energy: `find_energy_efficient_cpu` |
@@ -11,9 +13,11 @@
 //! | `balance.rs` | load balancing |
 
 pub mod balance;
+pub mod cfs;
 pub mod class;
 #[doc(hidden)]
 pub mod conformance;
+mod discipline;
 pub mod eevdf;
 pub mod energy;
 pub mod load_avg;

@@ -1,0 +1,201 @@
+//! Where EEVDF and CFS differ: the one place that knows which of them a kernel has.
+//!
+//! Both share the entity, the walk through enqueue, dequeue, switch and tick (`class.rs`), the weights and
+//! PELT. What is theirs alone is virtual time, and each place where the walk needs it is a hook here:
+//!
+//! | hook | EEVDF (`eevdf.rs`) | CFS (`cfs.rs`) |
+//! |---|---|---|
+//! | `timeline_insert`, `timeline_remove` | by deadline, with the sums behind V | by virtual runtime |
+//! | `place_before_update`, `place_after_update` | at V less its lag | relative → absolute; a sleeper gets credit |
+//! | `before_leaving`, `after_leaving` | keeps its lag | absolute → relative; `min_vruntime` moves on |
+//! | `virtual_time_passed` | the slice is used up: reschedule | `min_vruntime` moves on |
+//! | `pick_next_entity` | earliest eligible deadline | smallest virtual runtime, or a buddy |
+//! | `installed`, `repicked` | its slice is protected | |
+//! | `tick_preempts` | | its share of the period is used up |
+//! | `wakeup_preempts` | is the wakee the best pick? | does it lag by a granularity? |
+//! | `yields` | forfeits the slice | becomes the skip buddy |
+//! | `forked` | | starts a slice behind its parent |
+//! | `sleeper_migrates` | | absolute → relative |
+//! | `slice_changes` | `sched_setattr()` sets slices | has none |
+//!
+//! Not hooks, since features that CFS does not have turn them off: delayed dequeue, relative deadlines.
+//!
+//! Kernel: kernel/sched/fair.c, 6.12.95 for EEVDF, 6.1.192 for CFS.
+
+use crate::Kernel;
+use crate::config::FairClass;
+use crate::sched::{CfsRqId, EntityId};
+use schedtwin_types::{CpuId, SchedAttr, TaskId};
+
+impl Kernel {
+    /// `__enqueue_entity()`: into the timeline.
+    #[inline(always)]
+    pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.cfs[cfs_rq].enqueue(se, &self.se[se]),
+            FairClass::Cfs => self.cfs[cfs_rq].enqueue_by_vruntime(se, &self.se[se]),
+        }
+    }
+
+    /// `__dequeue_entity()`: out of the timeline.
+    #[inline(always)]
+    pub(super) fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.cfs[cfs_rq].dequeue(se, &self.se[se]),
+            FairClass::Cfs => self.cfs[cfs_rq].dequeue_by_vruntime(se),
+        }
+    }
+
+    /// An entity joins a queue whose time is not accounted yet.
+    #[inline(always)]
+    pub(super) fn place_before_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        if self.cfs[cfs_rq].curr == Some(se) {
+            match self.config.fair {
+                FairClass::Eevdf => self.place_entity(cfs_rq, se, flags),
+                FairClass::Cfs => self.renormalise(cfs_rq, se, flags),
+            }
+        }
+    }
+
+    /// An entity joins a queue whose time has been accounted.
+    #[inline(always)]
+    pub(super) fn place_after_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        let curr = self.cfs[cfs_rq].curr == Some(se);
+        match self.config.fair {
+            FairClass::Eevdf if curr => {}
+            FairClass::Eevdf => self.place_entity(cfs_rq, se, flags),
+            FairClass::Cfs => {
+                if !curr {
+                    self.renormalise(cfs_rq, se, flags);
+                }
+                self.place_sleeper(cfs_rq, se, flags);
+            }
+        }
+    }
+
+    /// An entity is about to leave its queue, and still counts there.
+    #[inline(always)]
+    pub(super) fn before_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        match self.config.fair {
+            FairClass::Eevdf => self.keep_lag(cfs_rq, se, flags),
+            FairClass::Cfs => {}
+        }
+    }
+
+    /// An entity has left its queue, and does not count there any more.
+    #[inline(always)]
+    pub(super) fn after_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        match self.config.fair {
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.leave_virtual_time(cfs_rq, se, flags),
+        }
+    }
+
+    /// The running entity's virtual runtime has grown (the end of `update_curr()`).
+    #[inline(always)]
+    pub(super) fn virtual_time_passed(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.charge_request(cfs_rq, curr),
+            FairClass::Cfs => self.update_min_vruntime(cfs_rq),
+        }
+    }
+
+    /// `pick_next_entity()`: who runs next. Read-only: the decision alone.
+    #[inline(always)]
+    pub(super) fn pick_next_entity(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+        match self.config.fair {
+            FairClass::Eevdf => match self.cfs[cfs_rq].next {
+                Some(next) if self.entity_eligible(cfs_rq, next) => Some(next),
+                _ => self.pick_eevdf(cfs_rq),
+            },
+            FairClass::Cfs => self.pick_cfs(cfs_rq),
+        }
+    }
+
+    /// A queued entity has been switched to (`set_next_entity()`).
+    #[inline(always)]
+    pub(super) fn installed(&mut self, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.set_protect_slice(se),
+            FairClass::Cfs => {}
+        }
+    }
+
+    /// The running task has been picked again.
+    #[inline(always)]
+    pub(super) fn repicked(&mut self, cpu: CpuId, task: TaskId) {
+        match self.config.fair {
+            FairClass::Eevdf => {}
+            FairClass::Cfs => {
+                self.cfs_tasks_move_to_head(cpu, task);
+                self.update_misfit_status(Some(task), cpu);
+            }
+        }
+    }
+
+    /// A tick: is it somebody else's turn?
+    #[inline(always)]
+    pub(super) fn tick_preempts(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
+        match self.config.fair {
+            // It has been decided when its time was accounted.
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.check_preempt_tick(cfs_rq, curr),
+        }
+    }
+
+    /// Whether `task`, which has just been queued, preempts `curr`, and by what rule.
+    pub(super) fn wakeup_preempts(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        curr: TaskId,
+        wake_flags: u32,
+    ) -> (bool, &'static str) {
+        match self.config.fair {
+            FairClass::Eevdf => self.wakeup_preempts_eevdf(cpu, task, curr),
+            FairClass::Cfs => self.wakeup_preempts_cfs(cpu, task, curr, wake_flags),
+        }
+    }
+
+    /// The running task yields, and is not alone.
+    pub(super) fn yields(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.yield_eevdf(cpu, cfs_rq, se),
+            FairClass::Cfs => self.yield_cfs(cpu, cfs_rq, se),
+        }
+    }
+
+    /// `task_fork_fair()`: the running task has made `child`.
+    pub(crate) fn forked(&mut self, child: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.task_fork_cfs(child),
+        }
+    }
+
+    /// `migrate_task_rq_fair()`, the virtual part: a waking task leaves the queue it slept on.
+    #[inline(always)]
+    pub(crate) fn sleeper_migrates(&mut self, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.normalise(self.se[se].cfs_rq, se),
+        }
+    }
+
+    /// Whether `sched_setattr()` asks for another slice than `se` has.
+    pub(crate) fn slice_changes(&self, se: EntityId, attr: &SchedAttr) -> bool {
+        match self.config.fair {
+            // Compared with the slice in force, so asking for the default counts as a change.
+            FairClass::Eevdf => attr.slice != self.se[se].slice,
+            FairClass::Cfs => false,
+        }
+    }
+
+    /// Asserts that the timeline is in order, and the sums are what is in it.
+    pub(crate) fn verify_timeline(&self, cfs_rq: CfsRqId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.verify_eevdf(cfs_rq),
+            FairClass::Cfs => self.verify_cfs(cfs_rq),
+        }
+    }
+}
