@@ -1,5 +1,6 @@
 //! The real kernel as oracle.
 
+pub mod cfs;
 pub mod eevdf;
 pub mod ftrace;
 pub mod l0;

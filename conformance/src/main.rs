@@ -9,7 +9,10 @@ use schedtwin_conformance::l0;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let code = match args.first().map(|command| command.trim_start_matches('-')) {
-        // It needs the whole kernel crate, so it stands beside the others.
+        // They need the whole kernel crate, so they stand beside the others.
+        Some("l0") if args.get(1).is_some_and(|subject| subject == "cfs") => {
+            schedtwin_conformance::cfs::main(&args[2..])
+        }
         Some("l0") if args.get(1).is_some_and(|subject| subject == "eevdf") => {
             schedtwin_conformance::eevdf::main(&args[2..])
         }

@@ -135,6 +135,9 @@ pub const EEVDF: &[Mutation] = &[
     m(WEIGHTS, "(u32::MAX as u64 / w)", "((1 << 32) / w)"),
 ];
 
+/// Mutations of CFS and of the fair class's entries.
+pub const CFS: &[Mutation] = &[];
+
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
 pub fn report<S: Subject>(
     oracle: &Path,
