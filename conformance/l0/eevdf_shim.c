@@ -5,8 +5,7 @@
  * program), around one CPU with one run queue and a number of tasks.
  *
  * Whole functions from enqueue_task_fair() down, so that the order of steps is compared too. Nothing
- * of the kernel is in this file. Left out of what those functions call: PELT and util_est (they have an
- * oracle of their own), the fair server, groups and bandwidth control (not configured), statistics.
+ * of the kernel is in this file. fair_left_out.h has what those functions call and is left out.
  */
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
@@ -16,58 +15,7 @@
 #define BITS_PER_LONG 64
 #define TASKS_MAX 48
 
-/* ---- C and kernel idioms --------------------------------------------------------------------- */
-
-#define container_of(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
-#define clamp(value, low, high) \
-	({ __typeof__(value) v_ = (value), l_ = (low), h_ = (high); v_ < l_ ? l_ : v_ > h_ ? h_ : v_; })
-#define EXPORT_SYMBOL(name)
-#define rcu_assign_pointer(pointer, value) ((pointer) = (value))
-#define fls(word) ((word) ? 32 - __builtin_clz(word) : 0)
-#define mul_u32_u32(a, b) ((u64)(u32)(a) * (u32)(b))
-/* The divisor is 32 bits wide, as the kernel's. */
-static s64 div_s64(s64 dividend, s32 divisor)
-{
-	return dividend / divisor;
-}
-
-/* A warning is an illegal world, so the test program's fault. */
-static bool warn(bool condition, const char *text)
-{
-	if (condition) {
-		fprintf(stderr, "the kernel would warn: %s\n", text);
-		exit(3);
-	}
-	return condition;
-}
-#define SCHED_WARN_ON(condition) warn(!!(condition), #condition)
-#define WARN_ON_ONCE(condition) warn(!!(condition), #condition)
-
-struct list_head { struct list_head *next, *prev; };
-
-static void list_add(struct list_head *entry, struct list_head *after)
-{
-	entry->next = after->next;
-	entry->prev = after;
-	after->next->prev = entry;
-	after->next = entry;
-}
-
-static void list_del_init(struct list_head *entry)
-{
-	entry->prev->next = entry->next;
-	entry->next->prev = entry->prev;
-	entry->next = entry->prev = entry;
-}
-
-static void list_move(struct list_head *entry, struct list_head *head)
-{
-	list_del_init(entry);
-	list_add(entry, head);
-}
-
-#include <linux/rbtree.h>
-#include "rbtree.c"
+#include "fair_idioms.h"
 
 /* ---- entities, tasks, queues ------------------------------------------------------------------- */
 
@@ -164,74 +112,7 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define __block_task(rq, task) ((void)((task)->on_rq = 0))
 #define set_next_buddy(se) ((void)0)
 
-static void update_load_add(struct load_weight *load, unsigned long weight)
-{
-	load->weight += weight;
-	load->inv_weight = 0;
-}
-
-static void update_load_sub(struct load_weight *load, unsigned long weight)
-{
-	load->weight -= weight;
-	load->inv_weight = 0;
-}
-
-static void update_load_set(struct load_weight *load, unsigned long weight)
-{
-	load->weight = weight;
-	load->inv_weight = 0;
-}
-
-/* Left out. */
-#define cfs_rq_throttled(cfs) 0
-#define throttled_hierarchy(cfs) 0
-#define check_enqueue_throttle(cfs) ((void)0)
-#define check_cfs_rq_runtime(cfs) 0
-#define account_cfs_rq_runtime(cfs, delta) ((void)0)
-#define return_cfs_rq_runtime(cfs) ((void)0)
-#define list_add_leaf_cfs_rq(cfs) ((void)0)
-#define assert_list_leaf_cfs_rq(rq) ((void)0)
-#define update_load_avg(cfs, se, flags) ((void)0)
-#define se_update_runnable(se) ((void)0)
-#define update_cfs_group(se) ((void)0)
-#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
-#define util_est_enqueue(cfs, task) ((void)0)
-#define util_est_dequeue(cfs, task) ((void)0)
-#define util_est_update(cfs, task, sleep) ((void)0)
-#define dequeue_load_avg(cfs, se) ((void)0)
-#define enqueue_load_avg(cfs, se) ((void)0)
-#define get_pelt_divider(avg) 1
-#define se_weight(se) 0
-#define reweight_eevdf(se, average, weight) warn(true, "a queued entity is reweighted")
-#define cpufreq_update_util(rq, flags) ((void)0)
-#define check_update_overutilized_status(rq) ((void)0)
-#define update_misfit_status(task, rq) ((void)0)
-#define hrtick_update(rq) ((void)0)
-#define hrtick_enabled_fair(rq) 0
-#define hrtick_start_fair(rq, task) ((void)0)
-#define sched_fair_update_stop_tick(rq, task) ((void)0)
-#define task_tick_core(rq, task) ((void)0)
-#define task_tick_numa(rq, task) ((void)0)
-#define static_branch_unlikely(key) 0
-#define dl_server_active(server) 0
-#define dl_server_update(server, delta) ((void)0)
-#define dl_server_update_idle_time(rq, task) ((void)0)
-#define dl_server_start(server) ((void)0)
-#define update_rq_clock(rq) ((void)0)
-#define rq_clock_skip_update(rq) ((void)0)
-#define account_numa_enqueue(rq, task) ((void)0)
-#define account_numa_dequeue(rq, task) ((void)0)
-#define check_schedstat_required() ((void)0)
-#define schedstat_enabled() 0
-#define update_stats_enqueue_fair(cfs, se, flags) ((void)0)
-#define update_stats_dequeue_fair(cfs, se, flags) ((void)0)
-#define update_stats_wait_start_fair(cfs, se) ((void)0)
-#define update_stats_wait_end_fair(cfs, se) ((void)0)
-#define update_stats_curr_start(cfs, se) ((se)->exec_start = rq_clock_task(rq_of(cfs)))
-#define update_curr_task(task, delta) ((void)0)
-#define __schedstats_from_se(se) ((struct sched_statistics *)NULL)
-#define __schedstat_set(variable, value) ((void)0)
-struct sched_statistics { u64 slice_max, exec_max; };
+#include "fair_left_out.h"
 
 static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
 static void requeue_delayed_entity(struct sched_entity *se);

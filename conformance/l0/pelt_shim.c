@@ -4,13 +4,27 @@
  * sched.h when the test runs (fair_extract.h, written by the test program), around one CPU with one
  * entity `se`, its runqueue `cfs`, and a child group's runqueue `gcfs`.
  *
+ * FORM_6_1: of a tree before 6.8, whose util_est is two numbers and whose "hw" is called "thermal".
+ *
  * Nothing of the kernel is in this file. The structures have the fields that those functions touch.
  */
 #include "protocol.h"
 #include "kernel_types.h"
 
 #define CONFIG_SMP 1
+#ifdef FORM_6_1
+#define CONFIG_SCHED_THERMAL_PRESSURE 1
+#define avg_thermal avg_hw
+#define update_thermal_load_avg update_hw_load_avg
+#define thermal_load_avg hw_load_avg
+#define arch_scale_thermal_pressure arch_scale_hw_pressure
+#define trace_pelt_thermal_tp(x) ((void)0)
+#define rq_clock_thermal(rq) rq_clock_task(rq)
+#define capacity_orig_of(cpu) arch_scale_cpu_capacity(cpu)
+#define h_nr_running h_nr_queued
+#else
 #define CONFIG_SCHED_HW_PRESSURE 1
+#endif
 #define CONFIG_HAVE_SCHED_AVG_IRQ 1
 #define CONFIG_CFS_BANDWIDTH 1
 
@@ -23,11 +37,20 @@
 struct sched_class { int unused; };
 static const struct sched_class fair_sched_class, rt_sched_class, dl_sched_class;
 
+#ifdef FORM_6_1
+struct util_est { unsigned int enqueued, ewma; };
+#define UTIL_EST_TYPE struct util_est
+#define UTIL_EST(avg) ((avg)->util_est.enqueued)
+#else
+#define UTIL_EST_TYPE unsigned int
+#define UTIL_EST(avg) ((avg)->util_est)
+#endif
+
 struct sched_avg {
 	u64 last_update_time, load_sum, runnable_sum;
 	u32 util_sum, period_contrib;
 	unsigned long load_avg, runnable_avg, util_avg;
-	unsigned int util_est;
+	UTIL_EST_TYPE util_est;
 };
 
 struct load_weight { unsigned long weight; };
@@ -82,6 +105,7 @@ static struct task_struct this_curr;
 static struct task_of_fair task;
 static unsigned long shim_cpu_scale, shim_freq_scale, shim_hw_pressure;
 static u64 shim_sched_clock;
+static bool shim_fastup;
 
 #define arch_scale_cpu_capacity(cpu) (shim_cpu_scale)
 #define arch_scale_freq_capacity(cpu) (shim_freq_scale)
@@ -97,7 +121,10 @@ static u64 shim_sched_clock;
 #define scale_load_down(weight) (weight)
 #define se_weight(se) scale_load_down((se)->load.weight)
 #define se_runnable(se) ((se)->runnable)
-#define sched_feat(feature) 1
+#define sched_feat(feature) feature_##feature
+#define feature_UTIL_EST 1
+#define feature_ATTACH_AGE_LOAD 1
+#define feature_UTIL_EST_FASTUP shim_fastup
 
 #define lockdep_assert_rq_held(rq) ((void)0)
 #define assert_clock_updated(rq) ((void)0)
@@ -149,7 +176,10 @@ static void out_avg(const struct sched_avg *sa)
 	out(sa->load_avg);
 	out(sa->runnable_avg);
 	out(sa->util_avg);
-	out(sa->util_est);
+	out(UTIL_EST(sa));
+#ifdef FORM_6_1
+	out(sa->util_est.ewma);
+#endif
 }
 
 static void report(word result, unsigned touched)
@@ -219,7 +249,10 @@ static void operate(word op, const word *arg)
 		sa->load_avg = arg[1];
 		sa->runnable_avg = arg[2];
 		sa->util_avg = arg[3];
-		sa->util_est = arg[4];
+		UTIL_EST(sa) = arg[4];
+#ifdef FORM_6_1
+		sa->util_est.ewma = arg[5];
+#endif
 		report(0, bit_by_number(arg[0]));
 		break;
 	case OP_FIRST + 1: /* sums of one signal */
@@ -285,7 +318,11 @@ static void operate(word op, const word *arg)
 		this_curr.sched_class = arg[2] == 1 ? &rt_sched_class :
 				   arg[2] == 2 ? &dl_sched_class : &fair_sched_class;
 		shim_hw_pressure = arg[3];
+#ifdef FORM_6_1
+		report(__update_blocked_others(&this_rq, &(bool){ true }), RT | DL | HW | IRQ);
+#else
 		report(update_other_load_avgs(&this_rq), RT | DL | HW | IRQ);
+#endif
 		break;
 	case OP_FIRST + 12:
 		se->load.weight = arg[0];
@@ -335,12 +372,17 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 19:
 		se->load.weight = arg[0];
+#ifdef FORM_6_1
+		/* The one place that takes the weight as it is, not scaled down. */
+		se->load.weight <<= 10;
+#endif
 		shim_cpu_scale = arg[1];
 		post_init_entity_util_avg(&task);
 		report(0, SE);
 		break;
 	case OP_FIRST + 20:
 		shim_cpu_scale = arg[0];
+		shim_fastup = arg[1];
 		util_est_update(&this_rq.cfs, &task, true);
 		report(task_util_est(&task), SE);
 		break;

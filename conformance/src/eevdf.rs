@@ -30,18 +30,18 @@ use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `eevdf_shim.c`.
-const CONFIG: usize = 0;
-const TASK: usize = 1;
-const WAKE: usize = 2;
-const SCHEDULE: usize = 3;
-const TICK: usize = 4;
-const YIELD: usize = 5;
-const LEAVE: usize = 6;
-const JOIN: usize = 7;
-const CHANGE: usize = 8;
-const PREEMPT: usize = 9;
-const WEIGHT: usize = 10;
-const BLOCK: usize = 11;
+pub(crate) const CONFIG: usize = 0;
+pub(crate) const TASK: usize = 1;
+pub(crate) const WAKE: usize = 2;
+pub(crate) const SCHEDULE: usize = 3;
+pub(crate) const TICK: usize = 4;
+pub(crate) const YIELD: usize = 5;
+pub(crate) const LEAVE: usize = 6;
+pub(crate) const JOIN: usize = 7;
+pub(crate) const CHANGE: usize = 8;
+pub(crate) const PREEMPT: usize = 9;
+pub(crate) const WEIGHT: usize = 10;
+pub(crate) const BLOCK: usize = 11;
 
 /// Most tasks of a sequence; those that carry the bit mask of the eligible.
 const TASKS_MAX: u64 = 40;
@@ -66,8 +66,8 @@ pub struct Eevdf {
     away: u64,
 }
 
-/// A machine of one CPU, whose kernel has no fair server and does not move frequencies.
-fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
+/// A machine of one CPU.
+pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
     let cpu = DtCpu {
         capacity: 1024,
         policy: 0,
@@ -77,7 +77,7 @@ fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
         llc: 0,
         node: 0,
     };
-    let device_tree = DeviceTree {
+    DeviceTree {
         cpus: vec![cpu],
         policies: vec![DtPolicy {
             cpus: CpuMask::of(CPU),
@@ -90,22 +90,26 @@ fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
         }],
         idle_tables: vec![vec![DtIdleState { exit_latency: 1000, target_residency: 1000 }]],
         path_costs: PathCosts::default(),
-        nr_threads_hint: TASKS_MAX as usize,
-    };
+        nr_threads_hint: tasks,
+    }
+}
+
+/// A kernel without a fair server that does not move frequencies.
+fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
     let mut config = Config::linux_6_12();
     config.cpufreq = FrequencyGovernor::Performance;
     config.fair_server_runtime = 0;
     config.base_slice_unscaled = base_slice;
     config.hz = (1_000_000_000 / tick_nsec) as u32;
-    Kernel::boot(device_tree, config)
+    Kernel::boot(one_cpu(TASKS_MAX as usize), config)
 }
 
-fn policy(number: u64) -> Policy {
+pub(crate) fn policy(number: u64) -> Policy {
     POLICIES.iter().find(|p| p.0 == number).expect("a fair policy").1
 }
 
 impl Eevdf {
-    fn entity(&self, task: TaskId) -> &SchedEntity {
+    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.kernel.se[self.kernel.tasks[task].se]
     }
 
@@ -113,18 +117,33 @@ impl Eevdf {
         &mut self.kernel.se[self.kernel.tasks[task].se]
     }
 
-    fn steps(&mut self) -> FairSteps<'_> {
+    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
         FairSteps(&mut self.kernel)
     }
 
-    fn curr(&self) -> Option<TaskId> {
+    pub(crate) fn curr(&self) -> Option<TaskId> {
         Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
     }
 
     /// 1 and up; 0 is the idle task.
-    fn number_of(&self, task: Option<TaskId>) -> u64 {
+    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
         let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
         position.map_or(0, |number| number as u64 + 1)
+    }
+
+    /// By number, from 0 on.
+    pub(crate) fn task(&self, number: usize) -> TaskId {
+        self.tasks[number]
+    }
+
+    pub(crate) fn need_resched(&self) -> bool {
+        self.kernel.rq[CPU].need_resched
+    }
+
+    /// `zero_vruntime`, `avg_vruntime`, `avg_load`.
+    pub(crate) fn sums(&self) -> (u64, i64, u64) {
+        let cfs = &self.kernel.cfs[ROOT];
+        (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
     }
 
     fn set_slice(&mut self, task: TaskId, slice: u64) {
@@ -411,8 +430,7 @@ impl Subject for Eevdf {
                 self.block(subject.expect("somebody runs"), 1);
             }
             WEIGHT => {
-                let load = weight_of(Policy::Normal, (b % 40) as i8 - 20);
-                result = load.weight ^ (load.inv_weight as u64) << 32;
+                result = nice_weight(b);
             }
             _ => panic!("unknown operation {}", record.op),
         }
@@ -524,47 +542,70 @@ impl Subject for Eevdf {
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let read = |file: &str| {
-            let path = tree.join(file);
-            std::fs::read_to_string(&path)
-                .map_err(|error| format!("read {}: {error}", path.display()))
-        };
-        let write = |file: &Path, text: &str| {
-            std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
-        };
-        let fair = read("kernel/sched/fair.c")?;
-        let sched = read("kernel/sched/sched.h")?;
-        let core = read("kernel/sched/core.c")?;
-        let missing = |name: &str| format!("this kernel tree has no {name}");
-        let mut text = String::from("#define SCHED_FIXEDPOINT_SHIFT 10\n");
-        for name in SCHED_MACROS {
-            text += &extract::macro_definition(&sched, name).ok_or(missing(name))?;
-        }
-        for name in FAIR_MACROS {
-            text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
-        }
-        for head in ["const int sched_prio_to_weight", "const u32 sched_prio_to_wmult"] {
-            text += &extract::block(&core, head).ok_or(missing(head))?;
-        }
-        for name in FAIR_FUNCTIONS {
-            text += &extract::function(&fair, name).ok_or(missing(name))?;
-            if *name == "min_vruntime_update" {
-                let callbacks = "RB_DECLARE_CALLBACKS(static, min_vruntime_cb";
-                text += &extract::statement(&fair, callbacks).ok_or(missing(callbacks))?;
-            }
-        }
-        write(&build_dir.join("eevdf_extract.h"), &text)?;
-        // The tree's own red-black trees; what else they include is empty.
-        let linux = build_dir.join("linux");
-        std::fs::create_dir_all(&linux)
-            .map_err(|error| format!("create {}: {error}", linux.display()))?;
-        for header in ["rbtree.h", "rbtree_types.h", "rbtree_augmented.h"] {
-            write(&linux.join(header), &read(&format!("include/linux/{header}"))?)?;
-        }
-        let include = format!("-I{}", build_dir.display());
-        let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
-        oracle::compile("eevdf_shim.c", &[build_dir, &tree.join("lib")], build_dir, &flags)
+        let text = cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
+        build(tree, build_dir, flags, Self::NAME, &text)
     }
+}
+
+fn read(tree: &Path, file: &str) -> Result<String, String> {
+    let path = tree.join(file);
+    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+}
+
+/// The text of macros of `sched.h` and `fair.c`, of the tables of weights, and of functions of `fair.c`.
+pub(crate) fn cut_out(
+    tree: &Path,
+    sched_macros: &[&str],
+    fair_macros: &[&str],
+    functions: &[&str],
+) -> Result<String, String> {
+    let fair = read(tree, "kernel/sched/fair.c")?;
+    let sched = read(tree, "kernel/sched/sched.h")?;
+    let core = read(tree, "kernel/sched/core.c")?;
+    let missing = |name: &str| format!("this kernel tree has no {name}");
+    let mut text = String::from("#define SCHED_FIXEDPOINT_SHIFT 10\n");
+    for name in sched_macros {
+        text += &extract::macro_definition(&sched, name).ok_or(missing(name))?;
+    }
+    for name in fair_macros {
+        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
+    }
+    for head in ["const int sched_prio_to_weight", "const u32 sched_prio_to_wmult"] {
+        text += &extract::block(&core, head).ok_or(missing(head))?;
+    }
+    for name in functions {
+        text += &extract::function(&fair, name).ok_or(missing(name))?;
+        if *name == "min_vruntime_update" {
+            let callbacks = "RB_DECLARE_CALLBACKS(static, min_vruntime_cb";
+            text += &extract::statement(&fair, callbacks).ok_or(missing(callbacks))?;
+        }
+    }
+    Ok(text)
+}
+
+/// Compiles `NAME_shim.c` with `NAME_extract.h` and the tree's own red-black trees.
+pub(crate) fn build(
+    tree: &Path,
+    build_dir: &Path,
+    flags: &[&str],
+    name: &str,
+    text: &str,
+) -> Result<PathBuf, String> {
+    let write = |file: &Path, text: &str| {
+        std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
+    };
+    write(&build_dir.join(format!("{name}_extract.h")), text)?;
+    // What else these headers include is empty.
+    let linux = build_dir.join("linux");
+    std::fs::create_dir_all(&linux)
+        .map_err(|error| format!("create {}: {error}", linux.display()))?;
+    for header in ["rbtree.h", "rbtree_types.h", "rbtree_augmented.h"] {
+        write(&linux.join(header), &read(tree, &format!("include/linux/{header}"))?)?;
+    }
+    let include = format!("-I{}", build_dir.display());
+    let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
+    let shim = format!("{name}_shim.c");
+    oracle::compile(&shim, &[build_dir, &tree.join("lib")], build_dir, &flags)
 }
 
 /// `l0 eevdf` with the options of the other subjects. Returns the exit code.
@@ -661,8 +702,14 @@ const FAIR_FUNCTIONS: &[&str] = &[
     "reweight_task_fair",
 ];
 
+/// Weight and inverse of one of the 40 nice values.
+pub(crate) fn nice_weight(index: u64) -> u64 {
+    let load = weight_of(Policy::Normal, (index % 40) as i8 - 20);
+    load.weight ^ (load.inv_weight as u64) << 32
+}
+
 /// Mostly a nice value's weight; sometimes one as groups have them, without an inverse.
-fn weight(rng: &mut Rng) -> LoadWeight {
+pub(crate) fn weight(rng: &mut Rng) -> LoadWeight {
     match rng.below(8) {
         0..=2 => weight_of(Policy::Normal, 0),
         3 => LoadWeight { weight: (2 + rng.magnitude(18)) << 10, inv_weight: 0 },
@@ -680,7 +727,7 @@ fn slice(rng: &mut Rng) -> u64 {
     }
 }
 
-fn kind(rng: &mut Rng) -> u64 {
+pub(crate) fn kind(rng: &mut Rng) -> u64 {
     if rng.one_in(4) { rng.pick(&[3, 5, 5]) } else { 0 }
 }
 

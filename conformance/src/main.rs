@@ -1,6 +1,7 @@
 //! The program that compares schedtwin with the real kernel.
 //!
-//! `l0`: arithmetic, against the kernel's own C; `l1`: averages, against recordings;
+//! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
+//! exact fractions; `l1`: averages, against recordings;
 //! `idle`: choices of idle states, likewise.
 
 use schedtwin_conformance::l0;
@@ -8,15 +9,21 @@ use schedtwin_conformance::l0;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let code = match args.first().map(|command| command.trim_start_matches('-')) {
-        // It needs the whole kernel crate, so it stands beside the others.
+        // They need the whole kernel crate, so they stand beside the others.
+        Some("l0") if args.get(1).is_some_and(|subject| subject == "cfs") => {
+            schedtwin_conformance::cfs::main(&args[2..])
+        }
         Some("l0") if args.get(1).is_some_and(|subject| subject == "eevdf") => {
             schedtwin_conformance::eevdf::main(&args[2..])
         }
         Some("l0") => l0::main(&args[1..]),
+        Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
         Some("idle") => schedtwin_conformance::l1::idle::main(&args[1..]),
         _ => {
-            eprintln!("usage: schedtwin-conformance (l0|l1|idle) ...   (each explains itself)");
+            eprintln!(
+                "usage: schedtwin-conformance (l0|rational|l1|idle) ...   (each explains itself)"
+            );
             2
         }
     };

@@ -5,7 +5,8 @@ use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
 use schedtwin_conformance::l0::teo::{Teo, TeoRecent};
-use schedtwin_conformance::l0::{self, Subject, pelt::Pelt};
+use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, pelt::Pelt61};
+use schedtwin_conformance::rational;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -17,6 +18,11 @@ fn golden<S: Subject>() {
 #[test]
 fn pelt_golden_vectors() {
     golden::<Pelt>();
+}
+
+#[test]
+fn pelt_6_1_golden_vectors() {
+    golden::<Pelt61>();
 }
 
 #[test]
@@ -37,8 +43,8 @@ fn eevdf_golden_vectors() {
 }
 
 fn oracle<S: Subject>(cases: u64) {
-    let Some(tree) = l0::kernel_tree() else {
-        println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
+    let Some(tree) = l0::kernel_tree(S::TREE) else {
+        println!("skipped: {} is not set", S::TREE);
         return;
     };
     let dir = l0::BuildDir::new(&format!("test-{}", S::NAME)).unwrap();
@@ -55,10 +61,15 @@ fn pelt_equals_the_kernels_c() {
 
 /// The same for an idle governor; the tree may have another form of it.
 fn idle_oracle<F: Form>() {
-    match l0::kernel_tree().map(|tree| tree_has_form::<F>(&tree)) {
+    match l0::kernel_tree(F::TREE).map(|tree| tree_has_form::<F>(&tree)) {
         Some(Err(why)) => println!("skipped: {why}"),
         _ => oracle::<World<F>>(20_000),
     }
+}
+
+#[test]
+fn pelt_6_1_equals_the_kernels_c() {
+    oracle::<Pelt61>(20_000);
 }
 
 #[test]
@@ -76,10 +87,16 @@ fn eevdf_equals_the_kernels_c() {
 
 #[test]
 fn balancing_equals_the_kernels_c() {
-    let Some(tree) = l0::kernel_tree() else {
+    let Some(tree) = l0::kernel_tree(l0::TREE) else {
         println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
         return;
     };
     let (text, equal) = l0::balance::compare(&tree, 20_000, &["-O1"]).unwrap();
     assert!(equal, "{text}");
+}
+
+#[test]
+fn eevdf_equals_exact_fractions() {
+    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 1000).unwrap();
+    assert!(found.operations > 100_000, "{found:?}");
 }

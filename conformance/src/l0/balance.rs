@@ -204,7 +204,8 @@ pub fn run(args: &[String]) -> Result<i32, String> {
         }
         _ => return Err(super::USAGE.to_string()),
     };
-    let tree = super::kernel_tree().ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
+    let tree =
+        super::kernel_tree(super::TREE).ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
     let version = super::tree_version(&tree)?;
     let (text, equal) = compare(&tree, cases, &["-O2"])?;
     print!("balance against {version}\n{text}");

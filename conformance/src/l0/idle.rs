@@ -27,6 +27,8 @@ const HUGE: u64 = 8;
 pub trait Form: Sized {
     /// Of the subject.
     const NAME: &'static str;
+    /// The variable that names its kernel tree.
+    const TREE: &'static str = super::TREE;
     /// Its shim.
     const SHIM: &'static str;
     /// What the shim needs to know about the form.
@@ -87,6 +89,7 @@ impl<F: Form> World<F> {
 
 impl<F: Form> Subject for World<F> {
     const NAME: &'static str = F::NAME;
+    const TREE: &'static str = F::TREE;
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {

@@ -36,6 +36,7 @@ fn report(menu: &MenuCpu, buckets: usize, out: &mut Out) {
 
 impl Form for Waiters {
     const NAME: &'static str = "menu-5.18";
+    const TREE: &'static str = super::TREE_6_1;
     const SHIM: &'static str = "menu_shim.c";
     const FILE: &'static str = "menu.c";
     const MUTATIONS: &'static [Mutation] = MENU_5_18;

@@ -115,6 +115,8 @@ pub fn mix(digest: u64, word: u64) -> u64 {
 pub trait Subject: Sized {
     /// Its name on the command line and in file names.
     const NAME: &'static str;
+    /// The environment variable that names the kernel tree of its oracle.
+    const TREE: &'static str = TREE;
     /// Its operations, numbered as in its shim.
     const OPS: &'static [OpSpec];
     /// Files of `crates/schedtwin-kernel/src` that it tests and that mutations are made in.
@@ -172,9 +174,14 @@ pub fn describe<S: Subject>(record: &Record) -> String {
     text
 }
 
-/// The kernel tree that tests may use.
-pub fn kernel_tree() -> Option<PathBuf> {
-    std::env::var_os("SCHEDTWIN_KERNEL_TREE").map(PathBuf::from)
+/// Names a tree of Linux 6.12.
+pub const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
+/// Names a tree of Linux 6.1, of the subjects that are older than 6.12.
+pub const TREE_6_1: &str = "SCHEDTWIN_KERNEL_TREE_6_1";
+
+/// The kernel tree that tests may use: what the environment variable says.
+pub fn kernel_tree(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
 }
 
 /// "Linux 6.12.3" of a tree, from its Makefile.
@@ -364,14 +371,17 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
-       schedtwin-conformance l0 (teo-5.14|menu-5.18|menu-6.12) ... likewise; the first two need a 6.1 tree
+       schedtwin-conformance l0 (teo-5.14|menu-5.18|menu-6.12) ... likewise
+       schedtwin-conformance l0 pelt-6.1 ...                       as pelt, of a tree before 6.8
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
-SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden).";
+SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden), SCHEDTWIN_KERNEL_TREE_6_1 that of
+subjects whose name ends in 6.1.";
 
 /// The subcommand `l0`. Returns the exit code: 0 equal, 1 different, 2 bad usage or no tree.
 pub fn main(args: &[String]) -> i32 {
     let result = match args.first().map(String::as_str) {
         Some(pelt::Pelt::NAME) => run::<pelt::Pelt>(&args[1..]),
+        Some(pelt::Pelt61::NAME) => run::<pelt::Pelt61>(&args[1..]),
         Some(teo::Teo::NAME) => run::<teo::Teo>(&args[1..]),
         Some(teo::TeoRecent::NAME) => run::<teo::TeoRecent>(&args[1..]),
         Some(menu::Menu5_18::NAME) => run::<menu::Menu5_18>(&args[1..]),
@@ -411,7 +421,7 @@ pub fn run<S: Subject>(args: &[String]) -> Result<i32, String> {
         println!("{}", golden::check::<S>()?);
         return Ok(0);
     }
-    let tree = kernel_tree().ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
+    let tree = kernel_tree(S::TREE).ok_or(format!("set {} to a kernel tree", S::TREE))?;
     let version = tree_version(&tree)?;
     let dir = BuildDir::new(&format!("{}-{action}", S::NAME))?;
     match action {

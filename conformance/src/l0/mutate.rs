@@ -1,13 +1,15 @@
 //! Whether the comparison notices a wrong token: mutations of our own code.
 //!
 //! Each mutation replaces one piece of text in a copy of our source. The copy and these very tests
-//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle.
+//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle; those of the
+//! fair class also with the model in fractions ([`crate::rational`]).
 
 use super::Subject;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A replacement in a file of `crates/schedtwin-kernel/src`.
+#[derive(Clone, Copy)]
 pub struct Mutation {
     /// The file, from `src/` on.
     pub file: &'static str,
@@ -65,6 +67,25 @@ pub const PELT: &[Mutation] = &[
     m(EST, "fall >= UTIL_EST_MARGIN", "fall > UTIL_EST_MARGIN"),
     m(EST, "dequeued as u64 > arch", "dequeued as u64 >= arch"),
     m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
+];
+
+/// Mutations of what PELT was before 6.8.
+pub const PELT_6_1: &[Mutation] = &[
+    m(AVERAGES, "full_segments -= decay", "full_segments += decay"),
+    m(AVERAGES, "sa.util_est &= !UTIL", "sa.util_est |= UTIL"),
+    m(ATTACH, "if cap > 0 {", "if cap >= 0 {"),
+    m(EST, "if fastup && ewma < enqueued", "if ewma < enqueued"),
+    m(EST, "within_margin(enqueued, ewma)", "within_margin(enqueued, before)"),
+    m(EST, "within_margin(before, enqueued)", "within_margin(before, ewma)"),
+    m(EST, "task.util_avg > arch_capacity", "task.util_avg >= arch_capacity"),
+    m(EST, "enqueued.wrapping_sub(ewma));", "before.wrapping_sub(ewma));"),
+    m(EST, "task.util_est = enqueued |", "task.util_est = ewma |"),
+    m(EST, "abs_diff(b) < UTIL", "abs_diff(b) <= UTIL"),
+    m(
+        EST,
+        "!UTIL_AVG_UNCHANGED).max(task.util_est_ewma)",
+        "!UTIL_AVG_UNCHANGED).min(task.util_est_ewma)",
+    ),
 ];
 
 /// Mutations of teo.
@@ -219,6 +240,9 @@ pub const EEVDF: &[Mutation] = &[
     m(WEIGHTS, "(u32::MAX as u64 / w)", "((1 << 32) / w)"),
 ];
 
+/// Mutations of CFS and of the fair class's entries.
+pub const CFS: &[Mutation] = &[];
+
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
 pub fn report<S: Subject>(
     oracle: &Path,
@@ -230,47 +254,58 @@ pub fn report<S: Subject>(
     let mut missed = 0;
     // Unchanged code must pass, or a failure would mean nothing.
     let unchanged = run::<S>(None, oracle, build_dir, seed, cases)?;
-    if unchanged != (false, false) {
+    if unchanged.contains(&Some(true)) {
         return Err("the unchanged code does not pass".to_string());
     }
     for mutation in S::MUTATIONS {
-        let (golden, tree) = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
-        let word = |caught| if caught { "caught" } else { "MISSED" };
-        missed += (!golden || !tree) as usize;
+        let caught = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
+        missed += caught.contains(&Some(false)) as usize;
+        for (judge, caught) in JUDGES.iter().zip(caught) {
+            if let Some(caught) = caught {
+                table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
+            }
+        }
         table += &format!(
-            "  golden {}  oracle {}  {}: {} -> {}\n",
-            word(golden),
-            word(tree),
+            "  {}: {} -> {}\n",
             mutation.file,
             mutation.from.replace('\n', " "),
             mutation.to.replace('\n', " ")
         );
     }
-    table += &format!("{} of {} caught by both", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
+    table += &format!("{} of {} caught by all", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
     Ok((table, missed))
 }
 
-/// Whether (golden vectors, oracle) notice the mutation.
+/// Who judges; the last one only the fair class.
+const JUDGES: [&str; 3] = ["golden", "oracle", "fractions"];
+
+/// Which judges notice the mutation; `None`: not asked.
 fn run<S: Subject>(
     mutation: Option<&Mutation>,
     oracle: &Path,
     build_dir: &Path,
     seed: u64,
     cases: u64,
-) -> Result<(bool, bool), String> {
+) -> Result<[Option<bool>; 3], String> {
     let binary = build(mutation, S::NAME, build_dir)?;
     let mut command = Command::new(&binary);
     command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
     let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
-    // A panic (101) is a noticed difference too; it prevents the second answer.
+    // A panic is a noticed difference too.
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok((!text.contains("golden equal"), !text.contains("oracle equal")))
+    let asked = [true, true, WHOLE.contains(&S::NAME)];
+    let noticed = |judge: usize| !text.contains(&format!("{} equal", JUDGES[judge]));
+    Ok([0, 1, 2].map(|judge| asked[judge].then(|| noticed(judge))))
 }
 
-/// What is compiled of our sources: the files that a subject is about, or (EEVDF) the whole crate.
+/// The subjects that need the whole kernel crate.
+const WHOLE: [&str; 1] = ["eevdf"];
+
+/// What is compiled of our sources: the files that a subject is about, or the whole crate.
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
-    if subject != "eevdf" {
+    if !WHOLE.contains(&subject) {
         let files = [
+            "config.rs",
             "sched/pelt.rs",
             "sched/pelt/attach.rs",
             "sched/pelt/clock.rs",
@@ -327,23 +362,37 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     }
     let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
     let library = copy.join("lib.rs");
-    let whole = subject == "eevdf";
+    let whole = WHOLE.contains(&subject);
     if !whole {
-        write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle {\n\
-                        pub mod menu; pub mod states; pub mod teo; }\n")?;
+        let modules = "pub mod config;\npub mod sched { pub mod pelt; }\npub mod cpuidle {\n\
+                       pub mod menu; pub mod states; pub mod teo; }\n";
+        write(&library, modules)?;
     }
     let driver = dir.join("driver.rs");
     let modules = super::home().join("src/l0/mod.rs");
     let (world, beside) = match subject {
+        "pelt-6.1" => ("l0::pelt::Pelt61", String::new()),
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
         "teo-5.14" => ("l0::teo::TeoRecent", String::new()),
         "menu-5.18" => ("l0::menu::Menu5_18", String::new()),
         "menu-6.12" => ("l0::menu::Menu6_12", String::new()),
         _ => {
-            let path = super::home().join("src/eevdf.rs");
-            ("eevdf::Eevdf", format!("#[path = {path:?}]\nmod eevdf;\n"))
+            let path = |file: &str| super::home().join("src").join(file);
+            let (eevdf, rational) = (path("eevdf.rs"), path("rational/mod.rs"));
+            let modules =
+                format!("#[path = {eevdf:?}]\nmod eevdf;\n#[path = {rational:?}]\nmod rational;\n");
+            ("eevdf::Eevdf", modules)
         }
+    };
+    let fractions = if whole {
+        format!(
+            "let exact = || rational::compare::<{world}, rational::{world}>(seed, cases / 50);\n\
+             let exact = std::panic::catch_unwind(exact);\n\
+             if matches!(exact, Ok(Ok(_))) {{ println!(\"fractions equal\"); }}\n"
+        )
+    } else {
+        String::new()
     };
     write(
         &driver,
@@ -354,7 +403,7 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
              let golden = std::panic::catch_unwind(l0::golden::check::<{world}>);\n\
              if matches!(golden, Ok(Ok(_))) {{ println!(\"golden equal\"); }}\n\
              let oracle = std::path::Path::new(&args[1]);\n\
-             let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
+             {fractions}let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
              if found.differing == 0 {{ println!(\"oracle equal\"); }}\n}}\n"
         ),
     )?;
@@ -380,14 +429,11 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         rustc(&[&arguments, externs].concat())
     };
     let types = ["-L", ".", "--extern", "schedtwin_types=libschedtwin_types.rlib"];
-    let types = if whole { types.as_slice() } else { &[] };
-    if whole {
-        let library = crates.join("schedtwin-types/src/lib.rs");
-        rlib("schedtwin_types", &library.to_string_lossy(), &[])?;
-    }
-    rlib("schedtwin_kernel", &library, types)?;
+    let of_types = crates.join("schedtwin-types/src/lib.rs");
+    rlib("schedtwin_types", &of_types.to_string_lossy(), &[])?;
+    rlib("schedtwin_kernel", &library, &types)?;
     let kernel = ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-o", "driver"];
-    rustc(&[&kernel, types, &[&driver.to_string_lossy()]].concat())?;
+    rustc(&[&kernel, types.as_slice(), &[&driver.to_string_lossy()]].concat())?;
     Ok(dir.join("driver"))
 }
 
@@ -398,8 +444,8 @@ mod tests {
     #[test]
     fn every_mutation_has_its_place() {
         let source = super::super::home().join("../crates/schedtwin-kernel/src");
-        let idle = TEO.iter().chain(TEO_RECENT).chain(MENU_5_18).chain(MENU_6_12);
-        for mutation in PELT.iter().chain(idle).chain(EEVDF) {
+        let idle = [TEO, TEO_RECENT, MENU_5_18, MENU_6_12].concat();
+        for mutation in [PELT, PELT_6_1, EEVDF].concat().iter().chain(&idle) {
             let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);

@@ -1,7 +1,14 @@
 //! PELT as a [`Subject`]: the world of `pelt_shim.c`, executed with our `sched/pelt`.
+//!
+//! Two subjects: [`Pelt`] of a tree since 6.8 and [`Pelt61`] of one before, such as 6.1. Between them
+//! `pelt.c` is the same but for names; util_est keeps two numbers instead of one, and a new task's share
+//! is taken by its weight as it is (so that it always gets the cap, until 6.10 mended it).
+//! Differences: 6.1 propagates a group's runnable sum in 64 bits, 6.12 in 32, as ours does; the sequences of
+//! the former stay below that.
 
 use super::mutate::Mutation;
 use super::{OpSpec, Out, Record, Rng, Subject, extract, oracle};
+use schedtwin_kernel::config::UtilEstForm;
 use schedtwin_kernel::sched::pelt::{self, Removed, RqClockPelt, SchedAvg};
 use std::path::{Path, PathBuf};
 
@@ -46,7 +53,12 @@ const GCFS: usize = 6;
 const AVG_NAMES: [&str; 7] = ["se", "cfs", "rt", "dl", "hw", "irq", "gcfs"];
 
 /// One CPU: an entity, its runqueue, a child group's runqueue, and the CPU's other signals.
-pub struct Pelt {
+pub type Pelt = PeltOf<false>;
+/// The same before 6.8.
+pub type Pelt61 = PeltOf<true>;
+
+/// The world of both.
+pub struct PeltOf<const OLD: bool> {
     avgs: [SchedAvg; 7],
     clock: RqClockPelt,
     rq_clock: u64,
@@ -68,7 +80,7 @@ fn pair(avgs: &mut [SchedAvg; 7], a: usize, b: usize) -> (&mut SchedAvg, &mut Sc
     (a, b)
 }
 
-impl Pelt {
+impl<const OLD: bool> PeltOf<OLD> {
     fn out_avg(&self, out: &mut Out, which: usize) {
         let (name, sa) = (AVG_NAMES[which], &self.avgs[which]);
         out.word(name, "last_update_time", sa.last_update_time);
@@ -80,6 +92,9 @@ impl Pelt {
         out.word(name, "runnable_avg", sa.runnable_avg);
         out.word(name, "util_avg", sa.util_avg);
         out.word(name, "util_est", sa.util_est as u64);
+        if OLD {
+            out.word(name, "util_est_ewma", sa.util_est_ewma as u64);
+        }
     }
 
     fn out_clock(&self, out: &mut Out) {
@@ -106,13 +121,18 @@ impl Pelt {
     }
 }
 
-impl Subject for Pelt {
-    const NAME: &'static str = "pelt";
+impl<const OLD: bool> Subject for PeltOf<OLD> {
+    const NAME: &'static str = if OLD { "pelt-6.1" } else { "pelt" };
+    const TREE: &'static str = if OLD { super::TREE_6_1 } else { super::TREE };
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {
             name: "set_avg",
-            args: &["which", "load_avg", "runnable_avg", "util_avg", "util_est"],
+            args: if OLD {
+                &["which", "load_avg", "runnable_avg", "util_avg", "util_est", "ewma"]
+            } else {
+                &["which", "load_avg", "runnable_avg", "util_avg", "util_est"]
+            },
         },
         OpSpec {
             name: "set_sum",
@@ -139,7 +159,10 @@ impl Subject for Pelt {
         OpSpec { name: "propagate", args: &["pending", "gcfs_weight", "weight"] },
         OpSpec { name: "init", args: &["is_task", "weight"] },
         OpSpec { name: "post_init", args: &["weight", "capacity"] },
-        OpSpec { name: "util_est_update", args: &["capacity"] },
+        OpSpec {
+            name: "util_est_update",
+            args: if OLD { &["capacity", "fastup"] } else { &["capacity"] },
+        },
         OpSpec { name: "util_est_enqueue", args: &[] },
         OpSpec { name: "util_est_dequeue", args: &[] },
         OpSpec { name: "decay_load", args: &["value", "n"] },
@@ -149,12 +172,13 @@ impl Subject for Pelt {
         OpSpec { name: "table", args: &["n"] },
     ];
 
-    const MUTATIONS: &'static [Mutation] = super::mutate::PELT;
+    const MUTATIONS: &'static [Mutation] =
+        if OLD { super::mutate::PELT_6_1 } else { super::mutate::PELT };
 
-    const GOLDEN_SHOWN: u64 = 16;
+    const GOLDEN_SHOWN: u64 = if OLD { 4 } else { 16 };
 
-    fn new() -> Pelt {
-        Pelt {
+    fn new() -> Self {
+        PeltOf {
             avgs: [SchedAvg::default(); 7],
             clock: RqClockPelt::default(),
             rq_clock: 0,
@@ -179,6 +203,7 @@ impl Subject for Pelt {
             SET_AVG => {
                 let sa = &mut avgs[a as usize];
                 (sa.load_avg, sa.runnable_avg, sa.util_avg, sa.util_est) = (b, c, d, e as u32);
+                sa.util_est_ewma = f as u32;
                 touched = &[SE, CFS, RT_AVG, DL_AVG, HW_AVG, IRQ_AVG, GCFS][a as usize..][..1];
                 0
             }
@@ -309,13 +334,15 @@ impl Subject for Pelt {
             POST_INIT => {
                 self.cpu_scale = b;
                 let (util, load) = (avgs[CFS].util_avg, avgs[CFS].load_avg);
-                pelt::post_init_entity_util_avg(&mut avgs[SE], util, load, a, b);
+                let weight = if OLD { a << 10 } else { a };
+                pelt::post_init_entity_util_avg(&mut avgs[SE], util, load, weight, b);
                 touched = &[SE];
                 0
             }
             UTIL_EST_UPDATE => {
                 self.cpu_scale = a;
-                pelt::util_est_update(&mut avgs[SE], a);
+                let form = if OLD { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single };
+                pelt::util_est_update_form(form, b != 0, &mut avgs[SE], a);
                 touched = &[SE];
                 pelt::task_util_est(&avgs[SE])
             }
@@ -459,6 +486,11 @@ impl Subject for Pelt {
                 .map_err(|error| format!("read {}: {error}", path.display()))
         };
         let (fair, sched) = (read("fair.c")?, read("sched.h")?);
+        let old = sched_h_has_pair(tree)?;
+        if old != OLD {
+            let other = if OLD { "pelt" } else { "pelt-6.1" };
+            return Err(format!("this tree's util_est is of the other form: l0 {other}"));
+        }
         let mut text = String::new();
         for name in ["add_positive", "sub_positive", "UTIL_EST_MARGIN"] {
             text += &extract::macro_definition(&fair, name).ok_or(format!("fair.c: no {name}"))?;
@@ -483,7 +515,8 @@ impl Subject for Pelt {
             "init_entity_runnable_average",
             "post_init_entity_util_avg",
             "task_util",
-            "task_runnable",
+            // Only one of the forms has it.
+            if OLD { "within_margin" } else { "task_runnable" },
             "_task_util_est",
             "task_util_est",
             "util_est_enqueue",
@@ -495,13 +528,28 @@ impl Subject for Pelt {
         for name in functions {
             text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
         }
+        if OLD {
+            for name in ["others_have_blocked", "__update_blocked_others"] {
+                text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
+            }
+        }
         text += &extract::function(&sched, "scale_irq_capacity")
             .ok_or("sched.h: no scale_irq_capacity()")?;
         let file = build_dir.join("fair_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        oracle::compile("pelt_shim.c", &[&scheduler, build_dir], build_dir, flags)
+        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let flags = [flags, form].concat();
+        oracle::compile("pelt_shim.c", &[&scheduler, build_dir], build_dir, &flags)
     }
+}
+
+/// Whether a tree's util_est is a structure of two numbers.
+fn sched_h_has_pair(tree: &Path) -> Result<bool, String> {
+    let path = tree.join("include/linux/sched.h");
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("read {}: {error}", path.display()))?;
+    Ok(extract::block(&text, "struct util_est").is_some())
 }
 
 fn op(op: usize, values: &[u64]) -> Record {
@@ -573,7 +621,7 @@ fn average(rng: &mut Rng) -> u64 {
     }
 }
 
-impl Pelt {
+impl<const OLD: bool> PeltOf<OLD> {
     fn random_operation(&self, which: usize, rng: &mut Rng) -> Record {
         let sa = |index: usize| &self.avgs[index];
         let flag = |rng: &mut Rng| rng.below(2);
@@ -589,6 +637,15 @@ impl Pelt {
                 let near = util + rng.below(30);
                 let flag = (rng.one_in(4) as u64) << 31;
                 let util_est = if rng.one_in(2) { rng.below(1100) } else { near };
+                if OLD {
+                    let ewma = if rng.one_in(2) { rng.below(1100) } else { near };
+                    // See "Differences".
+                    let runnable = if index == GCFS as u64 { runnable & 0xffff } else { runnable };
+                    return op(
+                        which,
+                        &[index, average(rng), runnable, util, util_est | flag, ewma],
+                    );
+                }
                 [index, average(rng), runnable, util, util_est | flag, 0]
             }
             SET_SUM => {
@@ -678,7 +735,7 @@ impl Pelt {
                 let capacity = if rng.one_in(2) { near & 0xffff } else { scale(rng) };
                 [weight(rng), capacity, 0, 0, 0, 0]
             }
-            UTIL_EST_UPDATE => [scale(rng), 0, 0, 0, 0, 0],
+            UTIL_EST_UPDATE => [scale(rng), (OLD && !rng.one_in(4)) as u64, 0, 0, 0, 0],
             DECAY_LOAD => {
                 let n = match rng.below(4) {
                     0 => rng.below(70),

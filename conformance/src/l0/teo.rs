@@ -72,6 +72,7 @@ impl Form for v6_12::TeoCpu {
 
 impl Form for v5_14::TeoCpu {
     const NAME: &'static str = "teo-5.14";
+    const TREE: &'static str = super::TREE_6_1;
     const SHIM: &'static str = "teo_shim.c";
     const FLAGS: &'static [&'static str] = &["-DTEO_RECENT"];
     const FILE: &'static str = "teo.c";

@@ -49,6 +49,14 @@ impl Programs {
         }
     }
 
+    /// The kind of a thread's work, after which a machine may run it faster or slower.
+    pub fn work_kind(&self, thread: ThreadId) -> &str {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.work_kind(thread),
+            Kind::Recorded(_) => "recorded",
+        }
+    }
+
     /// Threads that exist so far or are known to come, thread 0 included.
     pub fn nr_threads(&self) -> usize {
         match &self.0 {

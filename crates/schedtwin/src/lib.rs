@@ -62,7 +62,7 @@ pub fn describe_workload(spec: &str) -> Result<String, Diagnostics> {
     let mut text = format!("workload {}\n", workload.name());
     text.extend(description.map(|(_, description)| format!("{description}\n")));
     text.extend(workload.notices().iter().map(|notice| format!("note: {notice}\n")));
-    text.push_str(&format!("\n{}\n", workload.source().text.trim_end()));
+    text.push_str(&format!("\n{}\n", String::from_utf8_lossy(workload.bytes()).trim_end()));
     Ok(text)
 }
 

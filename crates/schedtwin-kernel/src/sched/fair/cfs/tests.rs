@@ -67,6 +67,8 @@ fn boot(nr_cpus: usize) -> Kernel {
             opps: vec![(1_000_000, 1)],
             transition_latency: 1,
             fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
         idle_tables: vec![vec![DtIdleState { exit_latency: 0, target_residency: 0 }]],
