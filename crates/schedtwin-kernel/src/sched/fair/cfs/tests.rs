@@ -3,7 +3,7 @@
 //! Times in the tables are milliseconds unless they say otherwise; virtual ones too.
 
 use crate::Kernel;
-use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor};
+use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdealRuntime};
 use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -331,6 +331,26 @@ fn ticks() {
         assert_eq!(world.kernel.rq[CPU].need_resched, expected, "{what}");
         let used_up = ran > HALF && !others.is_empty();
         assert_eq!(world.cfs().last, (!used_up).then_some(se), "{what}: buddy");
+    }
+}
+
+/// One of nice 0 among ten of nice 19 has 1024 of 1174 parts of 33 ms; from 6.3 on the latency is the limit.
+#[test]
+fn slices_may_be_limited() {
+    for (limit, ran, expected) in [
+        (IdealRuntime::SchedSlice, 28_780_000, false),
+        (IdealRuntime::SchedSlice, 28_790_000, true),
+        (IdealRuntime::AtMostLatency, 24_000_000, false),
+        (IdealRuntime::AtMostLatency, 24_000_001, true),
+    ] {
+        let mut specs = vec![(Policy::Normal, 0, 0)];
+        specs.extend(vec![(Policy::Normal, 19, 0); 10]);
+        let mut world = World::of(&specs);
+        world.kernel.config.ideal_runtime = limit;
+        let se = world.se(0);
+        world.kernel.se[se].sum_exec_runtime = ran;
+        world.kernel.check_preempt_tick(ROOT, se);
+        assert_eq!(world.kernel.rq[CPU].need_resched, expected, "{limit:?} {ran}");
     }
 }
 
