@@ -35,6 +35,8 @@ pub struct Config {
     pub fair: FairClass,
     /// CFS: `debugfs sched/{latency,min_granularity,...}_ns`; zeros with EEVDF.
     pub cfs: CfsTunables,
+    /// CFS: what bounds a slice at a tick.
+    pub ideal_runtime: IdealRuntime,
     /// EEVDF: `debugfs sched/base_slice_ns` before scaling: 700000 (6.12.95), 750000 (6.6 to 6.12.0);
     /// 0 with CFS.
     pub base_slice_unscaled: Ns,
@@ -205,6 +207,15 @@ pub struct CfsTunables {
     pub wakeup_granularity: Ns,
     /// `idle_min_granularity_ns`: the shortest slice of an idle entity beside normal ones; not scaled.
     pub idle_min_granularity: Ns,
+}
+
+/// How long the running task may run before a tick preempts it (`check_preempt_tick()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdealRuntime {
+    /// Its slice, which in a crowd of lighter tasks can be longer than the latency. Up to 6.2, 6.1.y.
+    SchedSlice,
+    /// Its slice, at most the latency. 6.3 to 6.5.
+    AtMostLatency,
 }
 
 /// What util_est keeps of a task.
@@ -407,6 +418,7 @@ impl Config {
             menu: MenuForm::V6_12,
             fair: FairClass::Eevdf,
             cfs: CfsTunables::default(),
+            ideal_runtime: IdealRuntime::SchedSlice,
             base_slice_unscaled: 700_000,
             features: Features {
                 place_lag: true,

@@ -189,6 +189,17 @@ fn the_same_rt_priority_again_keeps_the_place() {
     assert_snapshot!(board.timeline(MS, 0, 8 * MS), @"cpu0 aaaaaab.");
 }
 
+/// Another policy of the same priority is a change that takes nobody's place: `DEQUEUE_MOVE` is taken back.
+#[test]
+fn another_policy_of_the_same_priority_keeps_the_place() {
+    let scenario = "a @0: fifo 10, run 2ms, fork b, run 1ms, rr 10, run 3ms
+        b: run 1ms
+        C @0: fifo 20, sleep 4500us";
+    let mut board = one_cpu(scenario);
+    board.run_until(10 * MS);
+    assert_snapshot!(board.timeline(MS, 0, 8 * MS), @"cpu0 aaaaaab.");
+}
+
 /// Asking for the default slice counts as a change even if it is none, and a change begins a protected slice;
 /// asking for the affinity in force does not.
 #[test]

@@ -7,7 +7,7 @@
 use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
 use schedtwin_kernel::config::{
     Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
-    FrequencyGovernor, IdleGovernor, MenuForm, MisfitStatus, Preempt, RateLimitDefault,
+    FrequencyGovernor, IdealRuntime, IdleGovernor, MenuForm, MisfitStatus, Preempt, RateLimitDefault,
     RtBandwidth, RunnableBoost, TeoForm, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm,
     UtilEstUpdate,
 };
@@ -110,6 +110,10 @@ points! {
     FAIR: FairClass = "fair", "kernel/sched/fair.c" {
         Cfs = "cfs", "up to 6.5", "the smallest virtual runtime runs";
         Eevdf = "eevdf", "6.6 and later (as of 6.12)", "the earliest eligible virtual deadline runs";
+    }
+    IDEAL_RUNTIME: IdealRuntime = "cfs.ideal_runtime", "check_preempt_tick()" {
+        SchedSlice = "sched-slice", "up to 6.2, 6.1.y", "a tick preempts after the slice";
+        AtMostLatency = "at-most-latency", "6.3 to 6.5", "and after the latency at the latest";
     }
     UTIL_EST: UtilEstForm = "util_est", "struct sched_avg, util_est_update()" {
         EnqueuedAndEwma = "enqueued-and-ewma", "5.13 to 6.7",

@@ -2,7 +2,9 @@
 
 use super::points;
 use schedtwin_input::{Diagnostics, Located, TableReader, TomlDocument};
-use schedtwin_kernel::config::{CfsTunables, Config, FairClass, Features, RtBandwidth, Schedutil};
+use schedtwin_kernel::config::{
+    CfsTunables, Config, FairClass, Features, IdealRuntime, RtBandwidth, Schedutil,
+};
 use schedtwin_types::Ns;
 
 /// A number within bounds.
@@ -70,6 +72,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         top.required_table("features", faults).and_then(|table| read_features(table, fair, faults));
     top.finish(faults);
     let (fair_server_runtime, fair_server_period) = fair_server?;
+    let (cfs, ideal_runtime) = cfs?;
     let config = Config {
         hz: hz? as u32,
         preempt: preempt?,
@@ -82,7 +85,8 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         teo: teo?,
         menu: menu?,
         fair: fair?,
-        cfs: cfs?,
+        cfs,
+        ideal_runtime,
         base_slice_unscaled: base_slice_unscaled?,
         features: features?,
         migration_cost: migration_cost?,
@@ -179,22 +183,24 @@ fn read_cfs(
     top: &mut TableReader<'_>,
     fair: Option<FairClass>,
     faults: &mut Diagnostics,
-) -> Option<CfsTunables> {
+) -> Option<(CfsTunables, IdealRuntime)> {
     if !points::is_cfs(fair?) {
         refuse_table(top, "cfs", "fair = \"eevdf\"", faults);
-        return Some(CfsTunables::default());
+        return Some((CfsTunables::default(), IdealRuntime::SchedSlice));
     }
     let mut table = top.required_table("cfs", faults)?;
     let mut ns = |key: &str| bounded(&mut table, key, 10_000, 1_000_000_000, faults);
     let (latency, min) = (ns("latency_ns"), ns("min_granularity_ns"));
     let (wakeup, idle) = (ns("wakeup_granularity_ns"), ns("idle_min_granularity_ns"));
+    let ideal_runtime = points::IDEAL_RUNTIME.read(&mut table, faults);
     table.finish(faults);
-    Some(CfsTunables {
+    let tunables = CfsTunables {
         latency: latency?,
         min_granularity: min?,
         wakeup_granularity: wakeup?,
         idle_min_granularity: idle?,
-    })
+    };
+    Some((tunables, ideal_runtime?))
 }
 
 fn read_eevdf(

@@ -29,7 +29,7 @@
 //! `wakeup_granularity`. 3. Instead of either: the next buddy, or else the last buddy, by the same rule.
 //!
 //! **Algorithm of `check_preempt_tick`.** The running entity gives way if it has run for longer than its
-//! slice since it was switched to; or for at least `min_granularity`, and is ahead of the first by more than
+//! slice (in 6.3 and later: or the latency) since it was switched to; or for at least `min_granularity`, and is ahead of the first by more than
 //! its slice.
 //!
 //! **Example.** On eight CPUs latency, granularity and wakeup granularity are 24, 3 and 4 ms. Two hogs have
@@ -58,6 +58,7 @@ mod tests;
 
 use super::{NICE_0_LOAD, calc_delta, calc_delta_fair, scale_load_down};
 use crate::Kernel;
+use crate::config::IdealRuntime;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_FORK,
 };
@@ -246,7 +247,11 @@ impl Kernel {
             return;
         }
         let cpu = self.cfs[cfs_rq].cpu;
-        let ideal_runtime = self.sched_slice(cfs_rq, curr);
+        let slice = self.sched_slice(cfs_rq, curr);
+        let ideal_runtime = match self.config.ideal_runtime {
+            IdealRuntime::SchedSlice => slice,
+            IdealRuntime::AtMostLatency => slice.min(self.cfs_tunables.latency),
+        };
         let entity = &self.se[curr];
         let ran = entity.sum_exec_runtime - entity.prev_sum_exec_runtime;
         if ran > ideal_runtime {

@@ -3,7 +3,7 @@
 //! Times in the tables are milliseconds unless they say otherwise; virtual ones too.
 
 use crate::Kernel;
-use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor};
+use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdealRuntime};
 use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -336,6 +336,26 @@ fn ticks() {
     }
 }
 
+/// One of nice 0 among ten of nice 19 has 1024 of 1174 parts of 33 ms; from 6.3 on the latency is the limit.
+#[test]
+fn slices_may_be_limited() {
+    for (limit, ran, expected) in [
+        (IdealRuntime::SchedSlice, 28_780_000, false),
+        (IdealRuntime::SchedSlice, 28_790_000, true),
+        (IdealRuntime::AtMostLatency, 24_000_000, false),
+        (IdealRuntime::AtMostLatency, 24_000_001, true),
+    ] {
+        let mut specs = vec![(Policy::Normal, 0, 0)];
+        specs.extend(vec![(Policy::Normal, 19, 0); 10]);
+        let mut world = World::of(&specs);
+        world.kernel.config.ideal_runtime = limit;
+        let se = world.se(0);
+        world.kernel.se[se].sum_exec_runtime = ran;
+        world.kernel.check_preempt_tick(ROOT, se);
+        assert_eq!(world.kernel.rq[CPU].need_resched, expected, "{limit:?} {ran}");
+    }
+}
+
 /// `place_entity()`: where a task that had this virtual runtime is placed, `min_vruntime` being 100 ms.
 #[test]
 fn placement() {
@@ -509,53 +529,25 @@ fn forks() {
 #[test]
 fn wakeups() {
     use Policy::{Batch, Idle, Normal};
-    const ON: Features = Features { wakeup_preemption: true, last_buddy: true, ..NO_FEATURES };
-    const NO_FEATURES: Features = Features {
-        place_lag: false,
-        place_deadline_initial: false,
-        place_rel_deadline: false,
-        run_to_parity: false,
-        preempt_short: false,
-        delay_dequeue: false,
-        delay_zero: false,
-        gentle_fair_sleepers: false,
-        start_debit: false,
-        next_buddy: false,
-        last_buddy: false,
-        alt_period: false,
-        base_slice: false,
-        wakeup_preemption: false,
-        cache_hot_buddy: false,
-        ttwu_queue: false,
-        sis_prop: false,
-        sis_util: false,
-        ni_random: false,
-        wa_idle: false,
-        wa_weight: false,
-        wa_bias: false,
-        util_est: false,
-        util_est_fastup: false,
-        nontask_capacity: false,
-        rt_push_ipi: false,
-    };
-    let next_buddy = Features { next_buddy: true, ..ON };
-    let off = Features { wakeup_preemption: false, ..ON };
-    let no_last = Features { last_buddy: false, ..ON };
+    let on = Features { wakeup_preemption: true, last_buddy: true, ..Features::default() };
+    let next_buddy = Features { next_buddy: true, ..on };
+    let off = Features { wakeup_preemption: false, ..on };
+    let no_last = Features { last_buddy: false, ..on };
     // (curr, wakee, curr_at, crowd, features, flags) → (preempts, next, last)
     let table = [
-        ((Normal, Normal, 5, 0, ON, 0), (true, Some(1), None)),
-        ((Normal, Normal, 4, 0, ON, 0), (false, None, None)),
-        ((Normal, Normal, 5, 5, ON, 0), (true, Some(1), None)),
+        ((Normal, Normal, 5, 0, on, 0), (true, Some(1), None)),
+        ((Normal, Normal, 4, 0, on, 0), (false, None, None)),
+        ((Normal, Normal, 5, 5, on, 0), (true, Some(1), None)),
         // Eight are queued, the wakee included.
-        ((Normal, Normal, 5, 6, ON, 0), (true, Some(1), Some(0))),
-        ((Normal, Normal, 4, 6, ON, 0), (false, None, None)),
+        ((Normal, Normal, 5, 6, on, 0), (true, Some(1), Some(0))),
+        ((Normal, Normal, 4, 6, on, 0), (false, None, None)),
         ((Normal, Normal, 5, 6, no_last, 0), (true, Some(1), None)),
-        ((Normal, Batch, 5, 6, ON, 0), (false, None, None)),
-        ((Batch, Normal, 5, 6, ON, 0), (true, Some(1), Some(0))),
-        ((Normal, Idle, 5, 6, ON, 0), (false, None, None)),
-        ((Idle, Idle, 5, 6, ON, 0), (false, None, None)),
+        ((Normal, Batch, 5, 6, on, 0), (false, None, None)),
+        ((Batch, Normal, 5, 6, on, 0), (true, Some(1), Some(0))),
+        ((Normal, Idle, 5, 6, on, 0), (false, None, None)),
+        ((Idle, Idle, 5, 6, on, 0), (false, None, None)),
         // SCHED_IDLE gives way at once, is no buddy, and the wakee needs none.
-        ((Idle, Normal, 0, 6, ON, 0), (true, None, None)),
+        ((Idle, Normal, 0, 6, on, 0), (true, None, None)),
         ((Idle, Batch, 0, 0, off, 0), (true, None, None)),
         ((Normal, Normal, 5, 0, off, 0), (false, None, None)),
         // NEXT_BUDDY: also without preemption, but in a crowd only and not after a fork.
