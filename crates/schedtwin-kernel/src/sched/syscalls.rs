@@ -38,7 +38,9 @@ impl Kernel {
             return;
         }
         let (old_class, old_prio) = (self.tasks[task].class, self.tasks[task].prio);
-        self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);
+        // With the priority it has, it keeps its place: an RT task that of the first among its equals.
+        let (moves, stays) = if prio == old_prio { (0, ENQUEUE_HEAD) } else { (DEQUEUE_MOVE, 0) };
+        self.dequeue_task(cpu, task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
 
         // __setscheduler_params(): a real-time policy leaves nice value and slice as they are.
@@ -68,8 +70,8 @@ impl Kernel {
         t.class = if realtime { Class::Rt } else { Class::Fair };
         t.prio = prio;
 
-        let head = if old_prio < prio { ENQUEUE_HEAD } else { 0 };
-        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK | head);
+        let head = if old_prio < prio { ENQUEUE_HEAD } else { stays };
+        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);
         self.set_running(cpu, task);
         self.check_class_changed(cpu, task, old_class, old_prio);
         self.balance_callbacks_rt(cpu);

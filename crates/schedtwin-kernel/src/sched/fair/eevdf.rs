@@ -136,7 +136,8 @@ impl Kernel {
         self.update_entity_lag(cfs_rq, se);
         let features = &self.config.features;
         let entity = &mut self.se[se];
-        if features.place_rel_deadline && flags & DEQUEUE_SLEEP == 0 {
+        let sleep = flags & DEQUEUE_SLEEP != 0;
+        if features.place_rel_deadline && !sleep {
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.rel_deadline = true;
         }
@@ -217,13 +218,11 @@ impl Kernel {
     /// is somebody else's turn.
     pub(super) fn charge_request(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
         let used_up = self.update_deadline(cfs_rq, curr);
-        let cfs = &self.cfs[cfs_rq];
-        let cpu = cfs.cpu;
-        if cfs.nr_queued == 1 {
+        if self.cfs[cfs_rq].nr_queued == 1 {
             return;
         }
         if used_up || self.did_preempt_short(cfs_rq, curr) {
-            self.resched_curr(cpu);
+            self.resched_curr(self.cfs[cfs_rq].cpu);
             self.clear_buddies(cfs_rq, curr);
         }
     }
