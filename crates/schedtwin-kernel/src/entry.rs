@@ -452,6 +452,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         stop_work: Default::default(),
         stop_queued: false,
         idle_exec_start: 0,
+        uclamp: Default::default(),
         newidle_rnd: 0x9e37_79b9_7f4a_7c15 ^ (cpu.0 as u64) << 32,
     }
 }

@@ -473,6 +473,7 @@ impl<'a> Listing<'a> {
                         "util_avg",
                         "runnable_avg",
                         "util_est",
+                        "boost",
                         "rt",
                         "dl",
                         "irq",
@@ -481,31 +482,39 @@ impl<'a> Listing<'a> {
                     ]
                     .map(str::to_string),
                 ];
-                rows.extend(
-                    inputs.iter().map(|input| {
-                        let InputLine {
-                            cpu,
-                            util_avg,
-                            runnable_avg,
-                            util_est,
-                            rt,
-                            dl,
-                            irq,
-                            min,
-                            perf,
-                        } = *input;
-                        let numbers = [util_avg, runnable_avg, util_est, rt, dl, irq, min, perf];
-                        let mut row = [const { String::new() }; 10];
-                        row[1] = cpu.to_string();
-                        for (cell, number) in row[2..].iter_mut().zip(numbers) {
-                            *cell = number.to_string();
-                        }
-                        row
-                    }),
-                );
+                rows.extend(inputs.iter().map(|input| {
+                    let InputLine {
+                        cpu,
+                        util_avg,
+                        runnable_avg,
+                        util_est,
+                        boost,
+                        rt,
+                        dl,
+                        irq,
+                        min,
+                        perf,
+                    } = *input;
+                    let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf];
+                    let mut row = [const { String::new() }; 11];
+                    row[1] = cpu.to_string();
+                    for (cell, number) in row[2..].iter_mut().zip(numbers) {
+                        *cell = number.to_string();
+                    }
+                    row
+                }));
                 let text = format!("policy {policy}: {change}, {rule}");
+                let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
+                    let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;
+                    format!(
+                        "{:INDENT$}    cpu {cpu}: runnable_avg {runnable_avg} > util_avg {util_avg}: \
+                         boosted by {boost}\n",
+                        ""
+                    )
+                });
                 head(at, cpu, "frequency", &text)
                     + &table(&rows, usize::MAX)
+                    + &boosted.collect::<String>()
                     + &format!(
                         "{:INDENT$}    util {util} -> raw {raw_khz} kHz -> table {khz} kHz\n",
                         ""

@@ -211,6 +211,9 @@ pub struct InputLine {
     pub util_avg: u64,
     pub runnable_avg: u64,
     pub util_est: u64,
+    /// Records of before runnable boosting was a choice do not say it.
+    #[serde(default)]
+    pub boost: u64,
     pub rt: u64,
     pub dl: u64,
     pub irq: u64,
@@ -227,9 +230,9 @@ impl From<&Candidate> for CandidateLine {
 
 impl From<&FrequencyInput> for InputLine {
     fn from(input: &FrequencyInput) -> InputLine {
-        let FrequencyInput { cpu, util_avg, runnable_avg, util_est, rt, dl, irq, min, perf } =
+        let FrequencyInput { cpu, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf } =
             *input;
-        InputLine { cpu: cpu.0, util_avg, runnable_avg, util_est, rt, dl, irq, min, perf }
+        InputLine { cpu: cpu.0, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf }
     }
 }
 

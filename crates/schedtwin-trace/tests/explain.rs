@@ -42,9 +42,10 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                       =>    6  max_spare    40      1024   3%         99999       300
                             7  idle scan     0         0    -             -         -
  2000.000000000 [001] frequency           policy 0: 1197000 -> 1803000 kHz, changed
-                          cpu  util_avg  runnable_avg  util_est  rt  dl  irq  min  perf
-                            0       100           250         0   7   0    3   54   317
-                            1         5             5         0   7   0    3   54    62
+                          cpu  util_avg  runnable_avg  util_est  boost  rt  dl  irq  min  perf
+                            0       100           250         0    150   7   0    3   54   317
+                            1         5             5         0      0   7   0    3   54    62
+                          cpu 0: runnable_avg 250 > util_avg 100: boosted by 150
                           util 396 -> raw 1650123 kHz -> table 1803000 kHz
  2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest that fits
  2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled

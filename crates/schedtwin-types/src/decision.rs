@@ -121,14 +121,18 @@ pub struct FrequencyInput {
     pub runnable_avg: u64,
     /// `cfs_rq->avg.util_est`.
     pub util_est: u64,
+    /// By how much contention raised the utilisation: what counts of the three above minus what would
+    /// count without runnable boosting. 0 where the release has none.
+    pub boost: u64,
     /// `avg_rt.util_avg`.
     pub rt: u64,
     /// `avg_dl.util_avg`.
     pub dl: u64,
     /// `avg_irq.util_avg`.
     pub irq: u64,
-    /// The floor: irq plus deadline bandwidth (the fair server's 51 included).
+    /// The floor: irq plus deadline bandwidth (the fair server's 51 included), or the clamps' minimum.
+    /// Before 6.8: the deadline bandwidth, which is part of the demand.
     pub min: u64,
-    /// Resulting performance demand of this CPU.
+    /// Resulting performance demand of this CPU, headroom included.
     pub perf: u64,
 }

@@ -5,7 +5,7 @@
 //! Differences: limits stay at the table's ends; the slow path (sugov kthread) is not modelled yet.
 
 use crate::Kernel;
-use crate::config::{Config, FrequencyGovernor};
+use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::device_tree::DtPolicy;
 use crate::sched::root_domain::perf_states;
@@ -32,17 +32,36 @@ pub struct CpufreqPolicy {
     pub sugov: SugovPolicy,
 }
 
+/// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency,.
+///
+/// ```
+/// use schedtwin_kernel::config::RateLimitDefault::*;
+/// use schedtwin_kernel::cpufreq::policy::cpufreq_policy_transition_delay_us as delay;
+/// let forms = [LatencyTimes1000, LatencyTimes1000Max2Ms, LatencyAndHalf];
+/// assert_eq!(forms.map(|form| delay(form, 500)), [10_000, 2_000, 750]);
+/// assert_eq!(forms.map(|form| delay(form, 1)), [1_000, 1_000, 1]);
+/// assert_eq!(forms.map(|form| delay(form, 0)), [1_000, 1_000, 1_000]);
+/// ```
+pub fn cpufreq_policy_transition_delay_us(form: RateLimitDefault, latency_us: u64) -> u64 {
+    if latency_us == 0 {
+        return 1000;
+    }
+    match form {
+        RateLimitDefault::LatencyTimes1000 => latency_us.saturating_mul(1000).min(10_000),
+        RateLimitDefault::LatencyTimes1000Max2Ms => latency_us.saturating_mul(1000).min(2_000),
+        RateLimitDefault::LatencyAndHalf => latency_us + (latency_us >> 1),
+    }
+}
+
 impl CpufreqPolicy {
     /// A domain as the governor starts on it.
     pub fn new(dt: &DtPolicy, capacity: u64, config: &Config) -> CpufreqPolicy {
         let table: Vec<Khz> = dt.opps.iter().map(|o| o.0).collect();
-        let inefficient = perf_states(capacity, &dt.opps).iter().map(|s| s.inefficient).collect();
+        let states = perf_states(config.em_cpu_energy, capacity, &dt.opps);
+        let inefficient = states.iter().map(|s| s.inefficient).collect();
         let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or_else(|| {
-            // cpufreq_policy_transition_delay_us(), 6.10 and later.
-            match dt.transition_latency / 1000 {
-                0 => 1000,
-                latency_us => latency_us + (latency_us >> 1),
-            }
+            let latency_us = dt.transition_latency / 1000;
+            cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us)
         });
         CpufreqPolicy {
             cpus: dt.cpus,
@@ -102,6 +121,11 @@ impl Kernel {
             self.refresh_path_speed(cpu);
         }
         self.dirty_policies |= 1 << index;
+    }
+
+    /// A domain is to run at `khz`, as the governor decided at `requested_at`.
+    pub(crate) fn cpufreq_driver_request(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+        self.cpufreq_driver_fast_switch(index, khz, requested_at);
     }
 
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.

@@ -7,24 +7,26 @@
 //! changes apart; a request that changes nothing does not count.
 //!
 //! ```text
-//! cpu_util_cfs_boost ─ effective_cpu_util (+ rt + dl, irq, floors) ─ sugov_effective_cpu_perf (× 1.25)
-//!        └── highest CPU of the domain ── get_next_freq ── table ── rate limit ── fast switch
+//! cpu_util_cfs_boost ─ effective_util.rs: + rt, dl, irq, clamps, headroom
+//!        └── busiest CPU of the domain ── get_next_freq ── table ── rate limit ── switch
 //! ```
 //!
 //! **Example.** util 512 of 1024, f_max 2 GHz: 640 · 2 GHz / 1024 = 1.25 GHz.
 //!
-//! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c, kernel/sched/syscalls.c `effective_cpu_util`.
-//! Differences: no utilisation clamps (key off, so a runnable RT task asks for full speed); fast switch
-//! only; `adjust_perf` drivers are not modelled.
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/cpufreq_schedutil.c. Checked call by call against that C
+//! (`conformance/l0`).
+//! Differences: drivers with `adjust_perf` are not modelled; utilisation is always frequency-invariant, so
+//! requests refer to the highest frequency; limits are the table's ends.
+
+pub mod effective_util;
 
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::sched::pelt::scale_irq_capacity;
 use crate::see::{Notes, See};
-use schedtwin_types::{CpuId, CpuMask, Decision, FrequencyInput, Khz, Ns};
+use schedtwin_types::{CpuId, Decision, FrequencyInput, Khz, Ns};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
 const IOWAIT_BOOST_MIN: u32 = 128;
@@ -57,23 +59,12 @@ pub struct SugovCpu {
     pub iowait_boost_pending: bool,
     /// Time of the previous call of the hook.
     pub last_update: Ns,
-    /// The CPU's demand.
+    /// The CPU's demand; before 6.8 without headroom.
     pub util: u64,
-    /// Its floor, irq and deadline bandwidth.
+    /// Its floor: clamps, irq and deadline bandwidth; before 6.8 the bandwidth alone (`bw_dl`).
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
-}
-
-/// `effective_cpu_util()`'s results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectiveUtil {
-    /// Utilisation of all classes and interrupts.
-    pub util: u64,
-    /// Floor: irq and deadline bandwidth.
-    pub min: u64,
-    /// Cap.
-    pub max: u64,
 }
 
 impl SugovPolicy {
@@ -123,8 +114,8 @@ pub struct FrequencyChoice {
 }
 
 impl CpufreqPolicy {
-    /// `get_next_freq()`, and the holding of a single CPU's frequency. Read-only. `hold`: the domain's
-    /// only CPU has not been idle since the last request.
+    /// `get_next_freq()`, and the holding of a single CPU's frequency. Read-only. `util`: the domain's
+    /// demand with its headroom. `hold`: the domain's only CPU has not been idle since the last request.
     pub fn decide_frequency(&self, util: u64, capacity: u64, hold: bool) -> FrequencyChoice {
         let sugov = &self.sugov;
         let raw_khz = map_util_freq(util, self.max() as u64, capacity);
@@ -146,13 +137,6 @@ impl CpufreqPolicy {
     }
 }
 
-/// `sugov_effective_cpu_perf()`: a quarter of headroom, capped and floored.
-#[inline(always)]
-pub fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
-    let actual = effective.util + (effective.util >> 2);
-    effective.min.max(effective.max.min(actual))
-}
-
 /// `map_util_freq()`: the frequency that gives `util` of `capacity`.
 ///
 /// ```
@@ -166,30 +150,9 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
 }
 
 impl Kernel {
-    /// `effective_cpu_util()`.
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
-        let rq = &self.rq[cpu];
-        let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
-        if irq >= scale {
-            return EffectiveUtil { util: scale, min: scale, max: scale };
-        }
-        let mut min = irq + rq.fair_server.cpu_bw_dl();
-        if rq.rt.nr_running() != 0 {
-            // Utilisation clamps are not in use: RT wants all there is.
-            min = min.max(scale);
-        }
-        let max = scale;
-        let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
-        if util >= scale {
-            return EffectiveUtil { util: scale, min, max };
-        }
-        util = scale_irq_capacity(util, irq, scale) + irq;
-        EffectiveUtil { util: util.min(scale), min, max }
-    }
-
     /// A signal of `cpu` that its demand follows from may have changed: the averages of its root queue,
-    /// of RT, DEADLINE or interrupts, the number of its RT tasks or its server's bandwidth. Whoever
-    /// changes one of them says so, since most CPUs of a domain have not changed when another one calls
+    /// of RT, DEADLINE or interrupts, the number of its RT tasks, its server's bandwidth or its clamps.
+    /// Whoever changes one of them says so, since most CPUs of a domain have not changed when another one calls
     /// the governor; `verify()` finds out who does not.
     #[inline(always)]
     pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
@@ -200,13 +163,12 @@ impl Kernel {
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
         if !self.sugov_stale.contains(cpu) {
             let sg = &self.sugov_cpus[cpu];
-            let effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
-            let demand = (sugov_effective_cpu_perf(&effective), effective.min);
-            assert_eq!((sg.util, sg.bw_min), demand, "{cpu:?}: demand");
+            assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
         }
         let policy = &self.policies[self.policy_of(cpu)];
-        assert_eq!(policy.sugov.util, self.highest_demand(&policy.cpus), "{cpu:?}: highest demand");
+        let (highest, _) = self.sugov_domain_demand(&policy.cpus, cpu, None);
+        assert_eq!(policy.sugov.util, highest, "{cpu:?}: highest demand");
     }
 
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
@@ -232,11 +194,12 @@ impl Kernel {
         let time = self.rq[cpu].clock;
         self.sugov_iowait_boost(cpu, time, flags);
         let index = self.policy_of(cpu);
+        let bw_dl = self.cpu_bw_dl(cpu);
         let sg = &mut self.sugov_cpus[cpu];
         sg.last_update = time;
         let policy = &mut self.policies[index];
         // ignore_dl_rate_limit()
-        if self.rq[cpu].fair_server.cpu_bw_dl() > sg.bw_min {
+        if bw_dl > sg.bw_min {
             policy.sugov.limits_changed = true;
         }
         let may = policy.dvfs_possible_from_any_cpu || policy.cpus.contains(self.this_cpu);
@@ -268,30 +231,31 @@ impl Kernel {
         see: &mut S,
     ) {
         let policy = &self.policies[index];
-        let (cpus, mut util) = (policy.cpus, policy.sugov.util);
-        let capacity = self.rq[cpu].arch_capacity;
+        let (cpus, mut highest) = (policy.cpus, policy.sugov.util);
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
         cpus.and(&self.sugov_stale).iter().for_each(|j| {
             let before = self.sugov_cpus[j].util;
-            let boost = self.sugov_iowait_apply(j, time, capacity);
+            let boost = self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu));
             let demand = self.sugov_get_util(j, boost);
-            highest_fell |= before == util && demand < before;
-            util = util.max(demand);
+            highest_fell |= before == highest && demand < before;
+            highest = highest.max(demand);
         });
-        if highest_fell {
-            util = self.highest_demand(&cpus);
-        }
-        let hold = self.policies[index].is_single && self.sugov_hold_freq(cpu);
+        let known = (!highest_fell).then_some(highest);
+        let (util, capacity) = self.sugov_domain_demand(&cpus, cpu, known);
+        let hold = self.policies[index].is_single
+            && !self.uclamp_rq_is_capped(cpu)
+            && self.sugov_hold_freq(cpu);
+        let perf = self.sugov_perf(util);
         let policy = &mut self.policies[index];
         policy.sugov.util = util;
-        let choice = policy.decide_frequency(util, capacity, hold);
+        let choice = policy.decide_frequency(perf, capacity, hold);
         if S::ON {
             cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
-            self.record_frequency(index, see.take_inputs(), util, &choice);
+            self.record_frequency(index, see.take_inputs(), perf, &choice);
         }
         if self.policies[index].sugov.commit(time, &choice) {
-            self.cpufreq_driver_fast_switch(index, choice.khz, time);
+            self.cpufreq_driver_request(index, choice.khz, time);
         }
     }
 
@@ -317,23 +281,16 @@ impl Kernel {
         });
     }
 
-    fn highest_demand(&self, cpus: &CpuMask) -> u64 {
-        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
-    }
-
     /// `sugov_get_util()`: computes the CPU's demand.
     #[inline]
-    fn sugov_get_util(&mut self, cpu: CpuId, boost: u64) -> u64 {
-        let mut effective = self.effective_cpu_util(cpu, self.cpu_util_cfs_boost(cpu));
-        effective.util = effective.util.max(boost);
+    fn sugov_get_util(&mut self, cpu: CpuId, boost: Option<u64>) -> u64 {
+        let (util, bw_min) = self.sugov_demand(cpu, boost);
         let sg = &mut self.sugov_cpus[cpu];
-        sg.bw_min = effective.min;
-        sg.util = sugov_effective_cpu_perf(&effective);
-        let demand = sg.util;
+        (sg.util, sg.bw_min) = (util, bw_min);
         if sg.iowait_boost == 0 {
             self.sugov_stale.remove(cpu);
         }
-        demand
+        util
     }
 
     /// What a record shows of a CPU.
@@ -345,11 +302,12 @@ impl Kernel {
             util_avg: avg.util_avg,
             runnable_avg: avg.runnable_avg,
             util_est: avg.util_est as u64,
+            boost: self.cpu_util_cfs_boost(cpu) - self.cpu_util_cfs(cpu),
             rt: rq.avg_rt.util_avg,
             dl: rq.avg_dl.util_avg,
             irq: rq.avg_irq.util_avg,
             min: sg.bw_min,
-            perf: sg.util,
+            perf: self.sugov_perf(sg.util),
         }
     }
 
@@ -391,22 +349,22 @@ impl Kernel {
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
 
-    /// `sugov_iowait_apply()`.
+    /// `sugov_iowait_apply()`: the boost that this request gets, if any.
     #[inline(always)]
-    fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> u64 {
+    fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> Option<u64> {
         if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
-            return 0;
+            return None;
         }
         let sg = &mut self.sugov_cpus[cpu];
         if !sg.iowait_boost_pending {
             sg.iowait_boost >>= 1;
             if sg.iowait_boost < IOWAIT_BOOST_MIN {
                 sg.iowait_boost = 0;
-                return 0;
+                return None;
             }
         }
         sg.iowait_boost_pending = false;
-        (sg.iowait_boost as u64 * capacity) >> 10
+        Some((sg.iowait_boost as u64 * capacity) >> 10)
     }
 }
 
@@ -434,40 +392,6 @@ mod tests {
 
     const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
 
-    /// The capacity is reached at 80 % of it; the floor and the cap are not enlarged.
-    #[test]
-    fn demand_to_frequency() {
-        let khz = |util, min| {
-            let effective = EffectiveUtil { util, min, max: 1024 };
-            map_util_freq(sugov_effective_cpu_perf(&effective), 2_000_000, 1024)
-        };
-        for (util, min, expected) in [
-            (512, 0, 1_250_000),
-            (819, 0, 1_998_046),
-            (820, 0, 2_000_000),
-            (1024, 0, 2_000_000),
-            (100, 512, 1_000_000),
-            (0, 51, 99_609),
-        ] {
-            assert_eq!(khz(util, min), expected, "util {util} min {min}");
-        }
-    }
-
-    #[test]
-    fn effective_cpu_util() {
-        let mut kernel = kernel(&[(1, 1024, OPPS)]);
-        let cpu = CpuId(0);
-        let of = |k: &Kernel, util| k.effective_cpu_util(cpu, util);
-        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 400, min: 0, max: 1024 });
-        // Interrupts take their share of the rest: 400 * 924 / 1024 + 100.
-        kernel.rq[cpu].avg_irq.util_avg = 100;
-        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 460, min: 100, max: 1024 });
-        kernel.rq[cpu].avg_rt.util_avg = 624;
-        assert_eq!(of(&kernel, 400).util, 1024);
-        kernel.rq[cpu].avg_irq.util_avg = 1024;
-        assert_eq!(of(&kernel, 0), EffectiveUtil { util: 1024, min: 1024, max: 1024 });
-    }
-
     /// The boost doubles once per applied request, halves without one, and starts over after a tick.
     #[test]
     fn iowait_boost() {
@@ -478,7 +402,7 @@ mod tests {
             time += step;
             k.sugov_iowait_boost(cpu, time, if io { SCHED_CPUFREQ_IOWAIT } else { 0 });
             k.sugov_cpus[cpu].last_update = time;
-            k.sugov_iowait_apply(cpu, time, 1024)
+            k.sugov_iowait_apply(cpu, time, 1024).unwrap_or(0)
         };
         let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, true));
         assert_eq!(steps, [128, 256, 512, 1024, 1024]);

@@ -143,12 +143,14 @@ impl Kernel {
         if flags & ENQUEUE_NOCLOCK == 0 {
             self.update_rq_clock(cpu);
         }
+        self.uclamp_rq_inc_before(cpu, task, flags);
         match self.tasks[task].class {
             Class::Fair => self.enqueue_task_fair(cpu, task, flags),
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
             Class::Stop => self.enqueue_task_stop(cpu),
             Class::Deadline | Class::Idle => unreachable!("no task of this class is queued"),
         }
+        self.uclamp_rq_inc_after(cpu, task, flags);
     }
 
     /// `dequeue_task()`; `false`: the task is still queued, its dequeue is delayed.
@@ -156,6 +158,7 @@ impl Kernel {
         if flags & DEQUEUE_NOCLOCK == 0 {
             self.update_rq_clock(cpu);
         }
+        self.uclamp_rq_dec(cpu, task);
         match self.tasks[task].class {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
@@ -600,6 +603,8 @@ impl Kernel {
             state: TaskState::Running,
             on_rq: OnRq::No,
             in_iowait: false,
+            uclamp_req: parent.map_or_else(Default::default, |p| self.tasks[p].uclamp_req),
+            uclamp: None,
             last_wakee,
             wakee_flips,
             wakee_flip_decay_ts,

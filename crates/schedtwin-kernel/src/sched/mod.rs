@@ -12,6 +12,7 @@ pub mod rt;
 pub mod stop;
 pub mod syscalls;
 pub mod topology;
+pub mod uclamp;
 mod verify;
 
 use crate::arena::Id;
@@ -214,6 +215,10 @@ pub struct Task {
     pub on_rq: OnRq,
     /// Waits for I/O.
     pub in_iowait: bool,
+    /// Utilisation clamps it asked for.
+    pub uclamp_req: uclamp::UclampRequest,
+    /// The clamps with which it is counted in its run queue's (`uclamp`, `active`).
+    pub uclamp: Option<uclamp::max::Clamps>,
     /// Wake-wide heuristic: whom it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.
@@ -282,6 +287,8 @@ pub struct Rq {
     pub freq_scale: u64,
     /// `rq->cpu_capacity` (`capacity_of`).
     pub cpu_capacity: u64,
+    /// The utilisation clamps of its runnable tasks.
+    pub uclamp: uclamp::max::UclampRq,
     /// PELT of the RT class.
     pub avg_rt: SchedAvg,
     /// PELT of the DEADLINE class.

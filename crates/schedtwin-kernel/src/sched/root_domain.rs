@@ -3,8 +3,9 @@
 //! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.
 //! Differences: one root domain, no cpusets.
 
-use crate::config::{Config, FrequencyGovernor};
+use crate::config::{Config, EmCpuEnergy, FrequencyGovernor};
 use crate::device_tree::DeviceTree;
+use crate::sched::fair::energy::em_cost;
 use schedtwin_types::{CpuId, CpuMask};
 
 /// The root domain.
@@ -55,7 +56,7 @@ pub struct PerfState {
     pub performance: u64,
     /// Power, microwatts.
     pub power: u64,
-    /// Cost coefficient: power · 10 / performance.
+    /// Cost coefficient (`em_cost`).
     pub cost: u64,
     /// Costs as much as a faster state.
     pub inefficient: bool,
@@ -65,17 +66,20 @@ pub struct PerfState {
 ///
 /// ```
 /// use schedtwin_kernel::sched::root_domain::perf_states;
-/// let states = perf_states(512, &[(500, 100_000), (1000, 300_000)]);
+/// let form = schedtwin_kernel::config::Config::linux_6_12().em_cpu_energy;
+/// let states = perf_states(form, 512, &[(500, 100_000), (1000, 300_000)]);
 /// assert_eq!([states[0].cost, states[1].cost], [3906, 5859]);
 /// ```
-pub fn perf_states(capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
+pub fn perf_states(form: EmCpuEnergy, capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
     let max = opps.last().expect("a domain has operating points").0 as u64;
     let mut states: Vec<PerfState> = opps
         .iter()
         .map(|&(khz, power)| {
-            let performance = capacity * khz as u64 / max;
-            let cost = power * 10 / performance.max(1);
-            PerfState { frequency: khz as u64, performance, power, cost, inefficient: false }
+            let (frequency, performance) = (khz as u64, capacity * khz as u64 / max);
+            let mut state =
+                PerfState { frequency, performance, power, cost: 0, inefficient: false };
+            state.cost = em_cost(form, max, &state);
+            state
         })
         .collect();
     let mut smallest = u64::MAX;
@@ -106,7 +110,7 @@ impl RootDomain {
         for policy in &dt.policies {
             let first = policy.cpus.lowest().expect("a policy has CPUs");
             let capacity = dt.cpus[first.index()].capacity as u64;
-            let states = perf_states(capacity, &policy.opps);
+            let states = perf_states(config.em_cpu_energy, capacity, &policy.opps);
             let skip_inefficiencies = states.iter().any(|s| s.inefficient);
             rd.pds.push(PerfDomain { span: policy.cpus, first, states, skip_inefficiencies });
         }
@@ -167,7 +171,7 @@ pub(crate) mod tests {
     #[test]
     fn an_inefficient_state_is_marked_and_skipped() {
         let opps = [(400_000, 33_504), (553_000, 45_883), (696_000, 59_712), (2_253_000, 603_709)];
-        let states = perf_states(427, &opps);
+        let states = perf_states(Config::linux_6_12().em_cpu_energy, 427, &opps);
         let printed =
             [(75, 4467, true), (104, 4411, false), (131, 4558, false), (427, 14138, false)];
         for (state, printed) in states.iter().zip(printed) {

@@ -79,6 +79,7 @@ impl Kernel {
         self.verify_timeline(root);
 
         self.verify_demand(cpu);
+        self.verify_uclamp(cpu);
 
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;

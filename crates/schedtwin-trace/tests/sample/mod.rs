@@ -95,6 +95,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
         util_avg,
         runnable_avg,
         util_est: 0,
+        boost: runnable_avg.saturating_sub(util_avg),
         rt: 7,
         dl: 0,
         irq: 3,

@@ -1,4 +1,4 @@
-//! Energy-aware placement: `find_energy_efficient_cpu`.
+//! Energy-aware placement: what a task would cost where (`find_energy_efficient_cpu`, "feec").
 //!
 //! **Decides** on which CPU a waking task costs the least energy, as long as no CPU is overutilized.
 //!
@@ -12,25 +12,41 @@
 //! delta(dst)      = energy(pd, dst) − energy(pd, nowhere)
 //! ```
 //!
-//! **Algorithm.** 1. Per domain: candidate and, if the domain holds it, prev. 2. Base energy without the task.
-//! 3. prev's delta. 4. The candidate's delta, if it has strictly more spare capacity than prev. 5. The best
-//! candidate is taken if it fits better than prev or costs strictly less.
+//! **Two forms** of the search, each in a file of its own: [`fits`] (6.2 and later) looks first at how well a
+//! task fits and then for the least energy; [`margin`] (5.14 to 5.19) wants to save a sixteenth of the total
+//! before it moves a task. Two forms of the energy model ([`EmCpuEnergy`]):
+//!
+//! ```text
+//!                     cost of a state          state chosen by          energy
+//!   ByFrequency       f_max · power / f        f_max · util / capacity  cost · busy / capacity
+//!   ByPerformance     10 · power / performance performance              cost · busy
+//! ```
+//!
+//! They mean the same, but truncate differently: performance of a small core is a coarse number.
 //!
 //! **Example.** Two domains, A of capacity 512 (costs 3906, 5859) and B of 1024 (7812, 13671), all idle, and
 //! a sleeping task of util_est 200: B costs 7812 · 200, A 3906 · 200, so the task goes to A from either.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `find_energy_efficient_cpu`, `compute_energy`, `eenv_pd_max_util`;
-//! include/linux/energy_model.h `em_cpu_energy`.
-//! Differences: utilisation clamps are not modelled, so nothing "fits but for uclamp".
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `compute_energy`, `eenv_pd_max_util`;
+//! include/linux/energy_model.h `em_cpu_energy`; kernel/power/energy_model.c.
+//! Differences: the quarter of headroom that `em_cpu_energy` adds up to 6.7 is part of the highest
+//! utilisation here; both are capped by the same capacity, so nothing changes. Before 6.0 drivers stated
+//! power in whole milliwatts; here it is in microwatts in every form.
+
+pub mod fits;
+pub mod margin;
 
 use crate::Kernel;
-use crate::sched::pelt::scale_irq_capacity;
-use crate::sched::root_domain::PerfDomain;
+use crate::config::{EmCpuEnergy, FindEnergyEfficientCpu};
+use crate::sched::root_domain::{PerfDomain, PerfState};
 use crate::see::See;
-use schedtwin_types::{Candidate, CpuId, CpuMask, TaskId};
+use schedtwin_types::{Candidate, CpuId, TaskId};
 
 /// The choice, and the rule that made it.
 pub type Choice = (CpuId, &'static str);
+
+/// A task for which the estimate fell: on a real machine another CPU's signals have changed meanwhile.
+const RACED: &str = "feec: the estimate fell with the task (raced)";
 
 /// What `compute_energy()` finds out about a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,26 +59,43 @@ pub struct EnergyEstimate {
     pub busy: u64,
 }
 
-/// `struct energy_env`.
-struct EnergyEnv {
-    task_busy_time: u64,
-    pd_busy_time: u64,
-    cpu_cap: u64,
-    pd_cap: u64,
+/// `ps->cost` of an operating point in a domain with this highest frequency (kHz; power in microwatts).
+pub fn em_cost(form: EmCpuEnergy, max_frequency: u64, state: &PerfState) -> u64 {
+    match form {
+        EmCpuEnergy::ByFrequency => max_frequency * state.power / state.frequency,
+        EmCpuEnergy::ByPerformance => state.power * 10 / state.performance.max(1),
+    }
 }
 
-/// `em_cpu_energy()`.
-fn em_cpu_energy(pd: &PerfDomain, max_util: u64, sum_util: u64, allowed_cpu_cap: u64) -> u64 {
+/// `em_cpu_energy()`. `max_util` includes the headroom.
+fn em_cpu_energy(
+    form: EmCpuEnergy,
+    pd: &PerfDomain,
+    max_util: u64,
+    sum_util: u64,
+    allowed_cpu_cap: u64,
+) -> u64 {
     if sum_util == 0 {
         return 0;
     }
     let max_util = max_util.min(allowed_cpu_cap);
-    let state = pd
-        .states
-        .iter()
-        .find(|s| s.performance >= max_util && !(pd.skip_inefficiencies && s.inefficient))
-        .unwrap_or_else(|| pd.states.last().expect("a domain has states"));
-    state.cost * sum_util
+    let top = pd.states.last().expect("a domain has states");
+    let lowest = |suffices: &dyn Fn(&PerfState) -> bool| {
+        let mut states = pd.states.iter();
+        states
+            .find(|s| suffices(s) && !(pd.skip_inefficiencies && s.inefficient))
+            .unwrap_or(top)
+            .cost
+    };
+    match form {
+        EmCpuEnergy::ByFrequency => {
+            // At its highest frequency a state performs as much as the CPU can.
+            let capacity = top.performance;
+            let frequency = top.frequency * max_util / capacity;
+            lowest(&|s| s.frequency >= frequency) * sum_util / capacity
+        }
+        EmCpuEnergy::ByPerformance => lowest(&|s| s.performance >= max_util) * sum_util,
+    }
 }
 
 impl Kernel {
@@ -81,95 +114,30 @@ impl Kernel {
             domain = self.topology.domains[id.0 as usize].parent;
         }
         let span = &self.topology.domains[domain?.0 as usize].span;
-        let task_util = self.task_util_est(task);
-        if task_util == 0 {
-            return Some((prev, "feec: the task has no utilisation"));
-        }
-        let task_busy_time = self.eenv_task_busy_time(task_util, prev);
-        let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
-        let (mut prev_fits, mut best_fits) = (false, false);
-        let mut best_cpu = None;
-        for pd in &self.rd.pds {
-            let cpu_cap = self.get_actual_cpu_capacity(pd.first);
-            let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
-            let (mut prev_spare, mut max_spare) = (-1i64, -1i64);
-            let mut candidate: Option<(CpuId, u64)> = None;
-            for cpu in pd.span.iter() {
-                env.pd_cap += cpu_cap;
-                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
-                    continue;
-                }
-                let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
-                let cap = self.capacity_of(cpu);
-                if !self.util_fits_cpu(util, cpu) {
-                    see.candidate(|| Candidate {
-                        cpu,
-                        role: if cpu == prev { "prev, does not fit" } else { "does not fit" },
-                        util,
-                        capacity: cap,
-                        energy_delta: None,
-                        max_util: None,
-                    });
-                    continue;
-                }
-                let spare = (cap - cap.min(util)) as i64;
-                if cpu == prev {
-                    prev_spare = spare;
-                    prev_fits = true;
-                } else if candidate.is_none() || spare > max_spare {
-                    max_spare = spare;
-                    candidate = Some((cpu, util));
-                }
-            }
-            if candidate.is_none() && prev_spare < 0 {
-                continue;
-            }
-            self.eenv_pd_busy_time(&mut env, &pd.span, task);
-            let base = self.compute_energy(&env, pd, task, None).energy;
-            let mut note = |cpu: CpuId, role: &'static str, delta: u64, max_util: u64| {
-                see.candidate(|| Candidate {
-                    cpu,
-                    role,
-                    util: self.cpu_util(cpu, Some(task), Some(cpu), false),
-                    capacity: self.capacity_of(cpu),
-                    energy_delta: Some(delta),
-                    max_util: Some(max_util),
-                });
-            };
-            if prev_spare > -1 {
-                let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy(&env, pd, task, Some(prev));
-                if energy < base {
-                    return Some((prev, "feec: the estimate fell with the task (raced)"));
-                }
-                prev_delta = energy - base;
-                best_delta = best_delta.min(prev_delta);
-                note(prev, "prev", prev_delta, max_util);
-            }
-            if let Some((cpu, _)) = candidate
-                && max_spare > prev_spare
-            {
-                let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy(&env, pd, task, Some(cpu));
-                if energy < base {
-                    return Some((prev, "feec: the estimate fell with the task (raced)"));
-                }
-                let delta = energy - base;
-                note(cpu, "most spare capacity of its domain", delta, max_util);
-                if best_fits && delta >= best_delta {
-                    continue;
-                }
-                best_delta = delta;
-                best_cpu = Some(cpu);
-                best_fits = true;
-            }
-        }
-        Some(match best_cpu {
-            Some(cpu) if best_fits && !prev_fits => (cpu, "feec: fits where prev does not"),
-            Some(cpu) if best_fits && best_delta < prev_delta => (cpu, "feec: least energy"),
-            _ if prev_fits => (prev, "feec: prev costs no more"),
-            _ => (prev, "feec: fits nowhere, stays"),
+        Some(match self.config.find_energy_efficient_cpu {
+            FindEnergyEfficientCpu::Margin => self.feec_margin(span, task, prev, see),
+            FindEnergyEfficientCpu::Fits => self.feec_fits(span, task, prev, see),
         })
+    }
+
+    /// Notes a CPU that `find_energy_efficient_cpu()` looked at. `estimate`: how much the task would add to
+    /// its domain, and the domain's highest utilisation then.
+    fn note_feec(
+        &self,
+        see: &mut impl See,
+        task: TaskId,
+        cpu: CpuId,
+        role: &'static str,
+        estimate: Option<(u64, u64)>,
+    ) {
+        see.candidate(|| Candidate {
+            cpu,
+            role,
+            util: self.cpu_util(cpu, Some(task), Some(cpu), false),
+            capacity: self.capacity_of(cpu),
+            energy_delta: estimate.map(|e| e.0),
+            max_util: estimate.map(|e| e.1),
+        });
     }
 
     /// One estimate of [`Kernel::find_energy_efficient_cpu`] by itself, for comparison with what a real
@@ -183,72 +151,27 @@ impl Kernel {
         placed: bool,
     ) -> Option<EnergyEstimate> {
         let pd = self.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
-        let task_busy_time = self.eenv_task_busy_time(self.task_util_est(task), prev);
-        let cpu_cap = self.get_actual_cpu_capacity(pd.first);
-        let pd_cap = pd.span.iter().map(|_| cpu_cap).sum();
-        let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap };
-        self.eenv_pd_busy_time(&mut env, &pd.span, task);
-        Some(self.compute_energy(&env, pd, task, placed.then_some(cpu)))
-    }
-
-    /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
-    fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
-        let irq = self.rq[prev].avg_irq.util_avg;
-        let max = self.rq[prev].arch_capacity;
-        if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
-    }
-
-    /// `eenv_pd_busy_time()`: how busy the domain is without the task.
-    fn eenv_pd_busy_time(&self, env: &mut EnergyEnv, cpus: &CpuMask, task: TaskId) {
-        let busy: u64 = cpus
-            .iter()
-            .map(|cpu| {
-                let util = self.cpu_util(cpu, Some(task), None, false);
-                self.effective_cpu_util(cpu, util).util
-            })
-            .sum();
-        env.pd_busy_time = busy.min(env.pd_cap);
-    }
-
-    /// `compute_energy()`: of the domain with the task on `dst`.
-    fn compute_energy(
-        &self,
-        env: &EnergyEnv,
-        pd: &PerfDomain,
-        task: TaskId,
-        dst: Option<CpuId>,
-    ) -> EnergyEstimate {
-        let max_util = self.eenv_pd_max_util(env, &pd.span, task, dst);
-        let mut busy = env.pd_busy_time;
-        if dst.is_some() {
-            busy = (busy + env.task_busy_time).min(env.pd_cap);
-        }
-        let energy = em_cpu_energy(pd, max_util, busy, env.cpu_cap);
-        EnergyEstimate { energy, max_util, busy }
-    }
-
-    /// `eenv_pd_max_util()`: the utilisation that decides the domain's operating point.
-    fn eenv_pd_max_util(
-        &self,
-        env: &EnergyEnv,
-        cpus: &CpuMask,
-        task: TaskId,
-        dst: Option<CpuId>,
-    ) -> u64 {
-        let highest = cpus.iter().map(|cpu| {
-            let util = self.cpu_util(cpu, Some(task), dst, true);
-            let effective = self.effective_cpu_util(cpu, util);
-            crate::cpufreq::schedutil::sugov_effective_cpu_perf(&effective)
-        });
-        highest.max().unwrap_or(0).min(env.cpu_cap)
+        let dst = placed.then_some(cpu);
+        Some(match self.config.find_energy_efficient_cpu {
+            FindEnergyEfficientCpu::Margin => self.compute_energy_margin(task, dst, pd),
+            FindEnergyEfficientCpu::Fits => {
+                let env = self.energy_env(task, prev, pd);
+                self.compute_energy(&env, pd, task, dst)
+            }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sched::root_domain::tests::kernel;
+    use crate::config::{Config, EffectiveCpuUtil, Uclamp};
+    use crate::sched::CfsRqId;
+    use crate::sched::root_domain::perf_states;
+    use crate::sched::root_domain::tests::{device_tree, kernel};
+    use crate::sched::uclamp::{UclampRequest, max::Clamps};
     use crate::see::Notes;
+    use schedtwin_types::CpuMask;
 
     const A: &[(u32, u64)] = &[(1_000_000, 100_000), (2_000_000, 300_000)];
     const B: &[(u32, u64)] = &[(1_000_000, 400_000), (2_000_000, 1_400_000)];
@@ -319,5 +242,212 @@ mod tests {
             kernel.rq[CpuId(cpu)].fair_server.count_for_test();
         }
         assert_eq!(choose(&kernel, task, 0), (4, vec![(4, 24 * 4374), (0, 24 * 4876)]));
+    }
+
+    fn older(config: Config) -> Config {
+        Config {
+            fair_server_runtime: 0,
+            effective_cpu_util: EffectiveCpuUtil::HeadroomLast,
+            em_cpu_energy: EmCpuEnergy::ByFrequency,
+            ..config
+        }
+    }
+
+    /// `f_max · power / f` and `10 · power / performance`, and which states are skipped.
+    #[test]
+    fn costs() {
+        let opps = [(300, 9_000), (700, 20_000), (1000, 50_000)];
+        for (form, expected) in [
+            (EmCpuEnergy::ByFrequency, [(30_000, true), (28_571, false), (50_000, false)]),
+            // Performance 37, 86, 124.
+            (EmCpuEnergy::ByPerformance, [(2_432, true), (2_325, false), (4_032, false)]),
+        ] {
+            let states = perf_states(form, 124, &opps);
+            let costs: Vec<_> = states.iter().map(|s| (s.cost, s.inefficient)).collect();
+            assert_eq!(costs, expected, "{form:?}");
+        }
+    }
+
+    /// `em_cpu_energy()`: `(highest utilisation with headroom, busy time, allowed capacity, energy)` of the
+    /// little CPUs above.
+    #[test]
+    fn energy_of_a_domain() {
+        let opps: &[(u32, u64)] = &[(300, 9_000), (700, 20_000), (1000, 50_000)];
+        let check = |form, cases: &[(u64, u64, u64, u64)]| {
+            let config =
+                Config { em_cpu_energy: form, fair_server_runtime: 0, ..Config::linux_6_12() };
+            let kernel = Kernel::boot(device_tree(&[(2, 124, opps), (1, 1024, A)]), config);
+            for &(max_util, busy, allowed, expected) in cases {
+                let energy = em_cpu_energy(form, &kernel.rd.pds[1], max_util, busy, allowed);
+                assert_eq!(energy, expected, "{form:?}: {max_util}, {busy}, {allowed}");
+            }
+        };
+        check(
+            EmCpuEnergy::ByFrequency,
+            &[
+                (10, 0, 124, 0),
+                (10, 10, 124, 28_571 * 10 / 124), // 80 kHz; the lowest state is skipped
+                (86, 60, 124, 28_571 * 60 / 124), // 1000 · 86 / 124 = 693
+                (87, 60, 124, 50_000 * 60 / 124), // 701
+                (900, 200, 124, 50_000 * 200 / 124),
+                (900, 200, 80, 28_571 * 200 / 124), // capped at 645
+            ],
+        );
+        check(
+            EmCpuEnergy::ByPerformance,
+            &[
+                (10, 0, 124, 0),
+                (10, 10, 124, 23_250),
+                (86, 60, 124, 139_500),
+                (87, 60, 124, 241_920),
+                (900, 200, 80, 465_000),
+            ],
+        );
+    }
+
+    /// The older cost table chooses alike: costs 200000 and 300000 of capacity 512, 800000 and 1400000 of
+    /// 1024. Before 6.8 headroom is added to the highest utilisation, 200 to 250, at the end.
+    #[test]
+    fn the_worked_example_by_frequency() {
+        let config = older(Config::linux_6_12());
+        let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
+        let task = sleeper(&mut kernel, 2);
+        let deltas = vec![(2, 800_000 * 200 / 1024), (0, 200_000 * 200 / 512)];
+        assert_eq!(choose(&kernel, task, 2), (0, deltas));
+        let estimate = kernel.energy_estimate(task, CpuId(2), CpuId(0), true).unwrap();
+        assert_eq!((estimate.max_util, estimate.busy), (250, 200));
+    }
+
+    /// A task leaves prev for a saving of more than a sixteenth of all, and a CPU without spare capacity is
+    /// none. Two domains of equal capacity differ in cost alone; an always asymmetric third one is empty.
+    #[test]
+    fn margin() {
+        let cheap: &[(u32, u64)] = &[(1_000_000, 100_000)];
+        let chosen = |dear: u64, others: u64, form| {
+            let dear: &[(u32, u64)] = &[(1_000_000, dear)];
+            let config = Config { find_energy_efficient_cpu: form, ..older(Config::linux_6_12()) };
+            let domains = [(1, 512, cheap), (1, 512, dear), (1, 1024, B)];
+            let mut kernel = Kernel::boot(device_tree(&domains), config);
+            let task = sleeper(&mut kernel, 1);
+            // Somebody keeps prev's domain busy: that counts in the total.
+            let avg = &mut kernel.cfs[CfsRqId::root(CpuId(1))].avg;
+            avg.util_avg = 150 + others;
+            choose(&kernel, task, 1).0
+        };
+        let margin = FindEnergyEfficientCpu::Margin;
+        let fits = FindEnergyEfficientCpu::Fits;
+        // Deltas: cost · 200 / 512, 39062 against 41796 (6.5 %) or 41406 (5.7 %).
+        assert_eq!(chosen(107_000, 0, margin), 0);
+        assert_eq!(chosen(106_000, 0, margin), 1);
+        assert_eq!(chosen(106_000, 0, fits), 0);
+        // With 100 of utilisation that stays, 6.5 % of the task are 4.4 % of all.
+        assert_eq!(chosen(107_000, 100, margin), 1);
+        assert_eq!(chosen(111_000, 100, margin), 0);
+        assert_eq!(chosen(107_000, 100, fits), 0);
+    }
+
+    /// In prev's domain the margin form looks at the best other CPU whatever prev has to spare, and needs
+    /// spare capacity.
+    #[test]
+    fn candidates_of_the_margin_form() {
+        let config = Config {
+            find_energy_efficient_cpu: FindEnergyEfficientCpu::Margin,
+            ..older(Config::linux_6_12())
+        };
+        let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
+        let task = sleeper(&mut kernel, 0);
+        let looked_at =
+            |k: &Kernel| -> Vec<u16> { choose(k, task, 0).1.iter().map(|(cpu, _)| *cpu).collect() };
+        assert_eq!(looked_at(&kernel), [2, 0, 1]);
+        kernel.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 200;
+        assert_eq!(looked_at(&kernel), [2, 0, 1]);
+        kernel.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 400;
+        assert_eq!(looked_at(&kernel), [2, 0]);
+        // The task fits nowhere but on prev: it stays, whatever prev costs.
+        let se = kernel.tasks[task].se;
+        kernel.se[se].avg.util_est = 0;
+        kernel.se[se].avg.util_avg = 0;
+        assert_eq!(choose(&kernel, task, 0), (0, vec![]));
+    }
+
+    /// On a busy CPU of its own the busy time of the margin form is that of the CPU without the task, plus
+    /// the task's estimate; the later one takes what the CPU would be used.
+    #[test]
+    fn busy_time_of_the_margin_form() {
+        let config = older(Config::linux_6_12());
+        let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
+        let task = sleeper(&mut kernel, 0);
+        let avg = &mut kernel.cfs[CfsRqId::root(CpuId(0))].avg;
+        (avg.util_avg, avg.util_est) = (250, 90);
+        let pd = &kernel.rd.pds[1];
+        let on = |dst| kernel.compute_energy_margin(task, dst, pd).busy;
+        assert_eq!(on(None), 100); // util 250 − 150 against 90
+        assert_eq!(on(Some(CpuId(0))), 300);
+        assert_eq!(on(Some(CpuId(1))), 300);
+        kernel.cfs[CfsRqId::root(CpuId(0))].avg.util_avg = 600;
+        let on = |dst| kernel.compute_energy_margin(task, dst, &kernel.rd.pds[1]).busy;
+        assert_eq!(on(Some(CpuId(0))), 512, "capped by the CPU");
+    }
+
+    /// A task with a minimum goes where it can be met, or to the largest CPU.
+    #[test]
+    fn minima() {
+        let chosen = |min: u16, prev: u16, allowed: &[u16]| {
+            let config =
+                Config { uclamp: Uclamp::On, fair_server_runtime: 0, ..Config::linux_6_12() };
+            let domains = [(1, 124, A), (1, 427, A), (1, 1024, B)];
+            let mut kernel = Kernel::boot(device_tree(&domains), config);
+            let task = sleeper(&mut kernel, prev);
+            let se = kernel.tasks[task].se;
+            let avg = &mut kernel.se[se].avg;
+            (avg.util_avg, avg.util_est) = (30, 40);
+            kernel.tasks[task].uclamp_req = UclampRequest { min: Some(min), max: None };
+            kernel.tasks[task].cpus_mask = CpuMask::from_cpus(allowed.iter().map(|c| CpuId(*c)));
+            choose(&kernel, task, prev).0
+        };
+        assert_eq!(chosen(0, 0, &[0, 1, 2]), 1); // equal power, more performance
+        assert_eq!(chosen(300, 0, &[0, 1, 2]), 1); // met there
+        assert_eq!(chosen(500, 0, &[0, 1, 2]), 2); // met there only
+        assert_eq!(chosen(500, 0, &[0, 1]), 1); // met nowhere: the larger
+        assert_eq!(chosen(500, 1, &[0, 1]), 1);
+        assert_eq!(chosen(100, 0, &[0]), 0);
+    }
+
+    /// The domain's highest utilisation respects the task's clamps; the retained maximum of a CPU without
+    /// tasks is replaced by the task's.
+    #[test]
+    fn max_util_with_clamps() {
+        let max_util = |effective_cpu_util, own: (u16, u16), rq: (u32, u32), idle: bool| {
+            let config = Config {
+                uclamp: Uclamp::On,
+                effective_cpu_util,
+                fair_server_runtime: 0,
+                ..Config::linux_6_12()
+            };
+            let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
+            let task = sleeper(&mut kernel, 2);
+            kernel.tasks[task].uclamp_req = UclampRequest { min: Some(own.0), max: Some(own.1) };
+            let clamps = Clamps { min: rq.0, max: rq.1 };
+            kernel.rq[CpuId(0)].uclamp.inc(clamps);
+            if idle {
+                kernel.rq[CpuId(0)].uclamp.dec(clamps);
+            }
+            kernel.energy_estimate(task, CpuId(2), CpuId(0), true).unwrap().max_util
+        };
+        let (before, since) = (EffectiveCpuUtil::HeadroomLast, EffectiveCpuUtil::ClampLast);
+        for (form, own, rq, idle, expected) in [
+            (since, (0, 1024), (0, 1024), false, 250),
+            (before, (0, 1024), (0, 1024), false, 250),
+            (since, (0, 100), (0, 1024), false, 250),
+            (since, (0, 100), (0, 50), false, 100),
+            (before, (0, 100), (0, 50), false, 125),
+            (since, (0, 100), (0, 300), true, 100),
+            (before, (0, 100), (0, 300), true, 125),
+            (since, (400, 1024), (0, 1024), false, 400),
+            (before, (400, 1024), (0, 1024), false, 500),
+        ] {
+            let case = (form, own, rq, idle);
+            assert_eq!(max_util(form, own, rq, idle), expected, "{case:?}");
+        }
     }
 }

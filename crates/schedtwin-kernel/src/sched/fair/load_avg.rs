@@ -14,7 +14,8 @@
 use super::scale_load_down;
 use crate::Kernel;
 use crate::config::RunnableBoost;
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
+use crate::sched::uclamp::max::Clamps;
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
@@ -321,8 +322,9 @@ impl Kernel {
         pelt::task_util_est(&self.se[self.tasks[task].se].avg)
     }
 
-    /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`; with `boost` at least what is
-    /// runnable.
+    /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`. `boost`: runnable boosting, where the
+    /// release has it; schedutil, EAS's highest utilisation and the busiest queue of `migrate_util`
+    /// ask for it.
     pub fn cpu_util(
         &self,
         cpu: CpuId,
@@ -331,9 +333,17 @@ impl Kernel {
         boost: bool,
     ) -> u64 {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
-        let mut util = avg.util_avg;
-        if boost && self.config.runnable_boost != RunnableBoost::Off {
-            util = util.max(avg.runnable_avg);
+        let (mut util, mut estimate) = (avg.util_avg, avg.util_est as u64);
+        if boost {
+            // Contention: somebody waited, so running alone says too little.
+            match self.config.runnable_boost {
+                RunnableBoost::Off => {}
+                RunnableBoost::WithUtilEst => {
+                    util = util.max(avg.runnable_avg);
+                    estimate = estimate.max(avg.runnable_avg);
+                }
+                RunnableBoost::On => util = util.max(avg.runnable_avg),
+            }
         }
         if let Some(p) = task {
             let on_cpu = self.tasks[p].cpu == cpu;
@@ -344,7 +354,6 @@ impl Kernel {
             }
         }
         if self.config.features.util_est {
-            let mut estimate = avg.util_est as u64;
             if let Some(p) = task {
                 let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
                 if dst == Some(cpu) {
@@ -376,15 +385,112 @@ impl Kernel {
         self.cpu_util(cpu, task, None, false)
     }
 
-    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU.
+    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU. The default clamps
+    /// of fair tasks never change the answer, so that placement and balancing ask this.
     #[inline(always)]
     pub fn util_fits_cpu(&self, util: u64, cpu: CpuId) -> bool {
         util * 1280 < self.capacity_of(cpu) * 1024
     }
 
+    /// `util_fits_cpu()`: 1 if `util` fits, 0 if not, −1 if it does but the CPU cannot be as fast as the
+    /// minimum wants. A capped utilisation fits every CPU that is as large as its cap, except for the cap
+    /// 1024 of the largest CPUs, which caps nothing.
+    ///
+    /// Before 6.1 the clamped utilisation had to fit instead; the difference shows where tasks ask for
+    /// clamps, which they cannot yet.
+    #[inline(always)]
+    pub fn util_fits_cpu_clamped(&self, util: u64, clamps: Clamps, cpu: CpuId) -> i32 {
+        let fits = self.util_fits_cpu(util, cpu);
+        if !self.uclamp_is_used() {
+            return fits as i32;
+        }
+        let (min, max) = (clamps.min.min(clamps.max) as u64, clamps.max as u64);
+        let capacity = self.arch_scale_cpu_capacity(cpu);
+        let uncapped = capacity == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
+        let fits = fits || (!uncapped && max <= capacity);
+        if fits && util < min && min > self.get_actual_cpu_capacity(cpu) {
+            return -1;
+        }
+        fits as i32
+    }
+
     /// `task_fits_cpu()`.
     #[inline(always)]
     pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.util_fits_cpu(self.task_util_est(task), cpu)
+        let util = self.task_util_est(task);
+        if !self.uclamp_is_used() {
+            return self.util_fits_cpu(util, cpu);
+        }
+        self.util_fits_cpu_clamped(util, self.uclamp_eff_value(task), cpu) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Uclamp};
+    use crate::sched::root_domain::tests::device_tree;
+
+    const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
+
+    fn boot(config: Config) -> Kernel {
+        let config = Config { fair_server_runtime: 0, ..config };
+        Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
+    }
+
+    /// util 50, runnable 70, util_est 60; a waking task of util 5 and estimate 10 that comes from
+    /// elsewhere. As posted its share counts twice: in runnable_avg, and with its estimate on top.
+    #[test]
+    fn runnable_boosting() {
+        let util = |form, boost, task: bool| {
+            let mut kernel = boot(Config { runnable_boost: form, ..Config::linux_6_12() });
+            let (cpu, root) = (CpuId(1), CfsRqId::root(CpuId(1)));
+            let avg = &mut kernel.cfs[root].avg;
+            (avg.util_avg, avg.runnable_avg, avg.util_est) = (50, 70, 60);
+            let p = kernel.new_task(None, false);
+            let se = kernel.tasks[p].se;
+            let avg = &mut kernel.se[se].avg;
+            (avg.util_avg, avg.util_est) = (5, 10);
+            if task {
+                kernel.cpu_util(cpu, Some(p), Some(cpu), boost)
+            } else {
+                kernel.cpu_util(cpu, None, None, boost)
+            }
+        };
+        for (form, with_task, without_task) in [
+            (RunnableBoost::Off, 70, 60),
+            (RunnableBoost::WithUtilEst, 80, 70),
+            (RunnableBoost::On, 75, 70),
+        ] {
+            assert_eq!(util(form, true, true), with_task, "{form:?}");
+            assert_eq!(util(form, true, false), without_task, "{form:?}");
+            // Who does not ask for the boost sees none: placement, and how busy a domain is.
+            assert_eq!(util(form, false, true), 70, "{form:?}");
+            assert_eq!(util(form, false, false), 60, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn fitness() {
+        let kernel = boot(Config { uclamp: Uclamp::On, ..Config::linux_6_12() });
+        let key_off = boot(Config::linux_6_12());
+        let (little, big) = (CpuId(0), CpuId(1));
+        for (util, min, max, cpu, fits, without_clamps) in [
+            (1000, 0, 110, little, 1, 0),
+            (300, 0, 1024, little, 1, 1), // 300 · 1.25 = 375
+            (310, 0, 1024, little, 0, 0),
+            (50, 400, 1024, little, -1, 1),
+            (50, 400, 300, little, 1, 1), // the smaller one counts as the minimum
+            (50, 383, 1024, little, 1, 1),
+            (390, 385, 1024, little, 0, 0),
+            (1000, 0, 1024, big, 0, 0),
+            (1000, 0, 1023, big, 1, 0),
+            (1000, 1024, 1024, big, 0, 0),
+        ] {
+            let case = (util, min, max, cpu);
+            let of = |k: &Kernel| k.util_fits_cpu_clamped(util, Clamps { min, max }, cpu);
+            assert_eq!(of(&kernel), fits, "{case:?}");
+            assert_eq!(of(&key_off), without_clamps, "{case:?}, key off");
+        }
     }
 }

@@ -1,0 +1,396 @@
+//! From utilisation to performance: what a CPU demands of its frequency domain.
+//!
+//! **Decides** how the utilisations of the classes, interrupts, DEADLINE bandwidth, clamps and the boost after
+//! I/O become one demand per CPU, and which CPU speaks for its domain.
+//!
+//! **Idea.** A CPU that is used to 80 % should go faster before it is saturated, so demands carry a quarter of
+//! headroom. The two forms differ in what gets it ([`EffectiveCpuUtil`]).
+//!
+//! ```text
+//!   HeadroomLast (to 6.7)   cfs + rt ─ clamp ─ irq ─ + dl bandwidth ─ max(, clamped boost) ─ × 1.25
+//!                           the CPU with the largest share of its own capacity speaks
+//!   ClampLast (from 6.8)    cfs + rt + dl ─ irq ─ max(, boost) ─ × 1.25 ─ cap ─ floor(clamp, irq + dl bandwidth)
+//!                           the highest demand counts, against the capacity of the CPU that asks
+//! ```
+//!
+//! **Example.** A minimum of 512 on a CPU of utilisation 100 and 2 GHz: up to 6.7 512 · 1.25 = 640, so 1.25 GHz;
+//! since 6.8 what was asked for, 512, so 1 GHz.
+//!
+//! EAS needs the same demand to know the operating point ([`Kernel::energy_demand`]), and beside it how busy
+//! a CPU is, which both forms compute alike ([`Kernel::effective_cpu_util`]`.util`, `sched_cpu_util()`).
+//!
+//! Kernel: 6.12.95 kernel/sched/syscalls.c `effective_cpu_util`, cpufreq_schedutil.c
+//! `sugov_effective_cpu_perf`, `sugov_get_util`, `sugov_next_freq_shared`; 6.1.192 kernel/sched/core.c and
+//! cpufreq_schedutil.c, the same functions.
+
+use crate::Kernel;
+use crate::config::EffectiveCpuUtil;
+use crate::sched::pelt::scale_irq_capacity;
+use crate::sched::uclamp::max::Clamps;
+use schedtwin_types::{CpuId, CpuMask, TaskId};
+
+/// `effective_cpu_util()`'s results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectiveUtil {
+    /// Utilisation of all classes and interrupts.
+    pub util: u64,
+    /// Floor: the clamps' minimum, or irq and deadline bandwidth.
+    pub min: u64,
+    /// Cap: the clamps' maximum.
+    pub max: u64,
+}
+
+/// `map_util_perf()`: a quarter of headroom.
+#[inline(always)]
+pub fn map_util_perf(util: u64) -> u64 {
+    util + (util >> 2)
+}
+
+/// `sugov_effective_cpu_perf()`: a quarter of headroom, capped and floored.
+#[inline(always)]
+pub fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
+    effective.min.max(effective.max.min(map_util_perf(effective.util)))
+}
+
+impl Kernel {
+    /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
+    #[inline]
+    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
+        let rq = &self.rq[cpu];
+        let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
+        if irq >= scale {
+            return EffectiveUtil { util: scale, min: scale, max: scale };
+        }
+        let clamps = self.uclamp_rq_get(cpu);
+        let mut min = (irq + self.cpu_bw_dl(cpu)).max(clamps.min as u64);
+        if !self.uclamp_is_used() && rq.rt.nr_running() != 0 {
+            // A real-time task that cannot say what it wants gets all there is.
+            min = min.max(scale);
+        }
+        let max = scale.min(clamps.max as u64);
+        let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        if util >= scale {
+            return EffectiveUtil { util: scale, min, max };
+        }
+        util = scale_irq_capacity(util, irq, scale) + irq;
+        EffectiveUtil { util: util.min(scale), min, max }
+    }
+
+    /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.
+    fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
+        let rq = &self.rq[cpu];
+        let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
+        if (!self.uclamp_is_used() && rq.rt.nr_running() != 0) || irq >= max {
+            return max;
+        }
+        let util = self.uclamp_rq_util_with(cpu, util_cfs + rq.avg_rt.util_avg, task);
+        // DEADLINE's utilisation only says whether the CPU is saturated: its bandwidth counts below.
+        if util + rq.avg_dl.util_avg >= max {
+            return max;
+        }
+        (scale_irq_capacity(util, irq, max) + irq + self.cpu_bw_dl(cpu)).min(max)
+    }
+
+    /// `cpu_bw_dl()`.
+    #[inline(always)]
+    pub(super) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].fair_server.cpu_bw_dl()
+    }
+
+    /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
+    /// CPU has one.
+    #[inline]
+    pub(super) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
+        let util_cfs = self.cpu_util_cfs_boost(cpu);
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => {
+                let mut effective = self.effective_cpu_util(cpu, util_cfs);
+                effective.util = effective.util.max(boost.unwrap_or(0));
+                (sugov_effective_cpu_perf(&effective), effective.min)
+            }
+            EffectiveCpuUtil::HeadroomLast => {
+                let util = self.frequency_util(cpu, util_cfs, None);
+                let boost = boost.map_or(0, |boost| self.uclamp_rq_util_with(cpu, boost, None));
+                (util.max(boost), self.cpu_bw_dl(cpu))
+            }
+        }
+    }
+
+    /// A CPU's `sugov_cpu.util` as performance, headroom included.
+    #[inline(always)]
+    pub(super) fn sugov_perf(&self, util: u64) -> u64 {
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => util,
+            EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
+        }
+    }
+
+    /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.
+    #[inline(always)]
+    pub(super) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => self.rq[hook].arch_capacity,
+            EffectiveCpuUtil::HeadroomLast => self.rq[j].arch_capacity,
+        }
+    }
+
+    /// `sugov_next_freq_shared()`: the demand that decides, and the capacity it is a share of. `highest`
+    /// is the highest demand of all, if that is known. `hook` is who asks.
+    #[inline]
+    pub(super) fn sugov_domain_demand(
+        &self,
+        cpus: &CpuMask,
+        hook: CpuId,
+        highest: Option<u64>,
+    ) -> (u64, u64) {
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => {
+                let all = || cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0);
+                (highest.unwrap_or_else(all), self.rq[hook].arch_capacity)
+            }
+            EffectiveCpuUtil::HeadroomLast => {
+                // Of equal shares the first.
+                let (mut util, mut max) = (0, 1);
+                for j in cpus.iter() {
+                    let (j_util, j_max) = (self.sugov_cpus[j].util, self.rq[j].arch_capacity);
+                    if j_util * max > j_max * util {
+                        (util, max) = (j_util, j_max);
+                    }
+                }
+                (util, max)
+            }
+        }
+    }
+
+    /// What `cpu` demands by EAS's reckoning, headroom included: `task` is on it (`Some`), or not.
+    #[inline]
+    pub(crate) fn energy_demand(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => {
+                let mut effective = self.effective_cpu_util(cpu, util_cfs);
+                if let Some(task) = task
+                    && self.uclamp_is_used()
+                {
+                    let own = self.uclamp_eff_value(task);
+                    effective.min = effective.min.max(own.min as u64);
+                    // A CPU without tasks retains a maximum that the task would replace.
+                    let idle = self.rq[cpu].uclamp.is_idle();
+                    effective.max =
+                        if idle { own.max as u64 } else { effective.max.max(own.max as u64) };
+                }
+                sugov_effective_cpu_perf(&effective)
+            }
+            EffectiveCpuUtil::HeadroomLast => {
+                map_util_perf(self.frequency_util(cpu, util_cfs, task))
+            }
+        }
+    }
+
+    /// The clamps that would hold on `cpu` with `task`, as EAS asks whether the task fits: those of a CPU
+    /// without tasks do not count, and what `before` says stays.
+    #[inline]
+    pub(crate) fn energy_clamps(&self, cpu: CpuId, own: Clamps, before: Clamps) -> Clamps {
+        if !self.uclamp_is_used() || self.rq[cpu].uclamp.is_idle() {
+            return before;
+        }
+        own.aggregated(self.uclamp_rq_get(cpu))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Uclamp};
+    use crate::cpufreq::schedutil::map_util_freq;
+    use crate::sched::CfsRqId;
+    use crate::sched::root_domain::tests::{device_tree, kernel};
+
+    const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
+
+    fn boot(effective_cpu_util: EffectiveCpuUtil, uclamp: Uclamp) -> Kernel {
+        let config =
+            Config { fair_server_runtime: 0, effective_cpu_util, uclamp, ..Config::linux_6_12() };
+        Kernel::boot(device_tree(&[(1, 1024, OPPS), (2, 383, OPPS)]), config)
+    }
+
+    /// The capacity is reached at 80 % of it; the floor and the cap are not enlarged.
+    #[test]
+    fn demand_to_frequency() {
+        let khz = |util, min| {
+            let effective = EffectiveUtil { util, min, max: 1024 };
+            map_util_freq(sugov_effective_cpu_perf(&effective), 2_000_000, 1024)
+        };
+        for (util, min, expected) in [
+            (512, 0, 1_250_000),
+            (819, 0, 1_998_046),
+            (820, 0, 2_000_000),
+            (1024, 0, 2_000_000),
+            (100, 512, 1_000_000),
+            (0, 51, 99_609),
+        ] {
+            assert_eq!(khz(util, min), expected, "util {util} min {min}");
+        }
+    }
+
+    #[test]
+    fn effective_cpu_util() {
+        let mut kernel = kernel(&[(1, 1024, OPPS)]);
+        let cpu = CpuId(0);
+        let of = |k: &Kernel, util| k.effective_cpu_util(cpu, util);
+        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 400, min: 0, max: 1024 });
+        // Interrupts take their share of the rest: 400 * 924 / 1024 + 100.
+        kernel.rq[cpu].avg_irq.util_avg = 100;
+        assert_eq!(of(&kernel, 400), EffectiveUtil { util: 460, min: 100, max: 1024 });
+        kernel.rq[cpu].avg_rt.util_avg = 624;
+        assert_eq!(of(&kernel, 400).util, 1024);
+        kernel.rq[cpu].avg_irq.util_avg = 1024;
+        assert_eq!(of(&kernel, 0), EffectiveUtil { util: 1024, min: 1024, max: 1024 });
+    }
+
+    /// What CPU 0 asks for: `(sugov_cpu.util, floor, kHz before the table)`.
+    #[test]
+    fn both_forms() {
+        struct Case {
+            name: &'static str,
+            cfs: u64,
+            rt: u64,
+            dl: u64,
+            irq: u64,
+            server: bool,
+            clamps: (u32, u32),
+            boost: Option<u64>,
+            headroom_last: (u64, u64, u32),
+            clamp_last: (u64, u64, u32),
+        }
+        let idle = Case {
+            name: "idle",
+            cfs: 0,
+            rt: 0,
+            dl: 0,
+            irq: 0,
+            server: false,
+            clamps: (0, 1024),
+            boost: None,
+            headroom_last: (0, 0, 0),
+            clamp_last: (0, 0, 0),
+        };
+        for case in [
+            Case {
+                name: "headroom",
+                cfs: 512,
+                headroom_last: (512, 0, 1_250_000),
+                clamp_last: (640, 0, 1_250_000),
+                ..idle
+            },
+            Case {
+                name: "the frequency asked for may exceed the table only before",
+                cfs: 1000,
+                headroom_last: (1000, 0, 2_441_406),
+                clamp_last: (1024, 0, 2_000_000),
+                ..idle
+            },
+            Case {
+                name: "a minimum gets headroom only before",
+                cfs: 100,
+                clamps: (512, 1024),
+                headroom_last: (512, 0, 1_250_000),
+                clamp_last: (512, 512, 1_000_000),
+                ..idle
+            },
+            Case {
+                name: "and so does a maximum",
+                cfs: 800,
+                clamps: (0, 512),
+                headroom_last: (512, 0, 1_250_000),
+                clamp_last: (512, 0, 1_000_000),
+                ..idle
+            },
+            Case {
+                name: "DEADLINE's bandwidth is added, or is a floor",
+                cfs: 200,
+                server: true,
+                headroom_last: (251, 51, 611_328),
+                clamp_last: (250, 51, 488_281),
+                ..idle
+            },
+            Case {
+                name: "its utilisation counts when it saturates, or always",
+                cfs: 200,
+                dl: 300,
+                headroom_last: (200, 0, 488_281),
+                clamp_last: (625, 0, 1_220_703),
+                ..idle
+            },
+            Case {
+                name: "saturated by it",
+                cfs: 200,
+                rt: 500,
+                dl: 324,
+                headroom_last: (1024, 0, 2_500_000),
+                clamp_last: (1024, 0, 2_000_000),
+                ..idle
+            },
+            Case {
+                name: "interrupts: 400 · 924 / 1024 + 100",
+                cfs: 400,
+                irq: 100,
+                headroom_last: (460, 0, 1_123_046),
+                clamp_last: (575, 100, 1_123_046),
+                ..idle
+            },
+            Case {
+                name: "the boost after I/O is clamped only before",
+                cfs: 50,
+                clamps: (0, 256),
+                boost: Some(512),
+                headroom_last: (256, 0, 625_000),
+                clamp_last: (256, 0, 500_000),
+                ..idle
+            },
+            Case {
+                name: "it gets the headroom in both",
+                cfs: 50,
+                boost: Some(256),
+                headroom_last: (256, 0, 625_000),
+                clamp_last: (320, 0, 625_000),
+                ..idle
+            },
+        ] {
+            for (form, expected) in [
+                (EffectiveCpuUtil::HeadroomLast, case.headroom_last),
+                (EffectiveCpuUtil::ClampLast, case.clamp_last),
+            ] {
+                let mut kernel = boot(form, Uclamp::On);
+                let cpu = CpuId(0);
+                kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = case.cfs;
+                let rq = &mut kernel.rq[cpu];
+                rq.avg_rt.util_avg = case.rt;
+                rq.avg_dl.util_avg = case.dl;
+                rq.avg_irq.util_avg = case.irq;
+                rq.uclamp.inc(Clamps { min: case.clamps.0, max: case.clamps.1 });
+                if case.server {
+                    rq.fair_server.count_for_test();
+                }
+                let (util, floor) = kernel.sugov_demand(cpu, case.boost);
+                let khz = map_util_freq(kernel.sugov_perf(util), 2_000_000, 1024);
+                assert_eq!((util, floor, khz), expected, "{}, {form:?}", case.name);
+            }
+        }
+    }
+
+    /// Before 6.8 the largest share of a CPU's own capacity counts, afterwards the highest demand.
+    #[test]
+    fn who_speaks_for_a_domain() {
+        for (form, expected) in [
+            (EffectiveCpuUtil::HeadroomLast, (300, 383)),
+            (EffectiveCpuUtil::ClampLast, (400, 1024)),
+        ] {
+            let mut kernel = boot(form, Uclamp::KeyOff);
+            for (cpu, util) in [(0, 400), (1, 200), (2, 300)] {
+                kernel.sugov_cpus[CpuId(cpu)].util = util;
+            }
+            let cpus = CpuMask::from_cpus([0, 1, 2].map(CpuId));
+            assert_eq!(kernel.sugov_domain_demand(&cpus, CpuId(0), None), expected, "{form:?}");
+        }
+    }
+}

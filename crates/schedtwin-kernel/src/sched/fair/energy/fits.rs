@@ -1,0 +1,196 @@
+//! The search for the least energy since 6.1.y: how well a task fits comes first, no margin.
+//!
+//! **Algorithm.** 1. Per domain: candidate and, if the domain holds it, prev. 2. Base energy without the task.
+//! 3. prev's delta. 4. The candidate's delta, if it has strictly more spare capacity than prev. 5. The best
+//! candidate is taken if it fits better than prev or costs strictly less.
+//!
+//! **Terms.** *Fits*: 1, or −1 if the CPU has room but cannot be as fast as the task's `uclamp_min` wants.
+//! A domain that fits fully is always better than one that does not; among those that do not, the largest
+//! counts and nobody asks for energy.
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `find_energy_efficient_cpu`, `eenv_pd_max_util`,
+//! `eenv_pd_busy_time`, `eenv_task_busy_time`.
+//! Quirk: a CPU without tasks keeps no clamps, so it is judged with those that the CPU before it in its
+//! domain left behind.
+
+use super::{Choice, EnergyEstimate, RACED, em_cpu_energy};
+use crate::Kernel;
+use crate::sched::pelt::scale_irq_capacity;
+use crate::sched::root_domain::PerfDomain;
+use crate::sched::uclamp::max::Clamps;
+use crate::see::See;
+use schedtwin_types::{CpuId, CpuMask, TaskId};
+
+/// `struct energy_env`.
+pub(super) struct EnergyEnv {
+    task_busy_time: u64,
+    pd_busy_time: u64,
+    cpu_cap: u64,
+    pd_cap: u64,
+}
+
+impl Kernel {
+    /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
+    pub(super) fn feec_fits(
+        &self,
+        span: &CpuMask,
+        task: TaskId,
+        prev: CpuId,
+        see: &mut impl See,
+    ) -> Choice {
+        let own = if self.uclamp_is_used() { self.uclamp_eff_value(task) } else { Clamps::NONE };
+        let task_util = self.task_util_est(task);
+        if task_util == 0 && own.min == 0 {
+            return (prev, "feec: the task has no utilisation");
+        }
+        let task_busy_time = self.eenv_task_busy_time(task_util, prev);
+        let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
+        let (mut prev_fits, mut best_fits) = (-1, -1);
+        let (mut prev_actual_cap, mut best_actual_cap) = (0, 0);
+        let mut best_cpu = None;
+        for pd in &self.rd.pds {
+            let cpu_cap = self.get_actual_cpu_capacity(pd.first);
+            let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
+            let (mut prev_spare, mut max_spare) = (-1i64, -1i64);
+            let mut candidate: Option<CpuId> = None;
+            let mut max_fits = -1;
+            let mut clamps = own;
+            for cpu in pd.span.iter() {
+                env.pd_cap += cpu_cap;
+                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
+                    continue;
+                }
+                let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+                let cap = self.capacity_of(cpu);
+                clamps = self.energy_clamps(cpu, own, clamps);
+                let fits = self.util_fits_cpu_clamped(util, clamps, cpu);
+                if fits == 0 {
+                    let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
+                    self.note_feec(see, task, cpu, role, None);
+                    continue;
+                }
+                let spare = (cap - cap.min(util)) as i64;
+                if cpu == prev {
+                    prev_spare = spare;
+                    prev_fits = fits;
+                } else if fits > max_fits || (fits == max_fits && spare > max_spare) {
+                    max_spare = spare;
+                    max_fits = fits;
+                    candidate = Some(cpu);
+                }
+            }
+            if candidate.is_none() && prev_spare < 0 {
+                continue;
+            }
+            self.eenv_pd_busy_time(&mut env, &pd.span, task);
+            let base = self.compute_energy(&env, pd, task, None).energy;
+            if prev_spare > -1 {
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy(&env, pd, task, Some(prev));
+                if energy < base {
+                    return (prev, RACED);
+                }
+                prev_delta = energy - base;
+                prev_actual_cap = cpu_cap;
+                best_delta = best_delta.min(prev_delta);
+                self.note_feec(see, task, prev, "prev", Some((prev_delta, max_util)));
+            }
+            if let Some(cpu) = candidate
+                && max_spare > prev_spare
+            {
+                let too_slow = max_fits < 0 && cpu_cap <= best_actual_cap;
+                if max_fits < best_fits || too_slow {
+                    let role = "fits worse than the best so far";
+                    self.note_feec(see, task, cpu, role, None);
+                    continue;
+                }
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy(&env, pd, task, Some(cpu));
+                if energy < base {
+                    return (prev, RACED);
+                }
+                let delta = energy - base;
+                let role = "most spare capacity of its domain";
+                self.note_feec(see, task, cpu, role, Some((delta, max_util)));
+                if max_fits > 0 && best_fits > 0 && delta >= best_delta {
+                    continue;
+                }
+                best_delta = delta;
+                best_cpu = Some(cpu);
+                best_fits = max_fits;
+                best_actual_cap = cpu_cap;
+            }
+        }
+        match best_cpu {
+            Some(cpu) if best_fits > prev_fits => (cpu, "feec: fits where prev does not"),
+            Some(cpu) if best_fits > 0 && best_delta < prev_delta => (cpu, "feec: least energy"),
+            Some(cpu) if best_fits < 0 && best_actual_cap > prev_actual_cap => {
+                (cpu, "feec: as fast as the minimum nowhere, faster than prev")
+            }
+            _ if prev_delta != u64::MAX => (prev, "feec: prev costs no more"),
+            _ => (prev, "feec: fits nowhere, stays"),
+        }
+    }
+
+    /// What the estimates of a domain have in common.
+    pub(super) fn energy_env(&self, task: TaskId, prev: CpuId, pd: &PerfDomain) -> EnergyEnv {
+        let task_busy_time = self.eenv_task_busy_time(self.task_util_est(task), prev);
+        let cpu_cap = self.get_actual_cpu_capacity(pd.first);
+        let pd_cap = pd.span.iter().map(|_| cpu_cap).sum();
+        let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap };
+        self.eenv_pd_busy_time(&mut env, &pd.span, task);
+        env
+    }
+
+    /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
+    fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
+        let irq = self.rq[prev].avg_irq.util_avg;
+        let max = self.rq[prev].arch_capacity;
+        if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
+    }
+
+    /// `eenv_pd_busy_time()`: how busy the domain is without the task.
+    fn eenv_pd_busy_time(&self, env: &mut EnergyEnv, cpus: &CpuMask, task: TaskId) {
+        let busy: u64 = cpus
+            .iter()
+            .map(|cpu| {
+                let util = self.cpu_util(cpu, Some(task), None, false);
+                self.effective_cpu_util(cpu, util).util
+            })
+            .sum();
+        env.pd_busy_time = busy.min(env.pd_cap);
+    }
+
+    /// `compute_energy()`: of the domain with the task on `dst`.
+    pub(super) fn compute_energy(
+        &self,
+        env: &EnergyEnv,
+        pd: &PerfDomain,
+        task: TaskId,
+        dst: Option<CpuId>,
+    ) -> EnergyEstimate {
+        let max_util = self.eenv_pd_max_util(env, &pd.span, task, dst);
+        let mut busy = env.pd_busy_time;
+        if dst.is_some() {
+            busy = (busy + env.task_busy_time).min(env.pd_cap);
+        }
+        let form = self.config.em_cpu_energy;
+        let energy = em_cpu_energy(form, pd, max_util, busy, env.cpu_cap);
+        EnergyEstimate { energy, max_util, busy }
+    }
+
+    /// `eenv_pd_max_util()`: the utilisation that decides the domain's operating point, headroom included.
+    fn eenv_pd_max_util(
+        &self,
+        env: &EnergyEnv,
+        cpus: &CpuMask,
+        task: TaskId,
+        dst: Option<CpuId>,
+    ) -> u64 {
+        let highest = cpus.iter().map(|cpu| {
+            let util = self.cpu_util(cpu, Some(task), dst, true);
+            self.energy_demand(cpu, util, (dst == Some(cpu)).then_some(task))
+        });
+        highest.max().unwrap_or(0).min(env.cpu_cap)
+    }
+}

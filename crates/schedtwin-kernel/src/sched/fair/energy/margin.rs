@@ -1,0 +1,135 @@
+//! The search for the least energy of 5.14 to 5.19: prev is left for a saving of more than 1/16.
+//!
+//! **Idea.** Estimates are rough, and moving a task costs something that they do not contain; so a domain must
+//! promise to save more than 6 % of the total before a task leaves prev.
+//!
+//! **Algorithm.** 1. Per domain: prev, if it is there and the task fits, and of the other CPUs that fit the one
+//! with the most spare capacity, if it has any at all. 2. Base energy without the task, summed over the
+//! domains that had one of them. 3. prev's delta, the candidate's delta. 4. The cheapest candidate is taken if
+//! prev is out of the question, or if
+//!
+//! ```text
+//!   prev_delta − best_delta  >  (prev_delta + Σ base) / 16
+//! ```
+//!
+//! **Example.** Everything idle, prev costs 800, the best 760: 40 is less than 800 / 16 = 50, so it stays.
+//!
+//! Kernel: 5.18 kernel/sched/fair.c `find_energy_efficient_cpu`, `compute_energy`.
+//! Not the same as `fits.rs` besides: a clamped utilisation must fit (there is no −1); spare capacity 0 is no
+//! candidate; in prev's domain the best other CPU is looked at even with less spare capacity; and the domain's
+//! busy time is summed over CPUs with the task on one of them, each capped by its capacity.
+
+use super::{Choice, EnergyEstimate, RACED, em_cpu_energy};
+use crate::Kernel;
+use crate::sched::root_domain::PerfDomain;
+use crate::see::See;
+use schedtwin_types::{CpuId, CpuMask, TaskId};
+
+impl Kernel {
+    /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
+    pub(super) fn feec_margin(
+        &self,
+        span: &CpuMask,
+        task: TaskId,
+        prev: CpuId,
+        see: &mut impl See,
+    ) -> Choice {
+        if self.task_util_est(task) == 0 {
+            return (prev, "feec: the task has no utilisation");
+        }
+        let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
+        let mut best_cpu = prev;
+        let mut base_energy = 0;
+        for pd in &self.rd.pds {
+            let mut prev_fits = false;
+            let mut candidate: Option<CpuId> = None;
+            let mut max_spare = 0;
+            for cpu in pd.span.iter() {
+                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
+                    continue;
+                }
+                let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+                let spare = self.capacity_of(cpu).saturating_sub(util);
+                let clamped = self.uclamp_rq_util_with(cpu, util, Some(task));
+                if !self.util_fits_cpu(clamped, cpu) {
+                    let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
+                    self.note_feec(see, task, cpu, role, None);
+                } else if cpu == prev {
+                    prev_fits = true;
+                } else if spare > max_spare {
+                    max_spare = spare;
+                    candidate = Some(cpu);
+                }
+            }
+            if candidate.is_none() && !prev_fits {
+                continue;
+            }
+            let base = self.compute_energy_margin(task, None, pd).energy;
+            base_energy += base;
+            if prev_fits {
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy_margin(task, Some(prev), pd);
+                if energy < base {
+                    return (prev, RACED);
+                }
+                prev_delta = energy - base;
+                best_delta = best_delta.min(prev_delta);
+                self.note_feec(see, task, prev, "prev", Some((prev_delta, max_util)));
+            }
+            if let Some(cpu) = candidate {
+                let EnergyEstimate { energy, max_util, .. } =
+                    self.compute_energy_margin(task, Some(cpu), pd);
+                if energy < base {
+                    return (prev, RACED);
+                }
+                let delta = energy - base;
+                let role = "most spare capacity of its domain";
+                self.note_feec(see, task, cpu, role, Some((delta, max_util)));
+                if delta < best_delta {
+                    best_delta = delta;
+                    best_cpu = cpu;
+                }
+            }
+        }
+        if prev_delta == u64::MAX {
+            let rule = if best_cpu == prev {
+                "feec: fits nowhere, stays"
+            } else {
+                "feec: fits where prev does not"
+            };
+            (best_cpu, rule)
+        } else if prev_delta - best_delta > (prev_delta + base_energy) >> 4 {
+            (best_cpu, "feec: saves more than a sixteenth")
+        } else if best_cpu == prev {
+            (prev, "feec: prev costs no more")
+        } else {
+            (prev, "feec: saves no more than a sixteenth")
+        }
+    }
+
+    /// `compute_energy()`: of the domain with the task on `dst`.
+    pub(super) fn compute_energy_margin(
+        &self,
+        task: TaskId,
+        dst: Option<CpuId>,
+        pd: &PerfDomain,
+    ) -> EnergyEstimate {
+        let cpu_cap = self.get_actual_cpu_capacity(pd.first);
+        let (mut max_util, mut busy) = (0, 0);
+        for cpu in pd.span.iter() {
+            let here = dst == Some(cpu);
+            // The task's own share must not depend on whether util_avg or util_est counts for the CPU.
+            let running = if here {
+                self.cpu_util(cpu, Some(task), None, false) + self.task_util_est(task)
+            } else {
+                self.cpu_util(cpu, Some(task), dst, false)
+            };
+            busy += self.effective_cpu_util(cpu, running).util.min(cpu_cap);
+            let util = self.cpu_util(cpu, Some(task), dst, true);
+            let demand = self.energy_demand(cpu, util, here.then_some(task));
+            max_util = max_util.max(demand.min(cpu_cap));
+        }
+        let energy = em_cpu_energy(self.config.em_cpu_energy, pd, max_util, busy, cpu_cap);
+        EnergyEstimate { energy, max_util, busy }
+    }
+}

@@ -1,0 +1,263 @@
+//! Max aggregation: a run queue asks for the largest minimum and the largest maximum of its tasks.
+//!
+//! **Idea.** A task that needs speed must get it whatever runs beside it, so minima add up to the largest. The
+//! same rule holds for maxima: a single task without a cap lifts the caps of all others on its CPU.
+//!
+//! **Algorithm.** Looking at all tasks whenever one leaves would take too long, so there are five *buckets* of
+//! 205 per clamp, each with the number of its tasks and the largest value since it was last empty.
+//! 1. A task joins: its bucket counts it and remembers its value if larger; so does the run queue.
+//! 2. A task leaves: its bucket counts it out. Only if that emptied the bucket *and* the bucket held the run
+//!    queue's value, the value becomes that of the highest bucket that is not empty.
+//! 3. The last task leaves: the minimum is 0; the maximum *stays* what that task had, so that what is left of
+//!    its utilisation does not speed the CPU up. The next task replaces it (`UCLAMP_FLAG_IDLE`).
+//!
+//! ```text
+//!   tasks (min)           bucket 1 (205..410)       aggregate
+//!   210, 400              2 tasks, value 400        400
+//!   210                   1 task,  value 400        400    more than anybody asks for
+//!   –                     empty                       0
+//! ```
+//!
+//! **Example.** With tasks capped at 300 and at 1024 the maximum is 1024; when the second one sleeps, 300; when
+//! both do, still 300.
+//!
+//! ```
+//! use schedtwin_kernel::sched::uclamp::max::{Clamps, UclampRq};
+//! let task = |max| Clamps { min: 0, max };
+//! let mut rq = UclampRq::default();
+//! rq.inc(task(300));
+//! rq.inc(task(1024));
+//! assert_eq!(rq.clamps().max, 1024);
+//! rq.dec(task(1024));
+//! rq.dec(task(300));
+//! assert_eq!((rq.clamps().max, rq.is_idle()), (300, true));
+//! rq.inc(task(512));
+//! assert_eq!(rq.clamps().max, 512);
+//! ```
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_rq_inc_id`, `uclamp_rq_dec_id`,
+//! `uclamp_rq_max_value`, `uclamp_idle_value`.
+
+use crate::sched::SCHED_CAPACITY_SCALE;
+
+/// `CONFIG_UCLAMP_BUCKETS_COUNT`, its default.
+pub const UCLAMP_BUCKETS: usize = 5;
+/// `UCLAMP_BUCKET_DELTA`: 1024 / 5, rounded.
+const UCLAMP_BUCKET_DELTA: u32 =
+    (SCHED_CAPACITY_SCALE as u32 + UCLAMP_BUCKETS as u32 / 2) / UCLAMP_BUCKETS as u32;
+
+/// A pair of clamps, 0..=1024 each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clamps {
+    /// At least this fast.
+    pub min: u32,
+    /// At most this fast.
+    pub max: u32,
+}
+
+impl Clamps {
+    /// Nothing asked for (`uclamp_none`).
+    pub const NONE: Clamps = Clamps { min: 0, max: SCHED_CAPACITY_SCALE as u32 };
+
+    /// Two tasks' clamps together.
+    pub fn aggregated(self, other: Clamps) -> Clamps {
+        Clamps { min: self.min.max(other.min), max: self.max.max(other.max) }
+    }
+}
+
+/// `struct uclamp_bucket`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Bucket {
+    value: u32,
+    tasks: u32,
+}
+
+/// One of a run queue's two clamps (`struct uclamp_rq`).
+#[derive(Clone, Debug)]
+struct Aggregate {
+    value: u32,
+    buckets: [Bucket; UCLAMP_BUCKETS],
+}
+
+/// A run queue's clamps (`rq.uclamp`, `rq.uclamp_flags`).
+#[derive(Clone, Debug)]
+pub struct UclampRq {
+    min: Aggregate,
+    max: Aggregate,
+    /// `UCLAMP_FLAG_IDLE`: no task is counted, `max` is retained.
+    idle: bool,
+}
+
+/// `uclamp_bucket_id()`.
+fn bucket_id(value: u32) -> usize {
+    ((value / UCLAMP_BUCKET_DELTA) as usize).min(UCLAMP_BUCKETS - 1)
+}
+
+impl Aggregate {
+    fn new(value: u32) -> Aggregate {
+        Aggregate { value, buckets: [Bucket::default(); UCLAMP_BUCKETS] }
+    }
+
+    /// `uclamp_rq_inc_id()`. `idle`: what is retained is dropped.
+    fn inc(&mut self, value: u32, idle: bool) {
+        let bucket = &mut self.buckets[bucket_id(value)];
+        bucket.tasks += 1;
+        if idle {
+            self.value = value;
+        }
+        if bucket.tasks == 1 || value > bucket.value {
+            bucket.value = value;
+        }
+        self.value = self.value.max(value);
+    }
+
+    /// `uclamp_rq_dec_id()`; whether nobody is left, whose value is `of_nobody`.
+    fn dec(&mut self, value: u32, of_nobody: u32) -> bool {
+        let bucket = &mut self.buckets[bucket_id(value)];
+        bucket.tasks -= 1;
+        if bucket.tasks != 0 || bucket.value < self.value {
+            return false;
+        }
+        let highest = self.buckets.iter().rev().find(|bucket| bucket.tasks != 0);
+        self.value = highest.map_or(of_nobody, |bucket| bucket.value);
+        highest.is_none()
+    }
+}
+
+impl Default for UclampRq {
+    /// As at boot: no task.
+    fn default() -> UclampRq {
+        UclampRq {
+            min: Aggregate::new(Clamps::NONE.min),
+            max: Aggregate::new(Clamps::NONE.max),
+            idle: true,
+        }
+    }
+}
+
+impl UclampRq {
+    /// What the run queue asks for.
+    #[inline(always)]
+    pub fn clamps(&self) -> Clamps {
+        Clamps { min: self.min.value, max: self.max.value }
+    }
+
+    /// `uclamp_rq_is_idle()`.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// A task joins.
+    pub fn inc(&mut self, task: Clamps) {
+        self.min.inc(task.min, self.idle);
+        self.max.inc(task.max, self.idle);
+        self.idle = false;
+    }
+
+    /// A task that has joined leaves.
+    pub fn dec(&mut self, task: Clamps) {
+        self.min.dec(task.min, Clamps::NONE.min);
+        self.idle |= self.max.dec(task.max, task.max);
+    }
+
+    /// Asserts that these are the tasks that are counted.
+    pub(super) fn verify(&self, tasks: impl Iterator<Item = Clamps>) {
+        let mut counts = [[0; UCLAMP_BUCKETS]; 2];
+        let mut asked = Clamps { min: 0, max: 0 };
+        for task in tasks {
+            counts[0][bucket_id(task.min)] += 1;
+            counts[1][bucket_id(task.max)] += 1;
+            asked = asked.aggregated(task);
+        }
+        assert_eq!(self.min.buckets.map(|b| b.tasks), counts[0], "tasks by their minimum");
+        assert_eq!(self.max.buckets.map(|b| b.tasks), counts[1], "tasks by their maximum");
+        assert_eq!(self.idle, counts[0] == [0; UCLAMP_BUCKETS], "UCLAMP_FLAG_IDLE");
+        let Clamps { min, max } = self.clamps();
+        assert!(min >= asked.min && max >= asked.max, "{self:?}: a task asks for {asked:?}");
+        // Within the bucket it may be more: that of a task that has left it.
+        assert_eq!(bucket_id(min), bucket_id(asked.min), "the minimum's bucket");
+        assert!(self.idle || bucket_id(max) == bucket_id(asked.max), "the maximum's bucket");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_205_wide() {
+        for (value, bucket) in [
+            (0, 0),
+            (204, 0),
+            (205, 1),
+            (409, 1),
+            (410, 2),
+            (614, 2),
+            (615, 3),
+            (819, 3),
+            (820, 4),
+            (1024, 4),
+        ] {
+            assert_eq!(bucket_id(value), bucket, "{value}");
+        }
+    }
+
+    /// `(join?, (min, max), aggregate, idle)`: one run queue each.
+    #[test]
+    fn aggregates() {
+        let check = |name: &str, steps: &[(bool, (u32, u32), (u32, u32), bool)]| {
+            let mut rq = UclampRq::default();
+            for (step, &(join, (min, max), expected, idle)) in steps.iter().enumerate() {
+                let task = Clamps { min, max };
+                if join {
+                    rq.inc(task)
+                } else {
+                    rq.dec(task)
+                }
+                let Clamps { min, max } = rq.clamps();
+                assert_eq!(((min, max), rq.is_idle()), (expected, idle), "{name}, step {step}");
+            }
+        };
+        check(
+            "one default task lifts the cap; the last one's is retained",
+            &[
+                (true, (0, 300), (0, 300), false),
+                (true, (0, 1024), (0, 1024), false),
+                (false, (0, 1024), (0, 300), false),
+                (false, (0, 300), (0, 300), true),
+                (true, (0, 512), (0, 512), false),
+            ],
+        );
+        check(
+            "a bucket keeps its largest minimum until it is empty",
+            &[
+                (true, (210, 1024), (210, 1024), false),
+                (true, (400, 1024), (400, 1024), false),
+                (false, (400, 1024), (400, 1024), false),
+                (true, (220, 1024), (400, 1024), false),
+                (false, (210, 1024), (400, 1024), false),
+                (false, (220, 1024), (0, 1024), true),
+                (true, (220, 1024), (220, 1024), false),
+            ],
+        );
+        check(
+            "a lower bucket takes over",
+            &[
+                (true, (100, 100), (100, 100), false),
+                (true, (900, 1000), (900, 1000), false),
+                (false, (900, 1000), (100, 100), false),
+                (false, (100, 100), (0, 100), true),
+            ],
+        );
+        check(
+            "what is retained is the leaving task's own, not its bucket's",
+            &[
+                (true, (0, 400), (0, 400), false),
+                (true, (0, 210), (0, 400), false),
+                (false, (0, 400), (0, 400), false),
+                (false, (0, 210), (0, 210), true),
+            ],
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Utilisation clamping: how fast a task wants its CPU at least and at most.
+//!
+//! **Decides** nothing itself: it tells schedutil, EAS and the placement of tasks how much performance the
+//! runnable tasks of a CPU ask for, whatever they really use.
+//!
+//! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
+//! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
+//! request as it was when the task was queued. *Aggregate*: what a run queue makes of its tasks'
+//! ([`max`](self::max)): the largest minimum and the largest maximum.
+//!
+//! **The static key.** Until somebody uses a clamp (a system call, a sysctl, a group), nothing is accounted.
+//! With the key off a runnable real-time task wants the full speed outright; with the key on it wants it by
+//! its default minimum.
+//!
+//! ```text
+//!                 key off                            key on
+//!   enqueue       class ─ governor                   before: clamps ─ class ─ governor
+//!                                                    after:  class ─ governor (old clamps) ─ clamps
+//!   RT runnable   full speed                         the aggregate's minimum: 1024 by default
+//!   a CPU fits    util · 1.25 < capacity             and see util_fits_cpu()
+//! ```
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_rq_inc`, `uclamp_rq_dec`, `uclamp_eff_value`,
+//! `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
+//! Differences: tasks have no way to ask for anything but their class's default yet; no groups, no system-wide
+//! limits (`sched_util_clamp_min`, `_max` stay 1024). The key does not change at run time.
+
+pub mod max;
+
+use crate::Kernel;
+use crate::config::{Uclamp, UclampOrder};
+use crate::sched::core::ENQUEUE_DELAYED;
+use crate::sched::{Class, SCHED_CAPACITY_SCALE};
+use max::Clamps;
+use schedtwin_types::{CpuId, TaskId};
+
+/// What a task asked for (`uclamp_req`); `None`: the default of its class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UclampRequest {
+    /// At least this fast, 0..=1024.
+    pub min: Option<u16>,
+    /// At most this fast, 0..=1024.
+    pub max: Option<u16>,
+}
+
+impl Kernel {
+    /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
+    #[inline(always)]
+    pub fn uclamp_is_used(&self) -> bool {
+        match self.config.uclamp {
+            Uclamp::CompiledOut | Uclamp::KeyOff => false,
+            Uclamp::On => true,
+        }
+    }
+
+    /// The capacity that a real-time task wants of a CPU (`rt_task_fits_capacity`), key or no key: the
+    /// smaller of its clamps. Where clamps are compiled out every CPU does.
+    pub fn rt_uclamp_min(&self, task: TaskId) -> u32 {
+        match self.config.uclamp {
+            Uclamp::CompiledOut => 0,
+            Uclamp::KeyOff | Uclamp::On => {
+                let clamps = self.uclamp_eff_value(task);
+                clamps.min.min(clamps.max)
+            }
+        }
+    }
+
+    /// `uclamp_eff_value()` of both clamps: frozen while the task is counted.
+    pub fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
+        let t = &self.tasks[task];
+        t.uclamp.unwrap_or_else(|| {
+            let default_min =
+                if t.class == Class::Rt { self.config.uclamp_min_rt_default } else { 0 };
+            Clamps {
+                min: t.uclamp_req.min.map_or(default_min, u32::from),
+                max: t.uclamp_req.max.map_or(SCHED_CAPACITY_SCALE as u32, u32::from),
+            }
+        })
+    }
+
+    /// What the tasks of `cpu` ask for together (`uclamp_rq_get`): no clamp while the key is off.
+    #[inline(always)]
+    pub fn uclamp_rq_get(&self, cpu: CpuId) -> Clamps {
+        self.rq[cpu].uclamp.clamps()
+    }
+
+    /// [`Kernel::uclamp_rq_inc`] ahead of the class's own enqueue, where the release has it there.
+    #[inline(always)]
+    pub(crate) fn uclamp_rq_inc_before(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if self.uclamp_is_used() && self.uclamp_joins_before_enqueue() {
+            self.uclamp_rq_inc(cpu, task, flags);
+        }
+    }
+
+    /// [`Kernel::uclamp_rq_inc`] behind the class's own enqueue, where the release has it there.
+    #[inline(always)]
+    pub(crate) fn uclamp_rq_inc_after(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if self.uclamp_is_used() && !self.uclamp_joins_before_enqueue() {
+            // The class has made a delayed task that is being woken a runnable one.
+            self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED);
+        }
+    }
+
+    fn uclamp_joins_before_enqueue(&self) -> bool {
+        match self.config.uclamp_order {
+            UclampOrder::BeforeEnqueue => true,
+            UclampOrder::AfterEnqueue => false,
+        }
+    }
+
+    /// `uclamp_rq_inc()`: the task's clamps join its run queue's. A delayed sleeper's do not, unless this
+    /// wakes it.
+    fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        let delayed = self.se[self.tasks[task].se].sched_delayed && flags & ENQUEUE_DELAYED == 0;
+        if delayed || !self.has_uclamp(task) {
+            return;
+        }
+        debug_assert!(self.tasks[task].uclamp.is_none(), "{task:?} is counted twice");
+        let clamps = self.uclamp_eff_value(task);
+        self.tasks[task].uclamp = Some(clamps);
+        self.change_uclamp(cpu, |uclamp| uclamp.inc(clamps));
+    }
+
+    /// `uclamp_rq_dec()`, ahead of the class's own dequeue: a delayed sleeper has left already.
+    #[inline(always)]
+    pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
+        if self.uclamp_is_used()
+            && self.has_uclamp(task)
+            && !self.se[self.tasks[task].se].sched_delayed
+            && let Some(clamps) = self.tasks[task].uclamp.take()
+        {
+            self.change_uclamp(cpu, |uclamp| uclamp.dec(clamps));
+        }
+    }
+
+    /// `sched_class.uclamp_enabled`.
+    fn has_uclamp(&self, task: TaskId) -> bool {
+        matches!(self.tasks[task].class, Class::Fair | Class::Rt)
+    }
+
+    fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut max::UclampRq)) {
+        let before = self.rq[cpu].uclamp.clamps();
+        change(&mut self.rq[cpu].uclamp);
+        if self.rq[cpu].uclamp.clamps() != before {
+            self.demand_changed(cpu);
+        }
+    }
+
+    /// `uclamp_rq_util_with()`, before 6.8: a utilisation within the clamps of `cpu`, and of `task` if it
+    /// is to run there. An inverted pair is its minimum.
+    #[inline]
+    pub(crate) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
+        if !self.uclamp_is_used() {
+            return util;
+        }
+        let Clamps { min, max } = self.uclamp_rq_with(cpu, task);
+        util.min(max as u64).max(min as u64)
+    }
+
+    /// What `cpu` would ask for with `task`. On a CPU without tasks the maximum that it retains is the
+    /// last one's, and no longer counts.
+    pub(crate) fn uclamp_rq_with(&self, cpu: CpuId, task: Option<TaskId>) -> Clamps {
+        let uclamp = &self.rq[cpu].uclamp;
+        match task.map(|task| self.uclamp_eff_value(task)) {
+            None => uclamp.clamps(),
+            Some(own) if uclamp.is_idle() => own,
+            Some(own) => own.aggregated(uclamp.clamps()),
+        }
+    }
+
+    /// `uclamp_rq_is_capped()`: the CPU has more to do than it is allowed to.
+    pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
+        let max = self.uclamp_rq_get(cpu).max as u64;
+        self.uclamp_is_used()
+            && max != SCHED_CAPACITY_SCALE
+            && self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg >= max
+    }
+
+    /// Asserts that a run queue counts the tasks that say they are counted.
+    pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
+        let counted = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
+        let counted = counted.filter_map(|task| self.tasks[task].uclamp);
+        self.rq[cpu].uclamp.verify(counted);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Clamps on a kernel: who is counted when, and what the governor sees.
+
+use super::*;
+use crate::config::Config;
+use crate::sched::root_domain::tests::{device_tree, kernel};
+use crate::sched::{OnRq, core::ENQUEUE_WAKEUP};
+use schedtwin_types::Policy;
+
+const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
+const CPU: CpuId = CpuId(0);
+
+fn boot(uclamp: Uclamp, uclamp_order: UclampOrder) -> Kernel {
+    let config = Config {
+        fair_server_runtime: 0,
+        uclamp,
+        uclamp_order,
+        uclamp_min_rt_default: 700,
+        ..Config::linux_6_12()
+    };
+    Kernel::boot(device_tree(&[(1, 1024, OPPS)]), config)
+}
+
+fn task(kernel: &mut Kernel, request: UclampRequest) -> TaskId {
+    let task = kernel.new_task(None, false);
+    kernel.tasks[task].uclamp_req = request;
+    task
+}
+
+fn rt(kernel: &mut Kernel) -> TaskId {
+    let task = task(kernel, UclampRequest::default());
+    let t = &mut kernel.tasks[task];
+    (t.class, t.policy, t.prio) = (Class::Rt, Policy::Fifo, 50);
+    task
+}
+
+/// A task's own request, else its class's default.
+#[test]
+fn effective_values() {
+    let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
+    let fair = task(&mut kernel, UclampRequest::default());
+    let rt = rt(&mut kernel);
+    assert_eq!(kernel.uclamp_eff_value(fair), Clamps::NONE);
+    assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 700, max: 1024 });
+    assert_eq!(kernel.rt_uclamp_min(rt), 700);
+    kernel.tasks[rt].uclamp_req = UclampRequest { min: Some(100), max: Some(50) };
+    assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 100, max: 50 });
+    // The placement of real-time tasks takes the smaller one.
+    assert_eq!(kernel.rt_uclamp_min(rt), 50);
+    let mut kernel = boot(Uclamp::CompiledOut, UclampOrder::AfterEnqueue);
+    let rt = self::rt(&mut kernel);
+    assert_eq!(kernel.rt_uclamp_min(rt), 0);
+}
+
+/// While it is queued, a task's clamps are those of its enqueue.
+#[test]
+fn the_effective_value_is_frozen() {
+    let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
+    let p = task(&mut kernel, UclampRequest { min: Some(300), max: Some(600) });
+    kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+    kernel.tasks[p].uclamp_req = UclampRequest { min: Some(900), max: None };
+    assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 300, max: 600 });
+    kernel.verify_uclamp(CPU);
+    kernel.deactivate_task(CPU, p, 0);
+    assert_eq!(kernel.uclamp_rq_get(CPU), Clamps { min: 0, max: 600 });
+    assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 900, max: 1024 });
+    kernel.verify_uclamp(CPU);
+}
+
+/// A waking task with a minimum of 512: what the governor is asked for during its enqueue, and next time.
+/// A real-time task wants all there is while the key is off, at once.
+#[test]
+fn the_governor_sees_the_clamps_of_a_waking_task() {
+    let requested = |uclamp, order, realtime: bool| {
+        let mut kernel = boot(uclamp, order);
+        let p = if realtime {
+            rt(&mut kernel)
+        } else {
+            task(&mut kernel, UclampRequest { min: Some(512), max: None })
+        };
+        kernel.this_cpu = CPU;
+        kernel.now = 50_000_000;
+        kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+        let first = kernel.policies[0].sugov.cached_raw_freq;
+        // The rate limit is over.
+        kernel.rq[CPU].clock += 50_000_000;
+        kernel.cpufreq_update_util(CPU, 0);
+        kernel.verify_demand(CPU);
+        (first, kernel.policies[0].sugov.cached_raw_freq)
+    };
+    for (uclamp, order, realtime, expected) in [
+        (Uclamp::On, UclampOrder::BeforeEnqueue, false, (1_000_000, 1_000_000)),
+        (Uclamp::On, UclampOrder::AfterEnqueue, false, (0, 1_000_000)),
+        (Uclamp::KeyOff, UclampOrder::AfterEnqueue, false, (0, 0)),
+        (Uclamp::CompiledOut, UclampOrder::AfterEnqueue, false, (0, 0)),
+        // 700 of 1024.
+        (Uclamp::On, UclampOrder::BeforeEnqueue, true, (1_367_187, 1_367_187)),
+        (Uclamp::On, UclampOrder::AfterEnqueue, true, (0, 1_367_187)),
+        (Uclamp::KeyOff, UclampOrder::AfterEnqueue, true, (2_000_000, 2_000_000)),
+        (Uclamp::CompiledOut, UclampOrder::AfterEnqueue, true, (2_000_000, 2_000_000)),
+    ] {
+        let got = requested(uclamp, order, realtime);
+        assert_eq!(got, expected, "{uclamp:?} {order:?}, real-time: {realtime}");
+    }
+}
+
+/// A delayed sleeper is not counted, and counts again when it is woken.
+#[test]
+fn a_delayed_task_has_left() {
+    for order in [UclampOrder::BeforeEnqueue, UclampOrder::AfterEnqueue] {
+        let mut kernel = boot(Uclamp::On, order);
+        let p = task(&mut kernel, UclampRequest { min: Some(300), max: None });
+        kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+        kernel.uclamp_rq_dec(CPU, p);
+        let se = kernel.tasks[p].se;
+        kernel.se[se].sched_delayed = true;
+        assert_eq!(kernel.uclamp_rq_get(CPU).min, 0);
+        // It moves: counted neither there nor here.
+        kernel.uclamp_rq_dec(CPU, p);
+        kernel.uclamp_rq_inc_before(CPU, p, 0);
+        kernel.uclamp_rq_inc_after(CPU, p, 0);
+        assert_eq!(kernel.uclamp_rq_get(CPU).min, 0, "{order:?}");
+        // It is woken; the class's enqueue stands between the two.
+        kernel.uclamp_rq_inc_before(CPU, p, ENQUEUE_DELAYED);
+        kernel.se[se].sched_delayed = false;
+        kernel.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED);
+        assert_eq!(kernel.uclamp_rq_get(CPU).min, 300, "{order:?}");
+        kernel.verify_uclamp(CPU);
+    }
+}
+
+/// A capped CPU has more to do than it may.
+#[test]
+fn capped() {
+    let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
+    let p = task(&mut kernel, UclampRequest { min: None, max: Some(300) });
+    kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+    for (util, capped) in [(200, false), (280, true)] {
+        kernel.cfs[crate::sched::CfsRqId::root(CPU)].avg.util_avg = util;
+        kernel.rq[CPU].avg_rt.util_avg = 20;
+        assert_eq!(kernel.uclamp_rq_is_capped(CPU), capped, "{util}");
+    }
+    let q = task(&mut kernel, UclampRequest::default());
+    kernel.activate_task(CPU, q, ENQUEUE_WAKEUP);
+    assert!(!kernel.uclamp_rq_is_capped(CPU), "one task without a cap lifts it");
+}
+
+/// Before 6.8 a utilisation is clamped by the queue's aggregate, with a task by both; an idle queue's
+/// retained maximum does not count then.
+#[test]
+fn util_with() {
+    let mut kernel = boot(Uclamp::On, UclampOrder::BeforeEnqueue);
+    let capped = task(&mut kernel, UclampRequest { min: None, max: Some(300) });
+    let boosted = task(&mut kernel, UclampRequest { min: Some(500), max: None });
+    kernel.activate_task(CPU, capped, ENQUEUE_WAKEUP);
+    let with = |k: &Kernel, util, task| k.uclamp_rq_util_with(CPU, util, task);
+    assert_eq!(with(&kernel, 800, None), 300);
+    assert_eq!(with(&kernel, 800, Some(boosted)), 800);
+    assert_eq!(with(&kernel, 100, Some(boosted)), 500);
+    kernel.tasks[capped].on_rq = OnRq::Queued;
+    kernel.deactivate_task(CPU, capped, 0);
+    assert_eq!(with(&kernel, 800, None), 300);
+    assert_eq!(with(&kernel, 800, Some(capped)), 300);
+    // An inverted pair is its minimum.
+    let odd = task(&mut kernel, UclampRequest { min: Some(600), max: Some(400) });
+    assert_eq!(with(&kernel, 100, Some(odd)), 600);
+    assert_eq!(with(&kernel, 900, Some(odd)), 600);
+    // The key is off: nothing happens.
+    let kernel = self::kernel(&[(1, 1024, OPPS)]);
+    assert_eq!(with(&kernel, 800, None), 800);
+}
