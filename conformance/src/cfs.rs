@@ -486,7 +486,8 @@ impl Subject for Cfs {
             return op(JOIN, &[delta, number, near(rng), (!away) as u64]);
         }
         let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
-        if !self.queued(task) && !(switch && rng.one_in(2)) {
+        let not_yet = self.queued(task) || (switch && rng.one_in(2));
+        if !not_yet {
             self.fresh &= !(1 << number);
             if fresh && curr.is_some() && !blocked && rng.one_in(2) {
                 return op(FORK, &[delta, number]);

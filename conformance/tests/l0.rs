@@ -87,12 +87,12 @@ fn balancing_equals_the_kernels_c() {
 
 #[test]
 fn eevdf_equals_exact_fractions() {
-    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 1000).unwrap();
+    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 800).unwrap();
     assert!(found.operations > 100_000, "{found:?}");
 }
 
 #[test]
 fn cfs_equals_exact_fractions() {
-    let found = rational::compare::<Cfs, rational::cfs::Cfs>(3, 1000).unwrap();
+    let found = rational::compare::<Cfs, rational::cfs::Cfs>(3, 800).unwrap();
     assert!(found.operations > 100_000, "{found:?}");
 }
