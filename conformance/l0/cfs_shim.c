@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Oracle for CFS: the rbtree.c of a kernel tree before 6.6, and the functions of its fair.c that queue,
- * place, pick, switch, preempt, fork and account, cut out when the test runs (cfs_extract.h, written by the
+ * Oracle for CFS: the rbtree.c and pelt.c of a kernel tree before 6.6, and the functions of its fair.c that
+ * queue, place, pick, switch, preempt, fork and account, PELT and util_est included, cut out when the test runs (cfs_extract.h, written by the
  * test program), around one CPU with one run queue and a number of tasks. Nothing of the kernel is in this
  * file.
  */
-#define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
 #include "protocol.h"
 
@@ -14,11 +13,18 @@
 #define TASKS_MAX 48
 
 #include "fair_idioms.h"
+#include "pelt_idioms.h"
 
 /* ---- entities, tasks, queues ------------------------------------------------------------------- */
 
 struct load_weight { unsigned long weight; u32 inv_weight; };
-struct sched_avg { unsigned long load_avg; u64 load_sum, last_update_time; };
+struct util_est { unsigned int enqueued, ewma; };
+struct sched_avg {
+	u64 last_update_time, load_sum, runnable_sum;
+	u32 util_sum, period_contrib;
+	unsigned long load_avg, runnable_avg, util_avg;
+	struct util_est util_est;
+};
 
 struct sched_entity {
 	struct load_weight load;
@@ -32,9 +38,14 @@ struct sched_entity {
 struct cfs_rq {
 	struct load_weight load;
 	unsigned int nr_running, h_nr_running, idle_nr_running, idle_h_nr_running;
-	u64 min_vruntime;
+	u64 min_vruntime, last_update_time_copy;
 	struct rb_root_cached tasks_timeline;
 	struct sched_entity *curr, *next, *last, *skip;
+	struct sched_avg avg;
+	struct {
+		int lock, nr;
+		unsigned long load_avg, util_avg, runnable_avg;
+	} removed;
 };
 
 struct task_struct {
@@ -48,7 +59,8 @@ struct rq {
 	unsigned int nr_running;
 	unsigned long next_balance;
 	struct task_struct *curr, *idle;
-	u64 clock_task;
+	u64 clock, clock_task, clock_pelt, lost_idle_time, clock_idle, clock_pelt_idle;
+	struct sched_avg avg_rt, avg_dl;
 	bool need_resched;
 	struct list_head cfs_tasks;
 };
@@ -71,11 +83,12 @@ static unsigned int sysctl_sched_idle_min_granularity, sched_nr_latency;
 
 /* The bits of `features`, in the order of the test program. */
 enum { BIT_GENTLE_FAIR_SLEEPERS, BIT_START_DEBIT, BIT_NEXT_BUDDY, BIT_LAST_BUDDY, BIT_ALT_PERIOD,
-       BIT_BASE_SLICE, BIT_WAKEUP_PREEMPTION };
+       BIT_BASE_SLICE, BIT_WAKEUP_PREEMPTION, BIT_UTIL_EST_FASTUP, BIT_UTIL_EST };
 #define sched_feat(feature) (features >> BIT_##feature & 1)
 
 #define SCHED_CPUFREQ_IOWAIT 1
 #define UPDATE_TG 1
+#define SKIP_AGE_LOAD 2
 #define DO_ATTACH 4
 #define DO_DETACH 8
 #define WF_FORK 4
@@ -100,6 +113,18 @@ enum { BIT_GENTLE_FAIR_SLEEPERS, BIT_START_DEBIT, BIT_NEXT_BUDDY, BIT_LAST_BUDDY
 #define test_tsk_need_resched(task) (this_rq_.need_resched)
 #define resched_curr(rq) ((void)((rq)->need_resched = true))
 #define rq_clock_task(rq) ((rq)->clock_task)
+#define rq_clock(rq) ((rq)->clock)
+#define assert_clock_updated(rq) ((void)0)
+#define is_idle_task(task) ((task) == &idle_task)
+#define cpu_of(rq) 0
+#define arch_scale_cpu_capacity(cpu) 1024UL
+#define arch_scale_freq_capacity(cpu) 1024UL
+#define capacity_orig_of(cpu) 1024UL
+#define se_weight(se) scale_load_down((se)->load.weight)
+#define se_runnable(se) (!!(se)->on_rq)
+#define propagate_entity_load_avg(se) 0
+#define add_tg_cfs_propagate(cfs, runnable) ((void)0)
+#define update_tg_load_avg(cfs) ((void)0)
 #define add_nr_running(rq, count) ((void)((rq)->nr_running += (count)))
 #define sub_nr_running(rq, count) ((void)((rq)->nr_running -= (count)))
 struct rq_flags { int unused; };
@@ -123,6 +148,9 @@ static void set_next_buddy(struct sched_entity *se);
 static int se_is_idle(struct sched_entity *se);
 struct sched_entity *__pick_first_entity(struct cfs_rq *cfs_rq);
 
+#include "cfs_macros.h"
+#include "pelt.h"
+#include "pelt.c"
 #include "cfs_extract.h"
 
 /* ---- the world --------------------------------------------------------------------------------- */
@@ -141,6 +169,20 @@ static word number_of(const struct task_struct *task)
 static word number_of_entity(const struct sched_entity *se)
 {
 	return se ? number_of(task_of(se)) : 0;
+}
+
+static void out_avg(const struct sched_avg *sa)
+{
+	out(sa->last_update_time);
+	out(sa->load_sum);
+	out(sa->runnable_sum);
+	out(sa->util_sum);
+	out(sa->period_contrib);
+	out(sa->load_avg);
+	out(sa->runnable_avg);
+	out(sa->util_avg);
+	out(sa->util_est.enqueued);
+	out(sa->util_est.ewma);
 }
 
 /* The run queue, the task that the operation was about, and a digest of all tasks and of both orders. */
@@ -178,6 +220,7 @@ static void report(word result, const struct task_struct *task)
 		everything = fold(everything, (word)se->on_rq | (word)tasks[i].on_rq << 1);
 	}
 	out(everything);
+	out_avg(&cfs->avg);
 	if (task) {
 		const struct sched_entity *se = &task->se;
 
@@ -187,6 +230,7 @@ static void report(word result, const struct task_struct *task)
 		out(se->prev_sum_exec_runtime);
 		out(se->load.weight);
 		out((word)se->on_rq | (word)task->on_rq << 1);
+		out_avg(&se->avg);
 	}
 }
 
@@ -199,6 +243,13 @@ static void begin(void)
 	this_rq_.cfs.tasks_timeline = RB_ROOT_CACHED;
 	this_rq_.cfs_tasks.next = this_rq_.cfs_tasks.prev = &this_rq_.cfs_tasks;
 	nr_tasks = 0;
+}
+
+static void pass(u64 delta)
+{
+	this_rq_.clock += delta;
+	this_rq_.clock_task += delta;
+	update_rq_clock_pelt(&this_rq_, delta);
 }
 
 static struct task_struct *task_by_number(word number)
@@ -287,7 +338,7 @@ static void operate(word op, const word *arg)
 
 	/* Every operation but those that set the world up begins with some time. */
 	if (op >= OP_FIRST + 3)
-		this_rq_.clock_task += arg[0];
+		pass(arg[0]);
 	switch (op) {
 	case OP_FIRST + 0:
 		sysctl_sched_latency = arg[0];
@@ -296,7 +347,7 @@ static void operate(word op, const word *arg)
 		sysctl_sched_idle_min_granularity = arg[3];
 		sched_nr_latency = (arg[0] + arg[1] - 1) / arg[1];
 		features = arg[4];
-		this_rq_.clock_task = arg[5];
+		pass(arg[5]);
 		break;
 	case OP_FIRST + 1:
 		this_rq_.cfs.min_vruntime = arg[0];
@@ -316,8 +367,10 @@ static void operate(word op, const word *arg)
 		task = task_by_number(arg[1]);
 		if (arg[2] == 1)
 			migrate_sleeper(task);
-		if (arg[2] == 2)
+		if (arg[2] == 2) {
 			task->se.vruntime = arg[3];
+			task->se.avg.last_update_time = 0;
+		}
 		come(task, ENQUEUE_WAKEUP | (arg[2] ? ENQUEUE_MIGRATED : 0), 0);
 		break;
 	case OP_FIRST + 4: /* the running task forks it */
@@ -343,6 +396,8 @@ static void operate(word op, const word *arg)
 		task = task_by_number(arg[1]);
 		task->on_rq = TASK_ON_RQ_MIGRATING;
 		dequeue_task_fair(&this_rq_, task, DEQUEUE_NOCLOCK);
+		/* set_task_cpu() */
+		task->se.avg.last_update_time = 0;
 		break;
 	case OP_FIRST + 9: /* comes (back), or was forked elsewhere: relative to wherever it was */
 		task = task_by_number(arg[1]);

@@ -113,6 +113,15 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define set_next_buddy(se) ((void)0)
 
 #include "fair_left_out.h"
+#define update_load_avg(cfs, se, flags) ((void)0)
+#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
+#define util_est_enqueue(cfs, task) ((void)0)
+#define util_est_dequeue(cfs, task) ((void)0)
+#define util_est_update(cfs, task, sleep) ((void)0)
+#define dequeue_load_avg(cfs, se) ((void)0)
+#define enqueue_load_avg(cfs, se) ((void)0)
+#define get_pelt_divider(avg) 1
+#define se_weight(se) 0
 
 static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
 static void requeue_delayed_entity(struct sched_entity *se);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Empty definitions of what functions of the fair class call beyond the matter in hand: PELT and util_est
- * (they have an oracle of their own), groups and bandwidth control (not configured), the fair server,
- * statistics.
+ * Empty definitions of what functions of the fair class call beyond the matter in hand: groups and
+ * bandwidth control (not configured), the fair server, statistics.
  */
 static void update_load_add(struct load_weight *load, unsigned long weight)
 {
@@ -30,17 +29,8 @@ static void update_load_set(struct load_weight *load, unsigned long weight)
 #define return_cfs_rq_runtime(cfs) ((void)0)
 #define list_add_leaf_cfs_rq(cfs) ((void)0)
 #define assert_list_leaf_cfs_rq(rq) ((void)0)
-#define update_load_avg(cfs, se, flags) ((void)0)
 #define se_update_runnable(se) ((void)0)
 #define update_cfs_group(se) ((void)0)
-#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
-#define util_est_enqueue(cfs, task) ((void)0)
-#define util_est_dequeue(cfs, task) ((void)0)
-#define util_est_update(cfs, task, sleep) ((void)0)
-#define dequeue_load_avg(cfs, se) ((void)0)
-#define enqueue_load_avg(cfs, se) ((void)0)
-#define get_pelt_divider(avg) 1
-#define se_weight(se) 0
 #define reweight_eevdf(se, average, weight) warn(true, "a queued entity is reweighted")
 #define cpufreq_update_util(rq, flags) ((void)0)
 #define check_update_overutilized_status(rq) ((void)0)

@@ -4,7 +4,8 @@
 //! wakeups here and from other queues, forks, switches with and without sleep, ticks, yields, migrations,
 //! changes of weight and policy while queued or running, sleeps of months. Compared after each operation:
 //! `min_vruntime` and the counters, the three buddies, whom a pick would choose, both orders (the tree's and
-//! the most-recently-run list's), whether a reschedule is wanted, and every task.
+//! the most-recently-run list's), whether a reschedule is wanted, every task, and the averages of the queue and of
+//! the task that the operation was about.
 //!
 //! **Against what.** A tree before 6.6; whole functions from `enqueue_task_fair` down with the real tree.
 //! `pick_next_task_fair()` itself is the shim's: the pick, and the switch if it is another task.
@@ -13,12 +14,15 @@ use crate::l0::mutate::Mutation;
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix};
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor};
+use schedtwin_kernel::config::{
+    CfsTunables, Config, FairClass, Features, FrequencyGovernor, UtilEstForm, UtilEstUpdate,
+};
 use schedtwin_kernel::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK,
     ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
 };
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
+use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
 use schedtwin_types::{CpuId, TaskId};
 use std::path::{Path, PathBuf};
@@ -74,6 +78,8 @@ fn boot(tunables: CfsTunables, features: Features) -> Kernel {
     config.fair = FairClass::Cfs;
     config.cfs = tunables;
     config.features = features;
+    config.util_est = UtilEstForm::EnqueuedAndEwma;
+    config.util_est_update = UtilEstUpdate::AfterDequeue;
     // One CPU: the factor of the tunables is 1.
     Kernel::boot(one_cpu(TASKS_MAX as usize), config)
 }
@@ -90,6 +96,7 @@ fn features(bits: u64) -> Features {
         base_slice: bit(5),
         wakeup_preemption: bit(6),
         cache_hot_buddy: true,
+        util_est_fastup: bit(7),
         util_est: true,
         nontask_capacity: true,
         ..Features::default()
@@ -241,6 +248,7 @@ impl Cfs {
             words.into_iter().fold(digest, mix)
         });
         out.word("cfs", "everything", everything);
+        out_avg(out, "cfs.avg", &self.kernel.cfs[ROOT].avg);
         if let Some(task) = task {
             let se = self.entity(task);
             out.word("se", "vruntime", se.vruntime);
@@ -249,8 +257,22 @@ impl Cfs {
             out.word("se", "prev_sum_exec_runtime", se.prev_sum_exec_runtime);
             out.word("se", "weight", se.load.weight);
             out.word("se", "state", self.state_bits(task));
+            out_avg(out, "se.avg", &self.entity(task).avg);
         }
     }
+}
+
+fn out_avg(out: &mut Out, owner: &str, sa: &SchedAvg) {
+    out.word(owner, "last_update_time", sa.last_update_time);
+    out.word(owner, "load_sum", sa.load_sum);
+    out.word(owner, "runnable_sum", sa.runnable_sum);
+    out.word(owner, "util_sum", sa.util_sum as u64);
+    out.word(owner, "period_contrib", sa.period_contrib as u64);
+    out.word(owner, "load_avg", sa.load_avg);
+    out.word(owner, "runnable_avg", sa.runnable_avg);
+    out.word(owner, "util_avg", sa.util_avg);
+    out.word(owner, "util_est", sa.util_est as u64);
+    out.word(owner, "util_est_ewma", sa.util_est_ewma as u64);
 }
 
 impl Subject for Cfs {
@@ -335,6 +357,7 @@ impl Subject for Cfs {
                 let entity = self.entity_mut(task);
                 entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
                 (entity.vruntime, entity.exec_start) = (d, e);
+                entity.avg = SchedAvg::default();
                 subject = Some(task);
             }
             WAKE => {
@@ -343,6 +366,10 @@ impl Subject for Cfs {
                     0 => {}
                     1 => self.steps().migrate_sleeper(task),
                     _ => self.entity_mut(task).vruntime = d,
+                }
+                if c != 0 {
+                    // set_task_cpu(): its averages are attached anew.
+                    self.entity_mut(task).avg.last_update_time = 0;
                 }
                 let migrated = if c != 0 { ENQUEUE_MIGRATED } else { 0 };
                 self.come(task, ENQUEUE_WAKEUP | migrated, 0);
@@ -431,7 +458,8 @@ impl Subject for Cfs {
             let latency = odd(6_000_000 * factor, rng);
             let min = odd(750_000 * factor, rng);
             let wakeup = odd(1_000_000 * factor, rng);
-            let bits = if rng.one_in(2) { 0b111_1011 } else { rng.next() & 127 };
+            // The last one is UTIL_EST, always on.
+            let bits = if rng.one_in(2) { 0b1111_1011 } else { rng.next() & 255 } | 1 << 8;
             let idle = odd(750_000, rng);
             return op(CONFIG, &[latency, min, wakeup, idle, bits, 1 + rng.magnitude(44)]);
         }
@@ -486,7 +514,8 @@ impl Subject for Cfs {
             return op(JOIN, &[delta, number, near(rng), (!away) as u64]);
         }
         let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
-        if !self.queued(task) && !(switch && rng.one_in(2)) {
+        let not_yet = self.queued(task) || (switch && rng.one_in(2));
+        if !not_yet {
             self.fresh &= !(1 << number);
             if fresh && curr.is_some() && !blocked && rng.one_in(2) {
                 return op(FORK, &[delta, number]);
@@ -522,7 +551,12 @@ impl Subject for Cfs {
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let text = crate::eevdf::cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
+        // pelt.c needs the macros, and the functions need pelt.c.
+        let macros = crate::eevdf::macros(tree, SCHED_MACROS, FAIR_MACROS)?;
+        let file = build_dir.join("cfs_macros.h");
+        std::fs::write(&file, macros)
+            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        let text = crate::eevdf::cut_out(tree, &[], &[], FAIR_FUNCTIONS)?;
         crate::eevdf::build(tree, build_dir, flags, "cfs", &text)
     }
 }
@@ -549,8 +583,28 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_MIGRATED",
 ];
 /// … and of `fair.c`, in an order in which it compiles.
-const FAIR_MACROS: &[&str] = &["WMULT_CONST", "WMULT_SHIFT", "__node_2_se"];
+const FAIR_MACROS: &[&str] = &[
+    "WMULT_CONST",
+    "WMULT_SHIFT",
+    "__node_2_se",
+    "add_positive",
+    "sub_positive",
+    "UTIL_EST_MARGIN",
+];
 const FAIR_FUNCTIONS: &[&str] = &[
+    // PELT and util_est.
+    "enqueue_load_avg",
+    "dequeue_load_avg",
+    "update_cfs_rq_load_avg",
+    "attach_entity_load_avg",
+    "detach_entity_load_avg",
+    "update_load_avg",
+    "task_util",
+    "_task_util_est",
+    "util_est_enqueue",
+    "util_est_dequeue",
+    "within_margin",
+    "util_est_update",
     // Weights.
     "__update_inv_weight",
     "__calc_delta",

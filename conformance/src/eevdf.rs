@@ -552,6 +552,21 @@ fn read(tree: &Path, file: &str) -> Result<String, String> {
     std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
 }
 
+/// The text of macros of `sched.h` and `fair.c`.
+pub(crate) fn macros(tree: &Path, of_sched: &[&str], of_fair: &[&str]) -> Result<String, String> {
+    let fair = read(tree, "kernel/sched/fair.c")?;
+    let sched = read(tree, "kernel/sched/sched.h")?;
+    let missing = |name: &str| format!("this kernel tree has no {name}");
+    let mut text = String::from("#define SCHED_FIXEDPOINT_SHIFT 10\n");
+    for name in of_sched {
+        text += &extract::macro_definition(&sched, name).ok_or(missing(name))?;
+    }
+    for name in of_fair {
+        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
+    }
+    Ok(text)
+}
+
 /// The text of macros of `sched.h` and `fair.c`, of the tables of weights, and of functions of `fair.c`.
 pub(crate) fn cut_out(
     tree: &Path,
@@ -560,16 +575,9 @@ pub(crate) fn cut_out(
     functions: &[&str],
 ) -> Result<String, String> {
     let fair = read(tree, "kernel/sched/fair.c")?;
-    let sched = read(tree, "kernel/sched/sched.h")?;
     let core = read(tree, "kernel/sched/core.c")?;
+    let mut text = macros(tree, sched_macros, fair_macros)?;
     let missing = |name: &str| format!("this kernel tree has no {name}");
-    let mut text = String::from("#define SCHED_FIXEDPOINT_SHIFT 10\n");
-    for name in sched_macros {
-        text += &extract::macro_definition(&sched, name).ok_or(missing(name))?;
-    }
-    for name in fair_macros {
-        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
-    }
     for head in ["const int sched_prio_to_weight", "const u32 sched_prio_to_wmult"] {
         text += &extract::block(&core, head).ok_or(missing(head))?;
     }
@@ -605,7 +613,8 @@ pub(crate) fn build(
     let include = format!("-I{}", build_dir.display());
     let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
     let shim = format!("{name}_shim.c");
-    oracle::compile(&shim, &[build_dir, &tree.join("lib")], build_dir, &flags)
+    let quoted = [build_dir, &tree.join("lib"), &tree.join("kernel/sched")];
+    oracle::compile(&shim, &quoted, build_dir, &flags)
 }
 
 /// `l0 eevdf` with the options of the other subjects. Returns the exit code.

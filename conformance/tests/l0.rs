@@ -1,6 +1,7 @@
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 
+use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
@@ -40,6 +41,11 @@ fn idle_golden_vectors_of_other_forms() {
 #[test]
 fn eevdf_golden_vectors() {
     golden::<Eevdf>();
+}
+
+#[test]
+fn cfs_golden_vectors() {
+    golden::<Cfs>();
 }
 
 fn oracle<S: Subject>(cases: u64) {
@@ -86,6 +92,11 @@ fn eevdf_equals_the_kernels_c() {
 }
 
 #[test]
+fn cfs_equals_the_kernels_c() {
+    oracle::<Cfs>(2_000);
+}
+
+#[test]
 fn balancing_equals_the_kernels_c() {
     let Some(tree) = l0::kernel_tree(l0::TREE) else {
         println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
@@ -97,6 +108,12 @@ fn balancing_equals_the_kernels_c() {
 
 #[test]
 fn eevdf_equals_exact_fractions() {
-    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 1000).unwrap();
+    let found = rational::compare::<Eevdf, rational::eevdf::Eevdf>(3, 800).unwrap();
+    assert!(found.operations > 100_000, "{found:?}");
+}
+
+#[test]
+fn cfs_equals_exact_fractions() {
+    let found = rational::compare::<Cfs, rational::cfs::Cfs>(3, 800).unwrap();
     assert!(found.operations > 100_000, "{found:?}");
 }

@@ -12,7 +12,7 @@
 //!   (seed, case)               └──► pipe ──► kernel's C ► digest ┴─► equal?
 //! ```
 //!
-//! **Terms.** *Subject*: what is tested, `pelt`, `teo` or `eevdf`. *World*: its state during a sequence.
+//! **Terms.** *Subject*: what is tested: `pelt`, `pelt-6.1`, `teo`, `eevdf` or `cfs`. *World*: its state during a sequence.
 //! *Case*: number of a sequence; with the seed it determines the sequence entirely. *Oracle*: the
 //! compiled C program. *Golden vectors*: sequences with the oracle's answers, committed as text
 //! (`conformance/golden`), so that machines without a kernel tree check something too.
@@ -371,11 +371,11 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
-       schedtwin-conformance l0 (teo-5.14|menu-5.18|menu-6.12) ... likewise
-       schedtwin-conformance l0 pelt-6.1 ...                       as pelt, of a tree before 6.8
+       schedtwin-conformance l0 (menu-6.12) ...                    likewise
+       schedtwin-conformance l0 (cfs|pelt-6.1|teo-5.14|menu-5.18)  likewise, of Linux 6.1
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
-SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden), SCHEDTWIN_KERNEL_TREE_6_1 that of
-subjects whose name ends in 6.1.";
+SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1;
+--golden needs none.";
 
 /// The subcommand `l0`. Returns the exit code: 0 equal, 1 different, 2 bad usage or no tree.
 pub fn main(args: &[String]) -> i32 {

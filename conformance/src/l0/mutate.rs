@@ -35,6 +35,7 @@ const MENU_5_18_FILE: &str = "cpuidle/menu/v5_18.rs";
 const MENU_6_12_FILE: &str = "cpuidle/menu/v6_12.rs";
 const IDLE_STATES: &str = "cpuidle/states.rs";
 const EEVDF_FILE: &str = "sched/fair/eevdf.rs";
+const CFS_FILE: &str = "sched/fair/cfs.rs";
 const CLASS: &str = "sched/fair/class.rs";
 const WEIGHTS: &str = "sched/fair/mod.rs";
 
@@ -241,7 +242,52 @@ pub const EEVDF: &[Mutation] = &[
 ];
 
 /// Mutations of CFS and of the fair class's entries.
-pub const CFS: &[Mutation] = &[];
+pub const CFS: &[Mutation] = &[
+    m(CFS_FILE, "(a.wrapping_sub(b) as i64) < 0", "(a.wrapping_sub(b) as i64) <= 0"),
+    m(CFS_FILE, "tunables.latency.div_ceil(", "tunables.latency.div_euclid("),
+    m(CFS_FILE, "if before(first, running) => first", "if before(running, first) => first"),
+    m(CFS_FILE, "if before(cfs.min_vruntime, smallest)", "if cfs.min_vruntime != smallest"),
+    m(CFS_FILE, "flags & ENQUEUE_WAKEUP == 0 || flags", "flags & ENQUEUE_WAKEUP == 0 && flags"),
+    m(CFS_FILE, "if flags & DEQUEUE_SLEEP == 0", "if flags & DEQUEUE_SLEEP != 0"),
+    m(CFS_FILE, "(DEQUEUE_SAVE | DEQUEUE_MOVE) != DEQUEUE_SAVE", "DEQUEUE_SAVE != DEQUEUE_SAVE"),
+    m(CFS_FILE, "if idle { tunables.min_granularity }", "if idle { tunables.latency }"),
+    m(CFS_FILE, "credit >> gentle", "credit << gentle"),
+    m(CFS_FILE, "calc_delta_fair(slice, &self", "calc_delta_fair(slice + 1, &self"),
+    m(CFS_FILE, "if forget || before", "if before"),
+    m(CFS_FILE, "exec_start != 0\n", "true\n"),
+    m(CFS_FILE, "saturating_sub(exec_start) > (1", "saturating_sub(exec_start) >= (2"),
+    m(
+        CFS_FILE,
+        "vruntime = self.se[curr].vruntime;\n        }\n        self.place",
+        "vruntime = 0;\n        }\n        self.place",
+    ),
+    m(CFS_FILE, "counted as u64 + !self.se[se].on_rq as u64", "counted as u64"),
+    m(CFS_FILE, "nr_running > self.sched_nr_latency()", "nr_running >= self.sched_nr_latency()"),
+    m(CFS_FILE, "if entity.on_rq { 0 }", "if true { 0 }"),
+    m(CFS_FILE, "slice.max(floor)", "slice.min(floor)"),
+    m(CFS_FILE, "self.se_is_idle(se) && !self", "self.se_is_idle(se) && self"),
+    m(CFS_FILE, "nr_queued == cfs.h_nr_idle", "nr_queued >= cfs.h_nr_idle"),
+    m(CFS_FILE, "if ran > ideal_runtime {", "if ran >= ideal_runtime {"),
+    m(CFS_FILE, "if ran < self.cfs", "if ran <= self.cfs"),
+    m(CFS_FILE, "if lead > ideal_runtime as", "if lead >= ideal_runtime as"),
+    m(CFS_FILE, "if behind <= 0 {", "if behind < 0 {"),
+    m(CFS_FILE, "(behind > granularity)", "(behind >= granularity)"),
+    m(CFS_FILE, "filter(fair).or(Some(left))", "or(Some(left))"),
+    m(CFS_FILE, "or_curr(waiting(1))", "waiting(1)"),
+    m(CFS_FILE, "cfs.next.filter(fair)", "cfs.next.filter(|_| true)"),
+    m(CFS_FILE, "cfs.last.filter(fair)", "cfs.last.filter(|_| true)"),
+    m(
+        CFS_FILE,
+        "nr_queued as u64 >= self.sched_nr_latency()",
+        "nr_queued as u64 > self.sched_nr_latency()",
+    ),
+    m(CFS_FILE, "crowded && wake_flags & WF_FORK == 0", "crowded"),
+    m(CFS_FILE, "if !marked {", "if marked {"),
+    m(CFS_FILE, "crowded && self.se[se].on_rq", "crowded"),
+    m(CFS_FILE, "policy != Policy::Batch", "policy == Policy::Batch"),
+    m(CFS_FILE, "self.cfs[cfs_rq].skip = Some(se)", "self.cfs[cfs_rq].next = Some(se)"),
+    m(CLASS, "entity.exec_start = 0", "entity.exec_start = 1"),
+];
 
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
 pub fn report<S: Subject>(
@@ -299,7 +345,7 @@ fn run<S: Subject>(
 }
 
 /// The subjects that need the whole kernel crate.
-const WHOLE: [&str; 1] = ["eevdf"];
+const WHOLE: [&str; 2] = ["eevdf", "cfs"];
 
 /// What is compiled of our sources: the files that a subject is about, or the whole crate.
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
@@ -378,11 +424,15 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         "menu-5.18" => ("l0::menu::Menu5_18", String::new()),
         "menu-6.12" => ("l0::menu::Menu6_12", String::new()),
         _ => {
-            let path = |file: &str| super::home().join("src").join(file);
-            let (eevdf, rational) = (path("eevdf.rs"), path("rational/mod.rs"));
-            let modules =
-                format!("#[path = {eevdf:?}]\nmod eevdf;\n#[path = {rational:?}]\nmod rational;\n");
-            ("eevdf::Eevdf", modules)
+            // These modules use each other.
+            let modules: String = ["eevdf.rs", "cfs.rs", "rational/mod.rs"]
+                .map(|file| {
+                    let path = super::home().join("src").join(file);
+                    let name = file.split(['.', '/']).next().unwrap_or_default();
+                    format!("#[path = {path:?}]\nmod {name};\n")
+                })
+                .concat();
+            (if subject == "cfs" { "cfs::Cfs" } else { "eevdf::Eevdf" }, modules)
         }
     };
     let fractions = if whole {
@@ -445,7 +495,7 @@ mod tests {
     fn every_mutation_has_its_place() {
         let source = super::super::home().join("../crates/schedtwin-kernel/src");
         let idle = [TEO, TEO_RECENT, MENU_5_18, MENU_6_12].concat();
-        for mutation in [PELT, PELT_6_1, EEVDF].concat().iter().chain(&idle) {
+        for mutation in [PELT, PELT_6_1, EEVDF, CFS].concat().iter().chain(&idle) {
             let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);

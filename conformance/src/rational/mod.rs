@@ -17,7 +17,7 @@
 //!
 //! | what | the kernel's integer | distance from the exact value |
 //! |---|---|---|
-//! | virtual time of a runtime ([`charge`]) | inverse weight, 32 significant bits, floor | < 1 + exact · (w + 3) / 2³² |
+//! | virtual time of a runtime ([`charge`]), slice (CFS; w: of all) | inverse weight, 32 significant bits, floor | < 1 + exact · (w + 3) / 2³² |
 //! | V, the average virtual time (EEVDF) | floor | [0, 1) below |
 //! | lag of a task after it has joined (EEVDF) | floor and truncation | (−1, 2) |
 //! | a lag under a new weight (EEVDF) | truncation | < 1 |
@@ -27,6 +27,7 @@
 //!
 //! The generators of the oracles' sequences serve here too, so what one reaches the other does.
 
+pub mod cfs;
 pub mod eevdf;
 
 use crate::l0::rng::Rng;
@@ -76,8 +77,8 @@ pub fn weight(load: LoadWeight) -> i128 {
     (load.weight >> 10) as i128
 }
 
-/// What `runtime` ns cost in virtual time: runtime · `numerator` / w, by a multiplication with the inverse
-/// of w, which has 32 bits; so has the factor that the product is made of.
+/// `runtime` · `numerator` / w, by a multiplication with the inverse of w, which has 32 bits; so has the
+/// factor that the product is made of.
 pub fn scaled(runtime: i128, numerator: i128, load: LoadWeight) -> i128 {
     const ONE: i128 = 1 << 32;
     let w = weight(load).max(2);
@@ -94,7 +95,11 @@ pub fn scaled(runtime: i128, numerator: i128, load: LoadWeight) -> i128 {
     while factor >= ONE {
         (factor, unit) = (factor / 2, unit / 2);
     }
-    Fraction::new(runtime * factor, unit).floor()
+    let result = Fraction::new(runtime * factor, unit).floor();
+    // Between this and the exact quotient.
+    let off = (result * w - runtime * numerator).abs();
+    assert!(off << 32 < (w << 32) + runtime * numerator * (w + 3), "{runtime} ns at weight {w}");
+    result
 }
 
 /// Runtime → virtual time: one for one at nice 0.
@@ -106,14 +111,7 @@ pub fn scaled(runtime: i128, numerator: i128, load: LoadWeight) -> i128 {
 /// assert_eq!(charge(1_000_000, nice_5), 3_056_716);
 /// ```
 pub fn charge(runtime: i128, load: LoadWeight) -> i128 {
-    let w = weight(load);
-    if w == 1024 {
-        return runtime;
-    }
-    let charged = scaled(runtime, 1024, load);
-    let off = (charged * w - runtime * 1024).abs();
-    assert!(off << 32 < (w << 32) + runtime * 1024 * (w + 3), "{runtime} ns at weight {w}");
-    charged
+    if weight(load) == 1024 { runtime } else { scaled(runtime, 1024, load) }
 }
 
 /// What a comparison did.
@@ -167,7 +165,7 @@ pub fn compare<S: Subject, M: Model<S>>(seed: u64, cases: u64) -> Result<Compare
 }
 
 const USAGE: &str = "\
-usage: schedtwin-conformance rational eevdf [--cases N] [--seed N]   compare with exact fractions";
+usage: schedtwin-conformance rational (eevdf|cfs) [--cases N] [--seed N]   compare with exact fractions";
 
 /// The subcommand `rational`. Returns the exit code: 0 equal, 1 different, 2 bad usage.
 pub fn main(args: &[String]) -> i32 {
@@ -181,6 +179,7 @@ pub fn main(args: &[String]) -> i32 {
     };
     let started = Instant::now();
     let result = match args.first().map(String::as_str) {
+        Some("cfs") => compare::<crate::cfs::Cfs, cfs::Cfs>(seed, cases),
         Some("eevdf") => compare::<crate::eevdf::Eevdf, eevdf::Eevdf>(seed, cases),
         _ => {
             eprintln!("{USAGE}");
