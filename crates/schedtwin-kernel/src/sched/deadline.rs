@@ -19,8 +19,7 @@
 //! Kernel: 6.12.95 kernel/sched/deadline.c, cpudeadline.c.
 //! Differences: tasks that are not special are refused before a run begins. Nobody pushes or pulls: a CPU
 //! belongs to one frequency domain, so at most one such thread can be queued on it, and a pull takes only
-//! threads that may run on the puller's CPU, of which that CPU's own is the only one. Up to 6.10 a task fits a
-//! CPU if its whole runtime does, which differs for a capacity of exactly 102.
+//! threads that may run on the puller's CPU, of which that CPU's own is the only one.
 
 use crate::Kernel;
 use crate::sched::core::{ENQUEUE_WAKEUP, WF_TTWU};

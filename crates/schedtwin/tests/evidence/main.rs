@@ -8,6 +8,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `published` | every published rt-app file that can run does so and is measured |
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
@@ -19,3 +20,4 @@ mod metamorphic;
 mod published;
 mod read_back;
 mod scenarios;
+mod slow_path;
