@@ -16,6 +16,9 @@
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c; 5.18 is taken to scan as 6.1.192 does with its features.
 //! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
 
+#[cfg(test)]
+mod golden;
+
 use crate::Kernel;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
@@ -88,6 +91,19 @@ impl Kernel {
         }
         let mut trail = Trail::default();
         let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
+        self.commit_trail(task, prev, trail);
+        match placement {
+            Placement::Cpu(choice) => choice,
+            Placement::SlowPath(sd) => {
+                let cpu = self.this_cpu;
+                let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
+                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
+            }
+        }
+    }
+
+    /// Charges for what was decided, and remembers it.
+    fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail) {
         if trail.aged {
             self.sync_entity_load_avg(task);
         }
@@ -99,14 +115,6 @@ impl Kernel {
         self.charge(cost * trail.looked_at as u64);
         if let Some(budget) = trail.budget {
             self.account_scan(budget, self.local_clock() - before);
-        }
-        match placement {
-            Placement::Cpu(choice) => choice,
-            Placement::SlowPath(sd) => {
-                let cpu = self.this_cpu;
-                let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
-                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
-            }
         }
     }
 

@@ -13,8 +13,8 @@ use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
 const MS: Ns = 1_000_000;
 
 /// A kernel, and when each CPU has paid its debt. Tasks compute for ever.
-pub(super) struct Board {
-    pub(super) kernel: Kernel,
+pub(in crate::sched::fair) struct Board {
+    pub(in crate::sched::fair) kernel: Kernel,
     free_at: Vec<Ns>,
     facts: Vec<Fact>,
 }
@@ -28,7 +28,7 @@ enum Event {
 
 impl Board {
     /// `parts` as in the topology tests; CPUs of a capacity share a frequency domain of one step.
-    pub(super) fn new(parts: &[Part], eas: bool) -> Board {
+    pub(in crate::sched::fair) fn new(parts: &[Part], eas: bool) -> Board {
         let mut dt = machine(parts);
         let mut capacities: Vec<u32> = dt.cpus.iter().map(|c| c.capacity).collect();
         capacities.dedup();
