@@ -8,6 +8,7 @@
  *
  *   balance_shim decisions   who is the busiest, or where does a fork go: nothing moves
  *   balance_shim passes      a whole sched_balance_rq(), and every queue afterwards
+ *   balance_shim wakeups     wake_affine() and select_idle_sibling()
  *
  * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
  */
@@ -262,17 +263,88 @@ static void pass(char *answer)
 	}
 }
 
+static void wakeup(char *answer)
+{
+	static struct sched_domain llcs[CPUS_MAX], asym;
+	static struct sched_group clusters[CPUS_MAX];
+	static struct sched_domain_shared shared[CPUS_MAX];
+	struct sched_domain domain = { 0 };
+	struct task_struct task = { 0 }, waker = { 0 };
+	struct root_domain rd = { 0 };
+	int this = below(number(), CPUS_MAX), prev = below(number(), CPUS_MAX);
+
+	task.recent_used_cpu = below(number(), CPUS_MAX);
+	int sync = number();
+	task.mask.bits = number();
+	task.cpus_ptr = &task.mask;
+	task.util_est = number();
+	task.se.avg.load_avg = number();
+	waker.se.avg.load_avg = number();
+	asym_capacities = number();
+	asym.span.bits = number();
+	domain.imbalance_pct = number();
+	FEATURE_SIS_UTIL = number();
+	FEATURE_SIS_PROP = number();
+	jiffies = number();
+	unsigned long stamp = number(), avg_idle = number();
+	u64 scan_cost = number();
+	scan_ns = number();
+	scanned = 0;
+	sched_cluster_active = number();
+	int nr_cpus = below(number(), CPUS_MAX);
+
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		struct rq *rq = new_rq(cpu, &rd);
+		int state = number();
+
+		rq->nr_running = rq->cfs.h_nr_queued = number();
+		rq->cfs.avg.load_avg = number();
+		rq->cpu_capacity = number();
+		rq->arch_capacity = number();
+		llcs[cpu].span.bits = number();
+		llcs[cpu].span_weight = cpumask_weight(&llcs[cpu].span);
+		llcs[cpu].groups = &clusters[cpu];
+		clusters[cpu].span.bits = number();
+		clusters[cpu].flags = clusters[cpu].span.bits ? SD_CLUSTER : 0;
+		llc_id[cpu] = number();
+		share_id[cpu] = number();
+		shared[cpu].nr_idle_scan = number();
+		rq->only_sched_idle = state == 1;
+		rq->curr = state ? &waker : &idle_task;
+		per_cpu_sd_llc[cpu] = llcs[cpu].span.bits ? &llcs[cpu] : NULL;
+		per_cpu_sd_llc_shared[cpu] = llcs[cpu].span.bits ? &shared[cpu] : NULL;
+		per_cpu_sd_asym_cpucapacity[cpu] = asym.span.bits ? &asym : NULL;
+	}
+	executing_cpu = this;
+	executing_task = cpu_rq(this)->curr;
+	cpu_rq(this)->wake_stamp = stamp;
+	cpu_rq(this)->wake_avg_idle = avg_idle;
+	sd_llc = per_cpu_sd_llc[this];
+	if (sd_llc)
+		sd_llc->avg_scan_cost = scan_cost;
+
+	int target = this == prev ? prev : wake_affine(&domain, &task, this, prev, sync);
+	int chosen = select_idle_sibling(&task, prev, target);
+
+	sprintf(answer, "%d %d %d %llu %lu %llu", target, chosen, task.recent_used_cpu,
+		(unsigned long long)cpu_rq(this)->wake_avg_idle, cpu_rq(this)->wake_stamp,
+		(unsigned long long)(sd_llc ? sd_llc->avg_scan_cost : 0));
+}
+
 int main(int argc, char **argv)
 {
 	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
 	unsigned long differing = 0;
-	int kind, passes = argc > 1 && !strcmp(argv[1], "passes");
+	const char *what = argc > 1 ? argv[1] : "decisions";
+	int kind;
 
 	idle_task.cpus_ptr = &no_cpu;
 	while (scanf("%d", &kind) == 1) {
 		case_number++;
-		if (passes)
+		if (!strcmp(what, "passes"))
 			pass(kernels);
+		else if (!strcmp(what, "wakeups"))
+			wakeup(kernels);
 		else
 			decision(kind, kernels);
 		if (scanf(" = %8191[^\n]", ours) != 1) {
@@ -282,7 +354,6 @@ int main(int argc, char **argv)
 		if (strcmp(kernels, ours) && differing++ < SHOWN_MAX)
 			printf("case %lu\n  kernel %s\n  ours   %s\n", case_number, kernels, ours);
 	}
-	printf("%lu %s compared, %lu differ\n", case_number, passes ? "passes" : "decisions",
-	       differing);
+	printf("%lu %s compared, %lu differ\n", case_number, what, differing);
 	return differing != 0;
 }

@@ -27,7 +27,10 @@ enum { CPUS_MAX = 64 };
 #define CONFIG_PREEMPTION 1
 #define NR_CPUS 512
 
-enum { FEATURE_SIS_UTIL = 1, FEATURE_CACHE_HOT_BUDDY = 1, FEATURE_LB_MIN = 0 };
+enum { FEATURE_CACHE_HOT_BUDDY = 1, FEATURE_LB_MIN = 0 };
+enum { FEATURE_WA_IDLE = 1, FEATURE_WA_WEIGHT = 1, FEATURE_WA_BIAS = 1 };
+/* These a case of a wakeup sets. */
+static int FEATURE_SIS_UTIL = 1, FEATURE_SIS_PROP;
 #define sched_feat(feature) FEATURE_##feature
 
 #define SCHED_CAPACITY_SCALE 1024L
@@ -122,6 +125,11 @@ static inline void list_move(struct list_head *entry, struct list_head *head)
 struct cpumask { u64 bits; };
 
 #define cpumask_test_cpu(cpu, mask) ((int)((mask)->bits >> (cpu) & 1))
+/* From `start` upwards, then from 0. */
+#define for_each_cpu_wrap(cpu, mask, start) \
+	for (int n_ = 0; n_ < CPUS_MAX && ((cpu) = ((start) + n_) % CPUS_MAX, 1); n_++) \
+		if (cpumask_test_cpu(cpu, mask))
+#define nr_cpumask_bits CPUS_MAX
 #define cpumask_first(mask) ((mask)->bits ? __builtin_ctzll((mask)->bits) : CPUS_MAX)
 #define cpumask_weight(mask) __builtin_popcountll((mask)->bits)
 #define cpumask_intersects(a, b) (((a)->bits & (b)->bits) != 0)
@@ -164,6 +172,7 @@ struct cfs_rq {
 struct task_struct {
 	struct sched_entity se;
 	int id, cpu, on_rq, idle_policy, nr_cpus_allowed, numa_preferred_nid, sched_task_hot;
+	int recent_used_cpu;
 	u64 util_est;
 	const int *sched_class;
 	struct cpumask mask, *cpus_ptr;
@@ -180,8 +189,9 @@ struct rq {
 	unsigned long cpu_capacity, arch_capacity, misfit_task_load;
 	struct root_domain *rd;
 	struct task_struct *curr, *idle;
-	int ttwu_pending, active_balance, push_cpu, active_balance_work;
-	u64 clock_task, idle_stamp;
+	int ttwu_pending, active_balance, push_cpu, active_balance_work, only_sched_idle;
+	u64 clock_task, idle_stamp, wake_avg_idle;
+	unsigned long wake_stamp;
 	struct cpuidle_state *idle_state;
 	struct list_head cfs_tasks;
 };
@@ -191,11 +201,15 @@ static const int fair_sched_class;
 /* Whether the root domain uses energy-aware scheduling. */
 static int energy_aware;
 static unsigned long jiffies;
+static int executing_cpu;
+static struct task_struct *executing_task;
 
 #define cpu_rq(cpu) (&rqs[cpu])
 #define cpu_of(rq) ((rq)->cpu)
 #define cpu_active(cpu) 1
-#define smp_processor_id() 0
+#define smp_processor_id() executing_cpu
+#define this_rq() cpu_rq(executing_cpu)
+#define current executing_task
 #define task_cpu(task) ((task)->cpu)
 #define task_rq(task) cpu_rq((task)->cpu)
 #define task_on_cpu(rq, task) ((rq)->curr == (task))
@@ -210,8 +224,7 @@ static unsigned long jiffies;
 #define rq_clock_task(rq) ((rq)->clock_task)
 #define update_rq_clock(rq) ((void)0)
 #define idle_get_state(rq) ((rq)->idle_state)
-/* No case consists of SCHED_IDLE tasks alone. */
-#define sched_idle_cpu(cpu) 0
+#define sched_idle_cpu(cpu) (cpu_rq(cpu)->only_sched_idle)
 #define sched_smt_active() 0
 #define is_core_idle(cpu) true
 #define sched_asym_prefer(a, b) 0
@@ -279,13 +292,13 @@ static unsigned long cpu_util_cfs_boost(int cpu)
 }
 
 /* A fifth of the capacity is kept free. */
-static bool fits(unsigned long util, int cpu)
+static bool leaves_a_fifth(unsigned long util, int cpu)
 {
 	return util * 1280 < capacity_of(cpu) * 1024;
 }
 
-#define task_fits_cpu(task, cpu) fits((task)->util_est, cpu)
-#define cpu_overutilized(cpu) (energy_aware && !fits(cpu_util_cfs(cpu), cpu))
+#define task_fits_cpu(task, cpu) leaves_a_fifth((task)->util_est, cpu)
+#define cpu_overutilized(cpu) (energy_aware && !leaves_a_fifth(cpu_util_cfs(cpu), cpu))
 #define is_rd_overutilized(rd) (!energy_aware || (rd)->overutilized)
 #define set_rd_overutilized(rd, value) ((void)(energy_aware && ((rd)->overutilized = (value))))
 #define set_rd_overloaded(root, value) ((void)((root)->overloaded = (value)))
@@ -295,6 +308,7 @@ static bool fits(unsigned long util, int cpu)
 #define SD_BALANCE_FORK 0x4
 #define SD_ASYM_CPUCAPACITY 0x20
 #define SD_SHARE_CPUCAPACITY 0x80
+#define SD_CLUSTER 0x100
 #define SD_SHARE_LLC 0x200
 #define SD_ASYM_PACKING 0x800
 #define SD_PREFER_SIBLING 0x1000
@@ -322,6 +336,7 @@ struct sched_domain {
 	int flags, imb_numa_nr;
 	unsigned imbalance_pct, span_weight, nr_balance_failed, cache_nice_tries;
 	unsigned long balance_interval, min_interval, max_interval;
+	u64 avg_scan_cost;
 };
 
 #ifdef FORM_6_1
@@ -354,6 +369,48 @@ static struct cpumask every_cpu = { ~0ULL };
 #define group_balance_mask(group) (&(group)->span)
 #define group_balance_cpu(group) cpumask_first(&(group)->span)
 #define update_group_capacity(domain, cpu) ((void)0)
+
+/* ---- wakeups -------------------------------------------------------------------------------------- */
+
+static int asym_capacities, sched_cluster_active, llc_id[CPUS_MAX], share_id[CPUS_MAX];
+static struct sched_domain *sd_llc, *per_cpu_sd_llc[CPUS_MAX], *per_cpu_sd_asym_cpucapacity[CPUS_MAX];
+/* CPUs looked at by a scan, and the time that each takes. */
+static u64 scanned, scan_ns;
+
+#define this_cpu_ptr(variable) (variable)
+#define cpu_clock(cpu) (scanned * scan_ns)
+#define static_branch_unlikely(key) (*(key))
+#define sched_asym_cpucap_active() asym_capacities
+#define cpus_share_cache(a, b) ((a) == (b) || llc_id[a] == llc_id[b])
+#define cpus_share_resources(a, b) ((a) == (b) || share_id[a] == share_id[b])
+#define lockdep_assert_irqs_disabled() ((void)0)
+#define is_per_cpu_kthread(task) 0
+#define in_task() 1
+#define test_idle_cores(cpu) false
+#define set_idle_cores(cpu, value) ((void)0)
+#define select_idle_smt(task, domain, cpu) (-1)
+#define select_idle_core(task, cpu, cpus, idle) (-1)
+#define UCLAMP_MIN 0
+#define UCLAMP_MAX 1
+#define uclamp_eff_value(task, clamp) ((clamp) == UCLAMP_MAX ? 1024 : 0)
+#define util_fits_cpu(util, min, max, cpu) leaves_a_fifth(util, cpu)
+#define get_actual_cpu_capacity(cpu) arch_scale_cpu_capacity(cpu)
+#define capacity_orig_of(cpu) arch_scale_cpu_capacity(cpu)
+#define thermal_load_avg(rq) 0
+/* No case has tasks whose dequeue is delayed. */
+#define cfs_h_nr_delayed(rq) 0
+#define div_u64(a, b) ((a) / (b))
+
+static void update_avg(u64 *average, u64 sample)
+{
+	*average += (s64)(sample - *average) / 8;
+}
+
+static int __select_idle_cpu(int cpu, struct task_struct *task)
+{
+	scanned++;
+	return available_idle_cpu(cpu) || sched_idle_cpu(cpu) ? cpu : -1;
+}
 
 /* CPU number + 1 of the stopper that was asked to push a task, or 0. */
 static int stopper;

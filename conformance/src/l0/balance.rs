@@ -1,4 +1,4 @@
-//! Load balancing against the kernel's own C: whole decisions on random states.
+//! Load balancing and wakeup placement against the kernel's own C: whole decisions on random states.
 //!
 //! The other subjects compare after every operation of a sequence; here a case is a state, and the
 //! answer is what the balancer makes of it. So the cases are text, one a line: the state, `=`, our
@@ -11,9 +11,10 @@
 //!   (SCHEDTWIN_BALANCE_CASES, SCHEDTWIN_BALANCE_COUNT)
 //! ```
 //!
-//! **Two kinds.** *Decisions*: `sched_balance_find_src_group` and `_rq` with the imbalance and what
+//! **Three kinds.** *Decisions*: `sched_balance_find_src_group` and `_rq` with the imbalance and what
 //! they write to the root domain, or `sched_balance_find_dst_group` and `_cpu` for a fork. *Passes*: a
-//! whole `sched_balance_rq`, then every queue in order, the counters and the stopper.
+//! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. *Wakeups*: `wake_affine`
+//! and `select_idle_sibling`, with what SIS_PROP spends.
 //!
 //! **Two forms.** Our `Balance::V6_12` is compared with a tree that has these functions, our `Balance::V6_1`
 //! with one that has `load_balance`, `find_busiest_group` and so on.
@@ -91,6 +92,14 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("need_active_balance", "need_active_balance"),
     ("should_we_balance", "should_we_balance"),
     ("sched_balance_rq", "load_balance"),
+    // Wakeups.
+    ("wake_affine_idle", "wake_affine_idle"),
+    ("wake_affine_weight", "wake_affine_weight"),
+    ("wake_affine", "wake_affine"),
+    ("select_idle_cpu", "select_idle_cpu"),
+    ("select_idle_capacity", "select_idle_capacity"),
+    ("asym_fits_cpu", "asym_fits_cpu"),
+    ("select_idle_sibling", "select_idle_sibling"),
 ];
 
 /// Which of our forms a kernel tree is the oracle of.
@@ -107,11 +116,11 @@ impl Form {
         if renamed { Form::V6_12 } else { Form::V6_1 }
     }
 
-    /// The module of the kernel crate's tests.
+    /// The modules of the kernel crate's tests.
     fn module(self) -> &'static str {
         match self {
-            Form::V6_1 => "balance::golden::linux_6_1::",
-            Form::V6_12 => "balance::golden::linux_6_12::",
+            Form::V6_1 => "golden::linux_6_1::",
+            Form::V6_12 => "golden::linux_6_12::",
         }
     }
 }
@@ -147,8 +156,8 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     oracle::compile("balance/balance_shim.c", &[build_dir], build_dir, &flags)
 }
 
-/// Lets the kernel crate's test write its cases: the files of decisions and of passes.
-fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
+/// Lets the kernel crate's tests write their cases: the files of decisions, passes and wakeups.
+fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 3], String> {
     let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
     let file = dir.join("cases");
     let mut command = Command::new(&cargo);
@@ -165,10 +174,10 @@ fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 2], Strin
         let text = String::from_utf8_lossy(out) + String::from_utf8_lossy(err);
         return Err(format!("the test that writes the cases:\n{text}"));
     }
-    Ok(["decisions", "passes"].map(|kind| file.with_extension(kind)))
+    Ok(["decisions", "passes", "wakeups"].map(|kind| file.with_extension(kind)))
 }
 
-/// Compares `cases` decisions and a quarter as many passes: the oracle's summaries and first
+/// Compares `cases` decisions and wakeups and a quarter as many passes: the oracle's summaries and first
 /// differences, and whether all are equal.
 pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool), String> {
     let dir = BuildDir::new(NAME)?;

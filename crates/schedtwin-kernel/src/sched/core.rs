@@ -378,7 +378,6 @@ impl Kernel {
     /// The end of `ttwu_do_activate()`: an idle time has ended.
     #[inline]
     pub(crate) fn update_avg_idle(&mut self, cpu: CpuId) {
-        let jiffies = self.jiffies();
         let rq = &mut self.rq[cpu];
         if rq.idle_stamp != 0 {
             let delta = rq.clock - rq.idle_stamp;
@@ -386,8 +385,8 @@ impl Kernel {
             let diff = delta as i64 - rq.avg_idle as i64;
             rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
             rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
-            // What SIS_PROP spends.
-            rq.wake_stamp = jiffies;
+            // What SIS_PROP spends, from this jiffy on.
+            rq.wake_stamp = self.now / self.tick_nsec;
             rq.wake_avg_idle = rq.avg_idle / 2;
             rq.idle_stamp = 0;
         }

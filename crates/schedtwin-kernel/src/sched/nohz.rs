@@ -299,3 +299,34 @@ impl Kernel {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Balance;
+    use crate::sched::root_domain::tests::kernel;
+
+    /// A misfit on the biggest CPU is a reason to kick an idle one in 6.12, in 6.1 only if other classes
+    /// take much of that CPU.
+    #[test]
+    fn a_misfit_needs_a_bigger_cpu() {
+        let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
+        let table = [
+            // CPU, capacity left, helped in 6.1, in 6.12
+            (0, 300, true, true),
+            (1, 1024, false, true),
+            (1, 800, true, true),
+        ];
+        for (cpu, capacity, older, newer) in table {
+            for (balance, expected) in [(Balance::V6_1, older), (Balance::V6_12, newer)] {
+                let mut k = kernel(&[(1, 300, opps), (1, 1024, opps)]);
+                k.config.balance = balance;
+                let cpu = CpuId(cpu);
+                assert!(!k.idle_cpus_could_help(cpu));
+                k.rq[cpu].misfit_task_load = 1;
+                k.rq[cpu].cpu_capacity = capacity;
+                assert_eq!(k.idle_cpus_could_help(cpu), expected, "{balance:?} {cpu} {capacity}");
+            }
+        }
+    }
+}

@@ -62,6 +62,11 @@ impl RtRq {
         self.queue.first().map_or(PRIO_NONE, |e| e.0)
     }
 
+    /// The queue has been throttled; a timer is to end that.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttled
+    }
+
     /// Number of tasks that may run: the queued ones, or none while throttled (`rt_rq_is_runnable`,
     /// `sched_rt_runnable`).
     #[inline(always)]

@@ -4,6 +4,7 @@
 
 use crate::Kernel;
 use crate::sched::{CfsRqId, Class, OnRq, pelt};
+use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, NEVER, TaskId, TaskState};
 
 impl Kernel {
@@ -13,6 +14,9 @@ impl Kernel {
             self.verify_cpu(cpu);
         }
         self.verify_sugov();
+        let throttled = self.rq.ids().any(|cpu| self.rq[cpu].rt.is_throttled());
+        let timer = self.rq.ids().any(|cpu| self.timers[cpu].is_queued(TimerKind::RtPeriod));
+        assert!(timer || !throttled, "RT tasks are throttled for ever");
         let mut waiting = self.futexes.waiting();
         waiting.extend(self.pipes.waiting());
         for cpu in self.rq.ids() {

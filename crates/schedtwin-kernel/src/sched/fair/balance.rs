@@ -54,7 +54,7 @@ mod capacity;
 mod detach;
 pub(crate) mod form;
 #[cfg(test)]
-mod golden;
+pub(in crate::sched::fair) mod golden;
 mod idle_scan;
 mod misfit;
 mod newidle;
@@ -63,7 +63,7 @@ pub(in crate::sched::fair) mod src_group;
 mod src_rq;
 pub(in crate::sched::fair) mod stats;
 #[cfg(test)]
-mod tests;
+pub(in crate::sched::fair) mod tests;
 
 use crate::Kernel;
 use crate::sched::topology::{DomainId, SchedDomain};

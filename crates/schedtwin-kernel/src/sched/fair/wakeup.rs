@@ -16,6 +16,9 @@
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c; 5.18 is taken to scan as 6.1.192 does with its features.
 //! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
 
+#[cfg(test)]
+mod golden;
+
 use crate::Kernel;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
@@ -88,6 +91,19 @@ impl Kernel {
         }
         let mut trail = Trail::default();
         let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
+        self.commit_trail(task, prev, trail);
+        match placement {
+            Placement::Cpu(choice) => choice,
+            Placement::SlowPath(sd) => {
+                let cpu = self.this_cpu;
+                let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
+                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
+            }
+        }
+    }
+
+    /// Charges for what was decided, and remembers it.
+    fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail) {
         if trail.aged {
             self.sync_entity_load_avg(task);
         }
@@ -99,14 +115,6 @@ impl Kernel {
         self.charge(cost * trail.looked_at as u64);
         if let Some(budget) = trail.budget {
             self.account_scan(budget, self.local_clock() - before);
-        }
-        match placement {
-            Placement::Cpu(choice) => choice,
-            Placement::SlowPath(sd) => {
-                let cpu = self.this_cpu;
-                let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
-                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
-            }
         }
     }
 
@@ -551,6 +559,59 @@ mod tests {
             kernel.tasks[master].wakee_flips = m;
             kernel.tasks[slave].wakee_flips = s;
             assert_eq!(kernel.wake_wide(slave), wide, "{m} {s}");
+        }
+    }
+
+    /// SIS_PROP: what is left of the idle time, over the cost of looking, times eight CPUs.
+    #[test]
+    fn a_scan_may_cost_a_share_of_the_idle_time() {
+        let mut kernel = kernel(&[(8, 1024, OPPS)]);
+        kernel.now = 100 * kernel.tick_nsec;
+        let sd = kernel.topology.base[0].unwrap();
+        // Idle time and how many jiffies ago, cost; how many CPUs, and what is left of the idle time.
+        let table = [
+            (100_000, 0, 9_999, 80, 100_000),
+            (100_000, 3, 9_999, 10, 12_500),
+            (100_000, 4, 9_999, 5, 6_250),
+            (100_000, 5, 9_999, 4, 3_125),
+            (0, 5, 0, 4, 0),
+            (1_000_000, 50, 0, 4, 0),
+        ];
+        for (avg_idle, jiffies, cost, nr, left) in table {
+            let rq = &mut kernel.rq[CpuId(0)];
+            (rq.wake_avg_idle, rq.wake_stamp) = (avg_idle, 100 - jiffies);
+            kernel.topology[sd].avg_scan_cost = cost;
+            let (got, budget) = kernel.scan_budget(8).unwrap();
+            assert_eq!((got, budget.avg_idle), (nr, left), "{avg_idle} {jiffies} {cost}");
+        }
+        // Time that has become 0 stays 0, so the stamp stops there.
+        assert_eq!(kernel.scan_budget(8).unwrap().1.stamp, 100 - 50 + 20);
+    }
+
+    /// A scan that was cut short teaches nothing; one that came to its end costs what it took.
+    #[test]
+    fn a_whole_scan_is_learnt_from() {
+        let mut kernel = kernel(&[(8, 1024, OPPS)]);
+        kernel.config.features.sis_util = false;
+        kernel.config.features.sis_prop = true;
+        kernel.device_tree.path_costs.select_per_cpu = 100;
+        kernel.device_tree.path_costs.constant_time = true;
+        kernel.refresh_path_speed(CpuId(0));
+        let task = kernel.new_task(None, true);
+        let sd = kernel.topology.base[0].unwrap();
+        for cpu in 0..8 {
+            kernel.rq[CpuId(cpu)].curr = task;
+            kernel.add_nr_running(CpuId(cpu), 1);
+        }
+        // 3 of 8 CPUs are looked at, then all 8: 800 ns.
+        for (avg_idle, cost, left, learnt) in [(100, 799, 100, 799), (8_000, 0, 7_200, 100)] {
+            kernel.rq[CpuId(0)].wake_avg_idle = avg_idle;
+            kernel.topology[sd].avg_scan_cost = cost;
+            let mut trail = Trail::default();
+            assert_eq!(kernel.select_idle_cpu(task, sd, CpuId(3), &mut trail, &mut ()), None);
+            kernel.commit_trail(task, CpuId(3), trail);
+            let rq = &kernel.rq[CpuId(0)];
+            assert_eq!((rq.wake_avg_idle, kernel.topology[sd].avg_scan_cost), (left, learnt));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Queues and levels of the RT class, and throttling.
 
 use super::*;
+use crate::config::{RtBandwidth, Uclamp};
 use crate::sched::root_domain::tests::kernel;
 
 const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
@@ -77,4 +78,47 @@ fn lowest_mask() {
     let busy = rt_task(&mut kernel, 2, 10);
     queue(&mut kernel, busy);
     assert_eq!(mask(&kernel, true), [0, 1], "none fits: any will do");
+}
+
+/// Which CPUs are big enough for an RT task follows its default clamp, if there are clamps.
+#[test]
+fn the_default_clamp_says_what_fits() {
+    let table = [
+        (Uclamp::CompiledOut, 1024, [true, true, true]),
+        (Uclamp::KeyOff, 1024, [false, false, true]),
+        (Uclamp::On, 1024, [false, false, true]),
+        (Uclamp::KeyOff, 600, [false, true, true]),
+        (Uclamp::KeyOff, 0, [true, true, true]),
+    ];
+    for (uclamp, default, expected) in table {
+        let mut kernel = kernel(&[(1, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
+        (kernel.config.uclamp, kernel.config.uclamp_min_rt_default) = (uclamp, default);
+        let fits = [0, 1, 2].map(|cpu| kernel.rt_task_fits_capacity(CpuId(cpu)));
+        assert_eq!(fits, expected, "{uclamp:?} {default}");
+    }
+}
+
+/// A throttled queue counts as empty for everybody who asks, and takes and loses tasks silently.
+#[test]
+fn a_throttled_queue_counts_nothing() {
+    let mut kernel = kernel(&[(2, 1024, OPPS)]);
+    kernel.config.rt_bandwidth = RtBandwidth::Throttling;
+    let cpu = CpuId(0);
+    let (first, second) = (rt_task(&mut kernel, 0, 50), rt_task(&mut kernel, 0, 40));
+    queue(&mut kernel, first);
+    assert_eq!(kernel.rq[cpu].nr_running, 1);
+    kernel.account_rt_time(cpu, 950_000_000);
+    assert!(!kernel.rq[cpu].rt.throttled, "the whole runtime may be used");
+    kernel.account_rt_time(cpu, 1);
+    queue(&mut kernel, second);
+    assert_eq!((kernel.rq[cpu].nr_running, kernel.rq[cpu].rt.nr_running()), (0, 0));
+    assert_eq!(kernel.pick_task_rt(cpu), None);
+    kernel.dequeue_task_rt(cpu, first);
+    assert_eq!(kernel.rq[cpu].nr_running, 0);
+    // The timer comes a period late, and so forgives two.
+    kernel.rq[cpu].rt.rt_time = 2_600_000_000;
+    kernel.now = 2_500_000_000;
+    kernel.sched_rt_period_timer(1_500_000_000);
+    assert_eq!((kernel.rq[cpu].rt.rt_time, kernel.rq[cpu].nr_running), (700_000_000, 1));
+    assert_eq!(kernel.pick_task_rt(cpu), Some(second));
 }

@@ -8,7 +8,8 @@
 //! l0 balance` compiles them from a kernel tree and compares them case by case. For that it sets
 //! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests of that form write the cases to FILE.decisions and
 //! FILE.passes, one a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to
-//! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always.
+//! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always. Wakeups go the
+//! same way (`wakeup/golden.rs`).
 
 use super::tests::Board;
 use super::*;
@@ -31,28 +32,28 @@ const DECISIONS: usize = 20_000;
 const PASSES: usize = 5_000;
 
 /// George Marsaglia's xorshift64.
-struct Random(u64);
+pub(in crate::sched::fair) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(in crate::sched::fair) fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % n
     }
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(in crate::sched::fair) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
-    fn of<T: Copy>(&mut self, choice: &[T]) -> T {
+    pub(in crate::sched::fair) fn of<T: Copy>(&mut self, choice: &[T]) -> T {
         choice[self.below(choice.len() as u64) as usize]
     }
-    fn cpu(&mut self) -> CpuId {
+    pub(in crate::sched::fair) fn cpu(&mut self) -> CpuId {
         CpuId(self.below(NR_CPUS as u64) as u16)
     }
     fn idle(&mut self) -> CpuIdleType {
         self.of(&[CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle])
     }
-    fn mask(&mut self) -> u64 {
+    pub(in crate::sched::fair) fn mask(&mut self) -> u64 {
         1 + self.below(255)
     }
     fn flags(&mut self) -> u32 {
@@ -95,11 +96,11 @@ fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
     write!(line, "{} ", (child.is_some() && prefers) as u8).unwrap();
 }
 
-fn mask_of(bits: u64) -> CpuMask {
+pub(in crate::sched::fair) fn mask_of(bits: u64) -> CpuMask {
     (0..NR_CPUS).filter(|c| bits >> c & 1 != 0).map(CpuId).collect()
 }
 
-fn bits_of(mask: &CpuMask) -> u64 {
+pub(in crate::sched::fair) fn bits_of(mask: &CpuMask) -> u64 {
     mask.iter().map(|c| 1 << c.0).sum()
 }
 
@@ -443,7 +444,11 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
 }
 
 /// FNV-1a of the first `cases` lines; writes the cases if asked to.
-fn digest(name: &str, cases: usize, mut case: impl FnMut() -> String) -> u64 {
+pub(in crate::sched::fair) fn digest(
+    name: &str,
+    cases: usize,
+    mut case: impl FnMut() -> String,
+) -> u64 {
     let fnv = |hash: u64, byte: u8| (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
     let mut hash = 0xcbf2_9ce4_8422_2325;
     let mut file = std::env::var("SCHEDTWIN_BALANCE_CASES").ok().map(|path| {

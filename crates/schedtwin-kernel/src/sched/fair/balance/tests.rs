@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::Activity;
-use crate::config::{Config, FrequencyGovernor};
+use crate::config::{Config, FrequencyGovernor, MisfitStatus};
 use crate::device_tree::{DtIdleState, DtPolicy, PathCosts};
 use crate::entry::IrqLines;
 use crate::sched::topology::tests::{Part, machine};
@@ -13,8 +13,8 @@ use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
 const MS: Ns = 1_000_000;
 
 /// A kernel, and when each CPU has paid its debt. Tasks compute for ever.
-pub(super) struct Board {
-    pub(super) kernel: Kernel,
+pub(in crate::sched::fair) struct Board {
+    pub(in crate::sched::fair) kernel: Kernel,
     free_at: Vec<Ns>,
     facts: Vec<Fact>,
 }
@@ -28,7 +28,7 @@ enum Event {
 
 impl Board {
     /// `parts` as in the topology tests; CPUs of a capacity share a frequency domain of one step.
-    pub(super) fn new(parts: &[Part], eas: bool) -> Board {
+    pub(in crate::sched::fair) fn new(parts: &[Part], eas: bool) -> Board {
         let mut dt = machine(parts);
         let mut capacities: Vec<u32> = dt.cpus.iter().map(|c| c.capacity).collect();
         capacities.dedup();
@@ -223,6 +223,25 @@ fn a_misfit_is_pushed_to_a_big_cpu() {
         assert_eq!(board.kernel.rd.overutilized, eas);
         let on = |f: &&Fact| matches!(f.kind, FactKind::Overutilized { on: true });
         assert_eq!(board.facts.iter().filter(on).count() >= 1, eas);
+    }
+}
+
+/// Before 6.9 a task that does not fit is a misfit even where nothing is bigger.
+#[test]
+fn a_misfit_on_the_biggest_cpu() {
+    for (status, expected) in
+        [(MisfitStatus::AnyTask, true), (MisfitStatus::UnlessOnLargestAllowed, false)]
+    {
+        let mut board = Board::new(&[Part::of(1, 383), Part::of(1, 1024)], false);
+        board.kernel.config.misfit_status = status;
+        let task = board.kernel.new_task(None, true);
+        let se = board.kernel.tasks[task].se;
+        board.kernel.se[se].avg.util_avg = 1000;
+        for (cpu, misfit) in [(0, true), (1, expected)] {
+            board.kernel.update_misfit_status(Some(task), CpuId(cpu));
+            let load = board.kernel.rq[CpuId(cpu)].misfit_task_load;
+            assert_eq!(load != 0, misfit, "{status:?} on CPU {cpu}");
+        }
     }
 }
 

@@ -1,0 +1,171 @@
+//! Wakeups on random states, as a digest: `wake_affine`, and `select_idle_sibling` with its answer.
+//!
+//! Evidence: the kernel's own functions, 6.1's and 6.12's, give the same answers, case by case (see
+//! `balance/golden.rs`; the file is FILE.wakeups). Compared are the chosen CPU, the recently used one, and
+//! what SIS_PROP has spent and learnt.
+
+use super::*;
+use crate::config::{Balance, Config};
+use crate::sched::fair::balance::golden::{Random, bits_of, digest, mask_of};
+use crate::sched::fair::balance::tests::Board;
+use crate::sched::topology::Topology;
+use crate::sched::topology::tests::{Part, machine};
+use std::fmt::Write;
+
+/// Cases that the digests cover.
+const WAKEUPS: usize = 20_000;
+const TICK: Ns = 4_000_000;
+
+/// One LLC; four of two; three of 1, 2 and 5; two of four; and one LLC with clusters of 2, 2 and 4.
+fn kernels(balance: Balance) -> Vec<Kernel> {
+    let llc = |count, llc| Part::of(count, 1024).llc(llc);
+    let cluster = |count, cluster| Part::of(count, 1024).cluster(cluster);
+    let machines = [
+        vec![llc(8, 0)],
+        vec![llc(2, 0), llc(2, 1), llc(2, 2), llc(2, 3)],
+        vec![llc(1, 0), llc(2, 1), llc(5, 2)],
+        vec![llc(4, 0), llc(4, 1)],
+        vec![cluster(2, 0), cluster(2, 1), cluster(4, 2)],
+    ];
+    let kernel = |parts: &Vec<Part>| {
+        let mut kernel = Board::new(parts, false).kernel;
+        kernel.config.balance = balance;
+        let config = Config { sched_cluster: true, ..kernel.config.clone() };
+        kernel.topology = Topology::build(&machine(parts), &config);
+        kernel
+    };
+    machines.iter().map(kernel).collect()
+}
+
+/// A state of the machine, who wakes whom, and where the wakee goes.
+fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
+    let k = &mut kernels[r.below(5) as usize];
+    let older = k.config.balance == Balance::V6_1;
+    let (this, prev, recent) = (r.cpu(), r.cpu(), r.cpu());
+    let sync = r.one_in(3);
+    k.now = (100 + r.below(20)) * TICK;
+    (k.this_cpu, k.debt) = (this, 0);
+    k.config.features.sis_util = r.one_in(2);
+    k.config.features.sis_prop = older && r.one_in(2);
+    let all = k.device_tree.all_cpus();
+    k.topology.asym_cpucapacity = r.one_in(3);
+    let asym_sd = r.one_in(2).then(|| k.topology.domains_of(this).last()).flatten();
+    k.topology.sd_asym_cpucapacity.fill(asym_sd);
+    let asym_span = asym_sd.map_or(0, |sd| bits_of(&k.topology[sd].span));
+    let sd = k.topology.base[this.index()].expect("all CPUs have a domain");
+    k.topology[sd].imbalance_pct = r.of(&[110, 117, 125]);
+    k.device_tree.path_costs.select_per_cpu = r.of(&[0, 50, 700]);
+    let rq = &mut k.rq[this];
+    rq.wake_stamp = 90 + r.below(40);
+    rq.wake_avg_idle = r.of(&[0, 300, 5_000, 100_000, 900_000]);
+    let (stamp, avg_idle) = (rq.wake_stamp, rq.wake_avg_idle);
+    let mut scan_cost = 0;
+    if let Some(llc) = k.topology.sd_llc[this.index()] {
+        scan_cost = r.of(&[0, 90, 2_000, 30_000]);
+        k.topology[llc].avg_scan_cost = scan_cost;
+    }
+    let task = TaskId(1);
+    let current = TaskId(2);
+    let allowed = if r.one_in(2) { 255 } else { r.mask() };
+    k.tasks[task].cpus_mask = mask_of(allowed);
+    k.tasks[task].recent_used_cpu = recent;
+    let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
+    for (task, util, load) in [(task, util, load), (current, 0, current_load)] {
+        let se = k.tasks[task].se;
+        k.se[se].avg = pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
+    }
+    let mut line = format!(
+        "0 {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {asym_span} {} {} {} {} \
+         {stamp} {avg_idle} {scan_cost} {} {} {} ",
+        sync as u8,
+        k.topology.asym_cpucapacity as u8,
+        k.topology[sd].imbalance_pct,
+        k.config.features.sis_util as u8,
+        k.config.features.sis_prop as u8,
+        k.jiffies(),
+        k.device_tree.path_costs.select_per_cpu,
+        k.topology.cluster as u8,
+        all.weight(),
+    );
+    let crowd = 1 + r.below(8);
+    for cpu in all.iter() {
+        // Idle, SCHED_IDLE only, or busy.
+        let state = if r.one_in(crowd) { r.below(3) } else { 2 };
+        let nr = if state == 0 { 0 } else { 1 + r.below(2) as u32 };
+        let arch = if r.one_in(2) { 1024 } else { 200 + r.below(800) };
+        let rq = &mut k.rq[cpu];
+        rq.arch_capacity = arch;
+        rq.cpu_capacity = arch - r.below(100);
+        rq.curr = if state == 0 { TaskId::IDLE } else { current };
+        rq.nr_running = nr;
+        let root = CfsRqId::root(cpu);
+        let cfs = &mut k.cfs[root];
+        (cfs.h_nr_queued, cfs.h_nr_runnable) = (nr, nr);
+        cfs.h_nr_idle = if state == 1 { nr } else { 0 };
+        cfs.avg.load_avg = r.below(3000);
+        // Keeps the masks in step.
+        k.add_nr_running(cpu, 0);
+        if let Some(shared) = k.topology.sd_llc_shared[cpu.index()]
+            && k.topology.sd_llc_id[cpu.index()] == cpu
+        {
+            k.topology.shared[shared].nr_idle_scan = r.below(9) as u32;
+        }
+        let t = &k.topology;
+        let span = t.sd_llc[cpu.index()].map_or(0, |sd| bits_of(&t[sd].span));
+        let scan = t.sd_llc_shared[cpu.index()].map_or(0, |shared| t.shared[shared].nr_idle_scan);
+        let lowest = t.base[cpu.index()].map(|sd| &t[sd]);
+        let cluster = lowest.filter(|sd| sd.flags & SD_CLUSTER != 0);
+        let cluster = cluster.map_or(0, |sd| bits_of(&sd.span));
+        let (llc, share) = (t.sd_llc_id[cpu.index()], t.sd_share_id[cpu.index()]);
+        let (rq, load) = (&k.rq[cpu], k.cfs[root].avg.load_avg);
+        let (capacity, arch) = (rq.cpu_capacity, rq.arch_capacity);
+        write!(
+            line,
+            "{state} {nr} {load} {capacity} {arch} {span} {cluster} {llc} {share} {scan} "
+        )
+        .unwrap();
+    }
+    let target = match this == prev {
+        true => prev,
+        false => k.wake_affine(sd, task, this, prev, sync).0,
+    };
+    let mut trail = Trail::default();
+    let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());
+    k.commit_trail(task, prev, trail);
+    let rq = &k.rq[this];
+    let cost = k.topology.sd_llc[this.index()].map_or(0, |sd| k.topology[sd].avg_scan_cost);
+    write!(
+        line,
+        "= {target} {chosen} {} {} {} {cost}",
+        k.tasks[task].recent_used_cpu, rq.wake_avg_idle, rq.wake_stamp,
+    )
+    .unwrap();
+    k.clear_facts();
+    line
+}
+
+fn wakeups(balance: Balance) -> u64 {
+    let mut kernels = kernels(balance);
+    let mut r = Random(3_141_592_653_589_793);
+    digest("wakeups", WAKEUPS, || case(&mut kernels, &mut r))
+}
+
+mod linux_6_12 {
+    use super::*;
+
+    #[test]
+    fn wakeups_agree_with_the_kernel() {
+        let digest = wakeups(Balance::V6_12);
+        assert_eq!(digest, 0x811a_1a71_7520_7d9b, "{digest:#x}");
+    }
+}
+
+mod linux_6_1 {
+    use super::*;
+
+    #[test]
+    fn wakeups_agree_with_the_kernel() {
+        let digest = wakeups(Balance::V6_1);
+        assert_eq!(digest, 0xee36_ebd9_c580_5e22, "{digest:#x}");
+    }
+}
