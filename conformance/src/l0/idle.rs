@@ -53,7 +53,8 @@ pub trait Form: Sized {
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> (usize, bool);
     /// Returns the device's `poll_time_limit` afterwards.
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, now: u64, tick: i64) -> bool;
+    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, now: u64, tick: i64)
+    -> bool;
     /// All that it remembers, with that many states.
     fn report(&self, states: usize, out: &mut Out);
     /// Whether a selection has been made since the last reflection.
@@ -176,8 +177,7 @@ impl<F: Form> Subject for World<F> {
             }
             REFLECT => {
                 let (got_tick, gave_up) = (c != 0, d != 0);
-                let left =
-                    self.governor.reflect(b as usize, got_tick, gave_up, a, self.tick_nsec);
+                let left = self.governor.reflect(b as usize, got_tick, gave_up, a, self.tick_nsec);
                 (0, 0, left as u64)
             }
             IOWAIT => {

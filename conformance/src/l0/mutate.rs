@@ -125,7 +125,7 @@ pub const TEO_RECENT: &[Mutation] = &[
     m(TEO_RECENT_FILE, "(!hit).then_some", "(hit).then_some"),
     m(TEO_RECENT_FILE, "bin.recent += 1", "bin.recent += 0"),
     m(TEO_RECENT_FILE, "duration_ns < input.tick_nsec);", "duration_ns <= input.tick_nsec);"),
-    m(TEO_RECENT_FILE, "idx > idx0 &&", "idx >= idx0 &&"),
+    m(TEO_RECENT_FILE, "idx > idx0 &&", "idx < idx0 &&"),
     m(TEO_RECENT_FILE, "residency_ns() > timers.delta", "residency_ns() >= timers.delta"),
     m(TEO_RECENT_FILE, "states[1].residency_ns() > sleep", "states[1].residency_ns() >= sleep"),
     m(TEO_RECENT_FILE, "state.residency_ns() > sleep", "state.residency_ns() >= sleep"),
@@ -142,7 +142,11 @@ pub const TEO_RECENT: &[Mutation] = &[
     m(TEO_RECENT_FILE, "(states[i + 1].residency_ns()) / 2", "(states[i].residency_ns()) / 2"),
     m(TEO_RECENT_FILE, "time_ok(span_ns) && !states", "!states"),
     m(TEO_RECENT_FILE, "Some((i, span_ns)) } else", "Some((i, 0)) } else"),
-    m(TEO_RECENT_FILE, "found.duration_ns) = (idx, duration_ns)", "found.duration_ns) = (idx, sleep_length_ns)"),
+    m(
+        TEO_RECENT_FILE,
+        "found.duration_ns) = (idx, duration_ns)",
+        "found.duration_ns) = (idx, sleep_length_ns)",
+    ),
     m(TEO_RECENT_FILE, "first_suitable.is_none() {", "first_suitable.is_some() {"),
     m(TEO_RECENT_FILE, "found.idx > constraint_idx", "found.idx < constraint_idx"),
 ];
@@ -187,7 +191,11 @@ pub const MENU_5_18: &[Mutation] = menu_mutations![
     m(MENU_5_18_FILE, "nr_iowaiters > 0", "nr_iowaiters > 1"),
     m(MENU_5_18_FILE, "shortest >= timer_us", "shortest > timer_us"),
     m(MENU_5_18_FILE, "(1 + 10 * input", "(1 + 9 * input"),
-    m(MENU_5_18_FILE, "    if !input.tick_stopped {\n        let", "    if input.tick_stopped {\n        let"),
+    m(
+        MENU_5_18_FILE,
+        "    if !input.tick_stopped {\n        let",
+        "    if input.tick_stopped {\n        let"
+    ),
     m(MENU_5_18_FILE, "> interactivity_req_ns {", ">= interactivity_req_ns + 1000 {"),
     m(MENU_5_18_FILE, "as i64 > latency_req_ns;", "as i64 >= latency_req_ns;"),
     m(MENU_5_18_FILE, "target_residency_ns > predicted_ns", "target_residency_ns >= predicted_ns"),

@@ -1,8 +1,8 @@
 //! teo's forms against the kernel's teo: of 6.12, and of 5.14 to 6.2 with recent intercepts.
 
+use super::Out;
 use super::idle::{Form, World};
 use super::mutate::{Mutation, TEO, TEO_RECENT};
-use super::Out;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::{v5_14, v6_12};
 
@@ -43,7 +43,14 @@ impl Form for v6_12::TeoCpu {
         (selection.idx, selection.stop_tick)
     }
 
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, now: u64, tick: i64) -> bool {
+    fn reflect(
+        &mut self,
+        state: usize,
+        got_tick: bool,
+        gave_up: bool,
+        now: u64,
+        tick: i64,
+    ) -> bool {
         self.reflect(state, got_tick, gave_up, now, tick);
         false
     }
@@ -98,7 +105,14 @@ impl Form for v5_14::TeoCpu {
         (selection.idx, selection.stop_tick)
     }
 
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, now: u64, tick: i64) -> bool {
+    fn reflect(
+        &mut self,
+        state: usize,
+        got_tick: bool,
+        gave_up: bool,
+        now: u64,
+        tick: i64,
+    ) -> bool {
         self.reflect(state, got_tick, gave_up, now, tick);
         false
     }

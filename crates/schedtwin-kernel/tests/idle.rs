@@ -59,7 +59,8 @@ fn run(config: Config, program: Vec<Do>, end: Ns) -> Board {
 fn misses(board: &Board, from: Ns) -> (usize, usize) {
     let count = |shallow| {
         let miss = |f: &&schedtwin_types::Fact| {
-            f.at >= from && f.kind == FactKind::IdleMiss { state: 1 - shallow as u8, below: shallow }
+            f.at >= from
+                && f.kind == FactKind::IdleMiss { state: 1 - shallow as u8, below: shallow }
         };
         board.facts.iter().filter(miss).count()
     };
@@ -177,9 +178,7 @@ fn long_lives_are_survived() {
             let mut board = Board::new(uniform(2), config, task);
             board.run_until(4_000 * MS);
             let entries = |entered: u8| {
-                let entry = |f: &&schedtwin_types::Fact| {
-                    matches!(f.kind, FactKind::IdleEnter { state, .. } if state == entered)
-                };
+                let entry = |f: &&schedtwin_types::Fact| matches!(f.kind, FactKind::IdleEnter { state, .. } if state == entered);
                 board.facts.iter().filter(entry).count()
             };
             let (shallow, deep) = (entries(0), entries(1));

@@ -37,10 +37,10 @@ use std::collections::BTreeMap;
 
 use schedtwin_kernel::cpuidle::CpuIdle;
 use schedtwin_kernel::cpuidle::governor::Governor;
-use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
-use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
 use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu};
 use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
+use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
+use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
 
 use super::board::Board;
 use super::tally::{Cause, IdleTally, Score};
@@ -333,7 +333,8 @@ impl Cpu {
             let asked_alike = choice.sleep_length_ns.is_some() == sleep.is_some();
             (if asked_alike { choice.state } else { u8::MAX }, choice.stop_tick)
         };
-        let corners: Vec<Choice> = self.corners.iter_mut().map(|corner| choose(corner, now)).collect();
+        let corners: Vec<Choice> =
+            self.corners.iter_mut().map(|corner| choose(corner, now)).collect();
         let [shortest, longest] = &mut self.bounds;
         let bounds = [choose(shortest, latest), choose(longest, earliest)];
         self.pending = Some(Pending {

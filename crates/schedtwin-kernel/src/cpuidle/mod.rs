@@ -11,8 +11,11 @@
 //! state's target residency is too deep if a shallower state was enabled; a stay that, less the exit
 //! latency, reached the residency of the next deeper enabled state is too shallow.
 //!
-//! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`.
-//! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS).
+//! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`; the same
+//! in 6.1.
+//! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS); the
+//! governor is asked on a CPU with one state too, not only from two on: who looks at the tick there
+//! notices (Linux stops it after a tick that woke nobody).
 
 pub mod governor;
 pub mod menu;

@@ -150,7 +150,9 @@ impl SelectRule {
             SelectRule::NoneEnabled => "menu: no state is enabled",
             SelectRule::TimerTooSoon => "menu: next timer comes before state 1 pays",
             SelectRule::LatencyLimit => "menu: latency limit",
-            SelectRule::Interactivity => "menu: a deeper state takes too long to leave for this sleep",
+            SelectRule::Interactivity => {
+                "menu: a deeper state takes too long to leave for this sleep"
+            }
             SelectRule::Typical => "menu: typical interval",
             SelectRule::Timer => "menu: next timer by its correction factor",
             SelectRule::TickStopped => "menu: next timer, as the tick is stopped",

@@ -49,9 +49,7 @@
 //! **Kernel:** Linux 6.1, `drivers/cpuidle/governors/menu.c`, unchanged since 5.18 in what it decides.
 //! **Differences:** see [`super`].
 
-use super::{
-    DECADES, MenuCpu, SelectRule, Selection, only_state_0, tick_decision, which_bucket,
-};
+use super::{DECADES, MenuCpu, SelectRule, Selection, only_state_0, tick_decision, which_bucket};
 use crate::cpuidle::states::{SelectInput, SleepLength};
 
 /// Chooses a state for a CPU that goes idle (`menu_select`). `sleep_length` asks the timers

@@ -64,9 +64,7 @@
 //! - `last_state_idx` lives here, not in the device. Who could notice: a run that changes governors
 //!   on the way; the twin has none.
 
-use super::{
-    DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns,
-};
+use super::{DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns};
 use crate::cpuidle::states::{CPUIDLE_STATE_MAX, SelectInput, SleepLength, find_shallower_state};
 
 /// How many wakeups are recent.
