@@ -3,6 +3,7 @@
 
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, teo::Teo};
+use schedtwin_conformance::schedutil::Schedutil;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -24,6 +25,12 @@ fn teo_golden_vectors() {
 #[test]
 fn eevdf_golden_vectors() {
     golden::<Eevdf>();
+}
+
+#[test]
+fn schedutil_golden_vectors() {
+    golden::<Schedutil<false>>();
+    golden::<Schedutil<true>>();
 }
 
 fn oracle<S: Subject>(cases: u64) {
@@ -51,6 +58,16 @@ fn teo_equals_the_kernels_c() {
 #[test]
 fn eevdf_equals_the_kernels_c() {
     oracle::<Eevdf>(2_000);
+}
+
+/// Of the two forms the one that the tree has.
+#[test]
+fn schedutil_equals_the_kernels_c() {
+    let old = l0::kernel_tree().is_some_and(|tree| {
+        let file = std::fs::read_to_string(tree.join("kernel/sched/cpufreq_schedutil.c"));
+        !file.unwrap_or_default().contains("sugov_effective_cpu_perf")
+    });
+    if old { oracle::<Schedutil<true>>(5_000) } else { oracle::<Schedutil<false>>(5_000) }
 }
 
 #[test]

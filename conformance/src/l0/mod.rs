@@ -362,6 +362,7 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
+       schedtwin-conformance l0 (schedutil|schedutil-6.1) ...      as pelt and teo
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
 SCHEDTWIN_KERNEL_TREE is the kernel tree (not needed for --golden).";
 

@@ -162,9 +162,12 @@ fn run<S: Subject>(
     Ok((!text.contains("golden equal"), !text.contains("oracle equal")))
 }
 
-/// What is compiled of our sources: the files that a subject is about, or (EEVDF) the whole crate.
+/// Subjects that need the whole kernel crate.
+const WHOLE: [&str; 3] = ["eevdf", "schedutil", "schedutil-6.1"];
+
+/// What is compiled of our sources: the files that a subject is about, or the whole crate.
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
-    if subject != "eevdf" {
+    if !WHOLE.contains(&subject) {
         let files = [
             "sched/pelt.rs",
             "sched/pelt/attach.rs",
@@ -217,7 +220,7 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     }
     let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
     let library = copy.join("lib.rs");
-    let whole = subject == "eevdf";
+    let whole = WHOLE.contains(&subject);
     if !whole {
         write(&library, "pub mod sched { pub mod pelt; }\npub mod cpuidle { pub mod teo; }\n")?;
     }
@@ -226,6 +229,15 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     let (world, beside) = match subject {
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
+        "schedutil" | "schedutil-6.1" => {
+            let path = super::home().join("src/schedutil.rs");
+            let world = if subject == "schedutil" {
+                "schedutil::Schedutil<false>"
+            } else {
+                "schedutil::Schedutil<true>"
+            };
+            (world, format!("#[path = {path:?}]\nmod schedutil;\n"))
+        }
         _ => {
             let path = super::home().join("src/eevdf.rs");
             ("eevdf::Eevdf", format!("#[path = {path:?}]\nmod eevdf;\n"))

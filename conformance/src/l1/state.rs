@@ -278,5 +278,7 @@ pub(super) fn taken_over(avg: &Averages, unchanged: bool) -> SchedAvg {
         runnable_avg: avg.r,
         util_avg: avg.u,
         util_est: avg.ue | if unchanged { UTIL_AVG_UNCHANGED } else { 0 },
+        // The recordings are of the single form.
+        util_est_ewma: 0,
     }
 }

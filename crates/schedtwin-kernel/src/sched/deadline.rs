@@ -95,6 +95,11 @@ impl FairServer {
         self.running_bw
     }
 
+    /// For the differential test of schedutil.
+    pub(crate) fn set_running_bw(&mut self, running_bw: u64) {
+        self.running_bw = running_bw;
+    }
+
     fn bandwidth(&self) -> u64 {
         to_ratio(self.dl_period, self.dl_runtime)
     }
