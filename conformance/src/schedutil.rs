@@ -469,7 +469,7 @@ const fn m(file: &'static str, from: &'static str, to: &'static str) -> Mutation
 pub const MUTATIONS: &[Mutation] = &[
     m(GOVERNOR, ">= self.freq_update_delay_ns", "> self.freq_update_delay_ns"),
     m(GOVERNOR, "bw_dl > sg.bw_min", "bw_dl >= sg.bw_min"),
-    m(GOVERNOR, "<= tick {", "< tick {"),
+    m(GOVERNOR, "<= tick {", "<= tick - 1 {"),
     m(GOVERNOR, "cached_raw_khz: sugov.cached_raw_freq,", "cached_raw_khz: raw_khz,"),
     m(GOVERNOR, "&& !self.uclamp_rq_is_capped(cpu)\n", "\n"),
     m(GOVERNOR, "before == highest && demand < before", "false"),
@@ -503,4 +503,19 @@ pub fn main(args: &[String], old: bool) -> i32 {
         eprintln!("{error}");
         2
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutation_has_its_place() {
+        let source = crate::l0::home().join("../crates/schedtwin-kernel/src");
+        for mutation in MUTATIONS.iter().chain(MUTATIONS_OLD) {
+            let text = std::fs::read_to_string(source.join(mutation.file)).unwrap();
+            let places = text.matches(mutation.from).count();
+            assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);
+        }
+    }
 }
