@@ -123,11 +123,6 @@ impl Kernel {
         self.dirty_policies |= 1 << index;
     }
 
-    /// A domain is to run at `khz`, as the governor decided at `requested_at`.
-    pub(crate) fn cpufreq_driver_request(&mut self, index: usize, khz: Khz, requested_at: Ns) {
-        self.cpufreq_driver_fast_switch(index, khz, requested_at);
-    }
-
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
     pub(crate) fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
         let cost = self.device_tree.path_costs.frequency_switch;

@@ -257,7 +257,7 @@ impl Kernel {
             self.record_frequency(index, see.take_inputs(), perf, &choice);
         }
         if self.policies[index].sugov.commit(time, &choice) {
-            self.cpufreq_driver_request(index, choice.khz, time);
+            self.cpufreq_driver_fast_switch(index, choice.khz, time);
         }
     }
 
