@@ -6,3 +6,4 @@ pub mod ftrace;
 pub mod l0;
 pub mod l1;
 pub mod rational;
+pub mod schedutil;

@@ -16,6 +16,9 @@ fn main() {
         Some("l0") if args.get(1).is_some_and(|subject| subject == "eevdf") => {
             schedtwin_conformance::eevdf::main(&args[2..])
         }
+        Some("l0") if args.get(1).is_some_and(|subject| subject.starts_with("schedutil")) => {
+            schedtwin_conformance::schedutil::main(&args[2..], args[1] == "schedutil-6.1")
+        }
         Some("l0") => l0::main(&args[1..]),
         Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),

@@ -8,6 +8,7 @@ use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
 use schedtwin_conformance::l0::teo::{Teo, TeoRecent};
 use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, pelt::Pelt61};
 use schedtwin_conformance::rational;
+use schedtwin_conformance::schedutil::Schedutil;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -46,6 +47,12 @@ fn eevdf_golden_vectors() {
 #[test]
 fn cfs_golden_vectors() {
     golden::<Cfs>();
+}
+
+#[test]
+fn schedutil_golden_vectors() {
+    golden::<Schedutil<false>>();
+    golden::<Schedutil<true>>();
 }
 
 fn oracle<S: Subject>(cases: u64) {
@@ -89,6 +96,12 @@ fn idle_governors_equal_the_kernels_c() {
 #[test]
 fn eevdf_equals_the_kernels_c() {
     oracle::<Eevdf>(2_000);
+}
+
+#[test]
+fn schedutil_equals_the_kernels_c() {
+    oracle::<Schedutil<false>>(5_000);
+    oracle::<Schedutil<true>>(5_000);
 }
 
 #[test]

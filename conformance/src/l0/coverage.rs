@@ -37,8 +37,9 @@ pub fn report<S: Subject>(
     for block in summary.split("\n\n") {
         let name = block.lines().next().unwrap_or_default();
         let short = name.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
-        if [kernels_file.as_str(), "pelt.h", "fair_extract.h", "eevdf_extract.h", "cfs_extract.h"]
-            .contains(&short)
+        let extracts = ["pelt.h", "fair", "eevdf", "cfs", "schedutil"];
+        let extract = short.trim_end_matches("_extract.h");
+        if short == kernels_file || extracts.contains(&extract)
         {
             text += &format!("{short}\n");
             for line in block.lines().skip(1).filter(|line| !line.starts_with("Creating")) {

@@ -371,8 +371,9 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
-       schedtwin-conformance l0 (menu-6.12) ...                    likewise
-       schedtwin-conformance l0 (cfs|pelt-6.1|teo-5.14|menu-5.18)  likewise, of Linux 6.1
+       schedtwin-conformance l0 (menu-6.12|schedutil) ...          likewise
+       schedtwin-conformance l0 (cfs|pelt-6.1|teo-5.14|menu-5.18|schedutil-6.1)
+                                                                   likewise, of Linux 6.1
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
 SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1;
 --golden needs none.";

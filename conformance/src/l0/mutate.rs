@@ -347,13 +347,16 @@ fn run<S: Subject>(
     let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
     // A panic is a noticed difference too.
     let text = String::from_utf8_lossy(&output.stdout);
-    let asked = [true, true, WHOLE.contains(&S::NAME)];
+    let asked = [true, true, EXACT.contains(&S::NAME)];
     let noticed = |judge: usize| !text.contains(&format!("{} equal", JUDGES[judge]));
     Ok([0, 1, 2].map(|judge| asked[judge].then(|| noticed(judge))))
 }
 
 /// The subjects that need the whole kernel crate.
-const WHOLE: [&str; 2] = ["eevdf", "cfs"];
+const WHOLE: [&str; 4] = ["eevdf", "cfs", "schedutil", "schedutil-6.1"];
+
+/// Those that exact fractions judge as well.
+const EXACT: [&str; 2] = ["eevdf", "cfs"];
 
 /// What is compiled of our sources: the files that a subject is about, or the whole crate.
 fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
@@ -431,6 +434,15 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         "teo-5.14" => ("l0::teo::TeoRecent", String::new()),
         "menu-5.18" => ("l0::menu::Menu5_18", String::new()),
         "menu-6.12" => ("l0::menu::Menu6_12", String::new()),
+        "schedutil" | "schedutil-6.1" => {
+            let path = super::home().join("src/schedutil.rs");
+            let world = if subject == "schedutil" {
+                "schedutil::Schedutil<false>"
+            } else {
+                "schedutil::Schedutil<true>"
+            };
+            (world, format!("#[path = {path:?}]\nmod schedutil;\n"))
+        }
         _ => {
             // These modules use each other.
             let modules: String = ["eevdf.rs", "cfs.rs", "rational/mod.rs"]
@@ -443,7 +455,7 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
             (if subject == "cfs" { "cfs::Cfs" } else { "eevdf::Eevdf" }, modules)
         }
     };
-    let fractions = if whole {
+    let fractions = if EXACT.contains(&subject) {
         format!(
             "let exact = || rational::compare::<{world}, rational::{world}>(seed, cases / 50);\n\
              let exact = std::panic::catch_unwind(exact);\n\

@@ -3,8 +3,11 @@
 mod board;
 
 use board::{Board, Do, MS, fifo, machine, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, RunnableBoost};
-use schedtwin_types::{CpuId, CpuMask, FactKind, IpiKind, Ns, Syscall};
+use schedtwin_kernel::config::{
+    Config, EffectiveCpuUtil, EmCpuEnergy, FindEnergyEfficientCpu, RateLimitDefault, RunnableBoost,
+    Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
+};
+use schedtwin_types::{CpuId, CpuMask, Decision, FactKind, IpiKind, Ns, Syscall};
 
 fn config() -> Config {
     Config::linux_6_12()
@@ -172,6 +175,175 @@ fn changes_keep_the_rate_limit() {
         assert!(pair[1].1 != pair[0].1, "{pair:?}");
     }
     assert!(changes.iter().any(|c| c.1 == 2_000_000));
+}
+
+/// Without a setting the rate limit follows from the driver's latency.
+#[test]
+fn the_rate_limit_follows_from_the_latency() {
+    let delay_ns = |rate_limit_default, transition_latency, rate_limit_us| {
+        let mut config = Config { rate_limit_default, ..config() };
+        config.schedutil.rate_limit_us = rate_limit_us;
+        let mut tree = uniform(1);
+        tree.policies[0].transition_latency = transition_latency;
+        let board = Board::new(tree, config, vec![Do::Run(MS)]);
+        board.kernel.policies[0].sugov.freq_update_delay_ns
+    };
+    for (form, latency_us, expected_us) in [
+        (RateLimitDefault::LatencyTimes1000, 500, 10_000),
+        (RateLimitDefault::LatencyTimes1000, 5, 5_000),
+        (RateLimitDefault::LatencyTimes1000, 0, 1_000),
+        (RateLimitDefault::LatencyTimes1000Max2Ms, 5, 2_000),
+        (RateLimitDefault::LatencyTimes1000Max2Ms, 1, 1_000),
+        (RateLimitDefault::LatencyAndHalf, 500, 750),
+        (RateLimitDefault::LatencyAndHalf, 5, 7),
+        (RateLimitDefault::LatencyAndHalf, 0, 1_000),
+    ] {
+        let case = (form, latency_us);
+        assert_eq!(delay_ns(form, latency_us * 1_000, None), expected_us * 1_000, "{case:?}");
+        assert_eq!(delay_ns(form, latency_us * 1_000, Some(42)), 42_000, "{case:?}");
+    }
+}
+
+/// Up to 6.7 with the key on, an RT task gets what its default minimum says, plus headroom; with the key off
+/// or clamps compiled out, all there is.
+#[test]
+fn the_speed_of_rt_before_6_8() {
+    let highest = |uclamp, uclamp_min_rt_default| {
+        let config = Config {
+            effective_cpu_util: EffectiveCpuUtil::HeadroomLast,
+            uclamp_order: UclampOrder::BeforeEnqueue,
+            uclamp,
+            uclamp_min_rt_default,
+            fair_server_runtime: 0,
+            ..config()
+        };
+        let task = vec![sleep(600 * MS), fifo(10), Do::Run(2 * MS), sleep(40 * MS), Do::Again(2)];
+        // A domain of one CPU would hold the speed.
+        let mut board = Board::new(uniform(2), config, task);
+        board.run_until(1_000 * MS);
+        let late = frequencies(&board).into_iter().filter(|f| f.0 > 700 * MS);
+        late.map(|f| f.1).max()
+    };
+    for (uclamp, minimum, expected) in [
+        (Uclamp::KeyOff, 1024, Some(2_000_000)),
+        (Uclamp::KeyOff, 300, Some(2_000_000)),
+        (Uclamp::CompiledOut, 300, Some(2_000_000)),
+        (Uclamp::On, 1024, Some(2_000_000)),
+        (Uclamp::On, 300, Some(1_000_000)), // 300 · 1.25 of 1024 · 2 GHz = 732 MHz
+    ] {
+        assert_eq!(highest(uclamp, minimum), expected, "{uclamp:?} {minimum}");
+    }
+}
+
+/// Two tasks that wake together share a CPU: runnable_avg is above util_avg, and the frequency rises earlier if
+/// that counts. The records say by how much it was raised.
+#[test]
+fn contention_raises_the_frequency() {
+    let run = |runnable_boost| {
+        let config = Config { runnable_boost, fair_server_runtime: 0, ..config() };
+        // Small tasks until then, one at a time.
+        let worker = |number: u64| {
+            let small = (1..30).flat_map(|k| {
+                let until = (20 * k + 5 * number) * MS;
+                [Do::Call(Syscall::NanosleepUntil { until }), Do::Run(MS / 4)]
+            });
+            let big = [Do::Call(Syscall::NanosleepUntil { until: 600 * MS }), Do::Run(60 * MS)];
+            small.chain(big).collect::<Vec<Do>>()
+        };
+        let mut main = vec![Do::Start(worker(1)), Do::Start(worker(2))];
+        main.extend(worker(0));
+        let mut board = Board::new(uniform(1), config, main);
+        board.run_until(590 * MS);
+        board.kernel.want_decisions = true;
+        board.run_until(700 * MS);
+        let changes = frequencies(&board);
+        let full = changes.iter().find(|f| f.0 > 600 * MS && f.1 == 2_000_000);
+        let decisions = board.kernel.take_decisions().into_iter();
+        let boosts = decisions.filter_map(|record| match record.decision {
+            Decision::Frequency { inputs, .. } => inputs.first().map(|input| {
+                let without = input.util_avg.max(input.util_est);
+                let boosted = input.runnable_avg.max(without).min(1024);
+                assert!(
+                    input.boost == 0 || input.boost == boosted - without.min(1024),
+                    "{input:?}"
+                );
+                assert_eq!(
+                    input.perf,
+                    (without + input.boost + (without + input.boost) / 4).min(1024)
+                );
+                input.boost
+            }),
+            _ => None,
+        });
+        (full.expect("they need it all").0 / MS, boosts.max().expect("decisions were recorded"))
+    };
+    let (off, none) = run(RunnableBoost::Off);
+    let (on, raised) = run(RunnableBoost::On);
+    let (as_posted, raised_too) = run(RunnableBoost::WithUtilEst);
+    assert_eq!(none, 0);
+    assert!(raised > 100 && raised_too > 100, "{raised} {raised_too}");
+    assert!(
+        on + 8 < off && as_posted + 8 < off,
+        "off {off} ms, on {on} ms, as posted {as_posted} ms"
+    );
+}
+
+/// Sums, clamps and remembered demands are right after each event in all forms together: RT and fair tasks
+/// that contend, sleep, fork and move on an asymmetric machine.
+#[test]
+fn all_forms_keep_their_sums() {
+    let a: &[(u32, u64)] = &[(500_000, 60_000), (1_000_000, 100_000), (2_000_000, 300_000)];
+    let b: &[(u32, u64)] = &[(1_000_000, 400_000), (2_000_000, 1_400_000)];
+    let blink = |run: Ns, pause: Ns| vec![Do::Run(run), sleep(pause), Do::Again(0)];
+    let mut main = vec![fifo(10), Do::Start(blink(MS / 2, 7 * MS)), Do::Start(blink(MS, 3 * MS))];
+    main.extend([sleep(MS), Do::Call(Syscall::SchedSetattr(Default::default()))]);
+    main.extend([Do::Start(blink(2 * MS, 5 * MS)), Do::Start(vec![pin(2), Do::Run(9 * MS)])]);
+    main.extend([pin(2), Do::Run(4 * MS), sleep(2 * MS), Do::Again(6)]);
+    let mut requests = std::collections::BTreeSet::new();
+    for number in 0..64u32 {
+        let bit = |n: u32| number >> n & 1 != 0;
+        let config = Config {
+            util_est: if bit(0) { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single },
+            util_est_update: if bit(1) {
+                UtilEstUpdate::AfterDequeue
+            } else {
+                UtilEstUpdate::BeforeDequeue
+            },
+            effective_cpu_util: if bit(2) {
+                EffectiveCpuUtil::HeadroomLast
+            } else {
+                EffectiveCpuUtil::ClampLast
+            },
+            uclamp: if bit(3) { Uclamp::On } else { Uclamp::KeyOff },
+            uclamp_min_rt_default: 600,
+            uclamp_order: if bit(4) {
+                UclampOrder::BeforeEnqueue
+            } else {
+                UclampOrder::AfterEnqueue
+            },
+            find_energy_efficient_cpu: if bit(5) {
+                FindEnergyEfficientCpu::Margin
+            } else {
+                FindEnergyEfficientCpu::Fits
+            },
+            em_cpu_energy: if bit(5) != bit(2) {
+                EmCpuEnergy::ByFrequency
+            } else {
+                EmCpuEnergy::ByPerformance
+            },
+            runnable_boost: match number % 3 {
+                0 => RunnableBoost::Off,
+                1 => RunnableBoost::WithUtilEst,
+                _ => RunnableBoost::On,
+            },
+            ..config()
+        };
+        let tree = machine(&[(0, 2, 512, a), (2, 1, 1024, b)]);
+        let mut board = Board::new(tree, config, main.clone());
+        board.run_until(150 * MS); // verifies after each event
+        requests.insert(frequencies(&board));
+    }
+    assert!(requests.len() > 16, "forms matter: {} different runs", requests.len());
 }
 
 /// A domain of one CPU does not slow down before that CPU has tried to stop its tick; a shared one does. Two

@@ -19,6 +19,8 @@
 //! Differences: drivers with `adjust_perf` are not modelled; utilisation is always frequency-invariant, so
 //! requests refer to the highest frequency; limits are the table's ends.
 
+#[doc(hidden)]
+pub mod conformance;
 pub mod effective_util;
 
 use crate::Kernel;

@@ -80,6 +80,11 @@ impl FairServer {
         (self.running_bw * 1024) >> 20
     }
 
+    /// For the differential test of schedutil.
+    pub(crate) fn set_running_bw(&mut self, running_bw: u64) {
+        self.running_bw = running_bw;
+    }
+
     /// `dl_rq.running_bw`.
     pub fn running_bw(&self) -> u64 {
         self.running_bw

@@ -61,9 +61,10 @@ impl Kernel {
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
         }
-        let clamps = self.uclamp_rq_get(cpu);
+        let used = self.uclamp_is_used();
+        let clamps = if used { self.uclamp_rq_get(cpu) } else { Clamps::NONE };
         let mut min = (irq + self.cpu_bw_dl(cpu)).max(clamps.min as u64);
-        if !self.uclamp_is_used() && rq.rt.nr_running() != 0 {
+        if !used && rq.rt.nr_running() != 0 {
             // A real-time task that cannot say what it wants gets all there is.
             min = min.max(scale);
         }

@@ -203,10 +203,13 @@ mod tests {
         }
     }
 
-    /// `(join?, (min, max), aggregate, idle)`: one run queue each.
+    /// `(join?, (min, max), aggregate, idle)`
+    type Step = (bool, (u32, u32), (u32, u32), bool);
+
+    /// One run queue each.
     #[test]
     fn aggregates() {
-        let check = |name: &str, steps: &[(bool, (u32, u32), (u32, u32), bool)]| {
+        let check = |name: &str, steps: &[Step]| {
             let mut rq = UclampRq::default();
             for (step, &(join, (min, max), expected, idle)) in steps.iter().enumerate() {
                 let task = Clamps { min, max };
