@@ -224,7 +224,8 @@ impl<B: Board> Twin<B> {
             threads_done: false,
             notices: Vec::new(),
         };
-        let idle = TaskState { remaining: 0, reserve: 0, mode: Mode::Kernel, kind: 0, thread: None };
+        let idle =
+            TaskState { remaining: 0, reserve: 0, mode: Mode::Kernel, kind: 0, thread: None };
         twin.tasks.push(idle);
         for c in 0..nr_cpus {
             let id = twin.kernel.rq[CpuId(c as u16)].stopper;
