@@ -167,7 +167,7 @@ impl<const OLD: bool> Schedutil<OLD> {
 
 impl<const OLD: bool> Subject for Schedutil<OLD> {
     const NAME: &'static str = if OLD { "schedutil-6.1" } else { "schedutil" };
-    const TREE: &'static str = if OLD { l0::TREE_6_1 } else { l0::TREE };
+    const TREE: &'static str = if OLD { crate::l0::TREE_6_1 } else { crate::l0::TREE };
 
     const OPS: &'static [OpSpec] = &[
         OpSpec { name: "config", args: &["cpus", "rate_limit_us", "tick", "any_cpu", "uclamp"] },

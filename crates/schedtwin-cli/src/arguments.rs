@@ -67,6 +67,9 @@ pub enum Command {
         after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read."
     )]
     Check(Check),
+    /// Print a shell script that a device runs to describe itself: a machine and a kernel file
+    #[command(after_help = CAPTURE_EXAMPLES)]
+    Capture,
     /// (later) Compare the twin with published experiments
     Study(Later),
     /// (later) Fit a study's parameters on its base numbers
@@ -108,6 +111,14 @@ Examples:
   schedtwin explain r.jsonl --task ui --at 1.5s --window 5ms
   schedtwin explain r.jsonl --cpu 3 --limit 100
 RECORD is what run --record wrote (facts and decisions) or --trace as Perfetto (facts only).";
+
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  schedtwin capture > capture.sh                                    copy it, run it, copy the files back
+  schedtwin capture | ssh HOST sudo sh -s -- /tmp/capture
+  schedtwin capture | adb shell su 0 sh -s -- /data/local/tmp/capture
+The script reads sysfs, debugfs and procfs and writes machine.toml and kernel.toml into the directory.
+What the device did not say is marked `# estimated`. Root sees more: the energy model, the features.";
 
 /// What every run needs.
 #[derive(Args)]

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bar;
+mod capture;
 mod compare;
 mod duration;
 mod explain;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Show(show) => show::show(show.what),
         Command::Check(check) => show::check(&check.files),
         Command::Explain(explain) => explain::explain(explain),
+        Command::Capture => capture::capture(),
         Command::Study(later) => waits("study", &later, "the studies and their calibrations"),
         Command::Calibrate(later) => {
             waits("calibrate", &later, "the studies and their calibrations")

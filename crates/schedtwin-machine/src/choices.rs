@@ -35,7 +35,11 @@ pub(crate) fn apply(document: &mut TomlDocument) -> Result<(), Diagnostics> {
     };
     for (key, entry) in &choices.0 {
         let Value::Table(options) = &entry.node.value else {
-            faults.push_at(&entry.node.at, format!("`{KEY}.{key}` must be a table of options"), None);
+            faults.push_at(
+                &entry.node.at,
+                format!("`{KEY}.{key}` must be a table of options"),
+                None,
+            );
             continue;
         };
         let chosen = document.table().0.get(key).map(|chosen| &chosen.node);
@@ -44,19 +48,22 @@ pub(crate) fn apply(document: &mut TomlDocument) -> Result<(), Diagnostics> {
             faults.push_at(&entry.key_at, message, Some(known(options)));
             continue;
         };
-        match options.0.get(option).map(|option| &option.node) {
-            Some(node) => {
-                if let Value::Table(changes) = node.value.clone() {
-                    faults.absorb(document.overlay(&changes));
-                } else {
-                    faults.push_at(&node.at, "an option is a table of values", None);
-                }
-            }
-            None => {
-                let near = did_you_mean(option, options.0.keys().map(String::as_str));
-                let help = near.map_or_else(|| known(options), |n| format!("did you mean `{n}`?"));
-                let message = format!("`{key}` cannot be `{option}`");
-                faults.push_at(&chosen.at, message, Some(help));
+        if !options.0.contains_key(option) {
+            let near = did_you_mean(option, options.0.keys().map(String::as_str));
+            let help = near.map_or_else(|| known(options), |n| format!("did you mean `{n}`?"));
+            faults.push_at(&chosen.at, format!("`{key}` cannot be `{option}`"), Some(help));
+        }
+        let option = option.clone();
+        for (name, entry) in &options.0 {
+            let Value::Table(changes) = &entry.node.value else {
+                faults.push_at(&entry.node.at, "an option is a table of values", None);
+                continue;
+            };
+            // The others are tried out: a slip in them should not wait for who chooses them.
+            if *name == option {
+                faults.absorb(document.overlay(changes));
+            } else {
+                faults.absorb(document.clone().overlay(changes));
             }
         }
     }

@@ -112,8 +112,8 @@ struct Row {
 
 fn read_row(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Row> {
     let khz: Option<Located<Khz>> = row.required("khz", faults);
-    let powers =
-        ["active_uw", "wfi_uw", "static_uw"].map(|key| row.required::<Vec<Located<u64>>>(key, faults));
+    let powers = ["active_uw", "wfi_uw", "static_uw"]
+        .map(|key| row.required::<Vec<Located<u64>>>(key, faults));
     row.finish(faults);
     let [active, wfi, own] = powers;
     Some(Row { khz: khz?, powers: [active?, wfi?, own?] })
@@ -128,12 +128,8 @@ fn complete(
     faults: &mut Diagnostics,
 ) -> Vec<Vec<DependentPower>> {
     if rows.len() != domain.opps.len() {
-        let message = format!(
-            "{} rows, but `{}` has {} operating points",
-            rows.len(),
-            domain.name,
-            domain.opps.len()
-        );
+        let (have, want) = (rows.len(), domain.opps.len());
+        let message = format!("rows: {have}; operating points of `{}`: {want}", domain.name);
         faults.push_at(at, message, None);
         return Vec::new();
     }
@@ -153,8 +149,7 @@ fn complete(
                 row.powers[1].len(),
                 row.powers[2].len()
             );
-            let help =
-                format!("equally many, 1 to {}: `{}` has so many", on.opps.len(), on.name);
+            let help = format!("equally many, 1 to {}: `{}` has so many", on.opps.len(), on.name);
             faults.push_at(&row.khz.at, message, Some(help));
             continue;
         }

@@ -142,7 +142,7 @@ impl Machine {
         };
         let _ = writeln!(
             out,
-            "\nclock {} (policy{}, CPU {cpus}): {way}, kernel's transition latency {}, takes {}",
+            "\nclock {} (policy{}, CPU {cpus}): {way},\n  kernel's transition latency {}, takes {}",
             domain.name,
             domain.cpus[0],
             span(domain.kernel_transition_latency_ns),
@@ -171,7 +171,11 @@ impl Machine {
                 if opp.idle_static_uw == opp.static_uw {
                     thousandths(opp.static_uw)
                 } else {
-                    format!("{}, idle {}", thousandths(opp.static_uw), thousandths(opp.idle_static_uw))
+                    format!(
+                        "{}, idle {}",
+                        thousandths(opp.static_uw),
+                        thousandths(opp.idle_static_uw)
+                    )
                 },
                 if em.inefficient { "inefficient: not chosen".into() } else { String::new() },
             ]);
@@ -203,7 +207,7 @@ impl Machine {
                     (state.deep, "deep"),
                     (state.polling, "polls"),
                     (state.local_timer_stops, "timer stops"),
-                    (state.cluster, "of the cluster"),
+                    (state.cluster, "cluster's"),
                 ] {
                     if set {
                         notes.push(note);
@@ -313,10 +317,10 @@ impl Machine {
                 .collect();
             let _ = writeln!(
                 out,
-                "work of kind {}: speed by capacity times {}; stalls {} % of the time at full speed",
+                "work `{}`: stalls {} per mille; faster than capacity says by {}",
                 kind.name,
+                kind.stall_permille,
                 factors.join(", "),
-                kind.stall_permille as f64 / 10.0,
             );
         }
     }

@@ -102,8 +102,7 @@ pub(crate) fn read_kind(
         factors.finish(faults);
     }
     table.finish(faults);
-    let kind =
-        WorkKind { name: name.value.clone(), stall_permille: stall?.value, factor_permille };
+    let kind = WorkKind { name: name.value.clone(), stall_permille: stall?.value, factor_permille };
     (faults.0.len() == had).then_some(kind)
 }
 

@@ -18,7 +18,7 @@ fn every_built_in_machine_loads_and_describes_itself() {
     let names = builtin_names();
     assert_eq!(
         names.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        ["pixel6", "rig8", "uniform8"]
+        ["juno-r2", "pixel6", "rig8", "uniform8"]
     );
     for (name, description) in names {
         let machine =
@@ -78,25 +78,139 @@ fn pixel6_reads_wattsons_curves() {
             assert_eq!(micro(f[6]), 0, "c2 draws nothing");
         }
     }
-    // Little cores: the curve while the big ones vote for their lowest frequency.
+    // Little cores: by their own frequency and that of the others, every value and no other.
     if let Some(csv) = reference("hardware/wattson/Tensor__cpu_2d.csv") {
-        let lowest = csv
-            .lines()
-            .skip(1)
-            .map(|l| l.split(',').collect::<Vec<_>>())
-            .filter(|f| f[3] == "6" && f[4] == "500000");
+        let little = &machine.power_dependences[0];
+        assert_eq!((machine.power_dependences.len(), little.domain), (1, 0));
+        let mut lengths = [[0; 11]; 2];
         let mut seen = 0;
-        for f in lowest {
-            let opp =
-                machine.domains[0].opps[machine.domains[0].opp_of(f[2].parse().unwrap()).unwrap()];
+        for line in csv.lines().skip(1) {
+            let f: Vec<&str> = line.split(',').collect();
+            let table = little
+                .tables
+                .iter()
+                .position(|t| machine.domains[t.on].cpus[0].to_string() == f[3]);
+            let table = table.unwrap();
+            let row = machine.domains[0].opp_of(f[2].parse().unwrap()).unwrap();
+            let on = &machine.domains[little.tables[table].on];
+            let column = on.opp_of(f[4].parse().unwrap()).unwrap();
+            let power = little.tables[table].rows[row][column];
             assert_eq!(
-                (opp.static_uw, opp.active_uw, opp.idle_wfi_uw),
-                (micro(f[5]), micro(f[6]), micro(f[7]))
+                (power.static_uw, power.active_uw, power.wfi_uw),
+                (micro(f[5]), micro(f[6]), micro(f[7])),
+                "{line}"
             );
+            lengths[table][row] += 1;
             seen += 1;
+            if f[3] == "6" && f[4] == "500000" {
+                let opp = machine.domains[0].opps[row];
+                let plain = (opp.static_uw, opp.active_uw, opp.idle_wfi_uw);
+                assert_eq!(plain, (power.static_uw, power.active_uw, power.wfi_uw));
+            }
         }
-        assert_eq!(seen, 11);
+        assert_eq!(seen, 250);
+        for (table, lengths) in little.tables.iter().zip(lengths) {
+            for (row, length) in table.rows.iter().zip(lengths) {
+                // What was not measured is the last that was.
+                assert!(row[length..].iter().all(|power| *power == row[length - 1]));
+            }
+        }
     }
+}
+
+#[test]
+fn juno_r2_says_what_its_sources_say() {
+    let Some(csv) = reference("hardware/juno_r2_opp.csv") else {
+        return;
+    };
+    let machine = Machine::load("juno-r2").unwrap();
+    let mut seen = 0;
+    for line in csv.lines().skip(1) {
+        let f: Vec<&str> = line.split(',').collect();
+        let cpu = CpuId(f[1].parse().unwrap());
+        let domain = machine.domain_of(cpu);
+        assert_eq!((domain.name.as_str(), domain.cpus[0]), (f[0], cpu));
+        let index = domain.opp_of(f[2].parse().unwrap()).unwrap();
+        let opp = domain.opps[index];
+        let number = |field: usize| f[field].parse::<f64>().unwrap();
+        assert_eq!(f64::from(opp.microvolt.unwrap()) / 1e6, number(4));
+        // The table is rounded to a tenth of a milliwatt; so is the capacity, to which Linux does not round.
+        assert!((opp.em_power_uw as f64 / 1000.0 - number(5)).abs() <= 0.05, "{line}");
+        let capacity = machine.energy_model(domain)[index].performance as f64;
+        assert!(number(3) - capacity < 1.5 && number(3) >= capacity, "{line}");
+        let milliwatts = (opp.active_uw / 1000, opp.static_uw / 1000);
+        assert_eq!(
+            (milliwatts.0.to_string().as_str(), milliwatts.1.to_string().as_str()),
+            (f[6], f[7])
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+    assert_eq!((machine.cpus[0].capacity, machine.cpus[4].capacity), (383, 1024));
+    for cpu in [0, 5] {
+        let states = machine.idle_states(CpuId(cpu));
+        let told = states.iter().map(|s| {
+            (s.name.as_str(), s.kernel_exit_latency_ns / 1000, s.target_residency_ns / 1000)
+        });
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [("WFI", 1, 1), ("cpu-sleep-0", 1500, 2000), ("cluster-sleep-0", 1600, 2500)]
+        );
+        assert_eq!(states.iter().map(|s| s.cluster).collect::<Vec<_>>(), [false, false, true]);
+        assert_eq!(machine.core_types[machine.cpus[usize::from(cpu)].core_type].alone(2), 1);
+    }
+}
+
+/// Loops of rt-app on each kind of core, where the file says that they do not follow the capacities.
+#[test]
+fn kinds_of_work_meet_the_calibrations() {
+    for (spec, cpu, ns_per_loop) in [
+        ("juno-r2", 0, 186),
+        ("juno-r2", 4, 66),
+        ("juno-r2:kinds=false", 0, 176),
+        ("pixel6:kinds=true", 0, 116),
+        ("pixel6:kinds=true", 7, 21),
+        ("pixel6", 0, 173),
+    ] {
+        let machine = Machine::load(spec).unwrap();
+        let cpu = CpuId(cpu);
+        let rate = machine.rate_of(cpu, machine.domain_of(cpu).max_khz(), machine.kind("rt-app"));
+        // Rounded to the nearest: the file's factors have three digits.
+        let ns = schedtwin_machine::time_for(1000 * machine.ns_per_loop, rate);
+        assert_eq!((ns + 500) / 1000, ns_per_loop, "{spec}");
+    }
+    let stalls = Machine::load("juno-r2:work.rt-app.stall_permille=500").unwrap();
+    let (half, full) = (stalls.rate_of(CpuId(4), 600_000, Some(0)), schedtwin_machine::RATE_FULL);
+    assert_eq!(half, full * 2 / 3);
+}
+
+#[test]
+fn a_choice_changes_what_belongs_together() {
+    let capacities = |spec: &str| {
+        let machine = Machine::load(spec).unwrap();
+        [0, 4, 6].map(|cpu| machine.cpus[cpu].capacity)
+    };
+    assert_eq!(capacities("pixel6:capacities=early"), [124, 427, 1024]);
+    assert_eq!(capacities("pixel6:capacities=late"), [160, 498, 1024]);
+    // What is named itself wins, in whichever order.
+    assert_eq!(capacities("pixel6:capacities=late,cpu.mid.capacity=500"), [160, 500, 1024]);
+    assert_eq!(capacities("pixel6:cpu.mid.capacity=500,capacities=late"), [160, 500, 1024]);
+    // The energy model follows the capacities.
+    let late = Machine::load("pixel6:capacities=late").unwrap();
+    assert_eq!(late.energy_model(&late.domains[0])[0].performance, 26);
+
+    let stock = Machine::load("pixel6:switch=stock").unwrap();
+    assert!(
+        stock.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 5_000_000)
+    );
+    let quick = Machine::load("pixel6:switch=stock,transition_latency_us=1000").unwrap();
+    assert!(
+        quick.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 1_000_000)
+    );
+    let fast = Machine::load("pixel6").unwrap();
+    assert!(
+        fast.domains.iter().all(|d| d.fast_switch && d.kernel_transition_latency_ns == 500_000)
+    );
 }
 
 #[test]
@@ -215,8 +329,8 @@ fn settings_make_variants() {
         let cpu = machine.cpus[5].clone();
         (cpu.package, cpu.llc, cpu.cluster)
     };
-    assert_eq!(parts("pixel6"), (0, 0, None));
-    assert_eq!(parts("pixel6:topology=clustered"), (0, 0, Some(1)));
+    assert_eq!(parts("pixel6"), (0, 0, Some(1)));
+    assert_eq!(parts("pixel6:topology=flat"), (0, 0, None));
     assert_eq!(parts("pixel6:topology=phantom"), (1, 1, None));
     assert_eq!(parts("rig8:topology=clustered"), (0, 0, Some(1)));
 
@@ -242,7 +356,7 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
-             help: built in: `pixel6`, `rig8`, `uniform8`; a path ends in .toml or contains `/`",
+             help: built in: `juno-r2`, `pixel6`, `rig8`, `uniform8`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (
@@ -254,8 +368,17 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
             "<command line>:1:17: `coupling` must be `true` or `false`, not `no`",
         ),
         (
-            "pixel6:topology=clusterd",
-            "<command line>:1:17: there is no topology `clusterd`\n  help: did you mean `clustered`?",
+            "pixel6:topology=phantm",
+            "<command line>:1:17: there is no topology `phantm`\n  help: did you mean `phantom`?",
+        ),
+        (
+            "pixel6:topology=mc",
+            "<command line>:1:17: there is no topology `mc`\n  help: it is called `flat` now",
+        ),
+        (
+            "pixel6:capacities=lat,switch=slow",
+            "<command line>:1:19: `capacities` cannot be `lat`\n  help: did you mean `late`?\n\
+             <command line>:1:30: `switch` cannot be `slow`\n  help: known: `fast`, `stock`",
         ),
         (
             "pixel6:cpu.big.capacity=2000",

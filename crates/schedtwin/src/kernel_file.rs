@@ -56,6 +56,11 @@ pub fn builtin_names() -> Vec<(String, String)> {
         .collect()
 }
 
+/// The built-in kernels: name and the text of the file.
+pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.into_iter()
+}
+
 /// The built-in patches: name and description.
 pub fn patch_names() -> Vec<(String, String)> {
     patch::names()

@@ -37,6 +37,11 @@ pub fn list_machines() -> Vec<(String, String)> {
         .collect()
 }
 
+/// The file of a built-in machine.
+pub fn builtin_machine(name: &str) -> Option<std::sync::Arc<schedtwin_input::Source>> {
+    schedtwin_machine::builtin_source(name)
+}
+
 /// The built-in kernels.
 pub fn list_kernels() -> Vec<(String, String)> {
     kernel_file::builtin_names()

@@ -677,13 +677,21 @@ impl<B: Board> Twin<B> {
     #[inline]
     fn silicon(&mut self, cpu: CpuId, activity: Silicon, observer: &mut impl Observer) {
         self.meter.cpu_activity(self.now, cpu, activity);
-        let domain = self.machine.cpus[cpu.index()].domain as u16;
-        observer.power(self.now, domain, self.power_if_watched(domain, observer));
+        self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
     }
 
+    /// The power of a domain, and of those that depend on it, may have changed.
     #[inline(always)]
-    fn power_if_watched<O: Observer>(&self, domain: u16, _: &O) -> u64 {
-        if std::mem::size_of::<O>() == 0 { 0 } else { self.meter.domain_power_uw(domain) }
+    fn tell_power<O: Observer>(&self, domain: usize, observer: &mut O) {
+        if std::mem::size_of::<O>() == 0 {
+            return;
+        }
+        let dependents = self.machine.power_dependences.iter();
+        let dependents = dependents.filter(|d| d.tables.iter().any(|table| table.on == domain));
+        for domain in std::iter::once(domain).chain(dependents.map(|d| d.domain)) {
+            let domain = domain as u16;
+            observer.power(self.now, domain, self.meter.domain_power_uw(domain));
+        }
     }
 
     // ---- frequency ----------------------------------------------------------------------------
@@ -723,7 +731,7 @@ impl<B: Board> Twin<B> {
         self.settled[domain] = khz;
         let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
         self.meter.domain_opp(self.now, domain as u16, opp as u16);
-        observer.power(self.now, domain as u16, self.power_if_watched(domain as u16, observer));
+        self.tell_power(domain, observer);
         for &cpu in &machine.domains[domain].cpus {
             self.refresh_rates(cpu);
             if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {

@@ -26,12 +26,8 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         static_uw,
         idle_static_uw: static_uw,
     };
-    let off = |name: &str, opps| MeterDomain {
-        name: name.to_owned(),
-        opps,
-        off_uw: 0,
-        dependence: None,
-    };
+    let off =
+        |name: &str, opps| MeterDomain { name: name.to_owned(), opps, off_uw: 0, dependence: None };
     MeterSetup {
         cpus: vec![cpu(0, "little", 256), cpu(0, "little", 256), cpu(1, "big", 1024)],
         domains: vec![

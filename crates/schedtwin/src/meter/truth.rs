@@ -514,9 +514,8 @@ impl Truth {
             matches!(self.cpus[**cpu].activity, Activity::Idle(s)
                 if setup.cpus[**cpu].idle_states[s as usize].deep)
         };
-        let awake = |domain: &DomainTruth| {
-            domain.cpus.len() - domain.cpus.iter().filter(deep).count()
-        };
+        let awake =
+            |domain: &DomainTruth| domain.cpus.len() - domain.cpus.iter().filter(deep).count();
         for (index, domain) in self.domains.iter().enumerate() {
             let booked = domain.opp_ns.iter().sum::<Ns>() + open(domain.since);
             assert_eq!(booked, span, "domain {index}: its operating points fill the span");

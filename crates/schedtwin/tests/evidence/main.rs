@@ -7,6 +7,7 @@
 //! | `invariants` | what facts alone say at every event: one CPU a task, no lost wakeup, unbroken chains |
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
+//! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `published` | every published rt-app file that can run does so and is measured |
@@ -16,6 +17,7 @@
 mod bad_input;
 mod determinism;
 mod invariants;
+mod machines;
 mod metamorphic;
 mod published;
 mod read_back;

@@ -1,0 +1,491 @@
+//! `schedtwin capture`: the script runs on made-up devices, in every shell that is here, and what it writes is
+//! what they said.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_machine::Machine;
+
+/// Shells that devices have: Debian's, Alpine's and routers', Android's, and the usual one.
+const SHELLS: [&[&str]; 4] = [&["dash"], &["busybox", "sh"], &["mksh"], &["bash", "--posix"]];
+
+fn script() -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin")).arg("capture").output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The shells of this computer; the others are skipped by name.
+fn shells() -> Vec<&'static [&'static str]> {
+    let here = |shell: &&&[&str]| {
+        let mut command = Command::new(shell[0]);
+        command.args(&shell[1..]).args(["-c", ":"]).stdout(Stdio::null()).stderr(Stdio::null());
+        let found = command.status().is_ok_and(|status| status.success());
+        if !found {
+            eprintln!("skipped: there is no {} here", shell[0]);
+        }
+        found
+    };
+    let found: Vec<_> = SHELLS.iter().filter(here).copied().collect();
+    assert!(!found.is_empty(), "a computer has a shell");
+    found
+}
+
+/// A made-up device: a directory with its sys/ and proc/.
+struct Device {
+    root: tempfile::TempDir,
+}
+
+impl Device {
+    fn new() -> Device {
+        Device { root: tempfile::tempdir().unwrap() }
+    }
+
+    fn says(&self, path: &str, text: impl ToString) -> &Device {
+        let path = self.root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text.to_string() + "\n").unwrap();
+        self
+    }
+
+    fn cpu(&self, cpu: usize, path: &str, text: impl ToString) {
+        self.says(&format!("sys/devices/system/cpu/cpu{cpu}/{path}"), text);
+    }
+
+    /// Runs the script and gives the directory that it wrote to.
+    fn captured(&self, shell: &[&str], script: &str) -> PathBuf {
+        let out = self.root.path().join(format!("out-{}", shell[0]));
+        // From standard input, as through ssh and adb.
+        let mut child = Command::new(shell[0])
+            .args(&shell[1..])
+            .args(["-s", "--"])
+            .arg(&out)
+            .env("SCHEDTWIN_ROOT", self.root.path())
+            .env_remove("TMPDIR")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        use std::io::Write as _;
+        child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{shell:?}: {stderr}");
+        assert_eq!(stderr, "", "{shell:?}");
+        let mut left: Vec<_> =
+            fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["kernel.toml", "machine.toml"], "{shell:?}: nothing else is left");
+        out
+    }
+
+    /// What all shells agree on, loaded: machine and kernel, and the texts of both files.
+    fn check(&self) -> (Machine, KernelFile, String, String) {
+        let script = script();
+        let mut texts: Option<(String, String)> = None;
+        let mut loaded = None;
+        for shell in shells() {
+            let out = self.captured(shell, &script);
+            let read = |file: &str| fs::read_to_string(out.join(file)).unwrap();
+            let both = (read("machine.toml"), read("kernel.toml"));
+            if let Some(texts) = &texts {
+                assert!(*texts == both, "{shell:?} wrote something else:\n{}{}", both.0, both.1);
+                continue;
+            }
+            let path = |file: &str| out.join(file).to_str().unwrap().to_string();
+            let machine = Machine::load(&path("machine.toml"));
+            let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{}", both.0));
+            let kernel = KernelFile::load(&path("kernel.toml"));
+            let kernel = kernel.unwrap_or_else(|faults| panic!("{faults}\n{}", both.1));
+            loaded = Some((machine, kernel));
+            texts = Some(both);
+        }
+        let ((machine, kernel), (machine_text, kernel_text)) = (loaded.unwrap(), texts.unwrap());
+        (machine, kernel, machine_text, kernel_text)
+    }
+}
+
+/// A device that says everything that `machine` does, as a kernel of this release shows it.
+fn phone(machine: &Machine, release: &str) -> Device {
+    let device = Device::new();
+    device.says("proc/sys/kernel/osrelease", release);
+    device.says("sys/firmware/devicetree/base/model", "Raven \"MP1.0\" $(reboot)");
+    device.says("proc/2/comm", "kthreadd");
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        device.cpu(number, "cpu_capacity", cpu.capacity);
+        device.cpu(number, "topology/physical_package_id", cpu.package);
+        device.cpu(number, "topology/cluster_id", cpu.cluster.map_or(-1, i32::from));
+        device.cpu(number, "topology/thread_siblings_list", number);
+        for (level, list) in [(1, number.to_string()), (3, format!("0-{}", machine.nr_cpus() - 1))]
+        {
+            device.cpu(number, &format!("cache/index{level}/level"), level);
+            device.cpu(number, &format!("cache/index{level}/shared_cpu_list"), list);
+        }
+        device.cpu(number, "cache/index0/level", 1);
+        device.cpu(number, "cache/index2/level", 2);
+        let states = &machine.core_types[cpu.core_type].idle_states;
+        for (index, state) in states.iter().enumerate() {
+            let state_says = |key: &str, text: String| {
+                device.cpu(number, &format!("cpuidle/state{index}/{key}"), text);
+            };
+            state_says("name", state.name.clone());
+            state_says("latency", (state.kernel_exit_latency_ns / 1000).to_string());
+            state_says("residency", (state.target_residency_ns / 1000).to_string());
+            state_says("disable", "0".into());
+        }
+    }
+    for domain in &machine.domains {
+        let first = domain.cpus[0];
+        let policy = format!("sys/devices/system/cpu/cpufreq/policy{first}");
+        let words = |words: Vec<String>| words.join(" ");
+        let cpus = words(domain.cpus.iter().map(|c| c.to_string()).collect());
+        device.says(&format!("{policy}/related_cpus"), cpus);
+        let khz = words(domain.opps.iter().map(|o| o.khz.to_string()).collect());
+        device.says(&format!("{policy}/scaling_available_frequencies"), khz + " ");
+        device.says(
+            &format!("{policy}/cpuinfo_transition_latency"),
+            domain.kernel_transition_latency_ns,
+        );
+        device.says(&format!("{policy}/scaling_governor"), "schedutil");
+        device.says(&format!("{policy}/scaling_driver"), "exynos-acme");
+        device.says(&format!("{policy}/schedutil/rate_limit_us"), 500);
+        if !domain.fast_switch {
+            device.says(&format!("proc/{}/comm", 70 + first.0), format!("sugov:{first}"));
+        }
+        for opp in &domain.opps {
+            let debug = "sys/kernel/debug";
+            let state = format!("{debug}/energy_model/cpu{first}/ps:{}", opp.khz);
+            device.says(&format!("{state}/power"), opp.em_power_uw);
+            let supply = format!("{debug}/opp/cpu{first}/opp:{}000/supply-0", opp.khz);
+            device.says(&format!("{supply}/u_volt_target"), opp.microvolt.unwrap());
+        }
+        device.says(&format!("sys/kernel/debug/energy_model/cpu{first}/flags"), "0x1");
+    }
+    device
+}
+
+#[test]
+fn a_phone_that_says_everything_is_captured_as_it_is() {
+    for spec in ["pixel6", "pixel6:switch=stock,capacities=late"] {
+        let truth = Machine::load(spec).unwrap();
+        let device = phone(&truth, "6.12.95-android16-5-gabc");
+        let features = "PLACE_LAG NO_RUN_TO_PARITY WA_IDLE NO_NEXT_BUDDY UTIL_EST TTWU_QUEUE";
+        device.says("sys/kernel/debug/sched/features", features);
+        device.says("sys/kernel/debug/sched/tunable_scaling", 1);
+        device.says("sys/kernel/debug/sched/base_slice_ns", 3_000_000);
+        device.says("sys/kernel/debug/sched/preempt", "none (voluntary) full");
+        device.says("proc/sys/kernel/sched_util_clamp_min_rt_default", 0);
+        device.says("proc/sys/kernel/sched_rt_runtime_us", -1);
+        device.says("sys/devices/system/cpu/cpuidle/current_governor", "menu");
+        let config =
+            "CONFIG_SMP=y\nCONFIG_HZ=300\n# CONFIG_UCLAMP_TASK is not set\nCONFIG_SCHED_CLUSTER=y";
+        device.says("boot/config-6.12.95-android16-5-gabc", config);
+        let (machine, kernel, machine_text, kernel_text) = device.check();
+
+        assert_eq!(machine.nr_cpus(), 8);
+        for (captured, true_cpu) in machine.cpus.iter().zip(&truth.cpus) {
+            let place = |cpu: &schedtwin_machine::Cpu| {
+                (cpu.capacity, cpu.domain, cpu.package, cpu.llc, cpu.cluster, cpu.node)
+            };
+            assert_eq!(place(captured), place(true_cpu), "{spec}");
+        }
+        for (captured, domain) in machine.domains.iter().zip(&truth.domains) {
+            assert_eq!(captured.cpus, domain.cpus);
+            assert_eq!(captured.kernel_transition_latency_ns, domain.kernel_transition_latency_ns);
+            assert_eq!(captured.fast_switch, domain.fast_switch);
+            let table = |d: &schedtwin_machine::FrequencyDomain| -> Vec<_> {
+                d.opps.iter().map(|o| (o.khz, o.microvolt, o.em_power_uw)).collect()
+            };
+            assert_eq!(table(captured), table(domain), "{spec}");
+        }
+        for cpu in [0, 4, 6].map(schedtwin_types::CpuId) {
+            let told = |machine: &Machine| -> Vec<_> {
+                let states = machine.idle_states(cpu).iter();
+                states
+                    .map(|s| (s.name.clone(), s.kernel_exit_latency_ns, s.target_residency_ns))
+                    .collect()
+            };
+            assert_eq!(told(&machine), told(&truth));
+        }
+        // Estimated is what no device says, and nothing else in these places.
+        for (line, estimated) in [
+            ("capacity = ", false),
+            ("package = ", false),
+            ("llc = ", false),
+            ("cluster = ", false),
+            ("settle_us = ", true),
+            ("tick_ns = ", true),
+            ("  { khz = ", true),
+        ] {
+            let lines: Vec<&str> = machine_text.lines().filter(|l| l.starts_with(line)).collect();
+            assert!(!lines.is_empty(), "{line}");
+            assert!(lines.iter().all(|l| l.contains("estimated") == estimated), "{lines:?}");
+        }
+        assert!(!machine_text.contains("em_uw,"), "the energy model was read");
+        assert!(!machine_text.contains("$("), "the model's name is a name");
+
+        let six = KernelFile::load("linux-6.12").unwrap().config;
+        let config = kernel.config;
+        assert_eq!((config.hz, config.schedutil.rate_limit_us), (300, Some(500)));
+        assert_eq!(config.base_slice_unscaled, 750_000);
+        assert_eq!((config.rt_runtime, config.uclamp_min_rt_default), (None, 0));
+        assert!(config.sched_cluster && !config.irq_time_accounting && !config.fair_group_sched);
+        assert_eq!((config.fair, config.balance), (six.fair, six.balance));
+        let features = config.features;
+        assert!(features.place_lag && features.wa_idle && features.util_est && features.ttwu_queue);
+        assert!(!features.run_to_parity && !features.delay_dequeue && !features.wa_bias);
+        for line in [
+            "hz = 300",
+            "preempt = \"voluntary\"",
+            "cpuidle = \"menu\"",
+            "uclamp = \"compiled-out\"",
+        ] {
+            assert!(kernel_text.lines().any(|l| l == line), "{line} in\n{kernel_text}");
+        }
+        assert!(
+            kernel_text.contains("fair = \"eevdf\" # estimated: as linux-6.12"),
+            "{kernel_text}"
+        );
+        assert!(kernel_text.contains("nr_migrate = 32 # estimated"), "{kernel_text}");
+    }
+}
+
+/// Up to 5.19 packages are clusters, and energies are milliwatts.
+#[test]
+fn an_old_phone_is_understood_as_its_kernel_speaks() {
+    let truth = Machine::load("pixel6:topology=phantom").unwrap();
+    let device = phone(&truth, "5.18.0-rc4");
+    for domain in &truth.domains {
+        for opp in &domain.opps {
+            let first = domain.cpus[0];
+            let state = format!("sys/kernel/debug/energy_model/cpu{first}/ps:{}", opp.khz);
+            device.says(&format!("{state}/power"), opp.em_power_uw / 1000);
+        }
+    }
+    let (machine, kernel, text, kernel_text) = device.check();
+    let place = |cpu: usize| (machine.cpus[cpu].package, machine.cpus[cpu].cluster);
+    assert_eq!([0, 3, 4, 7].map(place), [(0, Some(0)), (0, Some(0)), (0, Some(1)), (0, Some(2))]);
+    assert!(text.contains("this kernel calls clusters packages"), "{text}");
+    assert_eq!(machine.domains[2].opps[16].em_power_uw, 2_158_000);
+    assert_eq!(kernel.config.fair, KernelFile::load("linux-5.18").unwrap().config.fair);
+    assert!(kernel_text.contains("# estimated: as linux-5.18"));
+    // 6.1 is nearer to 6.3 in years, but what is newer than it is not its own.
+    for (release, nearest) in
+        [("4.9.0", "5.18"), ("6.1.99", "5.18"), ("6.6.1", "6.3"), ("7.0.1", "6.12"), ("?", "5.18")]
+    {
+        device.says("proc/sys/kernel/osrelease", release);
+        let shell = shells()[0];
+        let out = device.captured(shell, &script());
+        let text = fs::read_to_string(out.join("kernel.toml")).unwrap();
+        assert!(text.contains(&format!("estimated: as linux-{nearest}\n")), "{release}");
+    }
+}
+
+#[test]
+fn a_pc_without_energy_model_or_capacities_is_estimated() {
+    let device = Device::new();
+    device.says("proc/sys/kernel/osrelease", "6.3.0-1-amd64");
+    device.says("sys/class/dmi/id/product_name", "Z490M");
+    for cpu in 0..12 {
+        device.cpu(cpu, "topology/physical_package_id", 0);
+        device.cpu(cpu, "topology/thread_siblings_list", format!("{},{}", cpu % 6, cpu % 6 + 6));
+        device.cpu(cpu, "topology/cluster_id", cpu % 6);
+        device.cpu(cpu, "cache/index3/level", 3);
+        for index in 0..4 {
+            device.cpu(cpu, &format!("cache/index{index}/level"), [1, 1, 2, 3][index]);
+            let list = if index == 3 {
+                "0-11".to_string()
+            } else {
+                format!("{},{}", cpu % 6, cpu % 6 + 6)
+            };
+            device.cpu(cpu, &format!("cache/index{index}/shared_cpu_list"), list);
+        }
+        for (index, (name, latency, residency, disable)) in [
+            ("POLL", 0, 0, 0),
+            ("C1_ACPI", 2, 2, 0),
+            ("C2_ACPI", 120, 360, 1),
+            ("C3_ACPI", 1034, 3102, 0),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let state = format!("cpuidle/state{index}");
+            device.cpu(cpu, &format!("{state}/name"), name);
+            device.cpu(cpu, &format!("{state}/latency"), latency);
+            device.cpu(cpu, &format!("{state}/residency"), residency);
+            device.cpu(cpu, &format!("{state}/disable"), disable);
+        }
+        let policy = format!("sys/devices/system/cpu/cpufreq/policy{cpu}");
+        device.says(&format!("{policy}/related_cpus"), cpu);
+        device.says(&format!("{policy}/scaling_driver"), "acpi-cpufreq");
+        device.says(&format!("{policy}/scaling_governor"), "performance");
+        device.says(&format!("{policy}/cpuinfo_transition_latency"), 4_294_967_295u64);
+        // Falling, as this driver lists them, and once without a list.
+        if cpu > 0 {
+            device
+                .says(&format!("{policy}/scaling_available_frequencies"), "4100000 2000000 800000");
+            device.says(&format!("{policy}/scaling_boost_frequencies"), "4801000");
+        } else {
+            device.says(&format!("{policy}/cpuinfo_max_freq"), 4_801_000);
+            device.says(&format!("{policy}/cpuinfo_min_freq"), 800_000);
+        }
+    }
+    let (machine, kernel, text, kernel_text) = device.check();
+    assert_eq!((machine.nr_cpus(), machine.domains.len()), (12, 12));
+    assert!(machine.cpus.iter().all(|cpu| (cpu.capacity, cpu.llc, cpu.cluster) == (1024, 0, None)));
+    let khz =
+        |domain: usize| machine.domains[domain].opps.iter().map(|o| o.khz).collect::<Vec<_>>();
+    assert_eq!(khz(1), [800_000, 2_000_000, 4_100_000, 4_801_000]);
+    assert_eq!((khz(0)[0], *khz(0).last().unwrap()), (800_000, 4_801_000));
+    let states = machine.idle_states(schedtwin_types::CpuId(3));
+    let told =
+        states.iter().map(|s| (s.name.as_str(), s.kernel_exit_latency_ns, s.target_residency_ns));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [("C1_ACPI", 2_000, 1_000), ("C3_ACPI", 1_034_000, 3_102_000)]
+    );
+    // The powers rise, and the strongest gets two watts.
+    let powers: Vec<u64> = machine.domains[1].opps.iter().map(|o| o.em_power_uw).collect();
+    assert!(
+        powers.is_sorted() && powers[0] > 0 && *powers.last().unwrap() == 2_048_000,
+        "{powers:?}"
+    );
+    for said in [
+        "capacity = 1024 # estimated: the device does not say",
+        "# estimated: hardware threads stand here as cores of their own",
+        "fast_switch = true # estimated: driver acpi-cpufreq usually can",
+        "transition_latency_us = 1_000 # estimated",
+        "# estimated: em_uw, active_uw, wfi_uw",
+        "opp = [ # estimated: the device names only its limits",
+        "# POLL is left out",
+        "# C2_ACPI is left out: it is switched off",
+        "residency-said-2",
+        "description = \"Z490M, captured\"",
+    ] {
+        assert!(text.contains(said), "{said} in\n{text}");
+    }
+    assert!(kernel_text.contains("\ncpufreq = \"performance\"\n"));
+    assert_eq!(kernel.config.features, KernelFile::load("linux-6.3").unwrap().config.features);
+    // It runs, too.
+    schedtwin::check_file(Path::new(&machine.source.name)).unwrap();
+}
+
+#[test]
+fn a_device_that_says_nothing_or_nonsense_still_gives_files_that_load() {
+    let (machine, _, text, _) = Device::new().check();
+    assert_eq!((machine.nr_cpus(), machine.domains[0].opps.len()), (1, 1));
+    assert!(text.contains("estimated: the device shows no CPUs"));
+
+    let device = Device::new();
+    let junk = [
+        "",
+        "-1",
+        "0",
+        "99999999999999999999",
+        "08",
+        "a\"b\\",
+        "0-",
+        "-",
+        "3-1",
+        "0-9999999",
+        "\u{1F980}",
+        "1 2 3 x",
+        "';'",
+    ];
+    device.says("proc/sys/kernel/osrelease", "rolling.$(x)");
+    let policy =
+        |cpu: usize, key: &str| format!("sys/devices/system/cpu/cpufreq/policy{cpu}/{key}");
+    for (cpu, word) in junk.into_iter().enumerate() {
+        for key in [
+            "cpu_capacity",
+            "topology/physical_package_id",
+            "topology/cluster_id",
+            "topology/thread_siblings_list",
+            "cache/index0/level",
+            "cache/index0/shared_cpu_list",
+            "cpuidle/state0/name",
+            "cpuidle/state0/latency",
+            "cpuidle/state0/residency",
+            "cpuidle/state1/name",
+            "cpuidle/state1/latency",
+            "cpuidle/state1/residency",
+            "cpuidle/state1/disable",
+        ] {
+            device.cpu(cpu, key, word);
+        }
+        for key in [
+            "related_cpus",
+            "scaling_available_frequencies",
+            "cpuinfo_max_freq",
+            "cpuinfo_min_freq",
+            "cpuinfo_transition_latency",
+            "scaling_governor",
+            "scaling_driver",
+            "schedutil/rate_limit_us",
+        ] {
+            device.says(&policy(cpu, key), word);
+        }
+        device.says(&format!("sys/kernel/debug/energy_model/cpu{cpu}/ps:1000000/power"), word);
+        device.says(&format!("sys/kernel/debug/energy_model/cpu{cpu}/flags"), word);
+    }
+    for file in [
+        "sched/features",
+        "sched/base_slice_ns",
+        "sched/tunable_scaling",
+        "sched/nr_migrate",
+        "sched/preempt",
+    ] {
+        device.says(&format!("sys/kernel/debug/{file}"), junk[3]);
+    }
+    device.says("proc/sys/kernel/sched_rt_runtime_us", "x");
+    device.says("proc/sys/kernel/sched_rt_period_us", "5");
+    let (machine, _, text, _) = device.check();
+    assert_eq!(machine.nr_cpus(), junk.len(), "{text}");
+}
+
+/// A disk that is full, or a directory that nobody may write to, leaves what was there.
+#[test]
+fn nothing_half_written_is_left() {
+    let device = phone(&Machine::load("pixel6").unwrap(), "6.12.1");
+    let script = script();
+    for shell in shells() {
+        let out = device.captured(shell, &script);
+        let before = fs::read_to_string(out.join("machine.toml")).unwrap();
+        // A limit on the size of files, in blocks of 512 or 1024 bytes: less than the machine has.
+        let limited = format!("ulimit -f 2\ntrap '' XFSZ\n{script}");
+        let output = Command::new(shell[0])
+            .args(&shell[1..])
+            .arg("-c")
+            .arg(&limited)
+            .arg("capture")
+            .arg(&out)
+            .env("SCHEDTWIN_ROOT", device.root.path())
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{shell:?}");
+        assert_eq!(fs::read_to_string(out.join("machine.toml")).unwrap(), before, "{shell:?}");
+        let left = fs::read_dir(&out).unwrap().count();
+        assert_eq!(left, 2, "{shell:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn shellcheck_finds_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.sh");
+    fs::write(&path, script()).unwrap();
+    for shell in shells() {
+        let checked =
+            Command::new(shell[0]).args(&shell[1..]).arg("-n").arg(&path).status().unwrap();
+        assert!(checked.success(), "{shell:?} -n");
+    }
+    match Command::new("shellcheck").args(["-s", "sh", "-S", "style"]).arg(&path).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout))
+        }
+        Err(_) => eprintln!("skipped: there is no shellcheck here"),
+    }
+}
