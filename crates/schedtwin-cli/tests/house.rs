@@ -50,6 +50,7 @@ fn dependency_directions() {
                 "schedtwin-input",
                 "schedtwin",
                 "schedtwin-lab",
+                "schedtwin-machine",
                 "schedtwin-trace",
             ],
         ),
