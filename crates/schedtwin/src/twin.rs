@@ -25,8 +25,8 @@
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
 use crate::draw::{Purpose, draw};
 use crate::firmware;
+use crate::recording;
 use crate::meter::{Activity as Silicon, Meter};
-use crate::result::{Better, Metric};
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::{Machine, RATE_SHIFT, rate};
@@ -746,16 +746,8 @@ impl<B: Board> Twin<B> {
         }
         let digest = self.meter.digest();
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        if let Some((done, recorded)) = self.programs.recorded_work() {
-            let share = (recorded > 0).then(|| 100.0 * done as f64 / recorded as f64);
-            metrics.push(Metric {
-                name: "replayed_work",
-                unit: "%",
-                stat: "share",
-                labels: Vec::new(),
-                value: share,
-                better: Better::Higher,
-            });
+        if let Some(done) = self.programs.replayed() {
+            metrics.extend(recording::metrics(&done));
         }
         crate::result::RunResult {
             metrics,
