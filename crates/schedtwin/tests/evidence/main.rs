@@ -8,6 +8,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
 //! | `published` | every published rt-app file that can run does so and is measured |
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
@@ -17,5 +18,6 @@ mod determinism;
 mod invariants;
 mod metamorphic;
 mod published;
+mod recordings;
 mod read_back;
 mod scenarios;
