@@ -54,7 +54,7 @@ fn dependency_directions() {
                 "schedtwin-trace",
             ],
         ),
-        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel"]),
+        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel", "schedtwin-trace"]),
     ]);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

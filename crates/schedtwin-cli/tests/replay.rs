@@ -33,8 +33,7 @@ fn replay(trace: &str, rest: &[&str], input: &str) -> Outcome {
     }
 }
 
-const TWO: [&str; 6] =
-    ["-k", "linux-6.12", "-k", "linux-6.12:cpufreq=performance", "-n", "2"];
+const TWO: [&str; 6] = ["-k", "linux-6.12", "-k", "linux-6.12:cpufreq=performance", "-n", "2"];
 
 fn json(trace: &str, rest: &[&str]) -> Value {
     let outcome = replay(trace, &[rest, &["--format", "json"]].concat(), "");
@@ -44,7 +43,9 @@ fn json(trace: &str, rest: &[&str]) -> Value {
 
 fn pair<'a>(report: &'a Value, name: &str, stat: &str) -> &'a Value {
     let pairs = report["fidelity"]["pairs"].as_array().expect("pairs");
-    let is_it = |p: &&Value| p["name"] == name && p["stat"] == stat && p["labels"] == Value::Object(Default::default());
+    let is_it = |p: &&Value| {
+        p["name"] == name && p["stat"] == stat && p["labels"] == Value::Object(Default::default())
+    };
     pairs.iter().find(is_it).unwrap_or_else(|| panic!("no pair {name} {stat}"))
 }
 

@@ -222,9 +222,10 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     let recorded = &trace.recorded;
     let mut pairs = Vec::new();
     let mut add = |name, stat, labels: Vec<(&'static str, String)>, unit, value: Option<f64>| {
-        let row = comparison.rows.iter().find(|row| {
-            (row.row.name, row.row.stat, &row.row.labels) == (name, stat, &labels)
-        });
+        let row = comparison
+            .rows
+            .iter()
+            .find(|row| (row.row.name, row.row.stat, &row.row.labels) == (name, stat, &labels));
         let replayed = row.and_then(|row| row.cells[0].estimate).map(|estimate| estimate.mean);
         pairs.push(Pair { name, stat, labels, unit, recorded: value, replayed });
     };

@@ -59,7 +59,9 @@ fn story(recording: &Recording) -> Vec<String> {
             Op::Call(Syscall::NanosleepUntil { .. }) => "sleep".to_owned(),
             Op::Call(Syscall::FutexWait { .. }) => "wait".to_owned(),
             Op::Call(Syscall::FutexWake { .. }) => "wake".to_owned(),
-            Op::Call(Syscall::Clone { thread }) => format!("clone {}", programs.thread_name(thread)),
+            Op::Call(Syscall::Clone { thread }) => {
+                format!("clone {}", programs.thread_name(thread))
+            }
             Op::Call(Syscall::SchedSetattr(attr)) => match attr.policy {
                 Policy::Fifo => format!("fifo {}", attr.rt_priority),
                 _ => format!("nice {}", attr.nice),
@@ -179,38 +181,66 @@ fn which_wakeup_ends_a_sleep() {
     type Events = fn(&mut Builder);
     // b sleeps from 1 ms on, a runs; what follows decides when b runs again. Recorded: who ends the sleep.
     let cases: [(&str, Events, [u64; 3]); 7] = [
-        ("waking before the switch, wakeup behind it", |x| {
-            x.waking(MS - 500, Waker::Task(1), b());
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.wakeup(MS + 500, IRQ, b());
-        }, [1, 0, 0]),
-        ("sched_wakeup alone", |x| {
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.wakeup(2 * MS, Waker::Task(1), b());
-        }, [1, 0, 0]),
-        ("sched_waking alone", |x| {
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.waking(2 * MS, Waker::Task(1), b());
-        }, [1, 0, 0]),
-        ("waking is the cause, wherever wakeup is stamped", |x| {
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.waking(2 * MS, IRQ, b());
-            x.wakeup(2 * MS, Waker::Task(1), b());
-        }, [0, 1, 0]),
-        ("a waking that prevented a sleep does not end the next", |x| {
-            x.waking(MS - 900, Waker::Task(1), b());
-            x.wakeup(MS - 800, Waker::Task(1), b());
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-        }, [0, 0, 1]),
-        ("a waker that is not known to run", |x| {
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.waking(2 * MS, Waker::Task(77), b());
-        }, [0, 1, 0]),
-        ("a waker that is left out", |x| {
-            x.switch(MS, 1, Some(b()), SLEEPS, None);
-            x.switch(MS, 2, None, WANTS_MORE, Some(seen("sugov:0", 9)));
-            x.waking(2 * MS, Waker::Task(9), b());
-        }, [0, 1, 0]),
+        (
+            "waking before the switch, wakeup behind it",
+            |x| {
+                x.waking(MS - 500, Waker::Task(1), b());
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.wakeup(MS + 500, IRQ, b());
+            },
+            [1, 0, 0],
+        ),
+        (
+            "sched_wakeup alone",
+            |x| {
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.wakeup(2 * MS, Waker::Task(1), b());
+            },
+            [1, 0, 0],
+        ),
+        (
+            "sched_waking alone",
+            |x| {
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.waking(2 * MS, Waker::Task(1), b());
+            },
+            [1, 0, 0],
+        ),
+        (
+            "waking is the cause, wherever wakeup is stamped",
+            |x| {
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.waking(2 * MS, IRQ, b());
+                x.wakeup(2 * MS, Waker::Task(1), b());
+            },
+            [0, 1, 0],
+        ),
+        (
+            "a waking that prevented a sleep does not end the next",
+            |x| {
+                x.waking(MS - 900, Waker::Task(1), b());
+                x.wakeup(MS - 800, Waker::Task(1), b());
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+            },
+            [0, 0, 1],
+        ),
+        (
+            "a waker that is not known to run",
+            |x| {
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.waking(2 * MS, Waker::Task(77), b());
+            },
+            [0, 1, 0],
+        ),
+        (
+            "a waker that is left out",
+            |x| {
+                x.switch(MS, 1, Some(b()), SLEEPS, None);
+                x.switch(MS, 2, None, WANTS_MORE, Some(seen("sugov:0", 9)));
+                x.waking(2 * MS, Waker::Task(9), b());
+            },
+            [0, 1, 0],
+        ),
     ];
     for (name, events, expected) in cases {
         let recording = record(&silicon(1024), |builder| {
@@ -329,7 +359,8 @@ fn path_costs_are_taken_off_and_what_is_too_short_owes_them() {
     let lines = story(&recording);
     // a wakes in the middle of 4 ms and the sleep behind has not ended: 1.5 for the first, 0.3 for the wakeup. b's first ms is
     // less than its two sleeps cost; the rest is owed by the next.
-    let runs: Vec<&str> = lines.iter().filter_map(|l| l.split_once("run ").map(|(_, w)| w)).collect();
+    let runs: Vec<&str> =
+        lines.iter().filter_map(|l| l.split_once("run ").map(|(_, w)| w)).collect();
     assert_eq!(runs, ["200", "2000"], "{lines:#?}");
     assert_eq!(recording.recorded().paths_taken_off, 1_800_000 + 3_000_000);
     assert_eq!(recording.recorded().work, 7 * MS);

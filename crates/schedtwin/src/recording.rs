@@ -308,4 +308,3 @@ fn fault_of(name: &str, fault: &Fault) -> Diagnostics {
         }
     }
 }
-

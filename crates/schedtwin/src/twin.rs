@@ -25,8 +25,8 @@
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
 use crate::draw::{Purpose, draw};
 use crate::firmware;
-use crate::recording;
 use crate::meter::{Activity as Silicon, Meter};
+use crate::recording;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::{Machine, RATE_SHIFT, rate};

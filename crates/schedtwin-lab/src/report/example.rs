@@ -2,9 +2,9 @@
 
 use schedtwin::result::{Better, RunResult};
 
-use crate::replay::{Fidelity, LeftOut, Pair, Replayed};
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
+use crate::replay::{Fidelity, LeftOut, Pair, Replayed};
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
 
