@@ -13,6 +13,9 @@
 //! others are the kernel's own events, stamped in µs. [`Event`] has the ones that re-driving needs;
 //! everything else is [`Event::Other`].
 //!
+//! The head of a line and its fields are taken apart by `schedtwin_trace::ftrace_read`, which also reads
+//! traces from elsewhere; what the rig prints is understood here.
+//!
 //! **The CPU that prints is not always the CPU that is spoken of**: a wakeup prints, on the waker's
 //! CPU, lines about the run queue of another one. [`Record::cpu`] is the printing one; the lines carry
 //! the other in a field of their own.
@@ -28,10 +31,11 @@
 //! assert_eq!(record.event, Event::Run { pid: 78, ct: 5_066_799_856, cp: 5_062_662_773 });
 //! ```
 
+pub use schedtwin_trace::ftrace_read::{BadLine, CPUS_MAX};
+
+use schedtwin_trace::ftrace_read::{self, Context, Fields};
 use std::collections::VecDeque;
-use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 /// One parsed line.
@@ -267,135 +271,57 @@ pub enum Event {
     Other,
 }
 
-/// A line that does not say what its event should say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// 1-based; 0 where the caller knows it.
-    pub line: u64,
-    /// Which field of which event.
-    pub what: String,
+fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
+    let pc: u32 = f.number("pc")?;
+    if pc < 1024 { Ok(pc) } else { Err(f.bad("pc")) }
 }
 
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
-    }
+fn flag(f: &mut Fields<'_>, key: &str) -> Result<bool, String> {
+    Ok(f.number::<u32>(key)? != 0)
 }
 
-/// Reads `key=value` pairs in the order in which the line has them; others in between are skipped.
-struct Fields<'a> {
-    event: &'a str,
-    rest: &'a str,
+fn averages(f: &mut Fields<'_>) -> Result<Averages, String> {
+    Ok(Averages {
+        lut: f.number("lut")?,
+        pc: period_contrib(f)?,
+        ls: f.number("ls")?,
+        rs: f.number("rs")?,
+        us: f.number("us")?,
+        l: f.number("l")?,
+        r: f.number("r")?,
+        u: f.number("u")?,
+        ue: f.number("ue")?,
+    })
 }
-
-impl<'a> Fields<'a> {
-    fn text(&mut self, key: &str) -> Result<&'a str, BadLine> {
-        loop {
-            self.rest = self.rest.trim_start_matches(' ');
-            if self.rest.is_empty() {
-                return Err(self.bad(key));
-            }
-            let end = self.rest.find(' ').unwrap_or(self.rest.len());
-            let token = &self.rest[..end];
-            self.rest = &self.rest[end..];
-            if let Some(value) = token.strip_prefix(key).and_then(|v| v.strip_prefix('=')) {
-                return Ok(value);
-            }
-        }
-    }
-
-    fn bad(&self, key: &str) -> BadLine {
-        BadLine { line: 0, what: format!("event {} has no readable field `{key}`", self.event) }
-    }
-
-    fn number<T: std::str::FromStr>(&mut self, key: &str) -> Result<T, BadLine> {
-        self.text(key)?.parse().map_err(|_| self.bad(key))
-    }
-
-    fn cpu(&mut self, key: &str) -> Result<usize, BadLine> {
-        let cpu: usize = self.number(key)?;
-        if cpu < CPUS_MAX { Ok(cpu) } else { Err(self.bad(key)) }
-    }
-
-    fn period_contrib(&mut self) -> Result<u32, BadLine> {
-        let pc: u32 = self.number("pc")?;
-        if pc < 1024 { Ok(pc) } else { Err(self.bad("pc")) }
-    }
-
-    fn flag(&mut self, key: &str) -> Result<bool, BadLine> {
-        Ok(self.number::<u32>(key)? != 0)
-    }
-
-    fn averages(&mut self) -> Result<Averages, BadLine> {
-        Ok(Averages {
-            lut: self.number("lut")?,
-            pc: self.period_contrib()?,
-            ls: self.number("ls")?,
-            rs: self.number("rs")?,
-            us: self.number("us")?,
-            l: self.number("l")?,
-            r: self.number("r")?,
-            u: self.number("u")?,
-            ue: self.number("ue")?,
-        })
-    }
-}
-
-/// CPUs that a recording may speak of: far more than the board's eight, few enough for arrays.
-pub const CPUS_MAX: usize = 1024;
 
 /// Parses one line. `Ok(None)`: a header or an empty line.
-pub fn parse_line(line: &str) -> Result<Option<Record>, BadLine> {
-    if line.starts_with('#') || line.trim().is_empty() {
+pub fn parse_line(text: &str) -> Result<Option<Record>, BadLine> {
+    if text.starts_with('#') || text.trim().is_empty() {
         return Ok(None);
     }
-    let malformed = |what: &str| BadLine { line: 0, what: format!("is not a trace line: {what}") };
-    let bracket = find_cpu(line).ok_or_else(|| malformed("no [CPU]"))?;
-    let cpu: usize = line[bracket + 1..bracket + 4].parse().map_err(|_| malformed("CPU"))?;
-    let task = line[..bracket].trim_end();
-    let pid = task
-        .rfind('-')
-        .and_then(|dash| task[dash + 1..].parse().ok())
-        .ok_or_else(|| malformed("no task-pid"))?;
-    let rest = line[bracket + 5..].trim_start();
-    let (flags, rest) = rest.split_once(' ').ok_or_else(|| malformed("no flags"))?;
-    let (stamp, rest) = rest.trim_start().split_once(": ").ok_or_else(|| malformed("no time"))?;
-    let (seconds, micros) = stamp.split_once('.').ok_or_else(|| malformed("time without `.`"))?;
-    let time_us = match (seconds.parse::<u64>(), micros.parse::<u64>()) {
-        (Ok(s), Ok(us)) if micros.len() == 6 => s
-            .checked_mul(1_000_000)
-            .and_then(|s| s.checked_add(us))
-            .ok_or_else(|| malformed("time too large"))?,
-        _ => return Err(malformed("time")),
-    };
-    let (name, text) = rest.split_once(':').ok_or_else(|| malformed("no event"))?;
-    let context = flags.as_bytes().get(2).copied().unwrap_or(b'.');
+    let bad = |what| BadLine { line: 0, what };
+    let line = ftrace_read::parse_line(text)
+        .map_err(|what| bad(format!("is not a trace line: {what}")))?;
+    let context = line.context();
     Ok(Some(Record {
-        cpu,
-        pid,
-        hardirq: matches!(context, b'h' | b'H' | b'z' | b'Z'),
-        softirq: context == b's',
-        need_resched: matches!(flags.as_bytes().get(1), Some(b'N' | b'n' | b'B' | b'b')),
-        time_us,
-        event: parse_event(name, text)?,
+        cpu: line.cpu,
+        pid: line.pid as i32,
+        hardirq: context == Context::Hardirq,
+        softirq: context == Context::Softirq,
+        need_resched: line.need_resched(),
+        time_us: line.at / 1000,
+        event: parse_event(line.event, line.arguments).map_err(bad)?,
     }))
 }
 
-/// Where `[NNN]` begins. A task's name may hold a bracket, so all three digits are looked for.
-fn find_cpu(line: &str) -> Option<usize> {
-    let bytes = line.as_bytes();
-    let is_cpu = |w: &[u8]| w[0] == b'[' && w[4] == b']' && w[1..4].iter().all(u8::is_ascii_digit);
-    bytes.windows(5).position(is_cpu)
-}
-
-fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
-    let f = &mut Fields { event: name, rest: text };
-    let other = |signal, f: &mut Fields| {
+fn parse_event(name: &str, text: &str) -> Result<Event, String> {
+    let f = &mut Fields::new(name, text);
+    let other = |signal, f: &mut Fields<'_>| {
         Ok(Event::PeltOther {
             signal,
             cpu: f.cpu("cpu")?,
             lut: f.number("lut")?,
-            pc: f.period_contrib()?,
+            pc: period_contrib(f)?,
             us: f.number("us")?,
             u: f.number("u")?,
         })
@@ -405,11 +331,11 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
         "p_se" => Event::PeltSe {
             pid: f.number("pid")?,
             cpu: f.cpu("cpu")?,
-            avg: f.averages()?,
-            uf: f.flag("uf")?,
+            avg: averages(f)?,
+            uf: flag(f, "uf")?,
             w: f.number("w")?,
-            on: f.flag("on")?,
-            dly: f.flag("dly")?,
+            on: flag(f, "on")?,
+            dly: flag(f, "dly")?,
             v: f.number("v")?,
             d: f.number("d")?,
             vlag: f.number("vlag")?,
@@ -417,7 +343,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
         },
         "p_cfs" => Event::PeltCfs {
             cpu: f.cpu("cpu")?,
-            avg: f.averages()?,
+            avg: averages(f)?,
             nr: f.number("nr")?,
             hq: f.number("hq")?,
             hr: f.number("hr")?,
@@ -455,7 +381,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
             pid: f.number("pid")?,
             u: f.number("u")?,
             ue: f.number("ue")?,
-            uf: f.flag("uf")?,
+            uf: flag(f, "uf")?,
         },
         "p_energy" => Event::Energy {
             pid: f.number("pid")?,
@@ -472,7 +398,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
         "resolve" => Event::Resolve { cpu: f.cpu("cpu")?, khz: f.number("khz")? },
         "sleep_out" => Event::Sleep { len: f.number("len")?, tick: f.number("tick")? },
         "reflect" => Event::Reflect { st: f.number("st")?, res: f.number("res")? },
-        "p_over" => Event::Overutilized { on: f.flag("on")? },
+        "p_over" => Event::Overutilized { on: flag(f, "on")? },
         "p_cap" => Event::Cap { cpu: f.cpu("cpu")?, cap: f.number("cap")? },
         "sched_switch" => Event::SchedSwitch {
             prev_pid: f.number("prev_pid")?,
@@ -516,7 +442,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, BadLine> {
             below: f.text("type")? == "below",
         },
         "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
-        "tick_stop" => Event::TickStop { success: f.flag("success")? },
+        "tick_stop" => Event::TickStop { success: flag(f, "success")? },
         "hrtimer_expire_entry" => Event::HrtimerExpire {
             tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
             now: f.number("now")?,
@@ -552,12 +478,7 @@ const BAD_LINES_KEPT: usize = 20;
 impl Trace {
     /// Opens a recording; `.xz` is unpacked.
     pub fn open(path: &Path) -> io::Result<Trace> {
-        let file = BufReader::new(File::open(path)?);
-        Ok(if path.extension().is_some_and(|e| e == "xz") {
-            Trace::new(Box::new(BufReader::new(lzma_rust2::XzReader::new(file, true))))
-        } else {
-            Trace::new(Box::new(file))
-        })
+        Ok(Trace::new(ftrace_read::open(path)?))
     }
 
     /// Reads from any lines.

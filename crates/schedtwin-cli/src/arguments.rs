@@ -74,8 +74,9 @@ pub enum Command {
     Study(Later),
     /// (later) Fit a study's parameters on its base numbers
     Calibrate(Later),
-    /// (later) What recorded work would have done on another kernel
-    Replay(Later),
+    /// What the work of a trace would have done on other kernels, and how far that is the recording
+    #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
+    Replay(Replay),
     /// (later) Convert between trace formats
     Convert(Later),
     /// Compare a kernel with itself: how often is a difference called significant?
@@ -104,6 +105,18 @@ Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= an
   power>+10mW    ... more than 10 mW above it
   jank>4%        the value itself; jank is measured in %
 The mean decides, significant or not.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  schedtwin replay trace.txt -m pixel6 -k linux-6.12
+  schedtwin replay trace.txt.xz -m pixel6 -k linux-6.12 -k linux-6.12:hz=1000 --duration 1s
+  schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-6.12
+  zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-6.12
+TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To record it:
+  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
+    -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
+What threads computed and who woke whom is kept; where and how fast they ran is left to the
+kernel that replays them. The section on fidelity says what was used, left out and assumed.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -228,6 +241,43 @@ pub struct Compare {
     /// (later) Write a report with figures
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    #[command(flatten)]
+    pub printing: Printing,
+}
+
+#[derive(Args)]
+pub struct Replay {
+    /// The trace: a file, packed if its name ends in .xz, or - for standard input
+    #[arg(value_name = "TRACE")]
+    pub recording: PathBuf,
+    /// The machine that replays it: NAME[:KEY=VALUE,...] or a path
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: String,
+    /// The machine that it was recorded on, whose capacities make work of time [default: MACHINE]
+    #[arg(long, value_name = "MACHINE")]
+    pub recorded_on: Option<String>,
+    /// A kernel; the first is the baseline and judged for fidelity, give it again for each other
+    #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
+    pub kernels: Vec<String>,
+    /// How much of the trace, from its beginning: 2s, 500ms; else all of it
+    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Ns>,
+    /// Runs of each kernel, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
+    pub iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write a trace of the first kernel's first run; the ending says which: .pftrace, .txt, .jsonl
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Write a record of the first kernel's first run for `schedtwin explain`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

@@ -75,7 +75,17 @@ fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Fail
     let parsed = arguments.fail_if.iter().map(|text| Condition::parse(text));
     let conditions: Vec<Condition> =
         parsed.filter_map(|condition| faults.absorb(condition)).collect();
-    // Every kernel meets the same faults of machine and workload.
+    distinct(faults).into_result(())?;
+    if columns.len() < 2 {
+        return Err(Failure::bad(
+            "a comparison has at least two kernels: -k BASE -k OTHER; for one there is schedtwin run",
+        ));
+    }
+    Ok((columns, conditions))
+}
+
+/// Each fault once: every kernel meets the same faults of machine and workload.
+pub fn distinct(faults: Diagnostics) -> Diagnostics {
     let mut distinct = Diagnostics::new();
     for fault in faults.0 {
         let known = |other: &schedtwin_input::Diagnostic| {
@@ -86,16 +96,10 @@ fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Fail
             distinct.0.push(fault);
         }
     }
-    distinct.into_result(())?;
-    if columns.len() < 2 {
-        return Err(Failure::bad(
-            "a comparison has at least two kernels: -k BASE -k OTHER; for one there is schedtwin run",
-        ));
-    }
-    Ok((columns, conditions))
+    distinct
 }
 
-fn check_seeds(first: u64, runs: u64) -> Result<(), Failure> {
+pub fn check_seeds(first: u64, runs: u64) -> Result<(), Failure> {
     match first.checked_add(runs) {
         Some(_) => Ok(()),
         None => Err(Failure::bad(format!("--seed {first} leaves no {runs} seeds below 2^64"))),
@@ -103,7 +107,7 @@ fn check_seeds(first: u64, runs: u64) -> Result<(), Failure> {
 }
 
 /// Runs `work` on that many threads, or on one per CPU.
-fn with_threads<T: Send>(
+pub fn with_threads<T: Send>(
     threads: Option<u64>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {

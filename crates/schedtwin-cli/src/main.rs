@@ -13,6 +13,7 @@ mod failure;
 mod interrupt;
 mod list;
 mod output;
+mod replay;
 mod run;
 mod show;
 
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         Command::Calibrate(later) => {
             waits("calibrate", &later, "the studies and their calibrations")
         }
-        Command::Replay(later) => waits("replay", &later, "workloads from recorded traces"),
+        Command::Replay(replay) => replay::replay(replay),
         Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
     };
     match outcome {

@@ -53,7 +53,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
 }
 
 /// Says before the run what would fail after it.
-fn writable(path: &Path) -> Result<(), Failure> {
+pub fn writable(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
         return Err(Failure::bad(format!("failed to write {}: it is a directory", path.display())));

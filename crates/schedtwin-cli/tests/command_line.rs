@@ -94,7 +94,7 @@ fn bad_input_is_refused_with_what_to_do() {
         (format!("check {folder}"), "is a directory"),
         ("study run --all".into(), "waits for"),
         ("calibrate x --dry-run".into(), "waits for"),
-        ("replay t.dat -m pixel6".into(), "waits for"),
+        ("replay no.txt -m pixel6 -k linux-6.12".into(), "cannot be read"),
         ("convert a b".into(), "waits for"),
         ("frobnicate".into(), "unrecognized subcommand"),
     ] {
@@ -131,6 +131,7 @@ fn help_teaches_at_every_level() {
         "run --help",
         "compare --help",
         "explain --help",
+        "replay --help",
         "list --help",
         "show --help",
         "check --help",

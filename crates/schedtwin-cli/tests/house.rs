@@ -50,10 +50,11 @@ fn dependency_directions() {
                 "schedtwin-input",
                 "schedtwin",
                 "schedtwin-lab",
+                "schedtwin-machine",
                 "schedtwin-trace",
             ],
         ),
-        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel"]),
+        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel", "schedtwin-trace"]),
     ]);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

@@ -106,7 +106,7 @@ pub struct Fidelity {
     pub pairs: Vec<Pair>,
 }
 
-/// A column whose runs measure each CPU's busy time as well.
+/// A column whose runs measure the work of all and each CPU's busy time as well.
 struct ReplayColumn<'a>(&'a Column);
 
 impl Subject for ReplayColumn<'_> {
@@ -120,6 +120,19 @@ impl Subject for ReplayColumn<'_> {
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         let mut result = self.0.run(seed, simulated)?;
+        let used = result.metrics.iter().find(|m| m.name == "utilization" && m.labels.is_empty());
+        let used = used.and_then(|metric| metric.value).unwrap_or(0.0) / 100.0;
+        let cpus = &self.0.scenario.machine().cpus;
+        let capacity: u64 = cpus.iter().map(|cpu| u64::from(cpu.capacity)).sum();
+        let elapsed = result.metrics.iter().find(|m| m.name == "elapsed").and_then(|m| m.value);
+        result.metrics.push(Metric {
+            name: "work",
+            unit: "s",
+            stat: "sum",
+            labels: Vec::new(),
+            value: elapsed.map(|elapsed| used * elapsed * capacity as f64 / 1024.0),
+            better: Better::Neutral,
+        });
         let busy = result.cpus.iter().map(|cpu| Metric {
             name: "cpu_time",
             unit: "s",
@@ -209,9 +222,10 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     let recorded = &trace.recorded;
     let mut pairs = Vec::new();
     let mut add = |name, stat, labels: Vec<(&'static str, String)>, unit, value: Option<f64>| {
-        let row = comparison.rows.iter().find(|row| {
-            (row.row.name, row.row.stat, &row.row.labels) == (name, stat, &labels)
-        });
+        let row = comparison
+            .rows
+            .iter()
+            .find(|row| (row.row.name, row.row.stat, &row.row.labels) == (name, stat, &labels));
         let replayed = row.and_then(|row| row.cells[0].estimate).map(|estimate| estimate.mean);
         pairs.push(Pair { name, stat, labels, unit, recorded: value, replayed });
     };
@@ -223,9 +237,10 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     for (cpu, ns) in recorded.busy_ns.iter().enumerate() {
         add("cpu_time", "sum", vec![("cpu", cpu.to_string())], "s", Some(seconds(*ns)));
     }
-    let possible = trace.capacity as f64 / 1024.0 * recorded.span_ns as f64;
-    let utilization = (possible > 0.0).then(|| 100.0 * recorded.work as f64 / possible);
-    add("utilization", "mean", vec![], "%", utilization);
+    // What a CPU of capacity 1024 at its highest frequency takes for it.
+    add("work", "sum", vec![], "s", Some(seconds(recorded.work)));
+    let sleeps = recorded.tied_to_waker + recorded.tied_to_time + recorded.unmatched;
+    add("replayed_sleeps", "sum", vec![], "count", Some(sleeps as f64));
     add("context_switches", "sum", vec![], "count", Some(recorded.switches as f64));
     add("migrations", "sum", vec![], "count", Some(recorded.migrations as f64));
     // The twin's samples of both kinds begin where the trace's begin.

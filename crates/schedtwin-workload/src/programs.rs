@@ -1,7 +1,7 @@
 //! The running threads of a workload, whichever kind it is.
 
 use crate::program;
-use crate::recorded::Replay;
+use crate::recorded::{Done, Replay};
 use schedtwin_types::{Ns, Op, Outcome, ThreadId};
 
 /// All threads of a workload with their user memory. A clone goes on independently.
@@ -114,11 +114,11 @@ impl Programs {
         }
     }
 
-    /// The work of a recording that is done, and all of it, ns at capacity 1024.
-    pub fn recorded_work(&self) -> Option<(u128, u128)> {
+    /// How much of a recording is done; `None` for other workloads.
+    pub fn replayed(&self) -> Option<Done> {
         match &self.0 {
             Kind::RtApp(_) => None,
-            Kind::Recorded(replay) => Some(replay.work()),
+            Kind::Recorded(replay) => Some(replay.done()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
-use crate::builtin;
 use crate::Programs;
+use crate::builtin;
 use crate::program;
 use crate::recorded::{Recording, Replay};
 use crate::rtapp::model::Model;

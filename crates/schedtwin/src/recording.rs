@@ -13,13 +13,14 @@
 //!
 //! All of this is told in [`TraceRecording::assumptions`].
 
+use crate::result::{Better, Metric};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::ftrace_read::{self, Context, Event, Fault, Left, Line, Named};
 use schedtwin_types::{CpuId, Ns};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Full, PathCosts, RecordedCpu, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
+    Builder, Done, Full, PathCosts, RecordedCpu, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
 };
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -43,8 +44,6 @@ pub struct TraceRecording {
     pub without_waking: bool,
     /// What had to be assumed of the recorded device, a sentence each.
     pub assumptions: Vec<String>,
-    /// Capacity of the machine that it was recorded on, summed over the recorded CPUs.
-    pub capacity: u64,
 }
 
 /// Reads a trace. `recorded_on`: the machine that it comes from; `replayed_on`: whose kernel paths
@@ -76,7 +75,6 @@ pub fn read_trace_from(
     let Feed { builder, unknown, waking, .. } = feed;
     check(name, &builder, recorded_on)?;
     let (cpus, assumptions) = silicon(&builder, recorded_on);
-    let capacity = cpus.iter().map(|cpu| u64::from(cpu.capacity)).sum();
     let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on) });
     let recorded = recording.recorded().clone();
     if recorded.span_ns == 0 {
@@ -89,8 +87,25 @@ pub fn read_trace_from(
         unknown_context: unknown,
         without_waking: waking == 0,
         assumptions,
-        capacity,
     })
+}
+
+/// What only the replay of a recording measures.
+pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
+    let of = |name, unit, stat, value, better| Metric {
+        name,
+        unit,
+        stat,
+        labels: Vec::new(),
+        value,
+        better,
+    };
+    let share = 100.0 * done.work as f64 / done.work_recorded as f64;
+    let share = (done.work_recorded > 0).then_some(share);
+    [
+        of("replayed_work", "%", "share", share, Better::Higher),
+        of("replayed_sleeps", "count", "sum", Some(done.sleeps as f64), Better::Neutral),
+    ]
 }
 
 /// Hands events to the builder.
@@ -293,4 +308,3 @@ fn fault_of(name: &str, fault: &Fault) -> Diagnostics {
         }
     }
 }
-

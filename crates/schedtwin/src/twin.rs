@@ -31,7 +31,7 @@ use crate::cluster::Clusters;
 use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
-use crate::result::{Better, Metric};
+use crate::recording;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
@@ -873,16 +873,8 @@ impl<B: Board> Twin<B> {
         }
         let digest = self.meter.digest();
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        if let Some((done, recorded)) = self.programs.recorded_work() {
-            let share = (recorded > 0).then(|| 100.0 * done as f64 / recorded as f64);
-            metrics.push(Metric {
-                name: "replayed_work",
-                unit: "%",
-                stat: "share",
-                labels: Vec::new(),
-                value: share,
-                better: Better::Higher,
-            });
+        if let Some(done) = self.programs.replayed() {
+            metrics.extend(recording::metrics(&done));
         }
         crate::result::RunResult {
             metrics,

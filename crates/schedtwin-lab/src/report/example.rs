@@ -4,6 +4,7 @@ use schedtwin::result::{Better, RunResult};
 
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
+use crate::replay::{Fidelity, LeftOut, Pair, Replayed};
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
 
@@ -97,4 +98,50 @@ pub fn run() -> RunResult {
         .expect("the synthetic subject does not fail");
     result.notices.push("the event \"mem\" was ignored".into());
     result
+}
+
+/// The comparison as one of recorded work.
+pub fn replayed() -> Replayed {
+    let pair = |name, stat, labels, unit, recorded, replayed| Pair {
+        name,
+        stat,
+        labels,
+        unit,
+        recorded,
+        replayed,
+    };
+    let fidelity = Fidelity {
+        span_ns: 3_015_000_000,
+        events: 225_940,
+        events_unused: 93_819,
+        lines_foreign: 1,
+        events_lost: 12,
+        losses_uncounted: 0,
+        contradictions: 2,
+        threads: 343,
+        threads_forked: 1,
+        threads_pinned: 23,
+        cpu_time_covered_pct: 98.25,
+        left_out: vec![LeftOut {
+            reason: "the twin's governor changes frequencies itself",
+            names: (0..10).map(|n| format!("sugov:{n}")).collect(),
+            cpu_time_pct: 1.75,
+        }],
+        wakes_by_waker: 26_729,
+        wakes_by_time: 7168,
+        wakes_unmatched: 19,
+        wakes_of_unknown_context: 1,
+        priority_changes: 2784,
+        without_waking: true,
+        assumed_frequency_pct: 0.25,
+        paths_taken_off_pct: 6.5,
+        assumptions: vec!["capacities are a_guess | no more".into()],
+        kernel: "linux-6.12".into(),
+        pairs: vec![
+            pair("cpu_time", "sum", vec![], "s", Some(5.449), Some(3.824)),
+            pair("cpu_time", "sum", vec![("cpu", "0".into())], "s", Some(0.0), Some(0.5)),
+            pair("waking_latency", "p90", vec![], "us", None, Some(51.97)),
+        ],
+    };
+    Replayed { comparison: comparison(), fidelity }
 }

@@ -23,10 +23,7 @@ pub fn replay(comparison: &Comparison, fidelity: Value) -> String {
     lines(fields)
 }
 
-fn comparison_fields(
-    schema: &'static str,
-    comparison: &Comparison,
-) -> Vec<(&'static str, Value)> {
+fn comparison_fields(schema: &'static str, comparison: &Comparison) -> Vec<(&'static str, Value)> {
     let mut provenance = provenance(&comparison.provenance, &comparison.seeds);
     provenance.insert("n".into(), json!(comparison.seeds.len()));
     let metrics = comparison.rows.iter().map(|row| compared(row, &comparison.kernels)).collect();

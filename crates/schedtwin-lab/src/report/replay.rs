@@ -24,7 +24,8 @@ fn share(pct: f64) -> String {
 /// What was used, left out and assumed, a sentence each.
 pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     let f = fidelity;
-    let mut read = format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
+    let mut read =
+        format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
     for (n, what) in [
         (f.lines_foreign, "line that is no event"),
         (f.events_lost, "event lost by the recorder"),

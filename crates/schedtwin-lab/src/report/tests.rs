@@ -29,6 +29,25 @@ fn reports_look_as_expected() {
 }
 
 #[test]
+fn a_replay_is_a_comparison_with_its_fidelity() {
+    let replayed = example::replayed();
+    for (form, format) in [
+        ("text", Format::Text),
+        ("markdown", Format::Markdown),
+        ("json", Format::Json),
+        ("csv", Format::Csv),
+    ] {
+        let text = replay(&replayed, format, Extent::Important);
+        insta::assert_snapshot!(format!("replay_{form}"), text);
+        if format == Format::Json {
+            let document: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(errors("schedtwin.replay/1", &document), [""; 0]);
+            assert!(!errors("schedtwin.compare/1", &document).is_empty());
+        }
+    }
+}
+
+#[test]
 fn many_kernels_continue_in_blocks_of_at_most_a_hundred_columns() {
     let many = example::of_kernels(&["linux-5.18", "second", "third", "fourth"]);
     let text = comparison(&many, Format::Text, Extent::All);

@@ -133,7 +133,8 @@ pub(super) struct Thread {
     /// Priority now, and at the start.
     prio: i32,
     pub first_prio: i32,
-    pub forked: bool,
+    /// Index of the thread that forked it, and when.
+    pub forked: Option<(u32, Ns)>,
     excluded: bool,
     last_cpu: Option<u16>,
     /// A `sched_waking` whose `sched_wakeup` has not come.
@@ -275,6 +276,7 @@ impl Builder {
             State::Unknown if first_of_cpu => {
                 let since = self.start.unwrap_or(at);
                 self.threads[thread as usize].state = State::Running { cpu: here, since };
+                self.threads[thread as usize].last_cpu = Some(here);
                 self.account(at, thread);
             }
             state => {
@@ -322,7 +324,8 @@ impl Builder {
                     self.latency(thread, at - woken_at.min(at));
                 }
             }
-            State::Running { .. } | State::Dead => self.contradictions += 1,
+            State::Running { .. } => self.contradictions += 1,
+            State::Dead => unreachable!("its number names another thread now"),
         }
         self.priority(thread, seen.prio);
         self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
@@ -359,9 +362,9 @@ impl Builder {
 
     /// `sched_process_fork`.
     pub fn fork(&mut self, at: Ns, parent: u32, child_comm: &str, child: u32) {
-        // The number may have had another owner before.
-        self.by_pid.remove(&child);
         let parent = self.running(Waker::Task(parent));
+        // The number may have had another owner, whose end is not in the trace.
+        self.by_pid.remove(&child);
         let prio = parent.map_or(120, |parent| self.threads[parent as usize].prio);
         let Some(thread) = self.thread(Seen { comm: child_comm, pid: child, prio }) else { return };
         self.born(at, parent, thread);
@@ -369,11 +372,6 @@ impl Builder {
 
     /// `sched_wakeup_new`: a fork, where that event is missing.
     pub fn wakeup_new(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
-        if let Some(known) = self.by_pid.get(&task.pid)
-            && self.threads[*known as usize].state == State::Dead
-        {
-            self.by_pid.remove(&task.pid);
-        }
         let Some(thread) = self.thread(task) else { return };
         if self.threads[thread as usize].state == State::Unknown {
             let parent = self.running(by);
@@ -386,7 +384,7 @@ impl Builder {
         let Some(parent) = parent else { return };
         self.account(at, parent);
         self.push(parent, RawStep::Clone(thread));
-        self.threads[thread as usize].forked = true;
+        self.threads[thread as usize].forked = Some((parent, at));
         self.threads[thread as usize].state = State::Runnable { woken_at: None };
     }
 
@@ -422,7 +420,10 @@ impl Builder {
 
     /// The thread of a pid, made at its first event; `None` if there are too many.
     fn thread(&mut self, seen: Seen<'_>) -> Option<u32> {
-        if let Some(known) = self.by_pid.get(&seen.pid) {
+        if let Some(known) = self.by_pid.get(&seen.pid)
+            // The number of a dead thread belongs to another one when it comes again.
+            && self.threads[*known as usize].state != State::Dead
+        {
             let thread = &mut self.threads[*known as usize];
             if *thread.name != *seen.comm {
                 thread.name = Arc::from(seen.comm);
@@ -442,7 +443,7 @@ impl Builder {
             state: State::Unknown,
             prio: seen.prio,
             first_prio: seen.prio,
-            forked: false,
+            forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,
             pending: None,

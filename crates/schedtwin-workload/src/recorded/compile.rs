@@ -162,9 +162,12 @@ impl<'a> Compiler<'a> {
         }
         let first = self.code.steps.len() as u32;
         let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0 };
-        if !thread.forked && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
-            // Who runs at the beginning begins with it.
-            self.code.steps.push(Step::Until(0));
+        let forked = thread.forked.filter(|(parent, _)| self.numbers[*parent as usize].is_some());
+        if forked.is_none() && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
+            // Who runs at the beginning begins with it; a child of a thread that is left out, at its birth.
+            let start = self.builder.start.unwrap_or(0);
+            let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
+            self.code.steps.push(Step::Until(born));
         }
         for raw in &thread.steps {
             let work = match *raw {
@@ -183,15 +186,15 @@ impl<'a> Compiler<'a> {
         self.recorded.paths_taken_off += run.taken_off;
         let pinned = cpu_in_name(&thread.name);
         self.recorded.pinned += u64::from(pinned.is_some());
-        self.recorded.forked += u64::from(thread.forked);
-        self.recorded.first_seen += u64::from(!thread.forked);
+        self.recorded.forked += u64::from(forked.is_some());
+        self.recorded.first_seen += u64::from(forked.is_none());
         self.code.threads.push(ThreadCode {
             name: thread.name.clone(),
             first,
             end: self.code.steps.len() as u32,
             prio: thread.first_prio,
             pinned,
-            forked: thread.forked,
+            forked: forked.is_some(),
         });
     }
 
@@ -209,12 +212,12 @@ impl<'a> Compiler<'a> {
                     }
                     None => {
                         self.recorded.tied_to_time += 1;
-                        Step::Until(self.builder.wakeups[wakeup as usize].at - start)
+                        Step::Until(self.builder.wakeups[wakeup as usize].at.saturating_sub(start))
                     }
                 },
                 SleepEnd::Unmatched { at, first } => {
                     self.recorded.unmatched += u64::from(!first);
-                    Step::Until(at - start)
+                    Step::Until(at.saturating_sub(start))
                 }
                 SleepEnd::Open => {
                     // The last step: behind it a thread sleeps for ever.

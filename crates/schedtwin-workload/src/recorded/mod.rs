@@ -43,11 +43,10 @@
 mod builder;
 mod compile;
 mod programs;
-#[cfg(test)]
-mod tests;
 
 pub use builder::{Builder, Frequencies, Full, Seen, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
+pub use programs::Done;
 pub(crate) use programs::Replay;
 
 use schedtwin_types::{Ns, ThreadId, Work};

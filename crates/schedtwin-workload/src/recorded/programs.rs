@@ -28,6 +28,17 @@ const DEFAULT_PRIO: i32 = 120;
 /// The futex on which threads sleep whose recorded work is over.
 const END_FUTEX: FutexId = FutexId(0);
 
+/// How much of a recording is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Work that is done, ns at capacity 1024.
+    pub work: u128,
+    /// All of it, path costs taken off.
+    pub work_recorded: u128,
+    /// Recorded sleeps in which the thread slept: it does not if what it waits for is there already.
+    pub sleeps: u64,
+}
+
 /// All threads of a recording in a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
@@ -39,8 +50,9 @@ pub(crate) struct Replay {
     /// When the recording begins.
     begin: Ns,
     nr_cpus: usize,
-    /// Work that is done.
+    /// Work that is done, and sleeps that were begun.
     work: u128,
+    sleeps: u64,
     name: Arc<str>,
 }
 
@@ -96,6 +108,7 @@ impl Replay {
             begin: 0,
             nr_cpus,
             work: 0,
+            sleeps: 0,
             name: Arc::from("replay"),
             code,
         }
@@ -129,9 +142,8 @@ impl Replay {
         self.code.warmup
     }
 
-    /// Work done and work recorded, path costs taken off.
-    pub fn work(&self) -> (u128, u128) {
-        (self.work, self.code.work)
+    pub fn done(&self) -> Done {
+        Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps }
     }
 
     pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
@@ -196,6 +208,7 @@ impl Replay {
                     let slept = self.threads[index].state == State::Timed;
                     if !slept && until > now {
                         self.threads[index].state = State::Timed;
+                        self.sleeps += 1;
                         let fair = self.threads[index].prio >= MAX_RT_PRIO;
                         let slack = if fair { TIMER_SLACK } else { 0 };
                         let until = until.saturating_sub(slack);
@@ -210,6 +223,7 @@ impl Replay {
                     let waited = self.threads[index].state == State::Waits;
                     if !self.posted[ticket as usize] {
                         self.threads[index].state = State::Waits;
+                        self.sleeps += u64::from(!waited);
                         return Op::Call(Syscall::FutexWait { futex: futex_of(index) });
                     }
                     if !waited {

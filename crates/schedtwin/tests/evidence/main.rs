@@ -10,6 +10,7 @@
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
+//! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
 //! | `published` | every published rt-app file that can run does so and is measured |
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
@@ -20,6 +21,7 @@ mod invariants;
 mod machines;
 mod metamorphic;
 mod published;
+mod recordings;
 mod read_back;
 mod scenarios;
 mod slow_path;

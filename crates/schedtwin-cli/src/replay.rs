@@ -1,0 +1,97 @@
+//! `schedtwin replay`: what recorded work would have done on other kernels.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schedtwin::recording::{TraceRecording, read_trace};
+use schedtwin::{RunOptions, Scenario};
+use schedtwin_input::{Diagnostics, Source};
+use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::twin::{Column, joint_provenance};
+use schedtwin_lab::{Progress, replay as lab, report};
+use schedtwin_machine::Machine;
+use schedtwin_trace::Format;
+
+use crate::arguments::Replay;
+use crate::bar::Bar;
+use crate::compare::{check_seeds, distinct, with_threads};
+use crate::failure::Failure;
+use crate::run::writable;
+use crate::{interrupt, output};
+
+pub fn replay(arguments: Replay) -> Result<(), Failure> {
+    check_seeds(arguments.seed, arguments.iterations)?;
+    for path in arguments.trace.iter().chain(&arguments.record) {
+        writable(path)?;
+    }
+    if let Some(path) = &arguments.trace
+        && Format::from_path(path).is_none()
+    {
+        let message = format!(
+            "failed to write {}: the name of a trace ends in {}",
+            path.display(),
+            Format::ENDINGS
+        );
+        return Err(Failure::bad(message));
+    }
+    let (columns, trace) = understand(&arguments)?;
+    let plan = Plan {
+        first_seed: arguments.seed,
+        iterations: Iterations::Fixed(arguments.iterations as usize),
+    };
+    let progress = Arc::new(Progress::new());
+    let bar = Bar::watch(&progress, arguments.printing.quiet);
+    let provenance = joint_provenance(&columns);
+    let replayed = with_threads(arguments.threads, || {
+        lab::replay(&columns, &trace, plan, provenance, &progress)
+    })?;
+    drop(bar);
+    let replayed = replayed.map_err(|error| Failure::bad(format!("failed to replay: {error}")))?;
+    if arguments.trace.is_some() || arguments.record.is_some() {
+        for path in arguments.trace.iter().chain(&arguments.record) {
+            interrupt::guard(path);
+        }
+        let options = RunOptions {
+            trace: arguments.trace.clone(),
+            record: arguments.record.clone(),
+            ..RunOptions::default()
+        };
+        let written = columns[0].scenario.run(arguments.seed, options);
+        written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
+    }
+    let printing = &arguments.printing;
+    output::print(&report::replay(&replayed, printing.format(), printing.extent()))
+}
+
+/// The columns and what they replay, or all that is wrong with any of it.
+fn understand(arguments: &Replay) -> Result<(Vec<Column>, TraceRecording), Failure> {
+    let mut faults = Diagnostics::new();
+    let machine = faults.absorb(Machine::load(&arguments.machine));
+    let recorded_on = match &arguments.recorded_on {
+        Some(spec) => faults.absorb(Machine::load(spec)),
+        None => machine.clone(),
+    };
+    let mut trace = None;
+    if let (Some(machine), Some(recorded_on)) = (&machine, &recorded_on) {
+        let path: &Path = &arguments.recording;
+        trace = faults.absorb(read_trace(path, recorded_on, machine, arguments.duration));
+    }
+    let mut columns: Vec<Column> = Vec::new();
+    for (at, kernel) in arguments.kernels.iter().enumerate() {
+        if arguments.kernels[..at].contains(kernel) {
+            let source = Source::new("<command line>", kernel.clone());
+            faults.push(&source, 0..kernel.len(), "this kernel is named twice", None);
+            continue;
+        }
+        // Without a trace the kernels are checked all the same.
+        let workload = match &trace {
+            Some(trace) => Ok(trace.workload.clone()),
+            None => Err(Diagnostics::new()),
+        };
+        let scenario = Scenario::with_workload(&arguments.machine, kernel, workload, None);
+        let scenario = faults.absorb(scenario);
+        columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
+    }
+    distinct(faults).into_result(())?;
+    Ok((columns, trace.expect("a trace that was not read is a fault")))
+}
