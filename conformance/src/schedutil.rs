@@ -71,6 +71,8 @@ fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool) -> Ke
         opps: vec![(1_000_000, 1000)],
         transition_latency: 10_000,
         fast_switch: true,
+        driver_latency: 0,
+        driver_sleeps: false,
         dvfs_possible_from_any_cpu: any_cpu,
     };
     let device_tree = DeviceTree {

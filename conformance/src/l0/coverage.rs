@@ -39,8 +39,7 @@ pub fn report<S: Subject>(
         let short = name.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
         let extracts = ["pelt.h", "fair", "eevdf", "cfs", "schedutil"];
         let extract = short.trim_end_matches("_extract.h");
-        if short == kernels_file || extracts.contains(&extract)
-        {
+        if short == kernels_file || extracts.contains(&extract) {
             text += &format!("{short}\n");
             for line in block.lines().skip(1).filter(|line| !line.starts_with("Creating")) {
                 text += &format!("  {line}\n");

@@ -50,6 +50,8 @@ pub struct Config {
     pub util_est: UtilEstForm,
     /// When a sleeping task's util_est is updated.
     pub util_est_update: UtilEstUpdate,
+    /// The weight that gives a new task its first utilisation.
+    pub init_util_weight: InitUtilWeight,
     /// Whether contention raises the utilisation of schedutil, EAS and the busiest-queue choice.
     pub runnable_boost: RunnableBoost,
     /// Whether the kernel is willing to use EAS (`sysctl sched_energy_aware`).
@@ -66,6 +68,8 @@ pub struct Config {
     pub misfit_status: MisfitStatus,
     /// What keeps RT tasks from starving the others.
     pub rt_bandwidth: RtBandwidth,
+    /// Whether a deadline task counts as an RT task where one of those is placed.
+    pub rt_task: RtTask,
     /// `sysctl sched_rt_runtime_us` (−1: `None`), nanoseconds, per `rt_period`.
     pub rt_runtime: Option<Ns>,
     /// `sysctl sched_rt_period_us`, nanoseconds.
@@ -236,6 +240,16 @@ pub enum UtilEstUpdate {
     BeforeDequeue,
 }
 
+/// What a new task's share of its queue's utilisation is computed with (`post_init_entity_util_avg()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitUtilWeight {
+    /// The weight with its ten bits of fixed point, against a load without: on a queue with any load the
+    /// share is all that may be had, half of what is left of the CPU. Up to 6.9.
+    ScaledUp,
+    /// The weight in the unit of the load. 6.10 and later.
+    ScaledDown,
+}
+
 /// Runnable boosting: contention (`runnable_avg` above `util_avg`) counts as utilisation for schedutil,
 /// for EAS's highest utilisation and for the busiest queue of `migrate_util`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,6 +315,15 @@ pub enum RtBandwidth {
     Throttling,
     /// The fair server; `rt_runtime` bounds DEADLINE admission only. 6.12.
     FairServer,
+}
+
+/// `rt_task()`, asked of the running task when an RT task is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RtTask {
+    /// Deadline tasks are meant, too: the wakee looks for another CPU. Up to 6.11.
+    OrDeadline,
+    /// RT alone: the wakee waits behind schedutil's thread. 6.12 and later.
+    RtOnly,
 }
 
 /// Utilisation clamping.
@@ -445,6 +468,7 @@ impl Config {
             nr_migrate: 32,
             util_est: UtilEstForm::Single,
             util_est_update: UtilEstUpdate::BeforeDequeue,
+            init_util_weight: InitUtilWeight::ScaledDown,
             runnable_boost: RunnableBoost::On,
             energy_aware: true,
             find_energy_efficient_cpu: FindEnergyEfficientCpu::Fits,
@@ -453,6 +477,7 @@ impl Config {
             balance: Balance::V6_12,
             misfit_status: MisfitStatus::UnlessOnLargestAllowed,
             rt_bandwidth: RtBandwidth::FairServer,
+            rt_task: RtTask::RtOnly,
             rt_runtime: Some(950_000_000),
             rt_period: 1_000_000_000,
             fair_server_runtime: 50_000_000,

@@ -17,6 +17,7 @@ mod tests;
 pub use bandwidth::RtPeriod;
 
 use crate::Kernel;
+use crate::config::RtTask;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
@@ -339,9 +340,13 @@ impl Kernel {
     pub(crate) fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
         let curr = self.rq[cpu].curr;
         let prio = self.tasks[task].prio;
-        // rt_task(): since 6.12 a deadline task is none.
-        let occupied = matches!(self.tasks[curr].class, Class::Rt | Class::Stop)
-            && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
+        let rt_task = match self.tasks[curr].class {
+            Class::Rt | Class::Stop => true,
+            Class::Deadline => self.config.rt_task == RtTask::OrDeadline,
+            Class::Fair | Class::Idle => false,
+        };
+        let occupied =
+            rt_task && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
         if !occupied && self.rt_task_fits_capacity(task, cpu) {
             return cpu;
         }

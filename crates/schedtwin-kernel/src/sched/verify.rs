@@ -100,10 +100,8 @@ impl Kernel {
         assert_eq!(count, queued, "{cpu:?}: cfs_tasks");
         assert_eq!(rq.cfs_tasks_tail, last, "{cpu:?}: cfs_tasks tail");
 
-        let all = queued
-            + rq.rt.nr_running() as u32
-            + rq.stop_queued as u32
-            + rq.dl_nr_running() as u32;
+        let all =
+            queued + rq.rt.nr_running() as u32 + rq.stop_queued as u32 + rq.dl_nr_running() as u32;
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         let waits_for_io = |task: &TaskId| {
             let t = &self.tasks[*task];

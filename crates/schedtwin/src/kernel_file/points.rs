@@ -7,9 +7,9 @@
 use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
 use schedtwin_kernel::config::{
     Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
-    FrequencyGovernor, IdealRuntime, IdleGovernor, MenuForm, MisfitStatus, Preempt, RateLimitDefault,
-    RtBandwidth, RunnableBoost, TeoForm, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm,
-    UtilEstUpdate,
+    FrequencyGovernor, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm, MisfitStatus, Preempt,
+    RateLimitDefault, RtBandwidth, RtTask, RunnableBoost, TeoForm, TtwuQueueCond, Uclamp,
+    UclampOrder, UtilEstForm, UtilEstUpdate,
 };
 
 /// One of the ways in which a point can be.
@@ -124,6 +124,10 @@ points! {
         AfterDequeue = "after-dequeue", "up to 6.11", "with the utilisation as of this dequeue";
         BeforeDequeue = "before-dequeue", "6.12", "with the utilisation of the update before it";
     }
+    INIT_UTIL_WEIGHT: InitUtilWeight = "init_util_weight", "post_init_entity_util_avg()" {
+        ScaledUp = "scaled-up", "up to 6.9", "a new task gets half of what is left of its CPU";
+        ScaledDown = "scaled-down", "6.10 and later", "a new task gets its share of the queue's";
+    }
     RUNNABLE_BOOST: RunnableBoost = "runnable_boost", "cpu_util(.., boost)" {
         Off = "off", "up to 6.4", "contention is not utilisation";
         WithUtilEst = "with-util-est", "6.5.0, and as posted",
@@ -157,6 +161,10 @@ points! {
     RT_BANDWIDTH: RtBandwidth = "rt_bandwidth", "rt.c; fair_server" {
         Throttling = "throttling", "up to 6.11", "RT queues are throttled";
         FairServer = "fair-server", "6.12", "a DEADLINE server runs fair tasks";
+    }
+    RT_TASK: RtTask = "rt_task", "rt_task() in select_task_rq_rt()" {
+        OrDeadline = "or-deadline", "up to 6.11", "an RT wakee avoids a CPU that runs a deadline task";
+        RtOnly = "rt-only", "6.12 and later", "it waits there";
     }
     UCLAMP: Uclamp = "uclamp", "CONFIG_UCLAMP_TASK; static key sched_uclamp_used" {
         CompiledOut = "compiled-out", "any", "no clamps in the build";

@@ -41,6 +41,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let effective_cpu_util = points::EFFECTIVE_CPU_UTIL.read(&mut top, faults);
     let util_est = points::UTIL_EST.read(&mut top, faults);
     let util_est_update = points::UTIL_EST_UPDATE.read(&mut top, faults);
+    let init_util_weight = points::INIT_UTIL_WEIGHT.read(&mut top, faults);
     let runnable_boost = points::RUNNABLE_BOOST.read(&mut top, faults);
     let energy_aware = top.required("energy_aware", faults);
     let find_energy_efficient_cpu = points::FIND_ENERGY_EFFICIENT_CPU.read(&mut top, faults);
@@ -49,6 +50,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let balance = points::BALANCE.read(&mut top, faults);
     let misfit_status = points::MISFIT_STATUS.read(&mut top, faults);
     let rt_bandwidth = points::RT_BANDWIDTH.read(&mut top, faults);
+    let rt_task = points::RT_TASK.read(&mut top, faults);
     let rt_runtime = read_rt_runtime(&mut top, faults);
     let rt_period = bounded(&mut top, "rt_period_us", 1_000, 4_000_000, faults);
     let uclamp = points::UCLAMP.read(&mut top, faults);
@@ -93,6 +95,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         nr_migrate: nr_migrate? as u32,
         util_est: util_est?,
         util_est_update: util_est_update?,
+        init_util_weight: init_util_weight?,
         runnable_boost: runnable_boost?,
         energy_aware: energy_aware?,
         find_energy_efficient_cpu: find_energy_efficient_cpu?,
@@ -101,6 +104,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         balance: balance?,
         misfit_status: misfit_status?,
         rt_bandwidth: rt_bandwidth?,
+        rt_task: rt_task?,
         rt_runtime: rt_runtime?,
         rt_period: rt_period? * 1000,
         fair_server_runtime,

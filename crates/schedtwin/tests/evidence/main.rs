@@ -21,7 +21,7 @@ mod invariants;
 mod machines;
 mod metamorphic;
 mod published;
-mod recordings;
 mod read_back;
+mod recordings;
 mod scenarios;
 mod slow_path;

@@ -13,7 +13,7 @@
 
 use super::scale_load_down;
 use crate::Kernel;
-use crate::config::RunnableBoost;
+use crate::config::{InitUtilWeight, RunnableBoost};
 use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
 use schedtwin_types::{CpuId, TaskId};
@@ -183,7 +183,10 @@ impl Kernel {
         let avg = self.cfs[cfs_rq].avg;
         let capacity = self.rq[cpu].arch_capacity;
         let entity = &mut self.se[se];
-        let weight = scale_load_down(entity.load.weight);
+        let weight = match self.config.init_util_weight {
+            InitUtilWeight::ScaledUp => entity.load.weight,
+            InitUtilWeight::ScaledDown => scale_load_down(entity.load.weight),
+        };
         pelt::post_init_entity_util_avg(
             &mut entity.avg,
             avg.util_avg,

@@ -32,10 +32,7 @@ impl Kernel {
             return false;
         }
         let se = &self.se[t.se];
-        if self.config.features.cache_hot_buddy
-            && self.rq[env.dst_cpu].nr_running != 0
-            && self.is_buddy(t.se)
-        {
+        if self.rq[env.dst_cpu].nr_running != 0 && self.cache_hot_buddy(t.se) {
             return true;
         }
         match self.config.migration_cost as i64 {
@@ -43,11 +40,6 @@ impl Kernel {
             0 => false,
             cost => (self.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost,
         }
-    }
-
-    /// Whether the entity is to be picked next.
-    fn is_buddy(&self, se: EntityId) -> bool {
-        self.cfs[self.se[se].cfs_rq].next == Some(se)
     }
 
     /// `can_migrate_task()`.
