@@ -13,7 +13,7 @@
 use super::*;
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
-use crate::sched::{CfsRqId, Class, EntityId};
+use crate::sched::{CfsRqId, Class};
 use schedtwin_types::Policy;
 
 /// `shr_bound()`.
