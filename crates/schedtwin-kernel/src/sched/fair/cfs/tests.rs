@@ -83,6 +83,9 @@ fn boot(nr_cpus: usize) -> Kernel {
     kernel
 }
 
+/// Policy, nice value, virtual runtime (ms).
+type Spec = (Policy, i8, i64);
+
 /// CPU 0 and its tasks.
 struct World {
     kernel: Kernel,
@@ -100,8 +103,8 @@ fn task(kernel: &mut Kernel, policy: Policy, nice: i8, vruntime: i64) -> TaskId 
 }
 
 impl World {
-    /// Queued tasks of these policies, nice values and virtual runtimes (ms), the first one running.
-    fn of(specs: &[(Policy, i8, i64)]) -> World {
+    /// Queued tasks, the first one running.
+    fn of(specs: &[Spec]) -> World {
         let mut kernel = boot(8);
         kernel.cfs[ROOT].min_vruntime = ZERO;
         let mut world = World { kernel, tasks: Vec::new() };
@@ -182,7 +185,7 @@ fn tunables_scale_with_the_number_of_cpus() {
 #[test]
 fn slices() {
     use Policy::{Idle, Normal};
-    let table: &[(&str, &[(Policy, i8, i64)], u64)] = &[
+    let table: &[(&str, &[Spec], u64)] = &[
         ("alone: the whole latency", &[(Normal, 0, 0)], 24_000_000),
         ("a half", &[(Normal, 0, 0); 2], 12_000_000),
         ("a third", &[(Normal, 0, 0); 3], 8_000_000),
