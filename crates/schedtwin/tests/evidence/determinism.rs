@@ -1,14 +1,10 @@
 //! A run is a function of machine, kernel, workload and seed: of nothing else.
 
-use crate::scenarios::{KERNEL, MS, SECOND, built_in, published, scenario};
+use crate::scenarios::{KERNEL, MS, SECOND, built_in, published, run, scenario};
 use schedtwin::board::{Board, FlatBoard, MapBoard};
 use schedtwin::result::RunResult;
 use schedtwin::twin::Twin;
 use schedtwin::{RunOptions, Scenario};
-
-fn run(scenario: &Scenario, seed: u64) -> RunResult {
-    scenario.run(seed, RunOptions::default()).expect("a run without files does not fail")
-}
 
 /// Compares everything that a run gives, and says which part differs first.
 fn assert_same(name: &str, left: &RunResult, right: &RunResult) {

@@ -1,26 +1,14 @@
 //! Changes of the input whose effect on the output is known without a model of the scheduler.
 
 use crate::scenarios::{
-    KERNEL, Log, MS, SECOND, built_in, logged, metric, published, scenario, written,
+    KERNEL, Log, MS, SECOND, built_in, logged, metric, published, run, scenario, task, written,
 };
 use schedtwin::board::FlatBoard;
-use schedtwin::result::{RunResult, TaskResult};
 use schedtwin::twin::Twin;
-use schedtwin::{RunOptions, Scenario};
 use schedtwin_types::{Fact, FactKind, Ns};
 
 /// The highest frequency, always.
 const PERFORMANCE: &str = "linux-6.12:cpufreq=performance";
-
-fn run(scenario: &Scenario, seed: u64) -> RunResult {
-    scenario.run(seed, RunOptions::default()).expect("a run without files does not fail")
-}
-
-/// The first thread whose name begins so; a number follows that counts the threads of all tasks.
-fn task<'a>(result: &'a RunResult, name: &str) -> &'a TaskResult {
-    let found = result.tasks.iter().find(|task| task.name.starts_with(name));
-    found.unwrap_or_else(|| panic!("no task `{name}`"))
-}
 
 /// A task that sleeps for ever costs nothing: it is put into a run that is under way, behind the
 /// twin's back, so that even its start takes no time, and nothing happens differently.

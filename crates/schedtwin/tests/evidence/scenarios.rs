@@ -1,8 +1,8 @@
 //! The scenarios that the evidence is taken from, and an observer that keeps what it is told.
 
-use schedtwin::Scenario;
-use schedtwin::result::RunResult;
+use schedtwin::result::{RunResult, TaskResult};
 use schedtwin::twin::Observer;
+use schedtwin::{RunOptions, Scenario};
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
 use std::path::{Path, PathBuf};
 
@@ -161,6 +161,17 @@ pub fn logged(scenario: &Scenario, seed: u64) -> (Log, RunResult) {
     twin.introduce(&mut log);
     while twin.step(&mut log) {}
     (log, twin.finish())
+}
+
+/// One run without files.
+pub fn run(scenario: &Scenario, seed: u64) -> RunResult {
+    scenario.run(seed, RunOptions::default()).expect("a run without files does not fail")
+}
+
+/// The first thread whose name begins so; a number follows that counts the threads of all tasks.
+pub fn task<'a>(result: &'a RunResult, name: &str) -> &'a TaskResult {
+    let found = result.tasks.iter().find(|task| task.name.starts_with(name));
+    found.unwrap_or_else(|| panic!("no task `{name}`"))
 }
 
 /// The value of a metric that must exist and have a value.
