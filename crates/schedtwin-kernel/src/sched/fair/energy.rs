@@ -67,6 +67,19 @@ pub fn em_cost(form: EmCpuEnergy, max_frequency: u64, state: &PerfState) -> u64 
     }
 }
 
+fn top_state(pd: &PerfDomain) -> &PerfState {
+    pd.states.last().expect("a domain has states")
+}
+
+/// `em_pd_get_efficient_state()`: the lowest state that suffices and is worth its power, else the top one.
+#[inline(always)]
+fn efficient_state(pd: &PerfDomain, suffices: impl Fn(&PerfState) -> bool) -> &PerfState {
+    let mut states = pd.states.iter();
+    states
+        .find(|s| suffices(s) && !(pd.skip_inefficiencies && s.inefficient))
+        .unwrap_or_else(|| top_state(pd))
+}
+
 /// `em_cpu_energy()`. `max_util` includes the headroom.
 fn em_cpu_energy(
     form: EmCpuEnergy,
@@ -79,22 +92,17 @@ fn em_cpu_energy(
         return 0;
     }
     let max_util = max_util.min(allowed_cpu_cap);
-    let top = pd.states.last().expect("a domain has states");
-    let lowest = |suffices: &dyn Fn(&PerfState) -> bool| {
-        let mut states = pd.states.iter();
-        states
-            .find(|s| suffices(s) && !(pd.skip_inefficiencies && s.inefficient))
-            .unwrap_or(top)
-            .cost
-    };
     match form {
         EmCpuEnergy::ByFrequency => {
+            let top = top_state(pd);
             // At its highest frequency a state performs as much as the CPU can.
             let capacity = top.performance;
             let frequency = top.frequency * max_util / capacity;
-            lowest(&|s| s.frequency >= frequency) * sum_util / capacity
+            efficient_state(pd, |s| s.frequency >= frequency).cost * sum_util / capacity
         }
-        EmCpuEnergy::ByPerformance => lowest(&|s| s.performance >= max_util) * sum_util,
+        EmCpuEnergy::ByPerformance => {
+            efficient_state(pd, |s| s.performance >= max_util).cost * sum_util
+        }
     }
 }
 

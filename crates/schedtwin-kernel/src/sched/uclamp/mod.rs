@@ -170,10 +170,11 @@ impl Kernel {
 
     /// `uclamp_rq_is_capped()`: the CPU has more to do than it is allowed to.
     pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
+        if !self.uclamp_is_used() {
+            return false;
+        }
         let max = self.uclamp_rq_get(cpu).max as u64;
-        self.uclamp_is_used()
-            && max != SCHED_CAPACITY_SCALE
-            && self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg >= max
+        max != SCHED_CAPACITY_SCALE && self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg >= max
     }
 
     /// Asserts that a run queue counts the tasks that say they are counted.
