@@ -159,6 +159,11 @@ fn bad_traces_and_arguments_are_refused_with_what_to_do() {
         ),
         (&far, vec![], vec!["a CPU 9, and pixel6 has 8 CPUs", "--recorded-on"]),
         (&ok, vec![], vec!["no length"]),
+        (
+            &format!("{ok}{}", ok.replace(" 5.0", " 18000000000.0")),
+            vec![],
+            vec!["longer than a day"],
+        ),
         (&ok, vec!["-k", "linux-6.12"], vec!["named twice"]),
         (&ok, vec!["-k", "linux-6.21"], vec!["did you mean", "no length"]),
         (&ok, vec!["--recorded-on", "pixl6"], vec!["pixl6"]),

@@ -69,10 +69,21 @@ pub fn read_trace_from(
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let mut feed = Feed { builder: Builder::new(), duration, start: None, unknown: 0, waking: 0 };
+    let mut feed = Feed {
+        builder: Builder::new(),
+        duration,
+        start: None,
+        too_long: false,
+        unknown: 0,
+        waking: 0,
+    };
     let trace = ftrace_read::read(input, &mut |line, event| feed.line(line, event))
         .map_err(|fault| fault_of(name, &fault))?;
-    let Feed { builder, unknown, waking, .. } = feed;
+    let Feed { builder, too_long, unknown, waking, .. } = feed;
+    if too_long {
+        let help = "--duration replays its beginning only".to_owned();
+        return Err(refusal(name, "the trace is longer than a day", Some(help)));
+    }
     check(name, &builder, recorded_on)?;
     let (cpus, assumptions) = silicon(&builder, recorded_on);
     let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on) });
@@ -108,11 +119,15 @@ pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
     ]
 }
 
+/// The longest recording, as the longest run of the command line: sums of time over a thousand CPUs fit 64 bits.
+const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
+
 /// Hands events to the builder.
 struct Feed {
     builder: Builder,
     duration: Option<Ns>,
     start: Option<Ns>,
+    too_long: bool,
     unknown: u64,
     waking: u64,
 }
@@ -122,6 +137,10 @@ impl Feed {
         let at = line.at;
         let start = *self.start.get_or_insert(at);
         if self.duration.is_some_and(|duration| at.saturating_sub(start) > duration) {
+            return ControlFlow::Break(());
+        }
+        self.too_long = at.saturating_sub(start) > LONGEST;
+        if self.too_long {
             return ControlFlow::Break(());
         }
         let builder = &mut self.builder;

@@ -27,15 +27,13 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     let mut read =
         format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
     for (n, what) in [
-        (f.lines_foreign, "line that is no event"),
-        (f.events_lost, "event lost by the recorder"),
-        (f.losses_uncounted, "loss of unknown size"),
-        (f.contradictions, "event contradicting those before"),
+        (f.lines_foreign, "lines that are no events"),
+        (f.events_lost, "events lost by the recorder"),
+        (f.losses_uncounted, "losses of unknown size"),
+        (f.contradictions, "events that contradict those before"),
     ] {
-        match n {
-            0 => {}
-            1 => read.push_str(&format!("; 1 {what}")),
-            n => read.push_str(&format!("; {n} times: {what}")),
+        if n > 0 {
+            read.push_str(&format!("; {what}: {n}"));
         }
     }
     let mut sentences = vec![read];
@@ -60,14 +58,14 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         ));
     }
     let mut wakes = format!(
-        "sleeps end: {} by their recorded waker, {} at the recorded time of an interrupt, {} at the time of the \
-         next run (no wakeup recorded)",
+        "sleeps end: {} by their recorded waker, {} at the recorded time of an interrupt, \
+         {} at the time of the next run (no wakeup recorded)",
         f.wakes_by_waker, f.wakes_by_time, f.wakes_unmatched
     );
     if f.wakes_of_unknown_context > 0 {
         wakes.push_str(&format!(
-            "; {} do not say whether an interrupt made them and are taken as the task's",
-            count(f.wakes_of_unknown_context, "wakeup")
+            "; wakeups that do not say whether an interrupt made them, taken as the task's: {}",
+            f.wakes_of_unknown_context
         ));
     }
     sentences.push(wakes);

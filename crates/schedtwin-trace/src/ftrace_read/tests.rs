@@ -35,7 +35,14 @@ fn heads_of_both_forms_are_found_behind_any_name() {
             41_287_854_696_000,
         ),
         ("a[1]-b-2-31 [012] dNH5. 71.000009: x: y", "a[1]-b-2", 31, 12, "dNH5.", 71_000_009_000),
-        ("  ->transport-5851 [007] d..3 1.000000: x: y", "->transport", 5851, 7, "d..3", 1_000_000_000),
+        (
+            "  ->transport-5851 [007] d..3 1.000000: x: y",
+            "->transport",
+            5851,
+            7,
+            "d..3",
+            1_000_000_000,
+        ),
         ("a [003] b-9 [004] .... 1.000000: x: y", "a [003] b", 9, 4, "....", 1_000_000_000),
         ("my (tool)-9 [004] .... 1.000000: x: y", "my (tool)", 9, 4, "....", 1_000_000_000),
         ("trace-cmd-1701  [001]    76.211513: x:   y", "trace-cmd", 1701, 1, "", 76_211_513_000),
@@ -84,7 +91,8 @@ fn lines_that_are_none_say_what_they_lack() {
 
 #[test]
 fn events_are_read_in_both_spellings() {
-    let switch = |left| Event::Switch { prev: named("a b", 5, 120), left, next: named("c-d", 6, 89) };
+    let switch =
+        |left| Event::Switch { prev: named("a b", 5, 120), left, next: named("c-d", 6, 89) };
     for (text, expected) in [
         (
             "sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c-d next_pid=6 next_prio=89",

@@ -60,7 +60,7 @@ pub enum Full {
 /// What is known of a CPU's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frequencies {
-    /// The first different ones, ascending, kHz.
+    /// The first different ones and the highest, ascending, kHz.
     pub khz: Vec<u32>,
     /// Digest of the sequence: CPUs with one clock have the same.
     pub signature: u64,
@@ -398,10 +398,13 @@ impl Builder {
         clock.khz = khz;
         let known = &mut clock.frequencies;
         known.signature = (known.signature ^ u64::from(khz)).wrapping_mul(0x0000_0100_0000_01b3);
-        if let Err(place) = known.khz.binary_search(&khz)
-            && known.khz.len() < FREQUENCIES_KEPT
-        {
-            known.khz.insert(place, khz);
+        if let Err(place) = known.khz.binary_search(&khz) {
+            if known.khz.len() == FREQUENCIES_KEPT {
+                // The highest matters: work is counted against it.
+                known.khz[FREQUENCIES_KEPT - 1] = known.khz[FREQUENCIES_KEPT - 1].max(khz);
+            } else {
+                known.khz.insert(place, khz);
+            }
         }
     }
 
