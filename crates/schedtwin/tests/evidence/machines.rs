@@ -1,22 +1,11 @@
 //! What machines do that no kernel decides: states of clusters, speeds of kinds of work, power that
 //! depends on votes.
 
-use crate::scenarios::{MS, SECOND, metric, written};
-use schedtwin::result::{RunResult, TaskResult};
-use schedtwin::{RunOptions, Scenario};
+use crate::scenarios::{MS, SECOND, metric, run, task, written};
 
 const PERFORMANCE: &str = "linux-6.12:cpufreq=performance";
 /// With fast switch, which has no thread that would wake CPUs.
 const JUNO: &str = "juno-r2:fast_switch=true,path_costs.percent=0";
-
-fn run(scenario: &Scenario, seed: u64) -> RunResult {
-    scenario.run(seed, RunOptions::default()).expect("a run without files does not fail")
-}
-
-/// The first thread whose name begins so.
-fn task<'a>(result: &'a RunResult, name: &str) -> &'a TaskResult {
-    result.tasks.iter().find(|task| task.name.starts_with(name)).expect("it is in the file")
-}
 
 /// A big CPU that wakes every 20 ms keeps its cluster on only while it runs; its sibling, which never
 /// does, is in the cluster's state whenever it is.

@@ -93,7 +93,8 @@ fn the_default_clamp_says_what_fits() {
     for (uclamp, default, expected) in table {
         let mut kernel = kernel(&[(1, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
         (kernel.config.uclamp, kernel.config.uclamp_min_rt_default) = (uclamp, default);
-        let fits = [0, 1, 2].map(|cpu| kernel.rt_task_fits_capacity(CpuId(cpu)));
+        let task = rt_task(&mut kernel, 0, 50);
+        let fits = [0, 1, 2].map(|cpu| kernel.rt_task_fits_capacity(task, CpuId(cpu)));
         assert_eq!(fits, expected, "{uclamp:?} {default}");
     }
 }
