@@ -198,8 +198,8 @@ impl Machine {
             "power",
             "entry nJ",
             "exit nJ",
-            "notes",
         ]);
+        let mut remarks = String::new();
         for core in &self.core_types {
             for state in &core.idle_states {
                 let mut notes = Vec::new();
@@ -207,7 +207,7 @@ impl Machine {
                     (state.deep, "deep"),
                     (state.polling, "polls"),
                     (state.local_timer_stops, "timer stops"),
-                    (state.cluster, "cluster's"),
+                    (state.cluster, "of the whole cluster"),
                 ] {
                     if set {
                         notes.push(note);
@@ -228,11 +228,20 @@ impl Machine {
                     },
                     state.energy_entry_nj.to_string(),
                     state.energy_exit_nj.to_string(),
-                    notes.join(", "),
                 ]);
+                if !notes.is_empty() {
+                    let _ = writeln!(
+                        remarks,
+                        "  {} of {}: {}",
+                        state.name,
+                        core.name,
+                        notes.join(", ")
+                    );
+                }
             }
         }
         finish(table, out);
+        out.push_str(&remarks);
     }
 
     fn describe_couplings(&self, out: &mut String) {
@@ -331,7 +340,7 @@ fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header.iter().copied());
     for (index, name) in header.iter().enumerate() {
-        let left = ["core", "state", "power", "notes", "path", "what"].contains(name);
+        let left = ["core", "state", "power", "path", "what"].contains(name);
         let alignment = if left { CellAlignment::Left } else { CellAlignment::Right };
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(alignment);

@@ -505,8 +505,9 @@ impl Meter {
     /// `task` is queued on `cpu` from now on, or nowhere.
     #[inline]
     fn queued(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
-        let before = std::mem::replace(&mut self.tasks[task.index()].queued_on, cpu);
-        if before != cpu {
+        let meter = &mut self.tasks[task.index()];
+        let before = std::mem::replace(&mut meter.queued_on, cpu);
+        if before != cpu && !meter.kernel {
             before.into_iter().for_each(|cpu| self.contention.leave(at, cpu));
             cpu.into_iter().for_each(|cpu| self.contention.arrive(at, cpu));
         }
@@ -634,7 +635,8 @@ impl Meter {
         running.sort_unstable();
         assert!(running.windows(2).all(|pair| pair[0] != pair[1]), "a task runs on two CPUs");
         for index in 0..self.cpus.len() {
-            let here = |task: &&TaskMeter| task.queued_on == Some(CpuId(index as u16));
+            let cpu = CpuId(index as u16);
+            let here = |task: &&TaskMeter| !task.kernel && task.queued_on == Some(cpu);
             let count = self.tasks.iter().filter(here).count();
             assert_eq!(self.contention.runnable(index) as usize, count, "cpu{index}: runnable");
         }

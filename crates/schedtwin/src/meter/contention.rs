@@ -2,8 +2,7 @@
 //!
 //! It is what runnable boosting reacts to (`runnable_avg` above `util_avg`): while one task runs another
 //! one waits on the same CPU. A task counts on the CPU on which it is queued, running or not, from its
-//! `sched_wakeup` to the switch in which it goes to sleep; of the kernel's own threads those count that
-//! are woken like tasks.
+//! `sched_wakeup` to the switch in which it goes to sleep. The kernel's own threads do not count.
 //!
 //! ```text
 //!  runnable   1        2           1     2    1     0
