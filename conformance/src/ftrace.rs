@@ -316,7 +316,7 @@ pub fn parse_line(text: &str) -> Result<Option<Record>, BadLine> {
 
 fn parse_event(name: &str, text: &str) -> Result<Event, String> {
     let f = &mut Fields::new(name, text);
-    let other = |signal, f: &mut Fields<'_>| {
+    let other = |signal, f: &mut Fields<'_>| -> Result<Event, String> {
         Ok(Event::PeltOther {
             signal,
             cpu: f.cpu("cpu")?,
