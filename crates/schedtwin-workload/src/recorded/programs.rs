@@ -208,7 +208,8 @@ impl Replay {
                     let slept = self.threads[index].state == State::Timed;
                     if !slept && until > now {
                         self.threads[index].state = State::Timed;
-                        self.sleeps += 1;
+                        // The wait for the beginning was not recorded.
+                        self.sleeps += u64::from(after > 0);
                         let fair = self.threads[index].prio >= MAX_RT_PRIO;
                         let slack = if fair { TIMER_SLACK } else { 0 };
                         let until = until.saturating_sub(slack);
