@@ -24,6 +24,7 @@ pub mod conformance;
 pub mod effective_util;
 
 use crate::Kernel;
+use crate::config::RunnableBoost;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
@@ -161,6 +162,13 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
         self.sugov_stale.insert(cpu);
+    }
+
+    /// What if: the same state goes on with another form of runnable boosting.
+    pub fn set_runnable_boost(&mut self, form: RunnableBoost) {
+        self.config.runnable_boost = form;
+        let all = self.device_tree.all_cpus();
+        all.iter().for_each(|cpu| self.demand_changed(cpu));
     }
 
     /// Asserts that a demand which does not count as stale is what the signals say.

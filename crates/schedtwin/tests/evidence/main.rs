@@ -9,6 +9,7 @@
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
 //! | `published` | every published rt-app file that can run does so and is measured |
@@ -23,5 +24,6 @@ mod metamorphic;
 mod published;
 mod read_back;
 mod recordings;
+mod runnable_boost;
 mod scenarios;
 mod slow_path;
