@@ -465,6 +465,14 @@ impl Model<world::Cfs> for Cfs {
         for (number, task) in self.tasks.iter().enumerate() {
             let id = world.task(number);
             let slice = world.steps().sched_slice(id);
+            if let (Some(curr), Some(runs), true) = (curr, self.curr, task.queued) {
+                let behind = world.steps().wakeup_preempt_entity(curr, id);
+                let exact = match self.tasks[runs].v - task.v {
+                    ..=0 => -1,
+                    _ => self.too_far_ahead(runs, number) as i128,
+                };
+                check(&format!("behind {number}"), behind as i128, exact);
+            }
             let se = world.entity(id);
             check(&format!("queued {number}"), se.on_rq as i128, task.queued as i128);
             let v = if task.moving { se.vruntime as i64 as i128 } else { since(se.vruntime) };
