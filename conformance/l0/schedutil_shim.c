@@ -5,11 +5,15 @@
  * when the test runs (schedutil_extract.h, written by the test program), around one frequency domain of up
  * to four CPUs. A fifth CPU is outside of it. Nothing of the kernel is in this file.
  *
+ * Where the domain has no fast switch, the thread that calls the driver is a coroutine: it stops inside of
+ * the driver, so that hooks come while a call is under way, and after each work.
+ *
  * FORM_6_1: the tree is of before 6.8.
  */
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
 #include "protocol.h"
+#include <ucontext.h>
 
 #define CPUS_MAX 5
 #define TABLE_MAX 12
@@ -39,16 +43,17 @@
 typedef int raw_spinlock_t;
 #define raw_spin_lock(lock) ((void)(lock))
 #define raw_spin_unlock(lock) ((void)(lock))
+#define raw_spin_lock_irqsave(lock, flags) ((void)(lock), (flags) = 0)
+#define raw_spin_unlock_irqrestore(lock, flags) ((void)(lock), (void)(flags))
 struct mutex { int unused; };
 #define mutex_lock(mutex) ((void)(mutex))
 #define mutex_unlock(mutex) ((void)(mutex))
 struct list_head { int unused; };
 struct gov_attr_set { int unused; };
-struct irq_work { int queued; };
-struct kthread_work { int unused; };
+struct irq_work { unsigned long raised; };
+struct kthread_work { bool pending; };
 struct kthread_worker { int unused; };
 struct task_struct;
-#define irq_work_queue(work) ((void)((work)->queued++))
 
 /* ---- one domain --------------------------------------------------------------------------------- */
 
@@ -76,6 +81,8 @@ struct cpufreq_policy {
 static struct cpufreq_policy policy;
 static struct cpufreq_frequency_table table[TABLE_MAX + 1];
 static unsigned int table_size;
+/* What the hardware has been asked for. */
+static unsigned int requested;
 static long tick_nsec;
 static int this_cpu;
 static void *cpufreq_update_util_data = &policy;
@@ -85,7 +92,12 @@ static void *cpufreq_update_util_data = &policy;
 #define cpufreq_driver_has_adjust_perf() false
 #define CPUFREQ_NEED_UPDATE_LIMITS 1
 #define cpufreq_driver_test_flags(flags) false
-#define cpufreq_policy_apply_limits(policy) ((void)(policy))
+#define CPUFREQ_ASYNC_NOTIFICATION 2
+#define cpufreq_disabled() false
+#define pr_debug(...) ((void)0)
+#define pr_err(...) ((void)0)
+#define EINVAL 22
+#define ENODEV 19
 #define cpufreq_add_update_util_hook(cpu, data, function) ((data)->func = (function))
 #define arch_scale_freq_invariant() true
 #define trace_cpufreq(...) ((void)0)
@@ -94,8 +106,63 @@ static unsigned int arch_scale_freq_ref(int cpu) { return policy.cpuinfo.max_fre
 
 static unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned int target)
 {
-	policy->cur = target;
+	policy->cur = requested = target;
 	return target;
+}
+
+/* ---- the slow path ------------------------------------------------------------------------------ */
+
+struct cpufreq_freqs { unsigned int old, new, flags; };
+struct cpufreq_driver {
+	unsigned int flags;
+	int (*target)(struct cpufreq_policy *policy, unsigned int target, unsigned int relation);
+	int (*target_index)(struct cpufreq_policy *policy, unsigned int index);
+	unsigned int (*get_intermediate)(struct cpufreq_policy *policy, unsigned int index);
+};
+
+static ucontext_t outside, thread;
+static char thread_stack[1 << 16];
+static unsigned int calling;
+
+int __cpufreq_driver_target(struct cpufreq_policy *policy, unsigned int target, unsigned int relation);
+
+static int __target_intermediate(struct cpufreq_policy *policy, struct cpufreq_freqs *freqs, int index)
+{
+	abort();
+}
+
+static int driver_target_index(struct cpufreq_policy *policy, unsigned int index)
+{
+	calling = requested = policy->freq_table[index].frequency;
+	swapcontext(&thread, &outside);
+	calling = 0;
+	return 0;
+}
+
+static struct cpufreq_driver driver = { .target_index = driver_target_index }, *cpufreq_driver = &driver;
+
+/* What the notifiers do to the policy. */
+#define cpufreq_freq_transition_begin(policy, freqs) ((void)0)
+static void cpufreq_freq_transition_end(struct cpufreq_policy *policy, struct cpufreq_freqs *freqs, int failed)
+{
+	if (!failed)
+		policy->cur = freqs->new;
+}
+
+static bool irq_work_queue(struct irq_work *work)
+{
+	if (work->raised)
+		return false;
+	work->raised = BIT(this_cpu);
+	return true;
+}
+
+static bool kthread_queue_work(struct kthread_worker *worker, struct kthread_work *work)
+{
+	bool queued = !work->pending;
+
+	work->pending = true;
+	return queued;
 }
 
 struct update_util_data { void (*func)(struct update_util_data *, u64, unsigned int); };
@@ -183,6 +250,11 @@ static void report(void)
 	out(sg_policy.limits_changed);
 	out(sg_policy.need_freq_update);
 	out(policy.cur);
+	out(requested);
+	out(sg_policy.work_in_progress);
+	out(sg_policy.irq_work.raised);
+	out(sg_policy.work.pending);
+	out(calling);
 	for_each_cpu(cpu, policy.cpus) {
 		out(sugov_cpu[cpu].iowait_boost);
 		out(sugov_cpu[cpu].iowait_boost_pending);
@@ -193,10 +265,26 @@ static void report(void)
 	}
 }
 
+/* The thread: as often as it is let, what is queued. */
+static void work(void)
+{
+	for (;; swapcontext(&thread, &outside)) {
+		if (!sg_policy.work.pending)
+			continue;
+		sg_policy.work.pending = false;
+		sugov_work(&sg_policy.work);
+	}
+}
+
 static void begin(void)
 {
 	int cpu;
 
+	requested = calling = 0;
+	getcontext(&thread);
+	thread.uc_stack.ss_sp = thread_stack;
+	thread.uc_stack.ss_size = sizeof(thread_stack);
+	makecontext(&thread, work, 0);
 	memset(&policy, 0, sizeof(policy));
 	memset(&sg_policy, 0, sizeof(sg_policy));
 	memset(runqueues, 0, sizeof(runqueues));
@@ -210,7 +298,6 @@ static void begin(void)
 	}
 	policy.freq_table = table;
 	policy.freq_table_sorted = CPUFREQ_TABLE_SORTED_ASCENDING;
-	policy.fast_switch_enabled = true;
 	policy.governor_data = &sg_policy;
 	sg_policy.policy = &policy;
 	sg_policy.tunables = &tunables;
@@ -228,6 +315,7 @@ static void operate(word op, const word *arg)
 		tick_nsec = arg[2];
 		policy.dvfs_possible_from_any_cpu = arg[3];
 		sched_uclamp_used = arg[4];
+		policy.fast_switch_enabled = arg[5];
 		break;
 	case OP_FIRST + 1: /* a further operating point */
 		if (table_size == TABLE_MAX)
@@ -237,7 +325,7 @@ static void operate(word op, const word *arg)
 		policy.efficiencies_available |= arg[1];
 		table[++table_size].frequency = CPUFREQ_TABLE_END;
 		policy.min = table[0].frequency;
-		policy.max = policy.cpuinfo.max_freq = policy.cur = arg[0];
+		policy.max = policy.cpuinfo.max_freq = policy.cur = requested = arg[0];
 		break;
 	case OP_FIRST + 2: /* the core asks the governor for its limits right after the start */
 		sugov_start(&policy);
@@ -270,6 +358,20 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 8:
 		sugov_limits(&policy);
+		break;
+	case OP_FIRST + 9: /* the interrupt of a CPU */
+		if (sg_policy.irq_work.raised & BIT(arg[0])) {
+			sg_policy.irq_work.raised = 0;
+			sugov_irq_work(&sg_policy.irq_work);
+		}
+		break;
+	case OP_FIRST + 10: /* the thread takes up what is queued */
+		if (!calling)
+			swapcontext(&outside, &thread);
+		break;
+	case OP_FIRST + 11: /* the driver returns to it */
+		if (calling)
+			swapcontext(&outside, &thread);
 		break;
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);

@@ -6,6 +6,10 @@
 //! requested, when and from which raw frequency, whether limits count as changed, the frequency that was set,
 //! and of each CPU the demand, its floor, the boost after I/O and the idle calls it has seen.
 //!
+//! Half of the domains have no fast switch. There interrupts come, the thread works and the driver returns
+//! when the sequence says so, with hooks in between; compared are also `work_in_progress`, the CPU whose irq_work is
+//! queued, the thread's queue, what the driver is being asked for and what it was asked for last.
+//!
 //! **Against what.** Not the governor's functions alone: utilisation and its clamps, the headroom and the
 //! search in the frequency table are the kernel's too. Ours computes the demand of CPUs whose signals have
 //! changed only, so this checks that nothing is forgotten.
@@ -35,6 +39,9 @@ const OTHERS: usize = 5;
 const CLAMPS: usize = 6;
 const HOOK: usize = 7;
 const LIMITS: usize = 8;
+const IRQ_WORK: usize = 9;
+const WORK: usize = 10;
+const DRIVER_RETURNS: usize = 11;
 
 /// CPUs of the world, one of them outside of the domain.
 const CPUS: u64 = 5;
@@ -51,12 +58,13 @@ pub struct Schedutil<const OLD: bool> {
     delay_us: u64,
     tick: u64,
     clamped: bool,
+    fast: bool,
     busy: u64,
     idle_calls: [u64; CPUS as usize],
 }
 
 /// A kernel with a domain of `cpus` CPUs and another one.
-fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool) -> Kernel {
+fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast: bool) -> Kernel {
     let cpu = |policy| DtCpu {
         capacity: 1024,
         policy,
@@ -70,7 +78,7 @@ fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool) -> Ke
         cpus: CpuMask::from_cpus(range.map(|cpu| CpuId(cpu as u16))),
         opps: vec![(1_000_000, 1000)],
         transition_latency: 10_000,
-        fast_switch: true,
+        fast_switch: fast,
         driver_latency: 0,
         driver_sleeps: false,
         dvfs_possible_from_any_cpu: any_cpu,
@@ -105,6 +113,12 @@ impl<const OLD: bool> Schedutil<OLD> {
         out.word("policy", "limits_changed", sugov.limits_changed as u64);
         out.word("policy", "need_freq_update", sugov.need_freq_update as u64);
         out.word("policy", "cur", policy.cur as u64);
+        out.word("policy", "requested", policy.requested as u64);
+        out.word("policy", "work_in_progress", sugov.work_in_progress as u64);
+        let slow = SugovSteps(&mut self.kernel).slow_path();
+        out.word("policy", "irq_work", slow.raised);
+        out.word("policy", "queued", slow.queued as u64);
+        out.word("policy", "calling", slow.calling as u64);
         const NAMES: [&str; CPUS as usize] = ["cpu0", "cpu1", "cpu2", "cpu3", "cpu4"];
         let steps = SugovSteps(&mut self.kernel);
         for (cpu, name) in (0..self.cpus).zip(NAMES) {
@@ -129,10 +143,12 @@ impl<const OLD: bool> Schedutil<OLD> {
         self.tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
         self.delay_us = rng.pick(&[0, 1, 500, 750, 1_000, 2_000, 10_000]);
         self.clamped = rng.one_in(2);
+        self.fast = rng.one_in(2);
         self.busy = rng.below(4);
         let any_cpu = rng.below(2);
         self.length = 24 + rng.below(120) as usize;
-        let config = [self.cpus, self.delay_us, self.tick, any_cpu, self.clamped as u64];
+        let (clamped, fast) = (self.clamped as u64, self.fast as u64);
+        let config = [self.cpus, self.delay_us, self.tick, any_cpu, clamped, fast];
         self.planned = vec![op(CONFIG, &config)];
         let points = 1 + rng.below(10);
         let mut khz = 200_000 + rng.below(400_000);
@@ -150,6 +166,23 @@ impl<const OLD: bool> Schedutil<OLD> {
         }
         self.planned.push(op(START, &[]));
         self.planned.reverse();
+    }
+
+    /// Mostly what the work waits for, whatever that is.
+    fn slow_path(&mut self, rng: &mut Rng) -> Record {
+        let slow = SugovSteps(&mut self.kernel).slow_path();
+        let op = match slow {
+            _ if rng.one_in(8) => IRQ_WORK + rng.below(3) as usize,
+            _ if slow.raised != 0 && !rng.one_in(4) => IRQ_WORK,
+            _ if slow.calling != 0 => DRIVER_RETURNS,
+            _ => WORK,
+        };
+        let mut args = [0; crate::l0::ARGS];
+        if op == IRQ_WORK {
+            let raised_on = slow.raised.trailing_zeros() as u64;
+            args[0] = if raised_on >= CPUS || rng.one_in(16) { rng.below(CPUS) } else { raised_on };
+        }
+        Record { op, args }
     }
 
     /// A utilisation of a CPU: none, some, about its capacity, more.
@@ -172,7 +205,10 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
     const TREE: &'static str = if OLD { crate::l0::TREE_6_1 } else { crate::l0::TREE };
 
     const OPS: &'static [OpSpec] = &[
-        OpSpec { name: "config", args: &["cpus", "rate_limit_us", "tick", "any_cpu", "uclamp"] },
+        OpSpec {
+            name: "config",
+            args: &["cpus", "rate_limit_us", "tick", "any_cpu", "uclamp", "fast"],
+        },
         OpSpec { name: "opp", args: &["khz", "inefficient"] },
         OpSpec { name: "start", args: &[] },
         OpSpec { name: "capacity", args: &["cpu", "capacity"] },
@@ -181,16 +217,19 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         OpSpec { name: "clamps", args: &["cpu", "min", "max"] },
         OpSpec { name: "hook", args: &["cpu", "time", "flags", "idle_calls", "this_cpu"] },
         OpSpec { name: "limits", args: &[] },
+        OpSpec { name: "irq_work", args: &["cpu"] },
+        OpSpec { name: "work", args: &[] },
+        OpSpec { name: "driver_returns", args: &[] },
     ];
 
     const MUTATIONS: &'static [Mutation] = if OLD { MUTATIONS_OLD } else { MUTATIONS };
 
-    const GOLDEN_SHOWN: u64 = 3;
+    const GOLDEN_SHOWN: u64 = 5;
     const GOLDEN_CASES: u64 = 4_000;
 
     fn new() -> Self {
         Schedutil {
-            kernel: boot(OLD, 1, 4_000_000, true, false),
+            kernel: boot(OLD, 1, 4_000_000, true, false, true),
             cpus: 1,
             length: 0,
             planned: Vec::new(),
@@ -198,6 +237,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
             delay_us: 0,
             tick: 0,
             clamped: false,
+            fast: true,
             busy: 0,
             idle_calls: [0; CPUS as usize],
         }
@@ -209,11 +249,11 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         match record.op {
             CONFIG => {
                 self.cpus = a;
-                self.kernel = boot(OLD, a, c, d != 0, e != 0);
+                self.kernel = boot(OLD, a, c, d != 0, e != 0, f != 0);
                 let policy = &mut self.kernel.policies[0];
                 policy.table.clear();
                 policy.inefficient.clear();
-                policy.cur = 0;
+                (policy.cur, policy.requested) = (0, 0);
                 policy.sugov = SugovPolicy::default();
                 policy.sugov.freq_update_delay_ns = b as i64 * 1000;
             }
@@ -221,7 +261,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 let policy = &mut self.kernel.policies[0];
                 policy.table.push(a as u32);
                 policy.inefficient.push(b != 0);
-                policy.cur = a as u32;
+                (policy.cur, policy.requested) = (a as u32, a as u32);
             }
             START => {
                 let sugov = &mut self.kernel.policies[0].sugov;
@@ -249,6 +289,9 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 SugovSteps(&mut self.kernel).hook(CpuId(e as u16), cpu, b, c as u32);
             }
             LIMITS => self.kernel.policies[0].sugov.limits_changed = true,
+            IRQ_WORK => SugovSteps(&mut self.kernel).irq_work(cpu),
+            WORK => SugovSteps(&mut self.kernel).work(),
+            DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),
             _ => panic!("unknown operation {}", record.op),
         }
         if (CAPACITY..=CLAMPS).contains(&record.op) {
@@ -269,6 +312,9 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         }
         let cpu = rng.below(self.cpus);
         let record = |op, args| Some(Record { op, args });
+        if !self.fast && rng.one_in(3) {
+            return Some(self.slow_path(rng));
+        }
         match rng.below(24) {
             0..=5 => {
                 let util = self.utilisation(cpu, rng);
@@ -358,7 +404,13 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         for name in CPUFREQ_FUNCTIONS {
             add(extract::function(&cpufreq_h, name), name)?;
         }
-        for name in ["__resolve_freq", "cpufreq_driver_resolve_freq"] {
+        add(extract::function(&cpufreq_h, "cpufreq_policy_apply_limits"), "limits")?;
+        for name in [
+            "__resolve_freq",
+            "cpufreq_driver_resolve_freq",
+            "__target_index",
+            "__cpufreq_driver_target",
+        ] {
             add(extract::function(&cpufreq, name), name)?;
         }
         add(extract::function(&hook, "cpufreq_this_cpu_can_update"), "cpufreq.c")?;
@@ -421,6 +473,7 @@ const CPUFREQ_MACROS: &[&str] = &[
     "CPUFREQ_RELATION_C",
     "CPUFREQ_RELATION_E",
     "CPUFREQ_RELATION_LE",
+    "CPUFREQ_RELATION_HE",
     "cpufreq_for_each_entry",
     "cpufreq_for_each_entry_idx",
     "cpufreq_for_each_valid_entry_idx",
@@ -455,11 +508,14 @@ const GOVERNOR_FUNCTIONS: &[&str] = &[
     "sugov_update_single_freq",
     "sugov_next_freq_shared",
     "sugov_update_shared",
+    "sugov_work",
+    "sugov_irq_work",
     "sugov_start",
     "sugov_limits",
 ];
 
 const GOVERNOR: &str = "cpufreq/schedutil.rs";
+const THREAD: &str = "cpufreq/sugov_kthread.rs";
 const UTIL: &str = "cpufreq/schedutil/effective_util.rs";
 const LOAD: &str = "sched/fair/load_avg.rs";
 const CLAMP: &str = "sched/uclamp/mod.rs";
@@ -477,6 +533,18 @@ pub const MUTATIONS: &[Mutation] = &[
     m(GOVERNOR, "&& !self.uclamp_rq_is_capped(cpu)\n", "\n"),
     m(GOVERNOR, "before == highest && demand < before", "false"),
     m(GOVERNOR, "(sg.iowait_boost << 1).min(1024)", "(sg.iowait_boost << 1).min(1023)"),
+    m(GOVERNOR, "choice.khz == self.next_freq {", "false {"),
+    m(GOVERNOR, "self.last_freq_update_time = time;", ""),
+    m(GOVERNOR, "self.need_freq_update = false;", ""),
+    m(THREAD, "if !sugov.work_in_progress {", "if true {"),
+    m(THREAD, "sugov.work_in_progress = true;", ""),
+    m(THREAD, "sugov.work_in_progress = false;", ""),
+    m(THREAD, "thread.queued = true;", "thread.queued = thread.call.is_none();"),
+    m(THREAD, "(policy.sugov.next_freq, policy", "(policy.requested, policy"),
+    m(THREAD, "if khz == policy.cur {", "if false {"),
+    m(THREAD, "if khz == policy.cur {", "if khz <= policy.cur {"),
+    m(THREAD, "self.cpufreq_driver_target_index(index, khz);", ""),
+    m(THREAD, "self.set_policy_cur(index, khz);", ""),
     m(UTIL, "irq + self.cpu_bw_dl(cpu)).max", "self.cpu_bw_dl(cpu)).max"),
     m(UTIL, "util + (util >> 2)", "util + util / 5"),
     m(UTIL, "=> self.rq[hook].arch_capacity,", "=> self.rq[j].arch_capacity,"),

@@ -33,7 +33,8 @@
 //! thread on the CPU for 10 µs (printing included).
 //!
 //! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c `sugov_deferred_update`, `sugov_irq_work`, `sugov_work`;
-//! kernel/kthread.c `kthread_worker_fn`; drivers/cpufreq/cpufreq.c `__cpufreq_driver_target`.
+//! kernel/kthread.c `kthread_worker_fn`; drivers/cpufreq/cpufreq.c `__cpufreq_driver_target`. Steps 1 to 3 and 5
+//! are checked against that C, of 6.1 too (`conformance/l0`).
 //! Differences: the driver's call is its duration; it holds no lock that others wait for. The interrupt that
 //! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
 //! at boot, on the first CPU of their domains.
@@ -49,19 +50,19 @@ pub struct SugovKthread {
     /// The thread.
     pub task: TaskId,
     /// The work is on `worker.work_list`.
-    queued: bool,
+    pub(super) queued: bool,
     /// The driver's call under way (`worker.current_work`).
-    call: Option<DriverCall>,
+    pub(super) call: Option<DriverCall>,
 }
 
 /// A call of the driver's `target()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct DriverCall {
-    khz: Khz,
+pub(super) struct DriverCall {
+    pub(super) khz: Khz,
     /// Since when the governor has wanted it.
     requested_at: Ns,
     /// When the driver is done.
-    until: Ns,
+    pub(super) until: Ns,
     /// The thread sleeps, and nobody has woken it yet.
     waits: bool,
 }
@@ -155,14 +156,10 @@ impl Kernel {
         let cpu = self.this_cpu;
         let task = self.rq[cpu].curr;
         let index = self.sugov_policy_of(task).expect("the deadline tasks are schedutil's threads");
-        if let Some(call) = self.sugov_mut(index).call.take() {
-            assert!(call.until <= self.now && !call.waits, "{task:?} goes on before its driver");
-            self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
-            // cond_resched() between two works.
-            if self.rq[cpu].need_resched {
-                self.schedule(true);
-                return;
-            }
+        // cond_resched() between two works.
+        if self.sugov_driver_returns(index) && self.rq[cpu].need_resched {
+            self.schedule(true);
+            return;
         }
         while std::mem::take(&mut self.sugov_mut(index).queued) {
             if self.sugov_work(index) {
@@ -173,8 +170,16 @@ impl Kernel {
         self.schedule(false);
     }
 
+    /// The driver's call under way is over; whether there is one.
+    pub(super) fn sugov_driver_returns(&mut self, index: usize) -> bool {
+        let Some(call) = self.sugov_mut(index).call.take() else { return false };
+        assert!(call.until <= self.now && !call.waits, "policy {index} goes on before its driver");
+        self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
+        true
+    }
+
     /// `sugov_work()`; whether the driver has been called.
-    fn sugov_work(&mut self, index: usize) -> bool {
+    pub(super) fn sugov_work(&mut self, index: usize) -> bool {
         let policy = &mut self.policies[index];
         policy.sugov.work_in_progress = false;
         let (khz, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);

@@ -2,12 +2,15 @@
 //!
 //! The twin changes utilisation by running tasks. The test (`conformance/`, L0 `schedutil`) sets the signals
 //! themselves and calls the hook; this is the narrow door for it. Nothing else uses it, and it decides nothing.
+//!
+//! On the slow path it has the thread's steps taken one by one. The thread is awake from the start: putting
+//! it on a run queue would alter the signals.
 
 use super::SugovCpu;
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
 use crate::sched::Class;
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::{CpuId, Khz, Ns, TaskState};
 
 /// A kernel whose signals are set from outside.
 pub struct SugovSteps<'a>(pub &'a mut Kernel);
@@ -64,4 +67,56 @@ impl SugovSteps<'_> {
         let cpus = kernel.policies[kernel.policy_of(cpu)].cpus;
         cpus.iter().for_each(|j| kernel.verify_demand(j));
     }
+
+    /// How far the work of the first domain is.
+    pub fn slow_path(&self) -> SlowPath {
+        let kernel = &*self.0;
+        let raised = kernel.rq.ids().filter(|&cpu| kernel.rq[cpu].irq_work_raised != 0);
+        let thread = kernel.policies[0].kthread.as_ref();
+        SlowPath {
+            raised: raised.fold(0, |mask, cpu| mask | 1 << cpu.0),
+            queued: thread.is_some_and(|thread| thread.queued),
+            calling: thread.and_then(|thread| thread.call).map_or(0, |call| call.khz),
+        }
+    }
+
+    /// The interrupt that CPUs send themselves comes to `cpu`.
+    pub fn irq_work(&mut self, cpu: CpuId) {
+        let kernel = &mut *self.0;
+        kernel.this_cpu = cpu;
+        if let Some(thread) = &kernel.policies[0].kthread {
+            kernel.tasks[thread.task].state = TaskState::Running;
+        }
+        kernel.irq_work_run(cpu);
+        kernel.facts.clear();
+    }
+
+    /// The thread takes up what is queued, unless the driver keeps it.
+    pub fn work(&mut self) {
+        let kernel = &mut *self.0;
+        let Some(thread) = &mut kernel.policies[0].kthread else { return };
+        if thread.call.is_none() && std::mem::take(&mut thread.queued) {
+            kernel.sugov_work(0);
+        }
+    }
+
+    /// The driver is done.
+    pub fn driver_returns(&mut self) {
+        let kernel = &mut *self.0;
+        let Some(thread) = &kernel.policies[0].kthread else { return };
+        kernel.now = thread.call.map_or(0, |call| call.until);
+        kernel.sugov_driver_returns(0);
+        kernel.facts.clear();
+    }
+}
+
+/// The work of a domain, between the governor and the driver.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowPath {
+    /// CPUs on which its irq_work is queued, a bit each.
+    pub raised: u64,
+    /// It is queued for the thread.
+    pub queued: bool,
+    /// What the driver is being asked for; 0: it has not been called.
+    pub calling: Khz,
 }
