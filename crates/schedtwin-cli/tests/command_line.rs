@@ -269,11 +269,7 @@ fn the_first_difference_is_named() {
     );
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("the first difference is at "), "{}", outcome.stdout);
-    assert!(
-        outcome.stdout.contains("] sched_switch "),
-        "in the words of explain: {}",
-        outcome.stdout
-    );
+    assert!(outcome.stdout.contains("] cpu_idle "), "in the words of explain: {}", outcome.stdout);
 }
 
 #[test]

@@ -199,15 +199,15 @@ fn a_choice_changes_what_belongs_together() {
     let late = Machine::load("pixel6:capacities=late").unwrap();
     assert_eq!(late.energy_model(&late.domains[0])[0].performance, 26);
 
-    let stock = Machine::load("pixel6:switch=stock").unwrap();
+    let stock = Machine::load("pixel6").unwrap();
     assert!(
         stock.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 5_000_000)
     );
-    let quick = Machine::load("pixel6:switch=stock,transition_latency_us=1000").unwrap();
+    let quick = Machine::load("pixel6:transition_latency_us=1000").unwrap();
     assert!(
         quick.domains.iter().all(|d| !d.fast_switch && d.kernel_transition_latency_ns == 1_000_000)
     );
-    let fast = Machine::load("pixel6").unwrap();
+    let fast = Machine::load("pixel6:switch=fast").unwrap();
     assert!(
         fast.domains.iter().all(|d| d.fast_switch && d.kernel_transition_latency_ns == 500_000)
     );

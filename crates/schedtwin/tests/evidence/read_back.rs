@@ -175,7 +175,11 @@ fn latencies(found: &Found) -> [(f64, f64); 2] {
         }
     }
     let mut samples: [Vec<Ns>; 2] = Default::default();
-    for task in wakes.values() {
+    // The kernel's own threads have none.
+    let kernel = |id: &TaskId| {
+        found.tasks.iter().any(|task| task.id == *id && task.name.starts_with("sugov:"))
+    };
+    for (_, task) in wakes.iter().filter(|(id, _)| !kernel(id)) {
         // A new task's first switch comes from no sleep.
         let returns = &task.switched_in[usize::from(task.is_new).min(task.switched_in.len())..];
         for (samples, from) in samples.iter_mut().zip([&task.waking, &task.wakeup]) {
