@@ -538,7 +538,7 @@ pub const MUTATIONS: &[Mutation] = &[
     m(GOVERNOR, "self.need_freq_update = false;", ""),
     m(THREAD, "if !sugov.work_in_progress {", "if true {"),
     m(THREAD, "sugov.work_in_progress = true;", ""),
-    m(THREAD, "sugov.work_in_progress = false;", ""),
+    m(THREAD, "sugov.work_in_progress = false;", "sugov.work_in_progress = true;"),
     m(THREAD, "thread.queued = true;", "thread.queued = thread.call.is_none();"),
     m(THREAD, "(policy.sugov.next_freq, policy", "(policy.requested, policy"),
     m(THREAD, "if khz == policy.cur {", "if false {"),

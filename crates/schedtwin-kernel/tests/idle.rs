@@ -1,6 +1,6 @@
 //! The idle governors in the idle loop, driven through the kernel's entries.
 
-#[allow(dead_code)] // What the other governors' tests need.
+#[allow(dead_code, reason = "the board serves the tests of other governors too")]
 mod board;
 
 use board::{Board, Do, MS, pin, sleep, uniform};

@@ -1,6 +1,6 @@
 //! Who carries out the wakeup of a task on another CPU: the waker, or by interrupt the target.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
 use harness::{Board, MS, config, device_tree};

@@ -1,6 +1,6 @@
 //! RT throttling: 950 ms of each second, per CPU, by one timer for all.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
 use harness::{Board, MS, config, device_tree};

@@ -274,8 +274,8 @@ impl TeoCpu {
         let mut constraint_idx = 0;
         let mut too_deep = false;
         let (mut below, mut all) = (TeoBin::default(), TeoBin::default());
-        for i in 1..states.len() {
-            let (state, bin) = (&states[i], &self.state_bins[i - 1]);
+        for (i, state) in states.iter().enumerate().skip(1) {
+            let bin = &self.state_bins[i - 1];
             all.intercepts += bin.intercepts;
             all.hits += bin.hits;
             all.recent += bin.recent;

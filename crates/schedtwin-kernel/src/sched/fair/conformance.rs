@@ -81,11 +81,6 @@ impl FairSteps<'_> {
     pub fn update_curr(&mut self) {
         self.0.update_curr(CfsRqId::root(Self::CPU));
     }
-
-    /// Asserts that the timeline is in order and the sums are right.
-    pub fn verify_timeline(&self) {
-        self.0.verify_timeline(CfsRqId::root(Self::CPU));
-    }
 }
 
 /// What only EEVDF has.
