@@ -477,6 +477,7 @@ impl Model<world::Cfs> for Cfs {
             check(&format!("queued {number}"), se.on_rq as i128, task.queued as i128);
             let v = if task.moving { se.vruntime as i64 as i128 } else { since(se.vruntime) };
             check(&format!("v {number}"), v, task.v);
+            check(&format!("charged {number}"), se.exec_start as i128, task.charged_until);
             check(&format!("slice {number}"), slice as i128, self.slice(number));
         }
         if differences.is_empty() { Ok(()) } else { Err(differences) }
