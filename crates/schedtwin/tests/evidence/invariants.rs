@@ -458,7 +458,7 @@ impl Observer for Invariants {
 }
 
 /// Runs with every fact checked.
-fn check(name: &str, scenario: &Scenario, seed: u64) -> RunResult {
+pub fn check(name: &str, scenario: &Scenario, seed: u64) -> RunResult {
     let mut twin: Twin = scenario.twin(seed);
     let mut invariants = Invariants::new(name, scenario);
     twin.introduce(&mut invariants);

@@ -11,6 +11,7 @@
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
+//! | `releases` | the same of the older kernels |
 //! | `published` | every published rt-app file that can run does so and is measured |
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
@@ -23,5 +24,6 @@ mod metamorphic;
 mod published;
 mod read_back;
 mod recordings;
+mod releases;
 mod scenarios;
 mod slow_path;
