@@ -88,7 +88,8 @@ pub struct Config {
     pub cpu_map_package: CpuMapPackage,
     /// `CONFIG_SCHED_CLUSTER`: a domain level for clusters below the last-level cache.
     pub sched_cluster: bool,
-    /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups.
+    /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups, and lets
+    /// CFS leave a task that is picked again as it is, without which it starts another slice.
     pub fair_group_sched: bool,
     /// Timer slack of fair tasks, nanoseconds (`prctl(PR_SET_TIMERSLACK)`, default 50000).
     pub timer_slack: Ns,

@@ -18,6 +18,7 @@ fn cfs(nr_cpus: usize) -> Config {
     let factor = 1 + nr_cpus.min(8).ilog2() as u64;
     Config {
         fair: FairClass::Cfs,
+        fair_group_sched: true,
         cfs: CfsTunables {
             latency: 24 * MS / factor,
             min_granularity: 3 * MS / factor,
@@ -62,6 +63,20 @@ fn two_hogs_alternate_at_ticks() {
     let mut board = one_cpu("a @0: [run 1s]\nb @0: [run 1s]");
     board.run_until(200 * MS);
     assert_snapshot!(board.timeline(4 * MS, 0, 144 * MS), @"cpu0 bbbaaabbbaaabbbaaabbbaaabbbaaabbbaaa");
+}
+
+/// Whoever is picked again when its slice ends starts another one, unless groups are compiled in: a's slice is
+/// 21.7 ms, so it gives way at the end of the fifth, after 120 ms, or as soon as b is behind, after 112.
+#[test]
+fn a_slice_for_whoever_is_picked_again() {
+    let given_way = |fair_group_sched| {
+        let scenario = "b @0: [run 1s]\na @0: nice -10, sleep 200ms, [run 1s]";
+        let mut board = Board::with(device_tree(1), Config { fair_group_sched, ..cfs(1) }, scenario);
+        board.run_until(400 * MS);
+        board.timeline(4 * MS, 180 * MS, 360 * MS)
+    };
+    assert_snapshot!(given_way(false), @"cpu0 bbbbbbbbaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabaaaaaa");
+    assert_snapshot!(given_way(true), @"cpu0 bbbbbbbbaaaaaaaaaaaaaaaaaaaaaaaaaaaabaaaaaaaa");
 }
 
 /// Nine and more have slices of 3 ms: whoever runs at a tick gives way.

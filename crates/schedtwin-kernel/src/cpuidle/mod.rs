@@ -23,7 +23,6 @@ pub mod states;
 pub mod teo;
 
 use crate::Kernel;
-use crate::sched::pelt::scale_irq_capacity;
 use crate::time::tick_sched::TickSched;
 use governor::Governor;
 use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
@@ -146,19 +145,6 @@ impl Kernel {
             self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
         }
         (state, stop_tick)
-    }
-
-    /// `sched_cpu_util()` as it was when teo read it (6.3 to 6.5, `ENERGY_UTIL`): fair, RT and DEADLINE
-    /// utilisation, in what interrupts leave of the CPU, and theirs.
-    // To be joined with `effective_cpu_util()` of `HeadroomLast`, which is the same with other clamps.
-    fn sched_cpu_util(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rq[cpu];
-        let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
-        let util = self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
-        if irq >= max || util >= max {
-            return max;
-        }
-        (scale_irq_capacity(util, irq, max) + irq).min(max)
     }
 
     /// The CPU is awake again after `cpuidle_enter_state()`.

@@ -510,7 +510,7 @@ impl Kernel {
             if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
                 break 'balance;
             }
-            if prev_class >= Class::Fair && self.cfs[CfsRqId::root(cpu)].nr_queued == 0 {
+            if prev_class >= Class::Fair && self.balance_fair_looks(cpu) {
                 self.sched_balance_newidle(cpu);
             }
         }
@@ -544,6 +544,15 @@ impl Kernel {
             let next = self.pick_task_fair(cpu).unwrap_or(TaskId::IDLE);
             self.put_prev_set_next_task(cpu, prev, next);
             return next;
+        }
+    }
+
+    /// `balance_fair()`: whether it looks for fair tasks elsewhere.
+    pub(crate) fn balance_fair_looks(&self, cpu: CpuId) -> bool {
+        if self.config.balance.form().newidle_beside_higher {
+            self.cfs[CfsRqId::root(cpu)].nr_queued == 0
+        } else {
+            self.rq[cpu].nr_running == 0
         }
     }
 

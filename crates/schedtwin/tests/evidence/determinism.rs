@@ -7,7 +7,7 @@ use schedtwin::twin::Twin;
 use schedtwin::{RunOptions, Scenario};
 
 /// Compares everything that a run gives, and says which part differs first.
-fn assert_same(name: &str, left: &RunResult, right: &RunResult) {
+pub fn assert_same(name: &str, left: &RunResult, right: &RunResult) {
     assert_eq!(left.digest, right.digest, "{name}: digest");
     assert_eq!(left.events, right.events, "{name}: events");
     assert_eq!(left.simulated_ns, right.simulated_ns, "{name}: simulated time");
@@ -48,7 +48,7 @@ fn threads_do_not_matter() {
 }
 
 /// Runs the fast twin and the reference twin side by side and stops where they part.
-fn assert_reference(name: &str, scenario: &Scenario, seed: u64) {
+pub fn assert_reference(name: &str, scenario: &Scenario, seed: u64) {
     let mut fast: Twin<FlatBoard> = scenario.twin(seed);
     let mut reference: Twin<MapBoard> = scenario.twin::<MapBoard>(seed).eager();
     loop {

@@ -12,6 +12,7 @@
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
+//! | `releases` | the same of the older kernels |
 //! | `published` | every published rt-app file that can run does so and is measured |
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
@@ -24,6 +25,7 @@ mod metamorphic;
 mod published;
 mod read_back;
 mod recordings;
+mod releases;
 mod runnable_boost;
 mod scenarios;
 mod slow_path;

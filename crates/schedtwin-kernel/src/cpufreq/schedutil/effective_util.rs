@@ -92,6 +92,12 @@ impl Kernel {
         (scale_irq_capacity(util, irq, max) + irq + self.cpu_bw_dl(cpu)).min(max)
     }
 
+    /// `sched_cpu_util()`: how busy a CPU is, which some idle governors ask; the same in both forms.
+    #[inline]
+    pub(crate) fn sched_cpu_util(&self, cpu: CpuId) -> u64 {
+        self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu)).util
+    }
+
     /// `cpu_bw_dl()`.
     #[inline(always)]
     pub(super) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
@@ -375,6 +381,29 @@ mod tests {
                 let (util, floor) = kernel.sugov_demand(cpu, case.boost);
                 let khz = map_util_freq(kernel.sugov_perf(util), 2_000_000, 1024);
                 assert_eq!((util, floor, khz), expected, "{}, {form:?}", case.name);
+            }
+        }
+    }
+
+    /// All classes in what interrupts leave, and interrupts; no clamp, no headroom, and no real-time task
+    /// that asks for everything: `(fair, RT, DEADLINE, irq, result)`.
+    #[test]
+    fn how_busy_a_cpu_is() {
+        for form in [EffectiveCpuUtil::HeadroomLast, EffectiveCpuUtil::ClampLast] {
+            for (cfs, rt, dl, irq, expected) in [
+                (400, 0, 0, 0, 400),
+                (200, 100, 100, 100, 460), // 400 · 924 / 1024 + 100
+                (400, 400, 224, 0, 1024),
+                (0, 0, 0, 1024, 1024),
+            ] {
+                let mut kernel = boot(form, Uclamp::On);
+                let cpu = CpuId(0);
+                kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = cfs;
+                let rq = &mut kernel.rq[cpu];
+                (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (rt, dl, irq);
+                rq.uclamp.inc(Clamps { min: 900, max: 950 });
+                rq.fair_server.count_for_test();
+                assert_eq!(kernel.sched_cpu_util(cpu), expected, "{form:?}: {cfs} {rt} {dl} {irq}");
             }
         }
     }

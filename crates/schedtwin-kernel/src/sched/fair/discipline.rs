@@ -10,7 +10,8 @@
 //! | `before_leaving`, `after_leaving` | keeps its lag | absolute → relative; `min_vruntime` moves on |
 //! | `virtual_time_passed` | the slice is used up: reschedule | `min_vruntime` moves on |
 //! | `pick_next_entity` | earliest eligible deadline | smallest virtual runtime, or a buddy |
-//! | `installed`, `repicked` | its slice is protected | |
+//! | `installed` | its slice is protected | |
+//! | `repicked` | | starts another slice, unless groups are compiled in |
 //! | `tick_preempts` | | its share of the period is used up |
 //! | `wakeup_preempts` | is the wakee the best pick? | does it lag by a granularity? |
 //! | `yields` | forfeits the slice | becomes the skip buddy |
@@ -126,9 +127,14 @@ impl Kernel {
     pub(super) fn repicked(&mut self, cpu: CpuId, task: TaskId) {
         match self.config.fair {
             FairClass::Eevdf => {}
-            FairClass::Cfs => {
+            // What the hierarchies of both have in common is not touched: its slice goes on.
+            FairClass::Cfs if self.config.fair_group_sched => {
                 self.cfs_tasks_move_to_head(cpu, task);
                 self.update_misfit_status(Some(task), cpu);
+            }
+            FairClass::Cfs => {
+                self.put_prev_task_fair(cpu, task);
+                self.set_next_task_fair(cpu, task, true);
             }
         }
     }

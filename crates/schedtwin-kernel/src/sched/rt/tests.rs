@@ -1,7 +1,7 @@
 //! Queues and levels of the RT class, and throttling.
 
 use super::*;
-use crate::config::{RtBandwidth, Uclamp};
+use crate::config::{Balance, RtBandwidth, Uclamp};
 use crate::sched::root_domain::tests::kernel;
 
 const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
@@ -122,4 +122,21 @@ fn a_throttled_queue_counts_nothing() {
     kernel.sched_rt_period_timer(1_500_000_000);
     assert_eq!((kernel.rq[cpu].rt.rt_time, kernel.rq[cpu].nr_running), (700_000_000, 1));
     assert_eq!(kernel.pick_task_rt(cpu), Some(second));
+}
+
+/// A CPU whose last fair task falls asleep while an RT task waits for it (its interrupt is on the way) looks
+/// for other fair tasks in 6.12 only; with a throttled RT queue it is about to idle, and looks always.
+#[test]
+fn an_rt_task_that_waits_keeps_fair_ones_from_being_pulled() {
+    for (balance, expected) in [(Balance::V6_1, false), (Balance::V6_12, true)] {
+        let mut kernel = kernel(&[(2, 1024, OPPS)]);
+        (kernel.config.balance, kernel.config.rt_bandwidth) = (balance, RtBandwidth::Throttling);
+        let cpu = CpuId(0);
+        assert!(kernel.balance_fair_looks(cpu), "{balance:?}: nobody");
+        let task = rt_task(&mut kernel, 0, 50);
+        queue(&mut kernel, task);
+        assert_eq!(kernel.balance_fair_looks(cpu), expected, "{balance:?}");
+        kernel.account_rt_time(cpu, 950_000_001);
+        assert!(kernel.balance_fair_looks(cpu), "{balance:?}: throttled");
+    }
 }

@@ -34,6 +34,8 @@ pub(crate) struct BalanceForm {
     pub misfit_counts_as_failure: bool,
     /// A misfit on the biggest CPU is no reason to kick an idle one, unless its capacity is reduced.
     pub kicks_for_bigger_only: bool,
+    /// A CPU that has run out of fair tasks balances also while tasks of a higher class wait for it (6.12).
+    pub newidle_beside_higher: bool,
     /// Wakeups look for an idle CPU in the target's cluster first (6.8 and later).
     pub wakeups_know_clusters: bool,
 }
@@ -46,6 +48,7 @@ static V6_1: BalanceForm = BalanceForm {
     last_misfit: true,
     misfit_counts_as_failure: true,
     kicks_for_bigger_only: true,
+    newidle_beside_higher: false,
     wakeups_know_clusters: false,
 };
 
@@ -57,6 +60,7 @@ static V6_12: BalanceForm = BalanceForm {
     last_misfit: false,
     misfit_counts_as_failure: false,
     kicks_for_bigger_only: false,
+    newidle_beside_higher: true,
     wakeups_know_clusters: true,
 };
 

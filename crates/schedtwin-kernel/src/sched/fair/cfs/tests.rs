@@ -26,6 +26,7 @@ fn config() -> Config {
     Config {
         cpufreq: FrequencyGovernor::Performance,
         fair: FairClass::Cfs,
+        fair_group_sched: true,
         cfs: CfsTunables {
             latency: 6_000_000,
             min_granularity: 750_000,
@@ -651,17 +652,21 @@ fn yields() {
 /// A running task that is picked again moves to the front of the most recently run.
 #[test]
 fn whoever_is_picked_again_ran_last() {
-    let mut world = World::at(&[0, 5]);
-    let (running, other) = (world.tasks[0], world.tasks[1]);
-    world.kernel.cfs_tasks_move_to_head(CPU, other);
-    let ran_from = world.kernel.se[world.se(0)].prev_sum_exec_runtime;
-    world.run(MS);
-    let pick = world.kernel.pick_next_task_fair(CPU, running);
-    assert_eq!(pick, crate::sched::fair::Pick::Task(running));
-    assert_eq!(world.kernel.rq[CPU].cfs_tasks_head, Some(running));
-    // Its slice goes on.
-    assert_eq!(world.kernel.se[world.se(0)].prev_sum_exec_runtime, ran_from);
-    assert_eq!(world.min_vruntime(), MS);
+    // Its slice goes on with groups; without them it is put back and switched to.
+    for (fair_group_sched, slice_from) in [(true, 0), (false, MS as u64)] {
+        let mut world = World::at(&[0, 5]);
+        world.kernel.config.fair_group_sched = fair_group_sched;
+        let (running, other) = (world.tasks[0], world.tasks[1]);
+        world.kernel.cfs_tasks_move_to_head(CPU, other);
+        let ran_from = world.kernel.se[world.se(0)].prev_sum_exec_runtime;
+        world.run(MS);
+        let pick = world.kernel.pick_next_task_fair(CPU, running);
+        assert_eq!(pick, crate::sched::fair::Pick::Task(running));
+        assert_eq!(world.kernel.rq[CPU].cfs_tasks_head, Some(running));
+        let se = &world.kernel.se[world.se(0)];
+        assert_eq!(se.prev_sum_exec_runtime, ran_from + slice_from, "{fair_group_sched}");
+        assert_eq!(world.min_vruntime(), MS);
+    }
 }
 
 /// `sched_setattr()` knows no slices: asking for one is no change.
