@@ -71,7 +71,8 @@ fn two_hogs_alternate_at_ticks() {
 fn a_slice_for_whoever_is_picked_again() {
     let given_way = |fair_group_sched| {
         let scenario = "b @0: [run 1s]\na @0: nice -10, sleep 200ms, [run 1s]";
-        let mut board = Board::with(device_tree(1), Config { fair_group_sched, ..cfs(1) }, scenario);
+        let mut board =
+            Board::with(device_tree(1), Config { fair_group_sched, ..cfs(1) }, scenario);
         board.run_until(400 * MS);
         board.timeline(4 * MS, 180 * MS, 360 * MS)
     };

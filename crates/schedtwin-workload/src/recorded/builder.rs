@@ -118,10 +118,17 @@ pub(super) enum SleepEnd {
 enum State {
     /// Not seen in any event that tells its state.
     Unknown,
-    Running { cpu: u16, since: Ns },
+    Running {
+        cpu: u16,
+        since: Ns,
+    },
     /// `woken_at`: of a wakeup that has not led to a switch yet.
-    Runnable { woken_at: Option<Ns> },
-    Asleep { sleep: u32 },
+    Runnable {
+        woken_at: Option<Ns>,
+    },
+    Asleep {
+        sleep: u32,
+    },
     Dead,
 }
 

@@ -196,7 +196,9 @@ impl Replay {
             let at = self.threads[index].at;
             if at == self.code.threads[index].end {
                 self.threads[index].state = State::Over;
-                return self.job_done(index).unwrap_or(Op::Call(Syscall::FutexWait { futex: END_FUTEX }));
+                return self
+                    .job_done(index)
+                    .unwrap_or(Op::Call(Syscall::FutexWait { futex: END_FUTEX }));
             }
             let step = self.code.steps[at as usize];
             match step {
@@ -323,7 +325,8 @@ mod tests {
 
     #[test]
     fn priorities_become_parameters() {
-        let fifo = |rt_priority| SchedAttr { policy: Policy::Fifo, rt_priority, ..Default::default() };
+        let fifo =
+            |rt_priority| SchedAttr { policy: Policy::Fifo, rt_priority, ..Default::default() };
         let nice = |nice| SchedAttr { nice, ..Default::default() };
         for (prio, expected) in [
             (120, nice(0)),

@@ -6,7 +6,7 @@
 
 use crate::determinism::{assert_reference, assert_same};
 use crate::invariants::check;
-use crate::scenarios::{KERNEL, MS, PUBLISHED, published_folder, run, scenario};
+use crate::scenarios::{KERNEL, MS, PUBLISHED, published_folder, run};
 use schedtwin::twin::Twin;
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_types::Ns;
