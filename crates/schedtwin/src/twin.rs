@@ -156,6 +156,7 @@ pub struct Twin<B = FlatBoard> {
     /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
     /// others are the machine's.
     rates: Vec<u64>,
+    nr_kinds: usize,
     clusters: Clusters,
     meter: Meter,
     seed: u64,
@@ -222,6 +223,7 @@ impl<B: Board> Twin<B> {
                 .collect(),
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
+            nr_kinds: 1 + machine.kinds.len(),
             clusters: Clusters::new(&machine),
             machine,
             kernel,
@@ -478,10 +480,9 @@ impl<B: Board> Twin<B> {
     /// The CPU's frequency has changed.
     fn refresh_rates(&mut self, cpu: CpuId) {
         let khz = self.settled[self.machine.cpus[cpu.index()].domain];
-        let kinds = 1 + self.machine.kinds.len();
-        for kind in 0..kinds {
+        for kind in 0..self.nr_kinds {
             let rate = self.machine.rate_of(cpu, khz, kind.checked_sub(1));
-            self.rates[cpu.index() * kinds + kind] = rate.max(1);
+            self.rates[cpu.index() * self.nr_kinds + kind] = rate.max(1);
         }
         self.choose_rate(cpu);
     }
@@ -489,13 +490,12 @@ impl<B: Board> Twin<B> {
     /// The CPU works at the rate of what it runs.
     #[inline]
     fn choose_rate(&mut self, cpu: CpuId) {
-        let kinds = 1 + self.machine.kinds.len();
         let c = &mut self.cpus[cpu.index()];
         let kind = match c.phase {
             Phase::Task(task) => self.tasks[task.index()].kind,
             _ => 0,
         };
-        c.rate = self.rates[cpu.index() * kinds + kind];
+        c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
     }
 
     /// When the CPU's task will be through with its work.
@@ -797,7 +797,9 @@ impl<B: Board> Twin<B> {
         match activity {
             Activity::Task(task) => {
                 c.phase = Phase::Task(task);
-                self.choose_rate(cpu);
+                if self.nr_kinds > 1 {
+                    self.choose_rate(cpu);
+                }
                 let at = self.work_done_at(cpu);
                 self.board.set(work_slot, at);
                 self.board.set(idle_slot, NEVER);

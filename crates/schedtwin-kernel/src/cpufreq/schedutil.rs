@@ -255,9 +255,13 @@ impl Kernel {
         });
         let known = (!highest_fell).then_some(highest);
         let (util, capacity) = self.sugov_domain_demand(&cpus, cpu, known);
-        let hold = self.policies[index].is_single
-            && !self.uclamp_rq_is_capped(cpu)
-            && self.sugov_hold_freq(cpu);
+        let policy = &self.policies[index];
+        // What was demanded last time led to what is asked for now.
+        let same = util == policy.sugov.util && !policy.is_single && !policy.sugov.need_freq_update;
+        if same && !S::ON {
+            return;
+        }
+        let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
         let perf = self.sugov_perf(util);
         let policy = &mut self.policies[index];
         policy.sugov.util = util;

@@ -385,10 +385,12 @@ impl Kernel {
             let diff = delta as i64 - rq.avg_idle as i64;
             rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
             rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
-            // What SIS_PROP spends, from this jiffy on.
-            rq.wake_stamp = self.now / self.tick_nsec;
-            rq.wake_avg_idle = rq.avg_idle / 2;
             rq.idle_stamp = 0;
+            if self.config.features.sis_prop {
+                // What it spends, from this jiffy on.
+                rq.wake_stamp = self.now / self.tick_nsec;
+                rq.wake_avg_idle = rq.avg_idle / 2;
+            }
         }
     }
 

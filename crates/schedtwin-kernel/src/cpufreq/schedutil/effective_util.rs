@@ -143,7 +143,7 @@ impl Kernel {
 
     /// `sugov_next_freq_shared()`: the demand that decides, and the capacity it is a share of. `highest`
     /// is the highest demand of all, if that is known. `hook` is who asks.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sugov_domain_demand(
         &self,
         cpus: &CpuMask,
@@ -152,8 +152,8 @@ impl Kernel {
     ) -> (u64, u64) {
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
-                let all = || cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0);
-                (highest.unwrap_or_else(all), self.rq[hook].arch_capacity)
+                let highest = highest.unwrap_or_else(|| self.highest_demand(cpus));
+                (highest, self.rq[hook].arch_capacity)
             }
             EffectiveCpuUtil::HeadroomLast => {
                 // Of equal shares the first.
@@ -167,6 +167,12 @@ impl Kernel {
                 (util, max)
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn highest_demand(&self, cpus: &CpuMask) -> u64 {
+        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
     }
 
     /// What `cpu` demands by EAS's reckoning, headroom included: `task` is on it (`Some`), or not.

@@ -103,6 +103,7 @@ impl Kernel {
     }
 
     /// Charges for what was decided, and remembers it.
+    #[inline]
     fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail) {
         if trail.aged {
             self.sync_entity_load_avg(task);
@@ -111,8 +112,10 @@ impl Kernel {
             self.tasks[task].recent_used_cpu = prev;
         }
         let before = self.local_clock();
-        let cost = self.device_tree.path_costs.select_per_cpu;
-        self.charge(cost * trail.looked_at as u64);
+        if trail.looked_at != 0 {
+            let cost = self.device_tree.path_costs.select_per_cpu;
+            self.charge(cost * trail.looked_at as u64);
+        }
         if let Some(budget) = trail.budget {
             self.account_scan(budget, self.local_clock() - before);
         }
