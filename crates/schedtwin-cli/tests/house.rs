@@ -136,7 +136,9 @@ fn a_variation_point_is_matched_in_one_file() {
         let arm = format!("{point}::");
         let places: Vec<String> = code
             .iter()
-            .filter(|(path, text)| !path.ends_with("src/config.rs") && text.contains(&arm))
+            .filter(|(path, _)| !path.ends_with("src/config.rs"))
+            // Sets up comparisons with the kernel's C, and decides nothing.
+            .filter(|(path, text)| !path.ends_with("conformance.rs") && text.contains(&arm))
             .map(|(path, _)| path.display().to_string())
             .collect();
         let answers = config.contains(&format!("\nimpl {point} {{"));
