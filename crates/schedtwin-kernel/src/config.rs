@@ -52,6 +52,8 @@ pub struct Config {
     pub util_est_update: UtilEstUpdate,
     /// The weight that gives a new task its first utilisation.
     pub init_util_weight: InitUtilWeight,
+    /// Whether a task that is woken away from an idle CPU has decayed until now.
+    pub migrate_se_pelt_lag: MigrateSePeltLag,
     /// Whether contention raises the utilisation of schedutil, EAS and the busiest-queue choice.
     pub runnable_boost: RunnableBoost,
     /// Whether the kernel is willing to use EAS (`sysctl sched_energy_aware`).
@@ -249,6 +251,15 @@ pub enum InitUtilWeight {
     ScaledUp,
     /// The weight in the unit of the load. 6.10 and later.
     ScaledDown,
+}
+
+/// A sleeper's signals when it leaves its queue, whose clock stands still while its CPU idles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrateSePeltLag {
+    /// As of the queue's last update: it arrives as large as it fell asleep. Up to 5.19.
+    Forgotten,
+    /// The time since then is estimated, and they decay by it. 6.0 and later.
+    Decayed,
 }
 
 /// Runnable boosting: contention (`runnable_avg` above `util_avg`) counts as utilisation for schedutil,
@@ -470,6 +481,7 @@ impl Config {
             util_est: UtilEstForm::Single,
             util_est_update: UtilEstUpdate::BeforeDequeue,
             init_util_weight: InitUtilWeight::ScaledDown,
+            migrate_se_pelt_lag: MigrateSePeltLag::Decayed,
             runnable_boost: RunnableBoost::On,
             energy_aware: true,
             find_energy_efficient_cpu: FindEnergyEfficientCpu::Fits,

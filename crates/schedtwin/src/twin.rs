@@ -711,10 +711,10 @@ impl<B: Board> Twin<B> {
     /// A domain's request or floor has changed: the hardware will follow.
     fn retarget(&mut self, domain: usize, settle: Ns) {
         let target = self.target_khz(domain);
+        if target != self.domains[domain].requested {
+            self.meter.frequency_overridden(domain as u16);
+        }
         if target == self.domains[domain].target {
-            if target != self.domains[domain].requested {
-                self.meter.frequency_overridden(domain as u16);
-            }
             return;
         }
         self.domains[domain].target = target;

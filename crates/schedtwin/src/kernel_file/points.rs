@@ -7,9 +7,9 @@
 use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
 use schedtwin_kernel::config::{
     Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
-    FrequencyGovernor, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm, MisfitStatus, Preempt,
-    RateLimitDefault, RtBandwidth, RtTask, RunnableBoost, TeoForm, TtwuQueueCond, Uclamp,
-    UclampOrder, UtilEstForm, UtilEstUpdate,
+    FrequencyGovernor, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm, MigrateSePeltLag,
+    MisfitStatus, Preempt, RateLimitDefault, RtBandwidth, RtTask, RunnableBoost, TeoForm,
+    TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
 };
 
 /// One of the ways in which a point can be.
@@ -127,6 +127,11 @@ points! {
     INIT_UTIL_WEIGHT: InitUtilWeight = "init_util_weight", "post_init_entity_util_avg()" {
         ScaledUp = "scaled-up", "up to 6.9", "a new task gets half of what is left of its CPU";
         ScaledDown = "scaled-down", "6.10 and later", "a new task gets its share of the queue's";
+    }
+    MIGRATE_SE_PELT_LAG: MigrateSePeltLag = "migrate_se_pelt_lag", "migrate_task_rq_fair()" {
+        Forgotten = "forgotten", "up to 5.19",
+            "a task woken away from an idle CPU is as large as it was";
+        Decayed = "decayed", "6.0 and later", "it has decayed while it slept";
     }
     RUNNABLE_BOOST: RunnableBoost = "runnable_boost", "cpu_util(.., boost)" {
         Off = "off", "up to 6.4", "contention is not utilisation";

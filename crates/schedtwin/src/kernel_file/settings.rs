@@ -42,6 +42,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let util_est = points::UTIL_EST.read(&mut top, faults);
     let util_est_update = points::UTIL_EST_UPDATE.read(&mut top, faults);
     let init_util_weight = points::INIT_UTIL_WEIGHT.read(&mut top, faults);
+    let migrate_se_pelt_lag = points::MIGRATE_SE_PELT_LAG.read(&mut top, faults);
     let runnable_boost = points::RUNNABLE_BOOST.read(&mut top, faults);
     let energy_aware = top.required("energy_aware", faults);
     let find_energy_efficient_cpu = points::FIND_ENERGY_EFFICIENT_CPU.read(&mut top, faults);
@@ -96,6 +97,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         util_est: util_est?,
         util_est_update: util_est_update?,
         init_util_weight: init_util_weight?,
+        migrate_se_pelt_lag: migrate_se_pelt_lag?,
         runnable_boost: runnable_boost?,
         energy_aware: energy_aware?,
         find_energy_efficient_cpu: find_energy_efficient_cpu?,

@@ -6,7 +6,7 @@
 
 use crate::determinism::{assert_reference, assert_same};
 use crate::invariants::check;
-use crate::scenarios::{KERNEL, MS, PUBLISHED, published_folder, run};
+use crate::scenarios::{KERNEL, MS, PUBLISHED, metric, published_folder, run, scenario};
 use schedtwin::twin::Twin;
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_types::Ns;
@@ -100,5 +100,16 @@ fn the_published_files_run() {
                 Err(faults) => panic!("{name}: {faults}"),
             }
         }
+    }
+}
+
+/// A wish of the little CPUs that the others' clocks override is not answered when they give way, which with a
+/// rate limit of 10 ms is long after.
+#[test]
+fn an_overridden_wish_is_not_answered_later() {
+    for kernel in older() {
+        let result = run(&scenario("pixel6", &kernel, "ui-phone", Some(1000 * MS)), 1);
+        let longest = metric(&result, "freq_update_latency", "max", &[("domain", "little")]);
+        assert!(longest < 500.0, "{kernel}: {longest} us for a switch that settles in 100");
     }
 }

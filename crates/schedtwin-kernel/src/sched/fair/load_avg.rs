@@ -13,7 +13,7 @@
 
 use super::scale_load_down;
 use crate::Kernel;
-use crate::config::{InitUtilWeight, RunnableBoost};
+use crate::config::{InitUtilWeight, MigrateSePeltLag, RunnableBoost};
 use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
 use schedtwin_types::{CpuId, TaskId};
@@ -125,7 +125,8 @@ impl Kernel {
             let last_update_time = self.cfs[cfs_rq].avg.last_update_time;
             let entity = &mut self.se[se];
             let weight = scale_load_down(entity.load.weight);
-            if self.rq[cpu].curr.is_idle() {
+            let decays = self.config.migrate_se_pelt_lag == MigrateSePeltLag::Decayed;
+            if decays && self.rq[cpu].curr.is_idle() {
                 let clock = &self.rq[cpu].clock_pelt;
                 pelt::migrate_se_pelt_lag(
                     &mut entity.avg,
@@ -470,6 +471,30 @@ mod tests {
             // Who does not ask for the boost sees none: placement, and how busy a domain is.
             assert_eq!(util(form, false, true), 70, "{form:?}");
             assert_eq!(util(form, false, false), 60, "{form:?}");
+        }
+    }
+
+    /// A task that has slept for 32 periods on a CPU that idled meanwhile has halved, or not.
+    #[test]
+    fn a_sleeper_leaves_an_idle_cpu() {
+        let (forgotten, decayed) = (MigrateSePeltLag::Forgotten, MigrateSePeltLag::Decayed);
+        for (form, expected) in [(forgotten, 400), (decayed, 200)] {
+            let mut kernel = boot(Config { migrate_se_pelt_lag: form, ..Config::linux_6_12() });
+            let (cpu, then) = (CpuId(1), 1 << 30);
+            let p = kernel.new_task(None, false);
+            let se = kernel.tasks[p].se;
+            kernel.tasks[p].cpu = cpu;
+            kernel.se[se].cfs_rq = CfsRqId::root(cpu);
+            let avg = &mut kernel.se[se].avg;
+            (avg.util_avg, avg.util_sum, avg.last_update_time) = (400, 400 * 47_742, then);
+            avg.period_contrib = 1024;
+            kernel.cfs[CfsRqId::root(cpu)].avg.last_update_time = then;
+            let clock = &mut kernel.rq[cpu].clock_pelt;
+            (clock.clock_pelt_idle, clock.clock_idle) = (then, then);
+            kernel.now = then + (32 << 20);
+            kernel.migrate_task_rq_fair(p);
+            let util_avg = kernel.se[se].avg.util_avg;
+            assert!(util_avg.abs_diff(expected) <= 1, "{form:?}: {util_avg}");
         }
     }
 
