@@ -530,7 +530,7 @@ pub const MUTATIONS: &[Mutation] = &[
     m(GOVERNOR, "bw_dl > sg.bw_min", "bw_dl >= sg.bw_min"),
     m(GOVERNOR, "<= tick {", "<= tick - 1 {"),
     m(GOVERNOR, "cached_raw_khz: sugov.cached_raw_freq,", "cached_raw_khz: raw_khz,"),
-    m(GOVERNOR, "&& !self.uclamp_rq_is_capped(cpu)\n", "\n"),
+    m(GOVERNOR, "&& !self.uclamp_rq_is_capped(cpu) &&", "&&"),
     m(GOVERNOR, "before == highest && demand < before", "false"),
     m(GOVERNOR, "(sg.iowait_boost << 1).min(1024)", "(sg.iowait_boost << 1).min(1023)"),
     m(GOVERNOR, "choice.khz == self.next_freq {", "false {"),

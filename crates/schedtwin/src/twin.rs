@@ -37,7 +37,8 @@ use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::{Machine, RATE_SHIFT};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId, ThreadId, Work,
+    CpuId, DecisionRecord, Fact, FactKind, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId, ThreadId,
+    Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -757,6 +758,14 @@ impl<B: Board> Twin<B> {
         for fact in self.kernel.facts() {
             self.meter.fact(fact);
             observer.fact(fact);
+            if let FactKind::Frequency { policy, .. } = fact.kind {
+                // A driver that took its time tells when the hardware knows already whether it follows.
+                let domain = &self.domains[policy as usize];
+                let told = self.kernel.policies[policy as usize].requested == domain.requested;
+                if told && domain.target != domain.requested {
+                    self.meter.frequency_overridden(policy);
+                }
+            }
         }
         self.kernel.clear_facts();
         let mut policies = self.kernel.take_dirty_policies();

@@ -47,6 +47,8 @@ pub struct SugovPolicy {
     pub cached_raw_freq: Khz,
     /// The highest demand of its CPUs at the last request.
     pub util: u64,
+    /// The capacity that it was a share of.
+    pub capacity: u64,
     /// The limits have changed: the rate limit does not count once.
     pub limits_changed: bool,
     /// And an equal frequency is looked up again.
@@ -256,15 +258,16 @@ impl Kernel {
         let known = (!highest_fell).then_some(highest);
         let (util, capacity) = self.sugov_domain_demand(&cpus, cpu, known);
         let policy = &self.policies[index];
-        // What was demanded last time led to what is asked for now.
-        let same = util == policy.sugov.util && !policy.is_single && !policy.sugov.need_freq_update;
-        if same && !S::ON {
+        // What was demanded last time led to the frequency that is asked for already.
+        let sugov = &policy.sugov;
+        let same = (util, capacity) == (sugov.util, sugov.capacity) && !sugov.need_freq_update;
+        if same && !policy.is_single && !S::ON {
             return;
         }
         let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
         let perf = self.sugov_perf(util);
         let policy = &mut self.policies[index];
-        policy.sugov.util = util;
+        (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
         let choice = policy.decide_frequency(perf, capacity, hold);
         if S::ON {
             cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));

@@ -110,6 +110,7 @@ fn an_overridden_wish_is_not_answered_later() {
     for kernel in older() {
         let result = run(&scenario("pixel6", &kernel, "ui-phone", Some(1000 * MS)), 1);
         let longest = metric(&result, "freq_update_latency", "max", &[("domain", "little")]);
-        assert!(longest < 500.0, "{kernel}: {longest} us for a switch that settles in 100");
+        // Two wakeups of schedutil's thread, out of c2 at the lowest clock, and the driver's call.
+        assert!(longest < 3000.0, "{kernel}: {longest} us");
     }
 }

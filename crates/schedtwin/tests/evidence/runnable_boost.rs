@@ -196,14 +196,16 @@ fn where_the_lowest_frequency_is_enough_nothing_rises() {
     assert!(repeated.len() > 50 && raised == 0, "{raised} of {}", repeated.len());
 }
 
+/// The form of 6.6. As posted, EAS counts a waking task twice, in `runnable_avg` and in its own util_est, and may
+/// place it elsewhere though nobody competes: why that part was taken back.
 #[test]
 fn where_nobody_competes_nothing_changes() {
     let Some(folder) = published_folder() else { return };
     for file in ALONE {
         let workload = folder.join(format!("{file}.json")).display().to_string();
         let result = |kernel| run(&scenario("pixel6", kernel, &workload, Some(2 * SECOND)), 1);
-        let (base, patched) = (result(BASE), result(PATCHED));
+        let (base, merged) = (result(BASE), result("linux-5.18:runnable_boost=on"));
         assert_eq!(metric(&base, "contention", "mean", &[]), 0.0, "{file}");
-        assert_eq!(base.digest, patched.digest, "{file}");
+        assert_eq!(base.digest, merged.digest, "{file}");
     }
 }
