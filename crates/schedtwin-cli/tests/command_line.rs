@@ -272,6 +272,18 @@ fn the_first_difference_is_named() {
     assert!(outcome.stdout.contains("] cpu_idle "), "in the words of explain: {}", outcome.stdout);
 }
 
+/// The first thing that runnable boosting does is to raise a request, also where a slow driver makes it wait.
+#[test]
+fn the_first_difference_of_boosting_is_a_boosted_request() {
+    let kernels = ["-k", "linux-5.18", "-k", "linux-5.18+runnable-boost"];
+    let run = ["compare", "-m", "pixel6", "-w", "ui-phone", "--duration", "500ms"];
+    let outcome = schedtwin(&[&run[..], &kernels, &["--first-difference"]].concat());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let (base, boosted) = outcome.stdout.split_once("linux-5.18+runnable-boost\n").unwrap();
+    assert!(base.contains("frequency ") && !base.contains("boosted by"), "{base}");
+    assert!(boosted.contains("boosted by"), "{boosted}");
+}
+
 #[test]
 fn check_tells_wrong_files_from_unreadable_ones() {
     let directory = tempfile::tempdir().unwrap();

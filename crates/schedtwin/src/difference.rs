@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
 use schedtwin_trace::TaskInfo;
 use schedtwin_trace::explain::Teller;
-use schedtwin_types::{DecisionRecord, Fact, Ns, TaskId};
+use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, TaskId};
 use std::collections::VecDeque;
 
 /// How many facts before the parting are shown.
@@ -19,7 +19,7 @@ pub struct Difference {
     pub left: String,
     /// What happened on the right.
     pub right: String,
-    /// The decisions of that event on the left, worded as `explain` does.
+    /// The decision of that event that comes to something else on the left, worded as `explain` does.
     pub decisions_left: Vec<String>,
     /// And on the right.
     pub decisions_right: Vec<String>,
@@ -64,6 +64,17 @@ impl Observer for Memory {
     fn settled(&mut self, _: Ns) {}
 }
 
+/// What a decision comes to, whatever it was that was looked at: which kind, about whom, what.
+fn outcome(decision: &Decision) -> (u8, u64, u64) {
+    match decision {
+        Decision::Placement { task, chosen, .. } => (0, task.0.into(), chosen.0.into()),
+        Decision::Frequency { policy, khz, .. } => (1, (*policy).into(), (*khz).into()),
+        Decision::Idle { state, stop_tick, .. } => (2, (*state).into(), (*stop_tick).into()),
+        Decision::Balance { dst, moved, .. } => (3, dst.0.into(), moved.len() as u64),
+        Decision::Preemption { task, preempt, .. } => (4, task.0.into(), (*preempt).into()),
+    }
+}
+
 /// Runs both side by side with one seed, until they part or end.
 pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Difference> {
     let mut left: Twin = a.twin(seed);
@@ -78,8 +89,15 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
         seen_right.turn_page();
         let more_left = left.step(&mut seen_left);
         let more_right = right.step(&mut seen_right);
-        let same =
-            left.digest() == right.digest() && left.now() == right.now() && more_left == more_right;
+        // A wish for a frequency may wait in the governor, so decisions can part before anything happens.
+        let decided = |memory: &Memory| -> Vec<_> {
+            memory.decisions.iter().map(|record| outcome(&record.decision)).collect()
+        };
+        let (decided_left, decided_right) = (decided(&seen_left), decided(&seen_right));
+        let same = left.digest() == right.digest()
+            && left.now() == right.now()
+            && more_left == more_right
+            && decided_left == decided_right;
         if same && !more_left {
             return None;
         }
@@ -89,11 +107,14 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
                 match at.or((mine.facts.len() > other.facts.len()).then_some(other.facts.len())) {
                     Some(at) => mine.teller.fact(&mine.facts[at]),
                     None if !more => "the run is over".to_string(),
-                    None => "nothing more in this event (silicon or frequency differ)".to_string(),
+                    None => "nothing else differs in this event".to_string(),
                 }
             };
+            // The first one that comes to something else.
+            let first = decided_left.iter().zip(&decided_right).take_while(|(l, r)| l == r).count();
             let decisions = |memory: &Memory| {
-                memory.decisions.iter().map(|d| memory.teller.decision(d)).collect()
+                let parted = memory.decisions.get(first);
+                parted.into_iter().map(|d| memory.teller.decision(d)).collect()
             };
             return Some(Difference {
                 at: left.now().min(right.now()),
