@@ -250,7 +250,7 @@ impl Scenario {
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],
             trust: "nothing is fitted; path costs and idle energies are estimates; \
-                    absent: caches, memory, heat, task groups, uclamp (MODEL.md)"
+                    absent: caches, memory, heat, task groups, task clamps (MODEL.md)"
                 .to_string(),
         }
     }

@@ -1,6 +1,8 @@
 //! The rt-app files that people published run on the phone and are measured.
 
-use crate::scenarios::{KERNEL, PUBLISHED, SECOND, metric, published, published_folder};
+use crate::scenarios::{
+    KERNEL, PUBLISHED, SECOND, metric, published, published_folder, run, scenario,
+};
 use schedtwin::result::RunResult;
 use schedtwin::{RunOptions, Scenario};
 
@@ -57,6 +59,28 @@ fn every_file_runs_and_the_governor_saves() {
         // With load that does not change there is nothing to save, but schedutil's threads cost a little.
         assert!(saved < 1.01 * full, "{name}: {saved} mW under schedutil, {full} mW at full speed");
     }
+}
+
+/// The five scenarios of the uclamp discussion run on the board that they were made for, under every kernel.
+#[test]
+fn the_uclamp_scenarios_run_on_their_board() {
+    let Some(folder) = published_folder() else { return };
+    let clamped: Vec<bool> = (1..=5)
+        .flat_map(|number| {
+            let file = folder.join(format!("uclamp-scenarios/juno-scenario{number}.json"));
+            let workload = file.display().to_string();
+            schedtwin::list_kernels().into_iter().map(move |(kernel, _)| {
+                let name = format!("juno-scenario{number} {kernel}");
+                let scenario = scenario("juno-r2", &kernel, &workload, Some(SECOND));
+                check_metrics(&name, &scenario, &run(&scenario, 1));
+                scenario
+                    .notices()
+                    .iter()
+                    .any(|notice| notice.contains("uclamp is not modelled yet"))
+            })
+        })
+        .collect();
+    assert!(clamped.len() >= 20 && clamped.iter().all(|told| *told), "each says what it ignores");
 }
 
 /// Every file of the folder is either one that runs, or refused with a reason.
