@@ -250,7 +250,7 @@ pub struct Compare {
 
 #[derive(Args)]
 pub struct Replay {
-    /// The trace: a file, packed if its name ends in .xz, or - for standard input
+    /// The trace: a file, plain or packed with xz, or - for standard input
     #[arg(value_name = "TRACE")]
     pub recording: PathBuf,
     /// The machine that replays it: NAME[:KEY=VALUE,...] or a path
@@ -259,7 +259,11 @@ pub struct Replay {
     /// The machine that it was recorded on, whose capacities make work of time [default: MACHINE]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
-    /// A kernel; the first is the baseline and judged for fidelity, give it again for each other
+    /// Capacities of recorded CPUs, instead of those of a machine: 0-3=383,4-5=1024
+    #[arg(long, value_name = "CPUS=CAPACITY,...")]
+    pub capacities: Option<schedtwin::recording::Capacities>,
+    /// A kernel, given again for each other. Put the kernel that recorded first: it is the baseline, and
+    /// its replay should look most like the recording
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
     pub kernels: Vec<String>,
     /// How much of the trace, from its beginning: 2s, 500ms; else all of it

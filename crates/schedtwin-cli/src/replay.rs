@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin::recording::{TraceRecording, read_trace};
+use schedtwin::recording::{Device, TraceRecording, read_trace};
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
@@ -74,7 +74,8 @@ fn understand(arguments: &Replay) -> Result<(Vec<Column>, TraceRecording), Failu
     let mut trace = None;
     if let (Some(machine), Some(recorded_on)) = (&machine, &recorded_on) {
         let path: &Path = &arguments.recording;
-        trace = faults.absorb(read_trace(path, recorded_on, machine, arguments.duration));
+        let device = Device { machine: recorded_on, capacities: arguments.capacities.as_ref() };
+        trace = faults.absorb(read_trace(path, device, machine, arguments.duration));
     }
     let mut columns: Vec<Column> = Vec::new();
     for (at, kernel) in arguments.kernels.iter().enumerate() {

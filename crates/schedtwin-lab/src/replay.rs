@@ -1,20 +1,22 @@
-//! Recorded work on other kernels: a comparison, and how far the first kernel's replay is the recording.
+//! Recorded work on other kernels: a comparison, and how far each kernel's replay is the recording.
 //!
 //! A replay is a [`crate::compare`] whose workload is a trace. Its [`Fidelity`] says what of the trace was
 //! used, what was left out and what assumed, and sets measurements of the recording beside those of
-//! the first kernel's runs. They need not agree: the recorded device had another kernel, caches, interrupts and threads
+//! every kernel's runs. A [`Verdict`] for each kernel says whether it placed the work as recorded. They need not agree: the recorded device had another kernel, caches, interrupts and threads
 //! that the twin has not. They tell how far to trust the table.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use schedtwin::recording::{Excluded, TraceRecording};
+use schedtwin::recording::{Excluded, RecordedCluster, TraceRecording, cpus_text};
 use schedtwin::result::{Better, Metric, RunResult};
 use schedtwin_types::Ns;
 
 use crate::Progress;
-use crate::compare::{Comparison, Plan, Subject, compare};
+use crate::compare::{ComparedRow, Comparison, Plan, Subject, compare};
+use crate::measured::Labels;
 use crate::provenance::Provenance;
 use crate::twin::Column;
 
@@ -23,11 +25,11 @@ use crate::twin::Column;
 pub struct Replayed {
     /// The kernels against each other.
     pub comparison: Comparison,
-    /// The recording against the first kernel.
+    /// The recording against each kernel.
     pub fidelity: Fidelity,
 }
 
-/// A number of the recording and of its replay on the first kernel.
+/// A number of the recording and of its replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// Which metric, as in the comparison.
@@ -40,8 +42,22 @@ pub struct Pair {
     pub unit: &'static str,
     /// In the recording; `None` where it has no sample.
     pub recorded: Option<f64>,
-    /// On the first kernel, the mean over the seeds.
-    pub replayed: Option<f64>,
+    /// On each kernel, the mean over the seeds.
+    pub replayed: Vec<Option<f64>>,
+}
+
+/// How far a kernel placed the work as recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The kernel.
+    pub kernel: String,
+    /// Share of the CPU time that is on CPUs of another capacity than recorded, %; `None` where there is
+    /// one kind of CPU, or no time.
+    pub moved_pct: Option<f64>,
+    /// Share of the recorded work that was done within the recording's length, %.
+    pub work_pct: Option<f64>,
+    /// In words, without the kernel.
+    pub text: String,
 }
 
 /// Threads that are not replayed, for one reason.
@@ -64,8 +80,12 @@ pub struct Fidelity {
     pub events: u64,
     /// Trace lines of events that are not used.
     pub events_unused: u64,
+    /// The commonest of those events with their counts, at most [`UNUSED_NAMED`].
+    pub unused_named: Vec<(String, u64)>,
     /// Lines that are no trace lines.
     pub lines_foreign: u64,
+    /// 1 if the last line is cut in its middle.
+    pub lines_cut: u64,
     /// Events that the recorder lost, as far as it counted.
     pub events_lost: u64,
     /// Times the recorder lost events without a count.
@@ -100,11 +120,21 @@ pub struct Fidelity {
     pub paths_taken_off_pct: f64,
     /// What was assumed of the recorded device.
     pub assumptions: Vec<String>,
-    /// The kernel whose replay is compared with the recording.
-    pub kernel: String,
+    /// The recorded clusters as they were taken.
+    pub clusters: Vec<RecordedCluster>,
+    /// The kernels whose replays are compared with the recording.
+    pub kernels: Vec<String>,
+    /// Of each kernel.
+    pub verdicts: Vec<Verdict>,
     /// Measurements of both.
     pub pairs: Vec<Pair>,
 }
+
+/// Events that a report names of those that were not used.
+pub const UNUSED_NAMED: usize = 5;
+
+/// Share of the CPU time on other CPUs from which on placement is said to differ, %.
+const MOVED_PCT: f64 = 10.0;
 
 /// A column whose runs measure the work of all and each CPU's busy time as well.
 struct ReplayColumn<'a>(&'a Column);
@@ -120,6 +150,10 @@ impl Subject for ReplayColumn<'_> {
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         let mut result = self.0.run(seed, simulated)?;
+        for metric in result.metrics.iter_mut().filter(|m| m.name == "frame_duration") {
+            // What lies between two sleeps is no frame.
+            metric.name = "job_duration";
+        }
         let used = result.metrics.iter().find(|m| m.name == "utilization" && m.labels.is_empty());
         let used = used.and_then(|metric| metric.value).unwrap_or(0.0) / 100.0;
         let cpus = &self.0.scenario.machine().cpus;
@@ -146,7 +180,7 @@ impl Subject for ReplayColumn<'_> {
     }
 }
 
-/// Replays a trace on every column's kernel, and judges the first one's fidelity.
+/// Replays a trace on every column's kernel, and judges their fidelity.
 ///
 /// # Panics
 /// As [`compare`].
@@ -159,7 +193,9 @@ pub fn replay(
 ) -> io::Result<Replayed> {
     let subjects: Vec<ReplayColumn<'_>> = columns.iter().map(ReplayColumn).collect();
     let comparison = compare(&subjects, plan, provenance, progress)?;
-    let fidelity = fidelity(trace, &comparison);
+    let cpus = &columns[0].scenario.machine().cpus;
+    let capacities: Vec<u32> = cpus.iter().map(|cpu| cpu.capacity).collect();
+    let fidelity = fidelity(trace, &capacities, &comparison);
     Ok(Replayed { comparison, fidelity })
 }
 
@@ -171,7 +207,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-fn fidelity(trace: &TraceRecording, comparison: &Comparison) -> Fidelity {
+fn fidelity(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison) -> Fidelity {
     let recorded = &trace.recorded;
     let all_ns: Ns = recorded.threads.iter().map(|thread| thread.cpu_time_ns).sum();
     let replayed_ns: Ns = recorded.busy_ns.iter().sum();
@@ -194,7 +230,9 @@ fn fidelity(trace: &TraceRecording, comparison: &Comparison) -> Fidelity {
         span_ns: recorded.span_ns,
         events: trace.trace.events,
         events_unused: trace.trace.unknown,
+        unused_named: commonest(&trace.trace.unknown_by_name),
         lines_foreign: trace.trace.foreign,
+        lines_cut: trace.trace.cut,
         events_lost: trace.trace.lost,
         losses_uncounted: trace.trace.lost_uncounted,
         contradictions: recorded.contradictions,
@@ -212,7 +250,9 @@ fn fidelity(trace: &TraceRecording, comparison: &Comparison) -> Fidelity {
         assumed_frequency_pct: percent(recorded.assumed_frequency_ns, replayed_ns),
         paths_taken_off_pct: percent(recorded.paths_taken_off, recorded.work),
         assumptions: trace.assumptions.clone(),
-        kernel: comparison.kernels[0].clone(),
+        clusters: trace.clusters.clone(),
+        kernels: comparison.kernels.clone(),
+        verdicts: verdicts(trace, capacities, comparison),
         pairs: pairs(trace, comparison),
     }
 }
@@ -222,11 +262,8 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     let recorded = &trace.recorded;
     let mut pairs = Vec::new();
     let mut add = |name, stat, labels: Vec<(&'static str, String)>, unit, value: Option<f64>| {
-        let row = comparison
-            .rows
-            .iter()
-            .find(|row| (row.row.name, row.row.stat, &row.row.labels) == (name, stat, &labels));
-        let replayed = row.and_then(|row| row.cells[0].estimate).map(|estimate| estimate.mean);
+        let kernels = 0..comparison.kernels.len();
+        let replayed = kernels.map(|k| mean_of(comparison, k, name, stat, &labels)).collect();
         pairs.push(Pair { name, stat, labels, unit, recorded: value, replayed });
     };
     let latencies = &recorded.waking_latency_ns;
@@ -251,4 +288,141 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
         add(latency, stat, vec![], "us", quantile(q));
     }
     pairs
+}
+
+fn mean_of(
+    comparison: &Comparison,
+    kernel: usize,
+    name: &str,
+    stat: &str,
+    labels: &Labels,
+) -> Option<f64> {
+    let is_it = |row: &&ComparedRow| {
+        (row.row.name, row.row.stat, &row.row.labels) == (name, stat, labels)
+    };
+    Some(comparison.rows.iter().find(is_it)?.cells[kernel].estimate?.mean)
+}
+
+fn commonest(counts: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut counts: Vec<(String, u64)> = counts.iter().map(|(n, c)| (n.clone(), *c)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.truncate(UNUSED_NAMED);
+    counts
+}
+
+/// CPUs of one capacity: of the machine, and the recorded ones that are most like them.
+struct Kind {
+    capacity: u32,
+    cpus: Vec<u16>,
+    recorded_cpus: Vec<u16>,
+    recorded_s: f64,
+}
+
+/// Numbers of CPUs may differ between the boards, so time is compared by capacity.
+fn kinds(trace: &TraceRecording, capacities: &[u32]) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for (cpu, &capacity) in capacities.iter().enumerate() {
+        match kinds.iter_mut().find(|kind| kind.capacity == capacity) {
+            Some(kind) => kind.cpus.push(cpu as u16),
+            None => kinds.push(Kind {
+                capacity,
+                cpus: vec![cpu as u16],
+                recorded_cpus: Vec::new(),
+                recorded_s: 0.0,
+            }),
+        }
+    }
+    for cluster in &trace.clusters {
+        let kind = kinds.iter_mut().min_by_key(|kind| kind.capacity.abs_diff(cluster.capacity));
+        let kind = kind.expect("a machine has CPUs");
+        for cpu in &cluster.cpus {
+            kind.recorded_cpus.push(*cpu);
+            kind.recorded_s += seconds(trace.recorded.busy_ns[usize::from(*cpu)]);
+        }
+        kind.recorded_cpus.sort_unstable();
+    }
+    kinds
+}
+
+fn verdicts(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison) -> Vec<Verdict> {
+    let kinds = kinds(trace, capacities);
+    let of_kernel = |(at, kernel): (usize, &String)| {
+        let time = |cpu: &u16| {
+            let labels = vec![("cpu", cpu.to_string())];
+            mean_of(comparison, at, "cpu_time", "sum", &labels).unwrap_or(0.0)
+        };
+        let replayed_s: Vec<f64> =
+            kinds.iter().map(|kind| kind.cpus.iter().map(time).sum()).collect();
+        let work_pct = mean_of(comparison, at, "replayed_work", "share", &vec![]);
+        let (moved_pct, mut text) = placement(&kinds, &replayed_s);
+        if let Some(work) = work_pct.filter(|work| *work < 99.0) {
+            text.push_str(&format!("; only {work:.0}% of the recorded work is done in its time"));
+        }
+        Verdict { kernel: kernel.clone(), moved_pct, work_pct, text }
+    };
+    comparison.kernels.iter().enumerate().map(of_kernel).collect()
+}
+
+fn placement(kinds: &[Kind], replayed_s: &[f64]) -> (Option<f64>, String) {
+    let recorded_all: f64 = kinds.iter().map(|kind| kind.recorded_s).sum();
+    let replayed_all: f64 = replayed_s.iter().sum();
+    if kinds.len() < 2 || recorded_all <= 0.0 || replayed_all <= 0.0 {
+        return (None, "one kind of CPU: placement is not compared".to_owned());
+    }
+    let shares = |kind: usize| {
+        let recorded = 100.0 * kinds[kind].recorded_s / recorded_all;
+        (recorded, 100.0 * replayed_s[kind] / replayed_all)
+    };
+    let lost = |kind: usize| shares(kind).0 - shares(kind).1;
+    let moved: f64 = (0..kinds.len()).map(|kind| lost(kind).max(0.0)).sum();
+    if moved < MOVED_PCT {
+        let text = format!("each kind of CPU has its recorded share of the time within {moved:.1}%");
+        return (Some(moved), text);
+    }
+    let most = (0..kinds.len()).max_by(|a, b| lost(*a).total_cmp(&lost(*b))).unwrap_or(0);
+    let kind = &kinds[most];
+    let (recorded, replayed) = shares(most);
+    let whose = match kind.recorded_cpus == kind.cpus {
+        true => String::new(),
+        false => format!(" of the recorded {}", cpus_text(&kind.recorded_cpus)),
+    };
+    let text = format!(
+        "{} run for {:.2} s ({replayed:.0}% of the CPU time) instead of the {:.2} s ({recorded:.0}%){whose}: \
+         placement differs, compare latencies with care",
+        cpus_text(&kind.cpus),
+        replayed_s[most],
+        kind.recorded_s,
+    );
+    (Some(moved), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(capacity: u32, cpus: &[u16], recorded_cpus: &[u16], recorded_s: f64) -> Kind {
+        Kind { capacity, cpus: cpus.to_vec(), recorded_cpus: recorded_cpus.to_vec(), recorded_s }
+    }
+
+    #[test]
+    fn verdicts_compare_shares_by_kind_of_cpu() {
+        let little = [0, 1, 2, 3];
+        for (recorded_cpus, recorded, replayed, expected) in [
+            (&little[..], [4.0, 1.0], [4.1, 0.9], "within 2.0%"),
+            (
+                &little,
+                [4.67, 0.33],
+                [0.65, 2.0],
+                "CPUs 0-3 run for 0.65 s (25% of the CPU time) instead of the 4.67 s (93%): placement differs",
+            ),
+            (&[0, 3, 4, 5], [4.0, 1.0], [1.0, 1.0], " s (80%) of the recorded CPUs 0,3-5: "),
+            (&little, [0.0, 5.0], [1.0, 4.0], "CPUs 4-5 run for 4.00 s (80% of the CPU time) instead"),
+            (&little, [0.0, 0.0], [1.0, 4.0], "not compared"),
+        ] {
+            let kinds =
+                [kind(383, &little, recorded_cpus, recorded[0]), kind(1024, &[4, 5], &[4, 5], recorded[1])];
+            let (_, text) = placement(&kinds, &replayed);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
 }

@@ -55,6 +55,7 @@ const SHOWN: &[Shown] = &[
     shown("score", Group::Performance, TOTAL, TOTAL),
     shown("replayed_work", Group::Performance, TOTAL, &[]),
     shown("frame_duration", Group::Performance, &["mean", "p90", "p99", "max"], &[]),
+    shown("job_duration", Group::Performance, &["mean", "p90", "p99", "max"], &[]),
     shown("jank", Group::Performance, TOTAL, &[]),
     shown("frames_over_period", Group::Performance, TOTAL, &[]),
     shown("slack", Group::Performance, &["mean"], &[]),

@@ -1,31 +1,31 @@
 //! A trace of a real device becomes a workload: joins the reader of traces with what a workload keeps of them.
 //!
 //! **What the device could do.** Work needs the capacity and the highest frequency of every recorded
-//! CPU. They come from the machine that the trace was recorded on, `recorded_on`:
+//! CPU. They come from the machine that the trace was recorded on, see `device`. Before a CPU's first
+//! `cpu_frequency` it is taken to run at its highest frequency.
 //!
-//! 1. If the recorded frequencies of a CPU are all in the machine's table, the machine is taken to be it.
-//! 2. Else the device was another one, and its capacities are an assumption. CPUs whose frequencies
-//!    always changed together are one *cluster*. With as many clusters as the machine has frequency domains, the first
-//!    cluster gets the capacity of the first domain, and so on: an SM8150 (4 + 3 + 1 CPUs) on
-//!    `pixel6` (4 + 2 + 2) has its three middle CPUs taken for Cortex-A76. Otherwise CPU by CPU.
-//!    The highest recorded frequency counts as the highest that there is.
-//! 3. Before a CPU's first `cpu_frequency` it is taken to run at its highest frequency.
-//!
-//! All of this is told in [`TraceRecording::assumptions`].
+//! All of this is told in [`TraceRecording::assumptions`] and [`TraceRecording::clusters`].
+
+mod device;
+#[cfg(test)]
+mod tests;
 
 use crate::result::{Better, Metric};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::ftrace_read::{self, Context, Event, Fault, Left, Line, Named};
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::Ns;
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Done, Full, PathCosts, RecordedCpu, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
+    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
 };
 use std::io::BufRead;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use device::{
+    Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text,
+};
 pub use schedtwin_trace::ftrace_read::Summary as TraceSummary;
 pub use schedtwin_workload::recorded::{Excluded, Recorded};
 
@@ -44,13 +44,15 @@ pub struct TraceRecording {
     pub without_waking: bool,
     /// What had to be assumed of the recorded device, a sentence each.
     pub assumptions: Vec<String>,
+    /// Its CPUs by clock and capacity, in the order of their lowest.
+    pub clusters: Vec<RecordedCluster>,
 }
 
 /// Reads a trace. `recorded_on`: the machine that it comes from; `replayed_on`: whose kernel paths
 /// will be charged. `duration`: how much of it, from its beginning.
-pub fn read_trace(
+pub fn read_trace<'a>(
     path: &Path,
-    recorded_on: &Machine,
+    recorded_on: impl Into<Device<'a>>,
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
@@ -62,10 +64,10 @@ pub fn read_trace(
 }
 
 /// As [`read_trace`], from any lines.
-pub fn read_trace_from(
+pub fn read_trace_from<'a>(
     input: impl BufRead,
     name: &str,
-    recorded_on: &Machine,
+    recorded_on: impl Into<Device<'a>>,
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
@@ -84,8 +86,10 @@ pub fn read_trace_from(
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
     }
-    check(name, &builder, recorded_on)?;
-    let (cpus, assumptions) = silicon(&builder, recorded_on);
+    let device: Device<'_> = recorded_on.into();
+    check(name, &builder, device.machine)?;
+    let device::Silicon { cpus, clusters, assumptions } =
+        device::silicon(&builder, device).map_err(|fault| refusal(name, fault, None))?;
     let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on) });
     let recorded = recording.recorded().clone();
     if recorded.span_ns == 0 {
@@ -98,6 +102,7 @@ pub fn read_trace_from(
         unknown_context: unknown,
         without_waking: waking == 0,
         assumptions,
+        clusters,
     })
 }
 
@@ -221,63 +226,6 @@ fn check(name: &str, builder: &Builder, recorded_on: &Machine) -> Result<(), Dia
     Ok(())
 }
 
-/// The recorded CPUs, and what was assumed of them.
-fn silicon(builder: &Builder, machine: &Machine) -> (Vec<RecordedCpu>, Vec<String>) {
-    let nr_cpus = builder.nr_cpus();
-    let named = |cpu: usize| {
-        let max_khz = machine.domain_of(CpuId(cpu as u16)).max_khz();
-        RecordedCpu { capacity: machine.cpus[cpu].capacity, max_khz }
-    };
-    let mut cpus: Vec<RecordedCpu> = (0..nr_cpus).map(named).collect();
-    let mut assumptions = Vec::new();
-    let known = |cpu: usize| !builder.frequencies(cpu).khz.is_empty();
-    if !(0..nr_cpus).any(known) {
-        assumptions.push(format!(
-            "no cpu_frequency is recorded: every CPU is taken to have run at the highest frequency of {}",
-            machine.identity
-        ));
-        return (cpus, assumptions);
-    }
-    let fits = |cpu: usize| {
-        let domain = machine.domain_of(CpuId(cpu as u16));
-        builder.frequencies(cpu).khz.iter().all(|khz| domain.opp_of(*khz).is_some())
-    };
-    if (0..nr_cpus).all(fits) {
-        return (cpus, assumptions);
-    }
-    // Clusters in the order of their lowest CPU, as the machine's domains are.
-    let mut signatures: Vec<u64> = Vec::new();
-    let mut cluster_of = Vec::with_capacity(nr_cpus);
-    for cpu in 0..nr_cpus {
-        let signature = builder.frequencies(cpu).signature;
-        let place = signatures.iter().position(|s| *s == signature);
-        cluster_of.push(place.unwrap_or(signatures.len()));
-        if place.is_none() {
-            signatures.push(signature);
-        }
-    }
-    let by_cluster = signatures.len() == machine.domains.len() && (0..nr_cpus).all(known);
-    for cpu in 0..nr_cpus {
-        if by_cluster {
-            let first = machine.domains[cluster_of[cpu]].cpus[0];
-            cpus[cpu].capacity = machine.cpus[first.index()].capacity;
-        }
-        if let Some(highest) = builder.frequencies(cpu).khz.last() {
-            cpus[cpu].max_khz = (*highest).max(1);
-        }
-    }
-    let capacities: Vec<String> = cpus.iter().map(|cpu| cpu.capacity.to_string()).collect();
-    let how = if by_cluster { "cluster by cluster" } else { "CPU by CPU" };
-    assumptions.push(format!(
-        "its frequencies are not those of {}, so it comes from another device: capacities are taken from {} {how} ({}), \
-         the highest recorded frequency of a CPU as its highest",
-        machine.identity,
-        machine.identity,
-        capacities.join(" ")
-    ));
-    (cpus, assumptions)
-}
-
 /// What the twin will charge for the paths that recorded runs contain.
 fn path_costs(machine: &Machine) -> PathCosts {
     let costs = &machine.path_costs;
@@ -311,7 +259,7 @@ fn fault_of(name: &str, fault: &Fault) -> Diagnostics {
         Fault::Io(error) => refusal(name, format!("cannot be read: {error}"), None),
         Fault::NotATrace(_) => {
             let help = "expected the text of /sys/kernel/tracing/trace or of trace-cmd report; \
-                        packed files end in .xz";
+                        plain or packed with xz";
             refusal(name, fault.to_string(), Some(help.to_owned()))
         }
         Fault::Lines(bad, count) => {

@@ -198,6 +198,11 @@ pub fn duration_text(provenance: &Provenance) -> Option<String> {
     Some(humantime::format_duration(duration).to_string())
 }
 
+/// `10s simulated`, of a comparison.
+pub fn simulated_text(comparison: &Comparison) -> Option<String> {
+    duration_text(&comparison.provenance).map(|duration| format!("{duration} simulated"))
+}
+
 /// The lines that end every text report: version, trust, hashes.
 pub fn provenance_lines(provenance: &Provenance) -> Vec<String> {
     let mut lines =

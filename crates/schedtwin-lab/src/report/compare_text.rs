@@ -6,8 +6,8 @@
 
 use super::Extent;
 use super::cells::{
-    difference_cells, duration_text, further, letter, plain_table, printable, provenance_lines,
-    seeds_text, shown_rows, value, verdict, wrap,
+    difference_cells, further, letter, plain_table, printable, provenance_lines, seeds_text,
+    shown_rows, simulated_text, value, verdict, wrap,
 };
 use crate::compare::{ComparedRow, Comparison};
 use crate::select;
@@ -19,12 +19,17 @@ const WIDTH: usize = 100;
 type Titled<'a> = (String, &'a ComparedRow);
 
 pub fn render(comparison: &Comparison, extent: Extent) -> String {
-    render_with(comparison, extent, "")
+    render_with(comparison, extent, simulated_text(comparison), "")
 }
 
-/// With a further section between the table and the notes.
-pub fn render_with(comparison: &Comparison, extent: Extent, section: &str) -> String {
-    let mut text = heading(comparison);
+/// With what to say of the length, and a further section between the table and the notes.
+pub fn render_with(
+    comparison: &Comparison,
+    extent: Extent,
+    length: Option<String>,
+    section: &str,
+) -> String {
+    let mut text = heading(comparison, length);
     let (rows, left_out) = shown_rows(comparison, extent);
     if rows.is_empty() {
         text.push_str("\nNo metric is defined and different from zero.\n");
@@ -42,15 +47,15 @@ pub fn render_with(comparison: &Comparison, extent: Extent, section: &str) -> St
     text
 }
 
-fn heading(comparison: &Comparison) -> String {
+fn heading(comparison: &Comparison, length: Option<String>) -> String {
     let provenance = &comparison.provenance;
     let mut line = format!("{}, {}: ", provenance.machine, provenance.workload);
     line.push_str(&match comparison.seeds.len() {
         1 => seeds_text(&comparison.seeds),
         n => format!("{n} runs each, paired ({})", seeds_text(&comparison.seeds)),
     });
-    if let Some(duration) = duration_text(provenance) {
-        line.push_str(&format!(", {duration} simulated"));
+    if let Some(length) = length {
+        line.push_str(&format!(", {length}"));
     }
     let mut text = wrap(&line, WIDTH, "  ");
     text.push('\n');

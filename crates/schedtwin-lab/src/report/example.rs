@@ -4,7 +4,8 @@ use schedtwin::result::{Better, RunResult};
 
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
-use crate::replay::{Fidelity, LeftOut, Pair, Replayed};
+use crate::replay::{Fidelity, LeftOut, Pair, Replayed, Verdict};
+use schedtwin::recording::RecordedCluster;
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
 
@@ -114,7 +115,9 @@ pub fn replayed() -> Replayed {
         span_ns: 3_015_000_000,
         events: 225_940,
         events_unused: 93_819,
+        unused_named: vec![("irq_handler_entry".into(), 50_000), ("print|x".into(), 3)],
         lines_foreign: 1,
+        lines_cut: 1,
         events_lost: 12,
         losses_uncounted: 0,
         contradictions: 2,
@@ -136,11 +139,44 @@ pub fn replayed() -> Replayed {
         assumed_frequency_pct: 0.25,
         paths_taken_off_pct: 6.5,
         assumptions: vec!["capacities are a_guess | no more".into()],
-        kernel: "linux-6.12".into(),
+        clusters: vec![
+            RecordedCluster {
+                cpus: vec![0, 3, 4, 5],
+                capacity: 383,
+                highest_khz: Some(850_000),
+                frequencies: 3,
+                full_speed_khz: 850_000,
+            },
+            RecordedCluster {
+                cpus: vec![1, 2],
+                capacity: 1024,
+                highest_khz: None,
+                frequencies: 0,
+                full_speed_khz: 1_100_000,
+            },
+        ],
+        kernels: comparison().kernels,
+        verdicts: [Some(3.25), None]
+            .into_iter()
+            .zip(comparison().kernels)
+            .map(|(moved_pct, kernel)| Verdict {
+                kernel,
+                moved_pct,
+                work_pct: moved_pct.map(|_| 100.0),
+                text: "placement is a_verdict".into(),
+            })
+            .collect(),
         pairs: vec![
-            pair("cpu_time", "sum", vec![], "s", Some(5.449), Some(3.824)),
-            pair("cpu_time", "sum", vec![("cpu", "0".into())], "s", Some(0.0), Some(0.5)),
-            pair("waking_latency", "p90", vec![], "us", None, Some(51.97)),
+            pair("cpu_time", "sum", vec![], "s", Some(5.449), vec![Some(3.824), Some(5.5)]),
+            pair(
+                "cpu_time",
+                "sum",
+                vec![("cpu", "0".into())],
+                "s",
+                Some(0.0),
+                vec![Some(0.5), None],
+            ),
+            pair("waking_latency", "p90", vec![], "us", None, vec![Some(51.97), Some(50.0)]),
         ],
     };
     Replayed { comparison: comparison(), fidelity }

@@ -1,18 +1,23 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    difference_cells, duration_text, further, provenance_lines, seeds_text, shown_metrics,
-    shown_rows, value, verdict,
+    difference_cells, further, provenance_lines, seeds_text, shown_metrics, shown_rows,
+    simulated_text, value, verdict,
 };
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
 
 pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
-    comparison_with(comparison, extent, "")
+    comparison_with(comparison, extent, simulated_text(comparison), "")
 }
 
-/// With a further section between the table and the notes.
-pub fn comparison_with(comparison: &Comparison, extent: Extent, section: &str) -> String {
+/// With what to say of the length, and a further section between the table and the notes.
+pub fn comparison_with(
+    comparison: &Comparison,
+    extent: Extent,
+    length: Option<String>,
+    section: &str,
+) -> String {
     let provenance = &comparison.provenance;
     let mut text = format!(
         "**{}**, **{}**: {} runs each, paired ({})",
@@ -21,8 +26,8 @@ pub fn comparison_with(comparison: &Comparison, extent: Extent, section: &str) -
         comparison.seeds.len(),
         seeds_text(&comparison.seeds)
     );
-    if let Some(duration) = duration_text(provenance) {
-        text.push_str(&format!(", {duration} simulated"));
+    if let Some(length) = length {
+        text.push_str(&format!(", {length}"));
     }
     text.push_str("\n\n| metric | unit |");
     for (kernel, name) in comparison.kernels.iter().enumerate() {

@@ -55,12 +55,17 @@ pub fn comparison(comparison: &Comparison, format: Format, extent: Extent) -> St
 
 /// The report of a replay: of its comparison, with a section on fidelity.
 pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
+    let simulated = |comparison: &Comparison| cells::duration_text(&comparison.provenance);
     let Replayed { comparison, fidelity } = replayed;
     match format {
-        Format::Text => compare_text::render_with(comparison, extent, &replay::text(fidelity)),
+        Format::Text => {
+            let length = replay::length(fidelity, simulated(comparison));
+            compare_text::render_with(comparison, extent, Some(length), &replay::text(fidelity))
+        }
         Format::Markdown => {
+            let length = replay::length(fidelity, simulated(comparison));
             let section = replay::markdown(fidelity, markdown::escape);
-            markdown::comparison_with(comparison, extent, &section)
+            markdown::comparison_with(comparison, extent, Some(length), &section)
         }
         Format::Json => json::replay(comparison, replay::json(fidelity)),
         Format::Csv => csv::replay(comparison, fidelity),

@@ -2,12 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cells::{number, plain_table, printable, wrap};
+use super::cells::{letter, number, plain_table, printable, wrap};
 use crate::measured::title;
 use crate::replay::{Fidelity, Pair};
+use schedtwin::recording::{RecordedCluster, cpu_list, cpus_text};
 
 /// Width of text, as of the comparison.
 const WIDTH: usize = 100;
+
+/// Kernels beside each other in the table; more continue below.
+const KERNELS_BESIDE: usize = 3;
 
 /// Names of threads left out that a sentence lists.
 const NAMES_SHOWN: usize = 8;
@@ -26,7 +30,15 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     let f = fidelity;
     let mut read =
         format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
+    if !f.unused_named.is_empty() {
+        let named: Vec<String> =
+            f.unused_named.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let told: u64 = f.unused_named.iter().map(|(_, count)| count).sum();
+        let more = if told < f.events_unused { ", ..." } else { "" };
+        read.push_str(&format!(" ({}{more})", named.join(", ")));
+    }
     for (n, what) in [
+        (f.lines_cut, "last line cut short and left out"),
         (f.lines_foreign, "lines that are no events"),
         (f.events_lost, "events lost by the recorder"),
         (f.losses_uncounted, "losses of unknown size"),
@@ -80,6 +92,8 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         share(f.assumed_frequency_pct),
         share(f.paths_taken_off_pct)
     ));
+    let clusters: Vec<String> = f.clusters.iter().map(cluster).collect();
+    sentences.push(format!("recorded clusters: {}", clusters.join("; ")));
     sentences.extend(f.assumptions.iter().map(|assumption| format!("assumed: {assumption}")));
     if f.without_waking {
         sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
@@ -97,29 +111,68 @@ fn pair_title(pair: &Pair) -> String {
     }
 }
 
-fn cells(pair: &Pair) -> Vec<String> {
-    let show = |value: Option<f64>| value.map_or("-".to_owned(), number);
-    let ratio = match (pair.recorded, pair.replayed) {
-        (Some(recorded), Some(replayed)) if recorded > 0.0 => {
-            format!("{:.2}", replayed / recorded)
+/// `CPUs 0-3 as capacity 383, at most 850 MHz recorded (3 different)`.
+fn cluster(cluster: &RecordedCluster) -> String {
+    let RecordedCluster { cpus, capacity, highest_khz, frequencies, full_speed_khz } = cluster;
+    let mut text = format!("{} as capacity {capacity}, ", cpus_text(cpus));
+    match highest_khz {
+        Some(khz) => {
+            text.push_str(&format!("at most {} MHz recorded ({frequencies} different)", khz / 1000));
         }
-        _ => "-".to_owned(),
+        None => text.push_str("no frequency recorded"),
+    }
+    if *highest_khz != Some(*full_speed_khz) {
+        text.push_str(&format!(", full speed {} MHz", full_speed_khz / 1000));
+    }
+    text
+}
+
+/// Title, unit, recorded, and for each of the kernels its number and ratio.
+fn cells(pair: &Pair, kernels: &[usize]) -> Vec<String> {
+    let show = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    let mut cells = vec![pair_title(pair), pair.unit.to_owned(), show(pair.recorded)];
+    for kernel in kernels {
+        let ratio = match (pair.recorded, pair.replayed[*kernel]) {
+            (Some(recorded), Some(replayed)) if recorded > 0.0 => {
+                format!("{:.2}", replayed / recorded)
+            }
+            _ => "-".to_owned(),
+        };
+        cells.extend([show(pair.replayed[*kernel]), ratio]);
+    }
+    cells
+}
+
+/// How far each kernel did as recorded.
+fn verdicts(fidelity: &Fidelity) -> impl Iterator<Item = String> {
+    let of = |(at, verdict): (usize, &crate::replay::Verdict)| {
+        format!("verdict {} ({}): {}", letter(at), printable(&verdict.kernel), verdict.text)
     };
-    vec![pair_title(pair), pair.unit.to_owned(), show(pair.recorded), show(pair.replayed), ratio]
+    fidelity.verdicts.iter().enumerate().map(of)
 }
 
 /// The section of a text report.
 pub fn text(fidelity: &Fidelity) -> String {
-    let mut text = format!(
-        "Fidelity: the recording against its replay on A ({})\n\n",
-        printable(&fidelity.kernel)
+    let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
+    let others: String = kernels[1..].iter().map(|k| format!(", {}", letter(*k))).collect();
+    let mut text = wrap(
+        &format!(
+            "Fidelity: the recording against its replay on A ({}){others}",
+            printable(&fidelity.kernels[0])
+        ),
+        WIDTH,
+        "  ",
     );
-    let heads = ["", "", "recorded", "replayed", "ratio"].map(str::to_owned).to_vec();
-    let mut rows = vec![heads];
-    rows.extend(fidelity.pairs.iter().map(cells));
-    text.push_str(&plain_table(rows, 2, &[]));
+    for block in kernels.chunks(KERNELS_BESIDE) {
+        let mut heads = ["", "", "recorded"].map(str::to_owned).to_vec();
+        heads.extend(block.iter().flat_map(|k| [letter(*k), format!("{}/rec", letter(*k))]));
+        let mut rows = vec![heads];
+        rows.extend(fidelity.pairs.iter().map(|pair| cells(pair, block)));
+        text.push('\n');
+        text.push_str(&plain_table(rows, 2, &[]));
+    }
     text.push('\n');
-    for sentence in sentences(fidelity) {
+    for sentence in verdicts(fidelity).chain(sentences(fidelity)) {
         text.push_str(&wrap(&sentence, WIDTH, "  "));
     }
     text
@@ -127,20 +180,33 @@ pub fn text(fidelity: &Fidelity) -> String {
 
 /// The section of a markdown report. `escape`: of text that could be taken for markup.
 pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
-    let mut text = format!(
-        "\n**Fidelity**: the recording against its replay on {}\n\n\
-         | metric | unit | recorded | replayed | ratio |\n|---|---|---:|---:|---:|\n",
-        escape(&fidelity.kernel)
-    );
+    let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
+    let mut text = "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |".to_owned();
+    for kernel in &fidelity.kernels {
+        text.push_str(&format!(" {} | ratio |", escape(kernel)));
+    }
+    text.push_str(&format!("\n|---|---|---:|{}\n", "---:|---:|".repeat(kernels.len())));
     for pair in &fidelity.pairs {
-        let cells: Vec<String> = cells(pair).iter().map(|cell| escape(cell)).collect();
+        let cells: Vec<String> = cells(pair, &kernels).iter().map(|cell| escape(cell)).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text.push('\n');
-    for sentence in sentences(fidelity) {
+    for sentence in verdicts(fidelity).chain(sentences(fidelity)) {
         text.push_str(&format!("- {}\n", escape(&sentence)));
     }
     text
+}
+
+/// `3s 15ms recorded, ...`: what the head of a report says of the length.
+pub fn length(fidelity: &Fidelity, simulated: Option<String>) -> String {
+    // Finer than anybody reads, but not nothing.
+    let unit = if fidelity.span_ns >= 1_000_000_000 { 1_000_000 } else { 1000 };
+    let span = std::time::Duration::from_nanos(fidelity.span_ns / unit * unit);
+    let recorded = format!("{} recorded", humantime::format_duration(span));
+    match simulated {
+        Some(simulated) => format!("{recorded}, {simulated} simulated"),
+        None => recorded,
+    }
 }
 
 /// The object of a JSON report.
@@ -159,13 +225,38 @@ pub fn json(fidelity: &Fidelity) -> Value {
                 p.labels.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
             json!({
                 "name": p.name, "stat": p.stat, "unit": p.unit, "labels": labels,
-                "recorded": p.recorded, "replayed": p.replayed,
+                "recorded": p.recorded, "replayed": p.replayed[0], "replayed_by_kernel": p.replayed,
             })
         })
         .collect();
+    let clusters: Vec<Value> = f
+        .clusters
+        .iter()
+        .map(|c| {
+            json!({
+                "cpus": cpu_list(&c.cpus), "capacity": c.capacity, "highest_khz": c.highest_khz,
+                "frequencies": c.frequencies, "full_speed_khz": c.full_speed_khz,
+            })
+        })
+        .collect();
+    let verdicts: Vec<Value> = f
+        .verdicts
+        .iter()
+        .map(|v| {
+            json!({
+                "kernel": v.kernel, "moved_pct": v.moved_pct, "work_pct": v.work_pct, "text": v.text,
+            })
+        })
+        .collect();
+    let unused: Vec<Value> = f
+        .unused_named
+        .iter()
+        .map(|(event, count)| json!({"event": event, "count": count}))
+        .collect();
     json!({
-        "kernel": f.kernel, "span_s": f.span_ns as f64 / 1e9,
-        "events": f.events, "events_unused": f.events_unused, "lines_foreign": f.lines_foreign,
+        "kernel": f.kernels[0], "span_s": f.span_ns as f64 / 1e9,
+        "events": f.events, "events_unused": f.events_unused, "unused_named": unused,
+        "lines_foreign": f.lines_foreign, "lines_cut": f.lines_cut,
         "events_lost": f.events_lost, "losses_uncounted": f.losses_uncounted,
         "contradictions": f.contradictions,
         "threads": f.threads, "threads_forked": f.threads_forked, "threads_pinned": f.threads_pinned,
@@ -176,6 +267,6 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "priority_changes": f.priority_changes, "without_waking": f.without_waking,
         "assumed_frequency_pct": f.assumed_frequency_pct,
         "paths_taken_off_pct": f.paths_taken_off_pct,
-        "assumptions": f.assumptions, "pairs": pairs,
+        "assumptions": f.assumptions, "clusters": clusters, "verdicts": verdicts, "pairs": pairs,
     })
 }

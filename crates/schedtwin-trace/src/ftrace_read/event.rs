@@ -7,6 +7,10 @@
 //! | `sched_process_fork` | `comm=a pid=5 child_comm=b child_pid=6` | the same |
 //! | `sched_process_exit` | `comm=a pid=5 prio=120` | the same |
 //! | `cpu_idle`, `cpu_frequency` | `state=1 cpu_id=0` | the same |
+//! | `print`, `tracing_mark_write` | `cpu_frequency: state=1 cpu_id=0`, `cpu_frequency_devlib: frequency=1 cpu_id=0` | the same |
+//!
+//! The last are marks that devlib writes at the beginning and end of a recording, for clocks that do
+//! not change within it. Any other text that a program wrote is no event here.
 //!
 //! `prev_state` is a letter or a number. Its bits below 256 say what the task waits for; the marks that
 //! say "preempted" (`R+`) have moved between releases and lie above, so a number is runnable where
@@ -75,7 +79,7 @@ pub enum Event<'a> {
         /// Which state.
         state: Option<u32>,
     },
-    /// `cpu_frequency`.
+    /// `cpu_frequency`, or a mark of it.
     Frequency {
         /// Which CPU.
         cpu: usize,
@@ -132,8 +136,22 @@ pub fn parse_event<'a>(line: &Line<'a>) -> Result<Event<'a>, String> {
             Event::Idle { state, cpu: f.cpu("cpu_id")? }
         }
         "cpu_frequency" => Event::Frequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
+        "print" | "tracing_mark_write" => frequency_mark(line.arguments).unwrap_or(Event::Other),
         _ => Event::Other,
     })
+}
+
+/// A frequency that a program wrote into the trace; text that only looks like one is not at fault.
+fn frequency_mark(text: &str) -> Option<Event<'_>> {
+    let text = text.strip_prefix("tracing_mark_write:").unwrap_or(text).trim_start_matches(' ');
+    let (name, fields) = text.split_once(':')?;
+    let key = match name {
+        "cpu_frequency" => "state",
+        "cpu_frequency_devlib" => "frequency",
+        _ => return None,
+    };
+    let f = &mut Fields::new(name, fields);
+    Some(Event::Frequency { khz: f.number(key).ok()?, cpu: f.cpu("cpu_id").ok()? })
 }
 
 fn woken<'a>(line: &Line<'a>, f: &mut Fields<'a>) -> Result<Named<'a>, String> {

@@ -4,7 +4,8 @@
 //! ([`Event`], see `event`); `line` takes the head of a line apart. Memory does not grow with the file.
 //!
 //! **What is tolerated, and counted.** Unknown events; lines that are no trace lines (the text that a
-//! program wrote into the trace may hold line feeds, and reports begin with headings); `[LOST n EVENTS]`.
+//! program wrote into the trace may hold line feeds, and reports begin with headings); `[LOST n EVENTS]`;
+//! a last line that ends in its middle, as in a trace that was cut.
 //! **What is a fault.** A scheduler event without its fields, and a time that goes back by more than
 //! a CPU's buffer can be out of step: the work that follows from them would be wrong. All faults of a file are told,
 //! the first [`FAULTS_KEPT`] with their line.
@@ -27,18 +28,20 @@
 
 mod event;
 mod line;
+mod packed;
 #[cfg(test)]
 mod tests;
 
 pub use event::{Event, Left, Named, parse_event};
 pub use line::{CPUS_MAX, Context, Fields, Line, parse_line};
 
+pub use packed::open;
+
 use schedtwin_types::Ns;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 use std::ops::ControlFlow;
-use std::path::Path;
 
 /// Faults that are kept; more are only counted.
 pub const FAULTS_KEPT: usize = 20;
@@ -46,8 +49,8 @@ pub const FAULTS_KEPT: usize = 20;
 /// Bytes of a line that are looked at: a page, more than the kernel's buffer holds of one event.
 const LINE_MAX: usize = 4096;
 
-/// The most memory that unpacking may take, KiB: twice what `xz -9` needs.
-const XZ_MEMORY_KIB: u32 = 128 << 10;
+/// Names of events that are kept apart: a kernel has some 2000, a trace tens.
+const NAMES_KEPT: usize = 4096;
 
 /// How far times may go back: lines of several CPUs are merged by their stamps, but a program that
 /// copied traces together by hand would give any order.
@@ -62,12 +65,27 @@ pub struct Summary {
     pub events: u64,
     /// Trace lines of events that nobody here reads.
     pub unknown: u64,
+    /// Those by the event's name, as far as the first 4096 names go.
+    pub unknown_by_name: BTreeMap<String, u64>,
+    /// 1 if the last line is cut in its middle; it is not among the events.
+    pub cut: u64,
     /// Lines that are no trace lines, comments and the known headings apart.
     pub foreign: u64,
     /// Events that the recorder says it lost: `[LOST n EVENTS]`, and entries that were overwritten.
     pub lost: u64,
     /// Times the recorder lost events without saying how many.
     pub lost_uncounted: u64,
+}
+
+impl Summary {
+    fn unused(&mut self, event: &str) {
+        self.unknown += 1;
+        if let Some(count) = self.unknown_by_name.get_mut(event) {
+            *count += 1;
+        } else if self.unknown_by_name.len() < NAMES_KEPT {
+            self.unknown_by_name.insert(event.to_owned(), 1);
+        }
+    }
 }
 
 /// A line that does not say what its event should say.
@@ -116,21 +134,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Opens a trace; `-` is standard input, `.xz` is unpacked.
-pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(BufReader::new(io::stdin())));
+impl Fault {
+    /// Text ends where it ends; only packed data can end too early.
+    fn of_reading(error: io::Error) -> Fault {
+        let cut = error.kind() == io::ErrorKind::UnexpectedEof;
+        Fault::Io(if cut { cut_short() } else { error })
     }
-    if path.is_dir() {
-        return Err(io::Error::other("it is a directory"));
-    }
-    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    Ok(if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("xz")) {
-        let unpacked = lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB);
-        Box::new(BufReader::with_capacity(1 << 16, unpacked))
-    } else {
-        Box::new(file)
-    })
+}
+
+fn cut_short() -> io::Error {
+    io::Error::other("the file is cut short: its packed data ends too early")
 }
 
 /// Reads a trace and hands over each trace line with what it says, until `see` breaks off.
@@ -144,16 +157,22 @@ pub fn read(
     let mut first_foreign: Option<String> = None;
     let mut latest: Ns = 0;
     let mut bytes = Vec::with_capacity(LINE_MAX);
-    while next_line(&mut input, &mut bytes).map_err(Fault::Io)? {
+    while next_line(&mut input, &mut bytes).map_err(Fault::of_reading)? {
         summary.lines += 1;
         // A name that the kernel cut at 15 bytes may end inside a character.
         let text = String::from_utf8_lossy(&bytes);
+        // Only the last line can lack its end, or one that is longer than what is looked at.
+        let ended = bytes.last() == Some(&b'\n') || bytes.len() == LINE_MAX;
         let text = text.trim_end();
         if text.is_empty() || is_heading(text, &mut summary) {
             continue;
         }
         let line = match parse_line(text) {
             Ok(line) => line,
+            Err(_) if !ended => {
+                summary.cut = 1;
+                continue;
+            }
             Err(why) => {
                 summary.foreign += 1;
                 first_foreign.get_or_insert_with(|| format!("line {}: {why}", summary.lines));
@@ -167,10 +186,17 @@ pub fn read(
             }
             Ok(event) => {
                 latest = latest.max(line.at);
-                summary.unknown += u64::from(event == Event::Other);
+                if event == Event::Other {
+                    summary.unused(line.event);
+                }
                 if see(&line, event).is_break() {
                     break;
                 }
+                continue;
+            }
+            Err(_) if !ended => {
+                summary.events -= 1;
+                summary.cut = 1;
                 continue;
             }
             Err(fault) => fault,

@@ -137,6 +137,16 @@ fn events_are_read_in_both_spellings() {
         ("cpu_idle: state=4294967295 cpu_id=6", Event::Idle { cpu: 6, state: None }),
         ("cpu_frequency: state=1804800 cpu_id=3", Event::Frequency { cpu: 3, khz: 1_804_800 }),
         ("tracing_mark_write: B|1|x: y", Event::Other),
+        (
+            "print:     tracing_mark_write: cpu_frequency:        state=450000 cpu_id=3",
+            Event::Frequency { cpu: 3, khz: 450_000 },
+        ),
+        (
+            "tracing_mark_write: cpu_frequency_devlib: frequency=450000 cpu_id=3",
+            Event::Frequency { cpu: 3, khz: 450_000 },
+        ),
+        ("print: cpu_frequency: state=x cpu_id=3", Event::Other),
+        ("print: cpu_frequency: state=1 cpu_id=5000", Event::Other),
     ] {
         let text = format!("{IDLE}{text}");
         assert_eq!(parse_event(&parse_line(&text).unwrap()), Ok(expected), "{text}");
@@ -156,6 +166,8 @@ fn what_a_file_holds_is_counted() {
         lines: 12,
         events: 2,
         unknown: 1,
+        unknown_by_name: [("print".to_owned(), 1)].into(),
+        cut: 0,
         foreign: 1,
         lost: 10 + 12 + 5,
         lost_uncounted: 1,
@@ -234,4 +246,41 @@ fn reading_can_be_broken_off() {
         if seen == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!((seen, summary.unwrap().events), (2, 2));
+}
+
+/// A trace that was cut ends in the middle of a line, wherever that is. Damage before it is a fault.
+#[test]
+fn only_a_last_line_without_end_may_be_cut() {
+    let whole = format!("{IDLE}cpu_idle: state=1 cpu_id=3\n");
+    let switch = format!(
+        "{IDLE}sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c next_pid=6 next_prio=1"
+    );
+    for cut in 1..switch.len() - 1 {
+        let (seen, summary) = events_of(&format!("{whole}{}", &switch[..cut]));
+        let summary = summary.unwrap_or_else(|fault| panic!("{}: {fault}", &switch[..cut]));
+        // An event's name may be cut to another name.
+        assert_eq!(summary.cut + summary.unknown, 1, "{}", &switch[..cut]);
+        assert_eq!(seen.len() as u64, 1 + summary.unknown);
+        assert_eq!(summary.events, 1 + summary.unknown);
+    }
+    assert_eq!(events_of(&format!("{whole}{switch}")).1.unwrap().cut, 0);
+    let damaged = format!("{}\n", &switch[..80]);
+    assert!(events_of(&format!("{whole}{damaged}")).1.is_err());
+    assert!(events_of(&format!("{damaged}{whole}")).1.is_err());
+    assert!(matches!(events_of(&switch[..80]).1, Err(Fault::NotATrace(_))));
+}
+
+#[test]
+fn what_is_no_text_is_told_by_its_first_bytes() {
+    for (bytes, expected) in [
+        (&b"\x1f\x8b\x08"[..], "it is packed with gzip: make text of it with zcat FILE |"),
+        (b"BZh9", "it is packed with bzip2"),
+        (b"\x17\x08Dtracing6\0", "make text of it with trace-cmd report"),
+        (b"\xfd7zXZ\0\0", "the file is cut short"),
+    ] {
+        let Err(error) = packed::from(bytes) else { panic!("{expected}") };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert!(packed::from(&b"# tracer: nop"[..]).is_ok());
+    assert!(packed::from(&b""[..]).is_ok());
 }

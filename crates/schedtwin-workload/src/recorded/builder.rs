@@ -62,8 +62,36 @@ pub enum Full {
 pub struct Frequencies {
     /// The first different ones and the highest, ascending, kHz.
     pub khz: Vec<u32>,
-    /// Digest of the sequence: CPUs with one clock have the same.
-    pub signature: u64,
+    /// Times the frequency changed, the first one included.
+    changes: u64,
+    /// Digests of the sequence of changes: whole, without its last, without its first.
+    whole: u64,
+    but_last: u64,
+    but_first: u64,
+}
+
+impl Frequencies {
+    fn change(&mut self, khz: u32) {
+        let digest = |so_far: u64| (so_far ^ u64::from(khz)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.but_last = self.whole;
+        self.whole = digest(self.whole);
+        if self.changes > 0 {
+            self.but_first = digest(self.but_first);
+        }
+        self.changes += 1;
+    }
+
+    /// Whether two CPUs changed through the same frequencies, as those with one clock do; also two of which
+    /// nothing is known. A clock's CPUs are told one after the other, so a recording's beginning or end may lie between them:
+    /// one may have a change less there, if it has others.
+    pub fn same_clock(&self, other: &Frequencies) -> bool {
+        let (less, more) = if self.changes <= other.changes { (self, other) } else { (other, self) };
+        match more.changes - less.changes {
+            0 => less.whole == more.whole,
+            1 => less.changes > 1 && [more.but_last, more.but_first].contains(&less.whole),
+            _ => false,
+        }
+    }
 }
 
 /// One step, before the silicon is known.
@@ -402,9 +430,11 @@ impl Builder {
             self.account(at, running);
         }
         let clock = &mut self.cpus[cpu];
-        clock.khz = khz;
+        if std::mem::replace(&mut clock.khz, khz) == khz {
+            return;
+        }
         let known = &mut clock.frequencies;
-        known.signature = (known.signature ^ u64::from(khz)).wrapping_mul(0x0000_0100_0000_01b3);
+        known.change(khz);
         if let Err(place) = known.khz.binary_search(&khz) {
             if known.khz.len() == FREQUENCIES_KEPT {
                 // The highest matters: work is counted against it.

@@ -1,0 +1,168 @@
+//! What a trace's frequencies say of the recorded device.
+
+use super::*;
+
+/// A switch on each of `nr_cpus` CPUs, then the frequencies, `(CPU, MHz)`, then the switch back.
+fn trace(nr_cpus: usize, frequencies: &[(usize, u32)]) -> String {
+    let mut text = String::new();
+    let mut us = 0;
+    let mut line = |cpu: usize, event: &str| {
+        us += 1;
+        text.push_str(&format!("x-1 [{cpu:03}] d..2. 5.{us:06}: {event}\n"));
+    };
+    for cpu in 0..nr_cpus {
+        let event = format!(
+            "sched_switch: prev_comm=swapper/{cpu} prev_pid=0 prev_prio=120 prev_state=R ==> \
+             next_comm=t{cpu} next_pid={} next_prio=120",
+            100 + cpu
+        );
+        line(cpu, &event);
+    }
+    for (cpu, mhz) in frequencies {
+        line(0, &format!("cpu_frequency: state={} cpu_id={cpu}", mhz * 1000));
+    }
+    line(0, "cpu_idle: state=0 cpu_id=0");
+    text
+}
+
+fn read(text: &str, machine: &str, capacities: Option<&str>) -> TraceRecording {
+    let machine = Machine::load(machine).unwrap();
+    let capacities: Option<Capacities> = capacities.map(|text| text.parse().unwrap());
+    let device = Device { machine: &machine, capacities: capacities.as_ref() };
+    read_trace_from(text.as_bytes(), "t", device, &machine, None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn clusters(trace: &TraceRecording) -> Vec<String> {
+    let text = |c: &RecordedCluster| {
+        format!("{}={}@{}", cpu_list(&c.cpus), c.capacity, c.full_speed_khz / 1000)
+    };
+    trace.clusters.iter().map(text).collect()
+}
+
+/// juno-r2: CPUs 0-3 have capacity 383 and 450, 800, 950 MHz, CPUs 4-5 1024 and 600, 900, 1200 MHz.
+#[test]
+fn recorded_clusters_are_never_split() {
+    let juno = |littles: &[u32], bigs: &[u32]| {
+        let mut all = Vec::new();
+        for mhz in littles {
+            all.extend([0, 3, 4, 5].map(|cpu| (cpu, *mhz)));
+        }
+        for mhz in bigs {
+            all.extend([1, 2].map(|cpu| (cpu, *mhz)));
+        }
+        all
+    };
+    let cut = |mut all: Vec<(usize, u32)>, at_start| {
+        if at_start { all.remove(0) } else { all.pop().expect("one") };
+        all
+    };
+    let of_all = |cpus: std::ops::Range<usize>, mhz: &[u32]| -> Vec<(usize, u32)> {
+        mhz.iter().flat_map(|mhz| cpus.clone().map(|cpu| (cpu, *mhz))).collect()
+    };
+    let own = [of_all(0..4, &[450, 950]), of_all(4..6, &[600, 1200])].concat();
+    let phone =
+        [of_all(0..4, &[1000, 1800]), of_all(4..7, &[900, 2400]), of_all(7..8, &[2800])].concat();
+    let others = ["0,3-5=383@850", "1-2=1024@1100"];
+    for (machine, nr_cpus, frequencies, expected, said) in [
+        // A Juno of another revision, its big CPUs in the middle, told by events or by marks.
+        ("juno-r2", 6, juno(&[450, 700, 850], &[1100]), &others[..], "by their numbers of CPUs"),
+        // The big CPUs may have been slower than the small ones, or silent.
+        (
+            "juno-r2",
+            6,
+            juno(&[450, 700, 850], &[775]),
+            &["0,3-5=383@850", "1-2=1024@775"],
+            "by their numbers of CPUs",
+        ),
+        (
+            "juno-r2",
+            6,
+            juno(&[450, 700, 850], &[]),
+            &["0,3-5=383@850", "1-2=1024@1200"],
+            "by their numbers of CPUs",
+        ),
+        // The beginning and the end of a recording may lie between the CPUs of a cluster.
+        ("juno-r2", 6, cut(juno(&[450, 700, 850], &[]), true), &["0,3-5=383@850", "1-2=1024@1200"], "2 recorded"),
+        ("juno-r2", 6, cut(juno(&[450, 700, 850], &[]), false), &["0,3-5=383@850", "1-2=1024@1200"], "2 recorded"),
+        // The machine itself, and the same with other numbers.
+        ("juno-r2", 6, own, &["0-3=383@950", "4-5=1024@1200"], ""),
+        (
+            "juno-r2",
+            6,
+            juno(&[450, 950], &[600]),
+            &["0,3-5=383@950", "1-2=1024@1200"],
+            "with other CPU numbers",
+        ),
+        // As many clusters, of other sizes: by speed.
+        (
+            "pixel6",
+            8,
+            phone,
+            &["0-3=160@1800", "4-6=498@2400", "7=1024@2800"],
+            "by speed, the slowest as the smallest",
+        ),
+        // Fewer clusters than domains: a guess, and said to be one.
+        (
+            "pixel6",
+            6,
+            juno(&[450, 850], &[1100]),
+            &["0,3-5=160@850", "1-2=1024@1100"],
+            "WARNING, a guess",
+        ),
+        // Nothing known: by number.
+        (
+            "juno-r2",
+            6,
+            vec![],
+            &["0-3=383@950", "4-5=1024@1200"],
+            "How the recorded board numbers its CPUs is unknown",
+        ),
+    ] {
+        let trace = read(&trace(nr_cpus, &frequencies), machine, None);
+        assert_eq!(clusters(&trace), expected, "{frequencies:?}: {:?}", trace.assumptions);
+        let all = trace.assumptions.join("\n");
+        assert!(all.contains(said) && all.is_empty() == said.is_empty(), "{said}: {all}");
+        for cluster in trace.clusters.iter().filter(|c| !said.is_empty() && c.full_speed_khz == 850_000) {
+            let few = format!("of {} only ", cpus_text(&cluster.cpus));
+            assert!(all.contains(&few), "{few}: {all}");
+        }
+    }
+}
+
+#[test]
+fn capacities_given_override_those_of_the_machine() {
+    let text = trace(6, &[(0, 850), (3, 850), (4, 850), (5, 850), (1, 1100), (2, 1100)]);
+    let given = read(&text, "juno-r2", Some("0,3-5=446,1=1024"));
+    assert_eq!(clusters(&given), ["0,3-5=446@850", "1-2=1024@1100"]);
+    assert!(given.assumptions.iter().any(|a| a.contains("--capacities where it names the CPU")));
+    let assumed = read(&text, "juno-r2", None);
+    assert!(given.recorded.work > assumed.recorded.work);
+    let machine = Machine::load("juno-r2").unwrap();
+    let capacities = "0-7=1024".parse().unwrap();
+    let device = Device { machine: &machine, capacities: Some(&capacities) };
+    let refused = read_trace_from(text.as_bytes(), "t", device, &machine, None).unwrap_err();
+    assert!(refused.to_string().contains("names a CPU 7"), "{refused}");
+}
+
+#[test]
+fn capacities_are_read_or_refused() {
+    for (text, expected) in [
+        ("0-3=383,4-5=1024", Ok([Some(383), Some(383), Some(1024), None])),
+        ("0,5=7", Ok([Some(7), None, Some(7), None])),
+        ("", Err("`` is no CPU")),
+        ("0-3", Err("CPU 0 has no capacity")),
+        ("0=1,3-2=5", Err("CPUs 3-2 go backwards")),
+        ("0-3=1,2=5", Err("CPUs of `2` are named twice")),
+        ("0=0", Err("`0` is no capacity: from 1 to 1024")),
+        ("0=1025", Err("`1025` is no capacity")),
+        ("0=-", Err("`-` is no capacity")),
+        ("a=5", Err("`a` is no CPU")),
+        ("70000=5", Err("`70000` is no CPU")),
+    ] {
+        match (text.parse::<Capacities>(), expected) {
+            (Ok(given), Ok(of)) => assert_eq!([0, 3, 5, 9].map(|cpu| given.of(cpu)), of, "{text}"),
+            (Err(fault), Err(expected)) => assert!(fault.contains(expected), "{fault}"),
+            (given, _) => panic!("{text}: {given:?}"),
+        }
+    }
+}
