@@ -41,6 +41,8 @@ pub struct KernelFile {
     pub config: Config,
     /// The file.
     pub source: Arc<Source>,
+    /// The texts of the user's own patches, in the order in which they were applied.
+    pub own_patches: Vec<String>,
     /// Every setting: path, value, what a kernel engineer knows it by.
     pub settings: Vec<(String, String)>,
 }
@@ -64,6 +66,11 @@ pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The built-in patches: name and description.
 pub fn patch_names() -> Vec<(String, String)> {
     patch::names()
+}
+
+/// Checks the file of a patch: its form, and that every kernel that it is for takes it.
+pub fn check_patch(path: &str) -> Result<(), Diagnostics> {
+    patch::check(path)
 }
 
 /// Text about a patch.
@@ -106,10 +113,11 @@ impl KernelFile {
             Some(document) => document,
             None => return Err(faults),
         };
-        let mut set = Vec::new();
+        let (mut set, mut own_patches) = (Vec::new(), Vec::new());
         for word in &spec.patches {
             let at = Located { value: word.text.clone(), at: word.at.clone() };
             if let Some(patch) = faults.absorb(Patch::load(&at)) {
+                own_patches.extend(patch.own_text().map(str::to_string));
                 patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
             }
         }
@@ -124,10 +132,19 @@ impl KernelFile {
                 description,
                 config,
                 settings: shown(&document),
+                own_patches,
                 source,
             }),
             _ => Err(faults),
         }
+    }
+
+    /// What the provenance's hash covers: what was asked for, and every file that is not part of the
+    /// name.
+    pub fn fingerprint_text(&self) -> String {
+        let mut text = format!("{}\n{}", self.identity, self.source.text);
+        self.own_patches.iter().for_each(|patch| text.push_str(patch));
+        text
     }
 
     /// Text for `show kernel`.
@@ -263,9 +280,19 @@ mod tests {
     #[test]
     fn a_kernel_has_the_tables_of_its_own_arms_only() {
         assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
-        let text = KernelFile::load("linux-6.3:fair=eevdf").unwrap_err().to_string();
-        assert!(text.contains("`[cfs]` is not for this kernel"), "{text}");
-        assert!(text.contains("place_lag"), "{text}");
+        for (spec, class, kernel) in [
+            ("linux-6.3:fair=eevdf", "eevdf", "linux-6.12"),
+            ("linux-6.12:fair=cfs", "cfs", "linux-6.3"),
+        ] {
+            let faults = KernelFile::load(spec).unwrap_err();
+            assert_eq!(faults.0.len(), 1, "{faults}");
+            let text = faults.to_string();
+            let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
+            assert!(text.contains(&message), "{text}");
+            assert!(text.contains(&format!("start from `{kernel}`")), "{text}");
+        }
+        let two = KernelFile::load("linux-6.12:fair=cfs,hz=0").unwrap_err();
+        assert_eq!(two.0.len(), 2, "other faults are told all the same: {two}");
     }
 
     #[test]
