@@ -68,8 +68,9 @@ pub fn patch_names() -> Vec<(String, String)> {
     patch::names()
 }
 
-/// Checks the file of a patch: its form, and that every kernel that it is for takes it.
-pub fn check_patch(path: &str) -> Result<(), Diagnostics> {
+/// Checks the file of a patch: its form, and that the kernels that it is for take it. Notices if it is
+/// right.
+pub fn check_patch(path: &str) -> Result<Vec<String>, Diagnostics> {
     patch::check(path)
 }
 
@@ -122,7 +123,7 @@ impl KernelFile {
             }
         }
         for setting in &spec.settings {
-            faults.absorb(document.set(setting));
+            faults.absorb(document.set(setting).map_err(|faults| where_listed(faults, &name.text)));
         }
         let read = settings::read(&document, &mut faults);
         faults.sort();
@@ -160,6 +161,19 @@ impl KernelFile {
         }
         text
     }
+}
+
+/// Says where the settings are listed to those who named one that there is not.
+fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
+    let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
+    for fault in unknown {
+        let all = format!("`schedtwin show kernel {kernel}` lists all");
+        fault.help = Some(match fault.help.take() {
+            Some(help) if help.starts_with("did you mean") => format!("{help} ({all})"),
+            _ => all,
+        });
+    }
+    faults
 }
 
 /// What a kernel engineer knows a setting by.
@@ -273,6 +287,11 @@ mod tests {
         assert!(text.contains("`linux-6.12:runnable_boost=off`"), "{text}");
         let text = KernelFile::load("linux-5.18+runnable-boost+runnable-boost").unwrap_err();
         assert!(text.to_string().contains("named twice"), "{text}");
+        let faults = KernelFile::load("linux-6.12:hzz=100,qqqq=1").unwrap_err();
+        for fault in &faults.0 {
+            let help = fault.help.as_deref().unwrap_or_default();
+            assert!(help.contains("`schedtwin show kernel linux-6.12` lists all"), "{faults}");
+        }
         let text = KernelFile::load("linux-5.18+runable-boost").unwrap_err().to_string();
         assert!(text.contains("did you mean `runnable-boost`"), "{text}");
     }

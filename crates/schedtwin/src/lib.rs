@@ -100,10 +100,9 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
         // Only a patch says what it sets.
         let is_patch = source.text.lines().any(|line| line.trim_start().starts_with("[sets"));
         if is_patch {
-            kernel_file::check_patch(&spec)?;
-        } else {
-            KernelFile::load(&spec)?;
+            return kernel_file::check_patch(&spec);
         }
+        KernelFile::load(&spec)?;
         return Ok(Vec::new());
     }
     let workload = Workload::parse_rtapp(source)?;

@@ -53,31 +53,31 @@ pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
     Ok(text)
 }
 
-/// Checks a patch's form, and that each built-in kernel that meets `[requires]` can be read with it.
-pub(super) fn check(path: &str) -> Result<(), Diagnostics> {
+/// Checks a patch's form, and that a built-in kernel that meets `[requires]` can be read with it. The
+/// notice says which.
+pub(super) fn check(path: &str) -> Result<Vec<String>, Diagnostics> {
     let at = Location::new(&Source::new("<command line>", path), 0..path.len());
-    // `Patch::load` might know the name as a built-in one's.
     let name = Located { value: path.to_string(), at };
     let patch = Patch::parse(&read_source(path)?)?;
-    let mut met = false;
+    let (mut takers, mut refusal) = (Vec::new(), None);
     for (kernel, text) in super::builtin_texts() {
         let mut document = TomlDocument::parse(&Source::new(kernel, text))?;
-        let mut faults = Diagnostics::new();
         if !patch.is_for(&document) {
             continue;
         }
-        met = true;
+        let mut faults = Diagnostics::new();
         patch.apply(&name, kernel, &mut document, &mut Vec::new(), &mut faults);
         super::settings::read(&document, &mut faults);
-        faults.into_result(())?;
+        match faults.into_result(()) {
+            Ok(()) => takers.push(kernel),
+            Err(faults) => refusal = refusal.or(Some(faults)),
+        }
     }
-    let mut faults = Diagnostics::new();
-    if !met {
-        let at = &patch.document.get("requires").expect("required").at;
-        let help = "see `schedtwin show kernel NAME` for the settings of each".to_string();
-        faults.push_at(at, "no built-in kernel is like this", Some(help));
+    match refusal {
+        Some(faults) if takers.is_empty() => Err(faults),
+        _ if takers.is_empty() => Ok(vec!["no built-in kernel meets `[requires]`".to_string()]),
+        _ => Ok(vec![format!("for {}", takers.join(", "))]),
     }
-    faults.into_result(())
 }
 
 impl Patch {
