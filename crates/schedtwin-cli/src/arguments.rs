@@ -55,7 +55,7 @@ pub enum Command {
     #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
     /// List what is built in
-    #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels")]
+    #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels\n  schedtwin list metrics")]
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
@@ -324,6 +324,8 @@ pub enum Kind {
     Patches,
     /// Built-in benchmarks
     Workloads,
+    /// What is measured: name, unit, meaning
+    Metrics,
     /// (later) Published experiments
     Studies,
     /// What a kernel can differ in: variation points, their arms, and the releases that have them

@@ -104,6 +104,8 @@ impl Device {
             texts = Some(both);
         }
         let ((machine, kernel), (machine_text, kernel_text)) = (loaded.unwrap(), texts.unwrap());
+        let marked = machine_text.lines().filter(|line| line.contains(" # estimated")).count();
+        assert!(marked > 0 && machine.estimated == marked as u64, "{marked}: {machine_text}");
         (machine, kernel, machine_text, kernel_text)
     }
 }

@@ -723,6 +723,19 @@ mod tests {
     }
 
     #[test]
+    fn threads_share_a_name() {
+        for (name, stem) in [
+            ("ui-3", "ui"),
+            ("app-events-1", "app-events"),
+            ("Binder:dequeue-", "Binder:dequeue"),
+            ("RenderThread", "RenderThread"),
+            ("crtc-commit", "crtc-commit"),
+        ] {
+            assert_eq!(without_number(name), stem, "{name}");
+        }
+    }
+
+    #[test]
     fn times() {
         for (text, ns) in [
             ("1.234s", Some(1_234_000_000)),

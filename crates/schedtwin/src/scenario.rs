@@ -245,9 +245,15 @@ impl Scenario {
                 ("kernel".to_string(), hash(self.kernel.fingerprint_text().as_bytes())),
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],
-            trust: "nothing is fitted; path costs and idle energies are estimates; \
-                    absent: caches, memory, heat, task groups, uclamp (MODEL.md)"
-                .to_string(),
+            trust: format!(
+                "nothing is fitted; path costs and idle energies are estimates{}; \
+                 absent: caches, memory, heat, task groups, uclamp (MODEL.md)",
+                match self.machine.estimated {
+                    0 => String::new(),
+                    1 => "; machine: 1 value estimated".to_string(),
+                    count => format!("; machine: {count} values estimated"),
+                }
+            ),
         }
     }
 }
