@@ -55,7 +55,9 @@ pub enum Command {
     #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
     /// List what is built in
-    #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels\n  schedtwin list metrics")]
+    #[command(
+        after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels\n  schedtwin list metrics"
+    )]
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(

@@ -51,7 +51,9 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     }
     if let Some(end) = summary.ends_before {
         let (seconds, ms) = (end / 1_000_000_000, end / 1_000_000 % 1000);
-        return Err(Failure::bad(format!("--at lies beyond {name}, which ends at {seconds}.{ms:03} s")));
+        return Err(Failure::bad(format!(
+            "--at lies beyond {name}, which ends at {seconds}.{ms:03} s"
+        )));
     }
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {

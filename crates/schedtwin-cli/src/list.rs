@@ -52,7 +52,8 @@ pub fn points() -> String {
 /// Every metric with its unit and meaning.
 fn metrics() -> String {
     let width = METRICS.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
-    let line = |(name, unit, means): &(&str, &str, &str)| format!("{name:width$}  {unit:5}  {means}\n");
+    let line =
+        |(name, unit, means): &(&str, &str, &str)| format!("{name:width$}  {unit:5}  {means}\n");
     METRICS.iter().map(line).collect()
 }
 

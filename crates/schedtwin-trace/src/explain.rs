@@ -15,13 +15,15 @@
 //! ([`crate::perfetto_read`]), which hold facts only. A record is streamed; of a trace the matching
 //! facts are kept, since its CPUs have to be merged.
 
-use crate::{Meta, TaskInfo};
 use crate::ftrace_text::state_letters;
 use crate::perfetto::push_lines;
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource};
+use crate::{Meta, TaskInfo};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};

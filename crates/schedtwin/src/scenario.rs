@@ -250,8 +250,7 @@ impl Scenario {
                  absent: caches, memory, heat, task groups, uclamp (MODEL.md)",
                 match self.machine.estimated {
                     0 => String::new(),
-                    1 => "; machine: 1 value estimated".to_string(),
-                    count => format!("; machine: {count} values estimated"),
+                    count => format!("; machine: {count} lines of its file estimated"),
                 }
             ),
         }

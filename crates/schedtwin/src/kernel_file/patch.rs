@@ -33,9 +33,8 @@ pub(super) struct Patch {
 
 /// Name and description of each built-in patch.
 pub(super) fn names() -> Vec<(String, String)> {
-    let read = |text: &str| {
-        Patch::parse(&Source::new("a built-in patch", text)).expect("read by a test")
-    };
+    let read =
+        |text: &str| Patch::parse(&Source::new("a built-in patch", text)).expect("read by a test");
     BUILTIN.iter().map(|(name, text)| (name.to_string(), read(text).description)).collect()
 }
 

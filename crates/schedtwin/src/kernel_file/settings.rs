@@ -204,9 +204,8 @@ fn refuse_foreign_class(
     let foreign = document.get(class).is_none() && document.get(other).is_some();
     if foreign {
         let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
-        let help = format!(
-            "start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`"
-        );
+        let help =
+            format!("start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`");
         let at = &document.get("fair").expect("it was read").at;
         faults.push_at(at, message, Some(help));
     }
