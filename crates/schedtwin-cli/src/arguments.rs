@@ -55,14 +55,16 @@ pub enum Command {
     #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
     /// List what is built in
-    #[command(after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels")]
+    #[command(
+        after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels\n  schedtwin list metrics"
+    )]
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
         after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
-    /// Check machine, kernel and workload files without running them
+    /// Check machine, kernel, patch and workload files without running them
     #[command(
         after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read."
     )]
@@ -70,14 +72,14 @@ pub enum Command {
     /// Print a shell script that a device runs to describe itself: a machine and a kernel file
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture,
-    /// (later) Compare the twin with published experiments
+    /// (later) Published experiments
     Study(Later),
-    /// (later) Fit a study's parameters on its base numbers
+    /// (later) Fit parameters
     Calibrate(Later),
     /// What the work of a trace would have done on other kernels, and how far that is the recording
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
-    /// (later) Convert between trace formats
+    /// (later) Convert traces
     Convert(Later),
     /// Compare a kernel with itself: how often is a difference called significant?
     #[command(hide = true)]
@@ -101,9 +103,9 @@ Examples:
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
 Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= and a limit.
-  power>+5%      the mean power of another kernel is more than 5% above the first's
-  power>+10mW    ... more than 10 mW above it
-  jank>4%        the value itself; jank is measured in %
+  power>+5%        the mean power of another kernel is more than 5% above the first's
+  power>+10mW      ... more than 10 mW above it
+  overutilized>4%  the value itself; overutilized is measured in %
 The mean decides, significant or not.";
 
 const REPLAY_EXAMPLES: &str = "\
@@ -236,9 +238,9 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print where the executions of the first seed part, and why, instead of a table
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html"])]
     pub first_difference: bool,
-    /// (later) Write a report with figures
+    /// (later) A report with figures
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
@@ -298,7 +300,7 @@ pub struct Explain {
     /// Around this time: 1.5s, 20ms
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
-    /// About this task: a name, * and ? match, or its number
+    /// About these tasks: a name (ui-3), all of a name's threads (ui), * and ? match, or a number
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
     /// On or about this CPU
@@ -328,6 +330,8 @@ pub enum Kind {
     Patches,
     /// Built-in benchmarks
     Workloads,
+    /// What is measured: name, unit, meaning
+    Metrics,
     /// (later) Published experiments
     Studies,
     /// What a kernel can differ in: variation points, their arms, and the releases that have them
@@ -345,20 +349,35 @@ pub struct Show {
 #[derive(Subcommand)]
 pub enum Shown {
     /// Topology, operating points, idle states and the rest of a machine
-    Machine { name: String },
+    Machine {
+        /// NAME[:KEY=VALUE,...] or a path
+        name: String,
+    },
     /// Every setting of a kernel, with the sysctl or config option that it is known by
-    Kernel { name: String },
+    Kernel {
+        /// NAME[+PATCH...][:KEY=VALUE,...] or a path
+        name: String,
+    },
     /// What a built-in workload does
-    Workload { name: String },
+    Workload {
+        /// NAME or a path
+        name: String,
+    },
     /// What a patch changes
-    Patch { name: String },
+    Patch {
+        /// NAME or a path
+        name: String,
+    },
     /// The JSON schema of run, compare, study or record
-    Schema { name: String },
+    Schema {
+        /// run, compare, study, record: `schedtwin list schemas` lists all
+        name: String,
+    },
 }
 
 #[derive(Args)]
 pub struct Check {
-    /// Machine and kernel files (.toml), rt-app workloads (.json)
+    /// Machine, kernel and patch files (.toml), rt-app workloads (.json)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }

@@ -567,6 +567,18 @@ END
 END
 }
 
+# File $1 with the number of its lines that hold an estimate, which is known only when all are written.
+counted() {
+    estimates=0
+    while IFS= read -r entry; do
+        case $entry in *' # estimated'*) estimates=$((estimates + 1)) ;; esac
+    done <"$1"
+    while IFS= read -r entry; do
+        printf '%s\n' "$entry"
+        case $entry in 'description = '*) echo "estimated = $estimates" ;; esac
+    done <"$1"
+}
+
 # ---- kernel.toml -------------------------------------------------------------------------------
 
 # Sets key $1 of the kernel file to $2.
@@ -649,6 +661,7 @@ put_unscaled() {
 
 read_kernel() {
     PUTS=
+    IDLE_NOTE=
     clean "$RELEASE" 60
     put name "\"captured\""
     put description "\"Linux $CLEAN as captured, by the rules of linux-$NEAREST\""
@@ -688,7 +701,10 @@ read_kernel() {
         esac
     fi
     line $CPU/cpuidle/current_governor || line $CPU/cpuidle/current_governor_ro
-    case $LINE in teo | menu) put cpuidle "\"$LINE\"" ;; esac
+    case $LINE in
+    teo | menu) put cpuidle "\"$LINE\"" ;;
+    ?*) clean "$LINE" 40 && IDLE_NOTE="; the device says $CLEAN, which is not modelled" ;;
+    esac
     for file in "$policy/schedutil" $CPU/cpufreq/schedutil; do
         if number "$file/rate_limit_us" && [ "$NUMBER" -le 10000000 ]; then
             put schedutil.rate_limit_us "\"$NUMBER\""
@@ -751,7 +767,11 @@ END
                 value=${PUTS##*"$NEWLINE$section$key="}
                 echo "$key = ${value%%"$NEWLINE"*}"
                 ;;
-            *) echo "${entry%% #*} # estimated: as linux-$NEAREST" ;;
+            *)
+                note=
+                [ "$key" != cpuidle ] || note=$IDLE_NOTE
+                echo "${entry%% #*} # estimated: as linux-$NEAREST$note"
+                ;;
             esac
             ;;
         *) echo "$entry" ;;
@@ -782,14 +802,15 @@ main() {
     # Some shells keep here-documents in files.
     [ -n "${TMPDIR:-}" ] || TMPDIR=$out
     export TMPDIR
-    trap 'rm -f "$out/.machine.toml.$$" "$out/.kernel.toml.$$"' EXIT
+    trap 'rm -f "$out/.told.toml.$$" "$out/.machine.toml.$$" "$out/.kernel.toml.$$"' EXIT
     trap 'exit 1' HUP INT TERM
     read_release
     read_cpus
     read_clocks
     read_sugov
     read_kernel
-    if write_machine >"$out/.machine.toml.$$" && ends_well "$out/.machine.toml.$$" &&
+    if write_machine >"$out/.told.toml.$$" && ends_well "$out/.told.toml.$$" &&
+        counted "$out/.told.toml.$$" >"$out/.machine.toml.$$" && ends_well "$out/.machine.toml.$$" &&
         write_kernel >"$out/.kernel.toml.$$" && ends_well "$out/.kernel.toml.$$" &&
         mv -f "$out/.machine.toml.$$" "$out/machine.toml" &&
         mv -f "$out/.kernel.toml.$$" "$out/kernel.toml"; then

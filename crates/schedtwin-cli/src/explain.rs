@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use schedtwin_input::did_you_mean;
 use schedtwin_trace::explain::{self as trace, Query};
 use schedtwin_types::CpuId;
 
@@ -42,9 +43,23 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     if summary.problem_count > told {
         eprintln!("warning: and {} more lines", summary.problem_count - told);
     }
+    let name = record.display();
+    if let Some(cpu) = cpu.filter(|cpu| usize::from(*cpu) >= summary.nr_cpus) {
+        let count = summary.nr_cpus;
+        let plural = if count == 1 { "" } else { "s" };
+        return Err(Failure::bad(format!("{name} has no CPU {cpu}: it has {count} CPU{plural}")));
+    }
+    if let Some(end) = summary.ends_before {
+        let (seconds, ms) = (end / 1_000_000_000, end / 1_000_000 % 1000);
+        return Err(Failure::bad(format!(
+            "--at lies beyond {name}, which ends at {seconds}.{ms:03} s"
+        )));
+    }
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
-            Err(Failure::bad(format!("{} has no task {task:?}", record.display())))
+            let near = did_you_mean(&task, summary.task_names.iter().map(String::as_str));
+            let help = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
         }
         (_, 0) => {
             let hint = if at.is_some() { "; --window looks further around --at" } else { "" };

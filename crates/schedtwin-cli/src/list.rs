@@ -1,5 +1,6 @@
 //! `schedtwin list`: names to choose from.
 
+use schedtwin_lab::glossary::METRICS;
 use schedtwin_lab::schema;
 
 use crate::arguments::Kind;
@@ -9,6 +10,7 @@ use crate::output;
 pub fn list(what: Option<Kind>) -> Result<(), Failure> {
     let text = match what {
         Some(Kind::Points) => points(),
+        Some(Kind::Metrics) => metrics(),
         Some(Kind::Studies) => return Err(Failure::bad("list studies waits for: the studies")),
         Some(kind) => names(&entries(kind), ""),
         None => [
@@ -31,7 +33,7 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Patches => schedtwin::list_patches(),
         Kind::Workloads => schedtwin::list_workloads(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
-        Kind::Points | Kind::Studies => Vec::new(),
+        Kind::Points | Kind::Metrics | Kind::Studies => Vec::new(),
     }
 }
 
@@ -45,6 +47,14 @@ pub fn points() -> String {
         }
     }
     text
+}
+
+/// Every metric with its unit and meaning.
+fn metrics() -> String {
+    let width = METRICS.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+    let line =
+        |(name, unit, means): &(&str, &str, &str)| format!("{name:width$}  {unit:5}  {means}\n");
+    METRICS.iter().map(line).collect()
 }
 
 fn names(entries: &[(String, String)], indent: &str) -> String {

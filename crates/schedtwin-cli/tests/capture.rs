@@ -104,6 +104,8 @@ impl Device {
             texts = Some(both);
         }
         let ((machine, kernel), (machine_text, kernel_text)) = (loaded.unwrap(), texts.unwrap());
+        let marked = machine_text.lines().filter(|line| line.contains(" # estimated")).count();
+        assert!(marked > 0 && machine.estimated == marked as u64, "{marked}: {machine_text}");
         (machine, kernel, machine_text, kernel_text)
     }
 }
@@ -289,6 +291,7 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     let device = Device::new();
     device.says("proc/sys/kernel/osrelease", "6.3.0-1-amd64");
     device.says("sys/class/dmi/id/product_name", "Z490M");
+    device.says("sys/devices/system/cpu/cpuidle/current_governor", "haltpoll");
     for cpu in 0..12 {
         device.cpu(cpu, "topology/physical_package_id", 0);
         device.cpu(cpu, "topology/thread_siblings_list", format!("{},{}", cpu % 6, cpu % 6 + 6));
@@ -368,9 +371,17 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
         assert!(text.contains(said), "{said} in\n{text}");
     }
     assert!(kernel_text.contains("\ncpufreq = \"performance\"\n"));
+    let note = "# estimated: as linux-6.3; the device says haltpoll, which is not modelled\n";
+    assert!(kernel_text.contains(&format!("cpuidle = \"menu\" {note}")), "{kernel_text}");
     assert_eq!(kernel.config.features, KernelFile::load("linux-6.3").unwrap().config.features);
-    // It runs, too.
+    // It runs, too, as the script's last line says, and its results say what they rest on.
     schedtwin::check_file(Path::new(&machine.source.name)).unwrap();
+    let kernel = machine.source.name.replace("machine.toml", "kernel.toml");
+    let scenario =
+        schedtwin::Scenario::new(&machine.source.name, &kernel, "ui-phone", Some(20_000_000));
+    let trust = scenario.unwrap_or_else(|faults| panic!("{faults}")).provenance().trust;
+    let told = format!("machine: {} lines of its file estimated", machine.estimated);
+    assert!(trust.contains(&told), "{trust}");
 }
 
 #[test]

@@ -82,6 +82,11 @@ fn bad_input_is_refused_with_what_to_do() {
             "below 2^64",
         ),
         (format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html a.html"), "waits for"),
+        (format!("compare {w1} -k a -k b --first-difference --fail-if power>5%"), "cannot be used"),
+        (format!("compare {w1} -k a -k b --first-difference --format json"), "cannot be used"),
+        (format!("compare {w1} -k a -k b --first-difference --html a.html"), "cannot be used"),
+        (format!("run {w1} -k linux-6.12:qqqq=1"), "`schedtwin show kernel linux-6.12` lists all"),
+        (format!("run {w1} -k linux-6.12+./no.toml"), "there is no such file"),
         (format!("explain {json} --at 1s"), "failed to read"),
         (format!("explain {folder} --at 1s"), "is a directory"),
         (format!("explain {syntax} --at 1s"), "failed to explain"),
@@ -221,6 +226,92 @@ fn a_record_follows_its_schema_and_can_be_explained() {
     );
     let nobody = schedtwin(&["explain", &record, "--task", "nobody-of-this-name"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("has no task"), "{}", nobody.stderr);
+}
+
+#[test]
+fn a_record_is_asked_for_what_it_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("out.jsonl").display().to_string();
+    let run = small(&["run"], &["--record", &record, "--quiet"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let one = schedtwin(&["explain", &record, "--task", "job-3"]);
+    let all = schedtwin(&["explain", &record, "--task", "job"]);
+    assert!(one.code == 0 && one.stdout.lines().count() > 5, "{}", one.stderr);
+    assert!(all.stdout.lines().count() > 10 * one.stdout.lines().count(), "all 40 threads");
+    for (arguments, expected) in [
+        (["--task", "jobb"], "did you mean \"job\"?"),
+        (["--cpu", "77"], "has no CPU 77: it has 8 CPUs"),
+        (["--at", "100s"], "which ends at "),
+    ] {
+        let outcome = schedtwin(&[&["explain", &record], &arguments[..]].concat());
+        assert!(outcome.code == 2 && outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
+}
+
+/// A machine without eight CPUs has a strongest one too.
+#[test]
+fn the_phone_workload_runs_on_every_machine() {
+    for line in schedtwin(&["list", "machines"]).stdout.lines() {
+        let machine = line.split(' ').next().unwrap();
+        let outcome =
+            schedtwin(&["run", "-m", machine, "-w", "ui-phone", "--duration", "50ms", "--quiet"]);
+        assert_eq!(outcome.code, 0, "{machine}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn the_glossary_has_every_metric() {
+    let glossary = schedtwin(&["list", "metrics"]).stdout;
+    let known: Vec<(&str, &str)> = glossary
+        .lines()
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            (words.next().unwrap(), words.next().unwrap())
+        })
+        .collect();
+    for (machine, workload) in [("uniform8", "w1"), ("pixel6", "ui-phone")] {
+        let run = ["run", "-m", machine, "-w", workload, "--duration", "50ms", "--format", "json"];
+        let run: Value = serde_json::from_str(&schedtwin(&run).stdout).unwrap();
+        let metrics = run["metrics"].as_array().expect("a run has metrics");
+        assert!(metrics.len() > 50);
+        for metric in metrics {
+            let (name, unit) = (metric["name"].as_str().unwrap(), metric["unit"].as_str().unwrap());
+            assert!(known.contains(&(name, unit)), "{name} in {unit}\n{glossary}");
+        }
+    }
+}
+
+#[test]
+fn a_patch_may_be_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str, sets: &str| {
+        let path = directory.path().join(name);
+        let text = "name = \"mine\"\ndescription = \"mine\"\n[requires]\nhz = 250\n[sets]\n";
+        fs::write(&path, format!("{text}{sets}\n")).unwrap();
+        path.display().to_string()
+    };
+    let (fine, other) = (path("fine.toml", "hz = 1000"), path("other.toml", "hz = 100"));
+    let wrong = path("wrong.toml", "hzz = 1000");
+    let checked = schedtwin(&["check", &fine]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(checked.stdout.contains("note: for linux-5.18, "), "{}", checked.stdout);
+    let checked = schedtwin(&["check", &wrong]);
+    assert!(checked.code == 1 && checked.stderr.contains("wrong.toml:6:"), "{}", checked.stderr);
+
+    let hash = |patch: &str| {
+        let kernel = format!("linux-6.12+{patch}");
+        let outcome = small(&["run", "-k", &kernel], &["--format", "json"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let run: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        run["provenance"]["hashes"].to_string()
+    };
+    let before = hash(&fine);
+    fs::copy(&other, &fine).unwrap();
+    assert_ne!(before, hash(&fine), "the hash of a kernel covers its patches");
+    let shown = schedtwin(&["show", "kernel", &format!("linux-6.12+{fine}")]).stdout;
+    assert!(shown.lines().any(|line| line.starts_with("hz ") && line.contains(" 100 ")), "{shown}");
+    let twice = schedtwin(&["show", "kernel", &format!("linux-6.12+{fine}+{other}")]);
+    assert!(twice.stderr.contains("both set `hz`"), "{}", twice.stderr);
 }
 
 #[test]

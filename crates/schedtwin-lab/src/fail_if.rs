@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `power>+5%` fails if any other kernel's mean power is more than 5 % above the baseline's;
-//! `jank>4%` fails if its jank (a metric whose unit is %) is above 4. Absolute limits judge the
+//! `overutilized>4%` fails if that (a metric whose unit is %) is above 4. Absolute limits judge the
 //! baseline too when it is alone. The mean decides, not its significance: a gate that
 //! waits for significance opens when there are too few runs. A failure says whether it was significant.
 //!

@@ -6,6 +6,7 @@
 pub mod aa;
 pub mod compare;
 pub mod fail_if;
+pub mod glossary;
 mod measured;
 mod progress;
 mod provenance;

@@ -5,6 +5,7 @@
 //! | key | meaning |
 //! |---|---|
 //! | `name`, `description` | for people |
+//! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled |
 //! | `ns_per_loop` | rt-app's calibration |
@@ -46,6 +47,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let mut root = document.reader();
     let name: Option<Located<String>> = root.required("name", &mut faults);
     let description: Option<String> = root.required("description", &mut faults);
+    let estimated: Option<u64> = root.optional("estimated", &mut faults);
     let chosen: Option<Located<String>> = root.required("topology", &mut faults);
     let coupled: Option<bool> = root.required("coupling", &mut faults);
     let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
@@ -143,6 +145,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         path_costs: sure(path_costs),
         interrupts: sure(interrupts),
         ns_per_loop: sure(ns_per_loop).value,
+        estimated: estimated.unwrap_or(0),
         warnings,
         source: source.clone(),
     })

@@ -46,6 +46,8 @@ pub struct Machine {
     pub interrupts: Interrupts,
     /// Work of one loop of rt-app's busy loop, ns at capacity 1024 and full speed: its calibration.
     pub ns_per_loop: u64,
+    /// How many lines of the file are estimates where a measurement could be; 0 where it does not say.
+    pub estimated: u64,
     /// What looks wrong but is possible.
     pub warnings: Diagnostics,
     /// The file. Together with `settings` it determines the machine, so the hash of a provenance

@@ -15,13 +15,15 @@
 //! ([`crate::perfetto_read`]), which hold facts only. A record is streamed; of a trace the matching
 //! facts are kept, since its CPUs have to be merged.
 
-use crate::TaskInfo;
 use crate::ftrace_text::state_letters;
 use crate::perfetto::push_lines;
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource};
+use crate::{Meta, TaskInfo};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource,
+};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -34,7 +36,8 @@ pub struct Query {
     pub at: Option<Ns>,
     /// How far around it, nanoseconds to each side.
     pub window_ns: Ns,
-    /// About tasks of this name: exact, with `*` and `?`, `NAME-ID`, or the bare number.
+    /// About tasks of this name: exact, with `*` and `?`, without the number that a workload's
+    /// threads carry (`ui` for `ui-3`), `NAME-ID`, or the bare number.
     pub task: Option<String>,
     /// On, to or about this CPU.
     pub cpu: Option<CpuId>,
@@ -58,6 +61,12 @@ pub struct Summary {
     pub listed: u64,
     /// Whether a task of the asked name exists, if one was asked for.
     pub task_found: bool,
+    /// Names that one might have meant: of tasks, if none of the asked name exists.
+    pub task_names: BTreeSet<String>,
+    /// The number of CPUs.
+    pub nr_cpus: usize,
+    /// When the last event is, if it lies before everything that was asked for.
+    pub ends_before: Option<Ns>,
     /// The first [`PROBLEMS_MAX`] lines that could not be read, and why.
     pub problems: Vec<String>,
     /// How many there were.
@@ -90,10 +99,12 @@ pub fn explain_record(
     let mut listing = Listing::new(query);
     let last =
         query.at.map(|at| at.saturating_add(query.window_ns).saturating_add(DISORDER_NS_MAX));
+    let mut end = 0;
     for entry in Reader::new(input) {
         let (at, line) = match entry {
-            Ok(Entry::Header(_)) => {
+            Ok(Entry::Header(meta)) => {
                 listing.header_seen = true;
+                listing.header(&meta);
                 continue;
             }
             Ok(Entry::Task(info)) => {
@@ -125,6 +136,7 @@ pub fn explain_record(
                 continue;
             }
         };
+        end = end.max(at);
         if last.is_some_and(|last| at > last) {
             break;
         }
@@ -132,7 +144,7 @@ pub fn explain_record(
             listing.write(&line, out)?;
         }
     }
-    Ok(listing.summary)
+    Ok(listing.finish(end))
 }
 
 /// Lists a Perfetto trace that schedtwin wrote.
@@ -141,7 +153,7 @@ pub fn explain_perfetto(
     query: &Query,
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
-    let mut matching = Vec::new();
+    let (mut matching, mut end) = (Vec::new(), 0);
     let mut unnamed = Query { task: None, ..query.clone() };
     unnamed.limit = u64::MAX;
     let filter = Listing::new(&unnamed);
@@ -151,6 +163,7 @@ pub fn explain_perfetto(
             Event::Unplaced { at, kind } => (at, None, kind),
             Event::Power { .. } => return,
         };
+        end = end.max(at);
         if filter.wants(at, cpu, &kind) {
             matching.push((at, cpu, kind));
         }
@@ -160,6 +173,7 @@ pub fn explain_perfetto(
     })?;
     matching.sort_by_key(|(at, ..)| *at);
     let mut listing = Listing::new(query);
+    listing.header(&contents.meta);
     contents.tasks.iter().for_each(|info| listing.task(info));
     for (at, cpu, kind) in matching {
         if listing.wants(at, cpu, &kind) {
@@ -167,7 +181,7 @@ pub fn explain_perfetto(
             listing.write(&line, out)?;
         }
     }
-    Ok(listing.summary)
+    Ok(listing.finish(end))
 }
 
 /// A time as a user writes it: `1.234s`, `12.5ms`, `300us`, `1000ns`, or seconds without a unit.
@@ -261,9 +275,23 @@ impl Teller {
     }
 }
 
+/// Most names in [`Summary::task_names`].
+const NAMES_MAX: usize = 1000;
+
+/// A name without the number that tells a workload's threads apart: `ui` of `ui-3`, and of `ui-`,
+/// whose number did not fit a `comm`.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((stem, number)) if number.bytes().all(|b| b.is_ascii_digit()) => stem,
+        _ => name,
+    }
+}
+
 /// Chooses and words facts and decisions.
 struct Listing<'a> {
     query: &'a Query,
+    /// Policies by index, as Linux and the machine name them.
+    policies: Vec<String>,
     tasks: Tasks,
     /// Tasks whose names match.
     named: BTreeSet<TaskId>,
@@ -275,11 +303,41 @@ impl<'a> Listing<'a> {
     fn new(query: &'a Query) -> Listing<'a> {
         Listing {
             query,
+            policies: Vec::new(),
             tasks: Tasks::default(),
             named: BTreeSet::new(),
             header_seen: false,
             summary: Summary { task_found: query.task.is_none(), ..Summary::default() },
         }
+    }
+
+    fn header(&mut self, meta: &Meta) {
+        self.summary.nr_cpus = meta.nr_cpus;
+        let name = |(index, cpus): (usize, &CpuMask)| {
+            let number = cpus.lowest().map_or(index.to_string(), |cpu| cpu.to_string());
+            // Policies and power domains are the same clocks where their counts agree.
+            let names = &meta.domain_names;
+            let domain = names.get(index).filter(|_| names.len() == meta.policy_cpus.len());
+            domain.map_or(format!("policy{number}"), |domain| format!("policy{number} ({domain})"))
+        };
+        self.policies = meta.policy_cpus.iter().enumerate().map(name).collect();
+    }
+
+    /// A policy as Linux names it, `policy4 (mid)`; by its index where the header does not say.
+    fn policy(&self, index: u16) -> String {
+        let named = self.policies.get(usize::from(index)).cloned();
+        named.unwrap_or_else(|| format!("policy {index}"))
+    }
+
+    /// What can be told of the whole when its last event, at `end`, has been seen.
+    fn finish(mut self, end: Ns) -> Summary {
+        if !self.summary.task_found {
+            let names = self.tasks.iter().map(|info| without_number(&info.name).to_string());
+            self.summary.task_names = names.take(NAMES_MAX).collect();
+        }
+        let from = self.query.at.map_or(0, |at| at.saturating_sub(self.query.window_ns));
+        self.summary.ends_before = (from > end).then_some(end);
+        self.summary
     }
 
     fn write(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -297,6 +355,7 @@ impl<'a> Listing<'a> {
             let numbered = format!("{}-{}", info.name, info.id);
             let matches = *pattern == info.id.to_string()
                 || glob(pattern, &info.name)
+                || pattern == without_number(&info.name)
                 || glob(pattern, &numbered);
             if matches {
                 self.named.insert(info.id);
@@ -402,7 +461,7 @@ impl<'a> Listing<'a> {
                     0 => String::new(),
                     delay => format!(", wanted for {}", duration(delay)),
                 };
-                ("cpu_frequency", format!("policy {policy}: {khz} kHz{delay}"))
+                ("cpu_frequency", format!("{}: {khz} kHz{delay}", self.policy(policy)))
             }
             FactKind::Tick => ("sched_tick", String::new()),
             FactKind::Ipi { target, kind } => {
@@ -534,7 +593,11 @@ impl<'a> Listing<'a> {
                     }
                     row
                 }));
-                let text = format!("policy {policy}: {change}, {rule}");
+                let text = format!("{}: {change}, {rule}", self.policy(*policy));
+                // Refused before anything was looked at: within the rate limit.
+                if inputs.is_empty() {
+                    return head(at, cpu, "frequency", &text);
+                }
                 let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
                     let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;
                     format!(
@@ -555,6 +618,7 @@ impl<'a> Listing<'a> {
                 let tick = if *stop_tick { "tick stops" } else { "tick stays" };
                 let sleep = match sleep_length_ns {
                     None => String::new(),
+                    Some(i64::MAX) => ", no timer".to_string(),
                     Some(ns) if *ns < 0 => ", the timer is overdue".to_string(),
                     Some(ns) => format!(", sleep length {}", duration(*ns as u64)),
                 };
@@ -657,6 +721,19 @@ mod tests {
             ("sugov:*-7", "sugov:0-7", true),
         ] {
             assert_eq!(glob(pattern, name), matches, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn threads_share_a_name() {
+        for (name, stem) in [
+            ("ui-3", "ui"),
+            ("app-events-1", "app-events"),
+            ("Binder:dequeue-", "Binder:dequeue"),
+            ("RenderThread", "RenderThread"),
+            ("crtc-commit", "crtc-commit"),
+        ] {
+            assert_eq!(without_number(name), stem, "{name}");
         }
     }
 

@@ -41,7 +41,7 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                             2  prev        120       124  96%        123456       400
                       =>    6  max_spare    40      1024   3%         99999       300
                             7  idle scan     0         0    -             -         -
- 2000.000000000 [001] frequency           policy 0: 1197000 -> 1803000 kHz, changed
+ 2000.000000000 [001] frequency           policy0 (cpu-little): 1197000 -> 1803000 kHz, changed
                           cpu  util_avg  runnable_avg  util_est  boost  rt  dl  irq  min  perf
                             0       100           250         0    150   7   0    3   54   317
                             1         5             5         0      0   7   0    3   54    62
@@ -80,6 +80,42 @@ const EXPECTED_CPU: &str = " 1999.999998700 [001] sched_migrate_task  ui-12: CPU
                             7  idle scan     0         0    -             -         -
  2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled
 ";
+
+#[test]
+fn what_lies_beyond_the_record_is_told() {
+    for (at, window_ns, ends_before) in [
+        (2_000_000_000_000, 100, None),
+        (3_000_000_000_000, 1_000_000_000_000, None),
+        (3_000_000_000_000, 100, Some(2_000_000_001_100)),
+    ] {
+        let query = Query { at: Some(at), window_ns, ..Query::default() };
+        let summary = list(&record(), &query).1;
+        assert_eq!(summary.ends_before.is_some(), ends_before.is_some(), "{at} {summary:?}");
+        assert!(summary.ends_before >= ends_before, "{summary:?}");
+        assert_eq!(summary.nr_cpus, 40);
+    }
+    let query = Query { task: Some("uii".to_string()), ..Query::default() };
+    let summary = list(&record(), &query).1;
+    assert!(!summary.task_found && summary.task_names.contains("ui"), "{summary:?}");
+}
+
+/// No empty table for a request that was refused before anything was looked at, and no sleep of centuries.
+#[test]
+fn what_was_not_looked_at_is_not_listed() {
+    let header = r#"{"schema":"schedtwin.record/1","title":"t","nr_cpus":8,"domains":["little","mid"],"policies":[[0,1,2,3],[4,5,6,7]],"provenance":{}}"#;
+    let lines = [
+        r#"{"at":5,"cpu":4,"decision":{"frequency":{"policy":1,"inputs":[],"util":0,"raw_khz":0,"khz":930000,"previous_khz":930000,"rule":"rate limit"}}}"#,
+        r#"{"at":6,"cpu":1,"decision":{"idle":{"state":1,"stop_tick":true,"sleep_length_ns":9223372036854775807,"rule":"teo"}}}"#,
+    ];
+    let record = format!("{header}\n{}\n{}\n", lines[0], lines[1]);
+    let (text, summary) = list(record.as_bytes(), &Query::default());
+    assert_eq!(summary.problem_count, 0, "{summary:?}");
+    check(
+        &text,
+        "    0.000000005 [004] frequency           policy4 (mid): stays at 930000 kHz, rate limit\n    \
+         0.000000006 [001] idle                state 1, tick stops, no timer; teo\n",
+    );
+}
 
 #[test]
 fn a_limit_still_counts() {

@@ -314,12 +314,14 @@ fn a_thread_returns_to_sched_other_before_it_exits() {
 #[test]
 fn a_run_is_loops_of_the_calibration() {
     // (calibration, capacities, ns_per_loop, us) -> work
-    let cases: [(&str, &[u32], u64, u64, u64); 6] = [
+    let cases: [(&str, &[u32], u64, u64, u64); 8] = [
         ("1000", &[1024], 1000, 1280, 1_280_000),
         ("186", &[1024], 1000, 100, 537 * 1000),
         ("21", &[1024], 21, 1000, 47_619 * 21),
         ("\"CPU0\"", &[124, 1024], 21, 1000, 5780 * 21), // 21 * 1024 / 124 = 173 ns per loop
         ("\"CPU1\"", &[124, 1024], 21, 1000, 47_619 * 21),
+        ("\"largest\"", &[124, 1024, 124], 21, 1000, 47_619 * 21),
+        ("\"largest\"", &[1024; 8], 21, 1000, 47_619 * 21),
         ("300", &[1024], 1, 2_500_000, 2 * 3_333_333 + 1_666_666), // each second is rounded down apart
     ];
     for (calibration, capacities, ns_per_loop, us, work) in cases {

@@ -41,6 +41,8 @@ pub struct KernelFile {
     pub config: Config,
     /// The file.
     pub source: Arc<Source>,
+    /// The texts of the user's own patches, in the order in which they were applied.
+    pub own_patches: Vec<String>,
     /// Every setting: path, value, what a kernel engineer knows it by.
     pub settings: Vec<(String, String)>,
 }
@@ -64,6 +66,12 @@ pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The built-in patches: name and description.
 pub fn patch_names() -> Vec<(String, String)> {
     patch::names()
+}
+
+/// Checks the file of a patch: its form, and that the kernels that it is for take it. Notices if it is
+/// right.
+pub fn check_patch(path: &str) -> Result<Vec<String>, Diagnostics> {
+    patch::check(path)
 }
 
 /// Text about a patch.
@@ -106,15 +114,16 @@ impl KernelFile {
             Some(document) => document,
             None => return Err(faults),
         };
-        let mut set = Vec::new();
+        let (mut set, mut own_patches) = (Vec::new(), Vec::new());
         for word in &spec.patches {
             let at = Located { value: word.text.clone(), at: word.at.clone() };
             if let Some(patch) = faults.absorb(Patch::load(&at)) {
+                own_patches.extend(patch.own_text().map(str::to_string));
                 patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
             }
         }
         for setting in &spec.settings {
-            faults.absorb(document.set(setting));
+            faults.absorb(document.set(setting).map_err(|faults| where_listed(faults, &name.text)));
         }
         let read = settings::read(&document, &mut faults);
         faults.sort();
@@ -124,10 +133,19 @@ impl KernelFile {
                 description,
                 config,
                 settings: shown(&document),
+                own_patches,
                 source,
             }),
             _ => Err(faults),
         }
+    }
+
+    /// What the provenance's hash covers: what was asked for, and every file that is not part of the
+    /// name.
+    pub fn fingerprint_text(&self) -> String {
+        let mut text = format!("{}\n{}", self.identity, self.source.text);
+        self.own_patches.iter().for_each(|patch| text.push_str(patch));
+        text
     }
 
     /// Text for `show kernel`.
@@ -143,6 +161,19 @@ impl KernelFile {
         }
         text
     }
+}
+
+/// Says where the settings are listed to those who named one that there is not.
+fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
+    let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
+    for fault in unknown {
+        let all = format!("`schedtwin show kernel {kernel}` lists all");
+        fault.help = Some(match fault.help.take() {
+            Some(help) if help.starts_with("did you mean") => format!("{help} ({all})"),
+            _ => all,
+        });
+    }
+    faults
 }
 
 /// What a kernel engineer knows a setting by.
@@ -256,6 +287,11 @@ mod tests {
         assert!(text.contains("`linux-6.12:runnable_boost=off`"), "{text}");
         let text = KernelFile::load("linux-5.18+runnable-boost+runnable-boost").unwrap_err();
         assert!(text.to_string().contains("named twice"), "{text}");
+        let faults = KernelFile::load("linux-6.12:hzz=100,qqqq=1").unwrap_err();
+        for fault in &faults.0 {
+            let help = fault.help.as_deref().unwrap_or_default();
+            assert!(help.contains("`schedtwin show kernel linux-6.12` lists all"), "{faults}");
+        }
         let text = KernelFile::load("linux-5.18+runable-boost").unwrap_err().to_string();
         assert!(text.contains("did you mean `runnable-boost`"), "{text}");
     }
@@ -263,9 +299,19 @@ mod tests {
     #[test]
     fn a_kernel_has_the_tables_of_its_own_arms_only() {
         assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
-        let text = KernelFile::load("linux-6.3:fair=eevdf").unwrap_err().to_string();
-        assert!(text.contains("`[cfs]` is not for this kernel"), "{text}");
-        assert!(text.contains("place_lag"), "{text}");
+        for (spec, class, kernel) in [
+            ("linux-6.3:fair=eevdf", "eevdf", "linux-6.12"),
+            ("linux-6.12:fair=cfs", "cfs", "linux-6.3"),
+        ] {
+            let faults = KernelFile::load(spec).unwrap_err();
+            assert_eq!(faults.0.len(), 1, "{faults}");
+            let text = faults.to_string();
+            let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
+            assert!(text.contains(&message), "{text}");
+            assert!(text.contains(&format!("start from `{kernel}`")), "{text}");
+        }
+        let two = KernelFile::load("linux-6.12:fair=cfs,hz=0").unwrap_err();
+        assert_eq!(two.0.len(), 2, "other faults are told all the same: {two}");
     }
 
     #[test]

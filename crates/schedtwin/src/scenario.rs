@@ -215,7 +215,8 @@ impl Scenario {
             ("workload".to_string(), from.workload.clone()),
             ("seed".to_string(), seed.to_string()),
         ];
-        provenance.extend(from.hashes);
+        let hashes = from.hashes.into_iter();
+        provenance.extend(hashes.map(|(name, hash)| (format!("{name}_hash"), hash)));
         Meta {
             title: from.workload,
             nr_cpus: self.machine.nr_cpus(),
@@ -241,17 +242,17 @@ impl Scenario {
             workload: self.workload.name().to_string(),
             hashes: vec![
                 ("machine".to_string(), hash(self.machine.fingerprint_text().as_bytes())),
-                (
-                    "kernel".to_string(),
-                    hash(
-                        format!("{}\n{}", self.kernel.identity, self.kernel.source.text).as_bytes(),
-                    ),
-                ),
+                ("kernel".to_string(), hash(self.kernel.fingerprint_text().as_bytes())),
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],
-            trust: "nothing is fitted; path costs and idle energies are estimates; \
-                    absent: caches, memory, heat, task groups, task clamps (MODEL.md)"
-                .to_string(),
+            trust: format!(
+                "nothing is fitted; path costs and idle energies are estimates{}; \
+                 absent: caches, memory, heat, task groups, task clamps (MODEL.md)",
+                match self.machine.estimated {
+                    0 => String::new(),
+                    count => format!("; machine: {count} lines of its file estimated"),
+                }
+            ),
         }
     }
 }

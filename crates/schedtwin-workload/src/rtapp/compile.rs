@@ -12,6 +12,9 @@
 //!                                      calibration "CPU0"  21*1024/124 = 173 ns: 5780 loops
 //! ```
 //!
+//! `"largest"` is the strongest CPU: a word that rt-app does not know, for
+//! workloads that are to fit any machine.
+//!
 //! Difference: the real calibration measures, and finds a value a little above or below.
 
 use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName};
@@ -35,10 +38,12 @@ pub(crate) fn compile(
     let mut faults = model.pending.clone();
     let cpus = host.cpu_capacity.len();
     let ns_per_loop = host.ns_per_loop.max(1);
+    let loop_ns = |capacity: u32| (ns_per_loop * 1024 / u64::from(capacity.max(1))).max(1);
     let p_load = match &model.global.calibration {
         Calibration::NsPerLoop(ns) => u64::from(*ns),
+        Calibration::Largest => loop_ns(host.cpu_capacity.iter().copied().max().unwrap_or(1024)),
         Calibration::Cpu { cpu, span } => match host.cpu_capacity.get(usize::from(*cpu)) {
-            Some(capacity) => (ns_per_loop * 1024 / u64::from((*capacity).max(1))).max(1),
+            Some(capacity) => loop_ns(*capacity),
             None => {
                 let message = format!(
                     "\"calibration\" names CPU {cpu}; the machine has CPUs 0 to {}",

@@ -42,6 +42,8 @@ pub(crate) enum Calibration {
     NsPerLoop(u32),
     /// As measured on a CPU at its highest frequency.
     Cpu { cpu: u16, span: Range<usize> },
+    /// As measured on the strongest CPU; rt-app itself has no word for it.
+    Largest,
 }
 
 /// One entry of `tasks`.

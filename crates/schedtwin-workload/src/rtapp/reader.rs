@@ -335,13 +335,15 @@ impl Reader {
     fn calibration(&mut self, member: &Member) -> Option<Calibration> {
         let help = || {
             Some(
-                "write nanoseconds per loop as a number, or a CPU to measure on, as \"CPU0\""
+                "write nanoseconds per loop as a number, or a CPU to measure on: \"CPU0\", or \
+                 \"largest\" for the strongest"
                     .to_owned(),
             )
         };
         let span = member.value.span.clone();
         match &member.value.kind {
             Kind::Integer(ns @ 1..=1_000_000) => Some(Calibration::NsPerLoop(*ns as u32)),
+            Kind::Text(text) if text == "largest" => Some(Calibration::Largest),
             Kind::Text(text) => {
                 let number = text
                     .strip_prefix("CPU")

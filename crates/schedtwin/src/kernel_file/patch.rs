@@ -15,7 +15,9 @@
 
 use schedtwin_input::{
     Diagnostics, Entry, Located, Location, Source, Table, TomlDocument, Value, did_you_mean,
+    read_source,
 };
+use std::sync::Arc;
 
 /// Name and text of each built-in patch.
 const BUILTIN: [(&str, &str); 1] =
@@ -26,11 +28,13 @@ pub(super) struct Patch {
     name: String,
     description: String,
     document: TomlDocument,
+    source: Arc<Source>,
 }
 
 /// Name and description of each built-in patch.
 pub(super) fn names() -> Vec<(String, String)> {
-    let read = |text: &str| Patch::parse("a built-in patch", text).expect("read by a test");
+    let read =
+        |text: &str| Patch::parse(&Source::new("a built-in patch", text)).expect("read by a test");
     BUILTIN.iter().map(|(name, text)| (name.to_string(), read(text).description)).collect()
 }
 
@@ -48,23 +52,65 @@ pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
     Ok(text)
 }
 
+/// Checks a patch's form, and that a built-in kernel that meets `[requires]` can be read with it. The
+/// notice says which.
+pub(super) fn check(path: &str) -> Result<Vec<String>, Diagnostics> {
+    let at = Location::new(&Source::new("<command line>", path), 0..path.len());
+    let name = Located { value: path.to_string(), at };
+    let patch = Patch::parse(&read_source(path)?)?;
+    let (mut takers, mut refusal) = (Vec::new(), None);
+    for (kernel, text) in super::builtin_texts() {
+        let mut document = TomlDocument::parse(&Source::new(kernel, text))?;
+        if !patch.is_for(&document) {
+            continue;
+        }
+        let mut faults = Diagnostics::new();
+        patch.apply(&name, kernel, &mut document, &mut Vec::new(), &mut faults);
+        super::settings::read(&document, &mut faults);
+        match faults.into_result(()) {
+            Ok(()) => takers.push(kernel),
+            Err(faults) => refusal = refusal.or(Some(faults)),
+        }
+    }
+    match refusal {
+        Some(faults) if takers.is_empty() => Err(faults),
+        _ if takers.is_empty() => Ok(vec!["no built-in kernel meets `[requires]`".to_string()]),
+        _ => Ok(vec![format!("for {}", takers.join(", "))]),
+    }
+}
+
 impl Patch {
+    /// Whether a kernel is as `[requires]` says.
+    fn is_for(&self, kernel: &TomlDocument) -> bool {
+        let mut wanted = self.table("requires").0.iter();
+        wanted.all(|(key, entry)| kernel.get(key).is_some_and(|n| n.value == entry.node.value))
+    }
+
     /// Finds the patch that the command line names.
     pub(super) fn load(name: &Located<String>) -> Result<Patch, Diagnostics> {
         if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.value) {
-            return Patch::parse(&format!("<built in> {known}"), text);
+            return Patch::parse(&Source::new(format!("<built in> {known}"), *text));
+        }
+        if name.value.contains('/') || name.value.ends_with(".toml") {
+            return Patch::parse(&read_source(&name.value)?);
         }
         let mut faults = Diagnostics::new();
         let help = match did_you_mean(&name.value, BUILTIN.iter().map(|(known, _)| *known)) {
             Some(near) => format!("did you mean `{near}`? (`schedtwin list patches` lists all)"),
-            None => "`schedtwin list patches` lists them".to_string(),
+            None => "`schedtwin list patches` lists them; a path ends in .toml".to_string(),
         };
         faults.push_at(&name.at, format!("there is no patch `{}`", name.value), Some(help));
         Err(faults)
     }
 
-    fn parse(label: &str, text: &str) -> Result<Patch, Diagnostics> {
-        let document = TomlDocument::parse(&Source::new(label.to_string(), text))?;
+    /// The file, where it is one of the user's own: a built-in one follows from the version.
+    pub(super) fn own_text(&self) -> Option<&str> {
+        let known = BUILTIN.iter().any(|(_, text)| *text == self.source.text);
+        (!known).then_some(&self.source.text)
+    }
+
+    fn parse(source: &Arc<Source>) -> Result<Patch, Diagnostics> {
+        let document = TomlDocument::parse(source)?;
         let mut faults = Diagnostics::new();
         let mut top = document.reader();
         let name: Option<String> = top.required("name", &mut faults);
@@ -74,7 +120,7 @@ impl Patch {
         top.finish(&mut faults);
         match (name, description) {
             (Some(name), Some(description)) if faults.is_empty() => {
-                Ok(Patch { name, description, document })
+                Ok(Patch { name, description, document, source: source.clone() })
             }
             _ => Err(faults),
         }

@@ -36,6 +36,9 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let teo = points::TEO.read(&mut top, faults);
     let menu = points::MENU.read(&mut top, faults);
     let fair = points::FAIR.read(&mut top, faults);
+    // One fault for a fair class whose tables are those of the other; theirs follow from it.
+    let mut unheard = Diagnostics::new();
+    let foreign = refuse_foreign_class(document, fair, faults);
     let migration_cost = bounded(&mut top, "migration_cost_ns", 0, 1_000_000_000, faults);
     let nr_migrate = bounded(&mut top, "nr_migrate", 1, 1024, faults);
     let effective_cpu_util = points::EFFECTIVE_CPU_UTIL.read(&mut top, faults);
@@ -69,10 +72,12 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     });
     let (rate_limit_us, rate_limit_default) = schedutil.unwrap_or_default();
     let fair_server = read_fair_server(&mut top, rt_bandwidth, faults);
-    let cfs = read_cfs(&mut top, fair, faults);
-    let base_slice_unscaled = read_eevdf(&mut top, fair, faults);
-    let features =
-        top.required_table("features", faults).and_then(|table| read_features(table, fair, faults));
+    let of_class = if foreign { &mut unheard } else { &mut *faults };
+    let cfs = read_cfs(&mut top, fair, of_class);
+    let base_slice_unscaled = read_eevdf(&mut top, fair, of_class);
+    let features = top
+        .required_table("features", of_class)
+        .and_then(|table| read_features(table, fair, of_class));
     top.finish(faults);
     let (fair_server_runtime, fair_server_period) = fair_server?;
     let (cfs, ideal_runtime) = cfs?;
@@ -183,6 +188,28 @@ fn refuse_table(top: &mut TableReader<'_>, key: &str, why: &str, faults: &mut Di
     if let Some(table) = top.optional_table(key, faults) {
         faults.push_at(table.location(), format!("`[{key}]` is not for this kernel: {why}"), None);
     }
+}
+
+/// Whether the file has the table of the other fair class only: `linux-6.12:fair=cfs`.
+fn refuse_foreign_class(
+    document: &TomlDocument,
+    fair: Option<FairClass>,
+    faults: &mut Diagnostics,
+) -> bool {
+    let Some(fair) = fair else { return false };
+    let (class, other, kernel) = match points::is_cfs(fair) {
+        true => ("cfs", "eevdf", "linux-6.3"),
+        false => ("eevdf", "cfs", "linux-6.12"),
+    };
+    let foreign = document.get(class).is_none() && document.get(other).is_some();
+    if foreign {
+        let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
+        let help =
+            format!("start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`");
+        let at = &document.get("fair").expect("it was read").at;
+        faults.push_at(at, message, Some(help));
+    }
+    foreign
 }
 
 fn read_cfs(
