@@ -23,9 +23,7 @@ use std::io::BufRead;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-pub use device::{
-    Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text,
-};
+pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use schedtwin_trace::ftrace_read::Summary as TraceSummary;
 pub use schedtwin_workload::recorded::{Excluded, Recorded};
 

@@ -117,7 +117,10 @@ fn cluster(cluster: &RecordedCluster) -> String {
     let mut text = format!("{} as capacity {capacity}, ", cpus_text(cpus));
     match highest_khz {
         Some(khz) => {
-            text.push_str(&format!("at most {} MHz recorded ({frequencies} different)", khz / 1000));
+            text.push_str(&format!(
+                "at most {} MHz recorded ({frequencies} different)",
+                khz / 1000
+            ));
         }
         None => text.push_str("no frequency recorded"),
     }
@@ -181,7 +184,9 @@ pub fn text(fidelity: &Fidelity) -> String {
 /// The section of a markdown report. `escape`: of text that could be taken for markup.
 pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
     let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
-    let mut text = "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |".to_owned();
+    let mut text =
+        "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |"
+            .to_owned();
     for kernel in &fidelity.kernels {
         text.push_str(&format!(" {} | ratio |", escape(kernel)));
     }
