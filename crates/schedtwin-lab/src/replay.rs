@@ -297,9 +297,8 @@ fn mean_of(
     stat: &str,
     labels: &Labels,
 ) -> Option<f64> {
-    let is_it = |row: &&ComparedRow| {
-        (row.row.name, row.row.stat, &row.row.labels) == (name, stat, labels)
-    };
+    let is_it =
+        |row: &&ComparedRow| (row.row.name, row.row.stat, &row.row.labels) == (name, stat, labels);
     Some(comparison.rows.iter().find(is_it)?.cells[kernel].estimate?.mean)
 }
 
@@ -376,7 +375,8 @@ fn placement(kinds: &[Kind], replayed_s: &[f64]) -> (Option<f64>, String) {
     let lost = |kind: usize| shares(kind).0 - shares(kind).1;
     let moved: f64 = (0..kinds.len()).map(|kind| lost(kind).max(0.0)).sum();
     if moved < MOVED_PCT {
-        let text = format!("each kind of CPU has its recorded share of the time within {moved:.1}%");
+        let text =
+            format!("each kind of CPU has its recorded share of the time within {moved:.1}%");
         return (Some(moved), text);
     }
     let most = (0..kinds.len()).max_by(|a, b| lost(*a).total_cmp(&lost(*b))).unwrap_or(0);
@@ -416,11 +416,18 @@ mod tests {
                 "CPUs 0-3 run for 0.65 s (25% of the CPU time) instead of the 4.67 s (93%): placement differs",
             ),
             (&[0, 3, 4, 5], [4.0, 1.0], [1.0, 1.0], " s (80%) of the recorded CPUs 0,3-5: "),
-            (&little, [0.0, 5.0], [1.0, 4.0], "CPUs 4-5 run for 4.00 s (80% of the CPU time) instead"),
+            (
+                &little,
+                [0.0, 5.0],
+                [1.0, 4.0],
+                "CPUs 4-5 run for 4.00 s (80% of the CPU time) instead",
+            ),
             (&little, [0.0, 0.0], [1.0, 4.0], "not compared"),
         ] {
-            let kinds =
-                [kind(383, &little, recorded_cpus, recorded[0]), kind(1024, &[4, 5], &[4, 5], recorded[1])];
+            let kinds = [
+                kind(383, &little, recorded_cpus, recorded[0]),
+                kind(1024, &[4, 5], &[4, 5], recorded[1]),
+            ];
             let (_, text) = placement(&kinds, &replayed);
             assert!(text.contains(expected), "{text}");
         }

@@ -5,9 +5,9 @@ use schedtwin::result::{Better, RunResult};
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
 use crate::replay::{Fidelity, LeftOut, Pair, Replayed, Verdict};
-use schedtwin::recording::RecordedCluster;
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
+use schedtwin::recording::RecordedCluster;
 
 /// Noise in percent of the value, mean zero, one a seed.
 const NOISE: [[f64; 5]; 2] = [[-1.0, 0.5, 1.0, 0.0, -0.5], [0.5, -1.0, 0.5, -0.5, 0.5]];

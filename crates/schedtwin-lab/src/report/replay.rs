@@ -32,7 +32,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
     if !f.unused_named.is_empty() {
         let named: Vec<String> =
-            f.unused_named.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            f.unused_named.iter().map(|(n, count)| format!("{} {count}", printable(n))).collect();
         let told: u64 = f.unused_named.iter().map(|(_, count)| count).sum();
         let more = if told < f.events_unused { ", ..." } else { "" };
         read.push_str(&format!(" ({}{more})", named.join(", ")));
@@ -117,7 +117,10 @@ fn cluster(cluster: &RecordedCluster) -> String {
     let mut text = format!("{} as capacity {capacity}, ", cpus_text(cpus));
     match highest_khz {
         Some(khz) => {
-            text.push_str(&format!("at most {} MHz recorded ({frequencies} different)", khz / 1000));
+            text.push_str(&format!(
+                "at most {} MHz recorded ({frequencies} different)",
+                khz / 1000
+            ));
         }
         None => text.push_str("no frequency recorded"),
     }
@@ -181,7 +184,9 @@ pub fn text(fidelity: &Fidelity) -> String {
 /// The section of a markdown report. `escape`: of text that could be taken for markup.
 pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
     let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
-    let mut text = "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |".to_owned();
+    let mut text =
+        "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |"
+            .to_owned();
     for kernel in &fidelity.kernels {
         text.push_str(&format!(" {} | ratio |", escape(kernel)));
     }

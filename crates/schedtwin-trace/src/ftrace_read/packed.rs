@@ -59,9 +59,9 @@ fn refuse_no_text(input: &mut impl BufRead, within: &str) -> io::Result<()> {
     };
     match NO_TEXT.iter().find(|(magic, ..)| head.starts_with(magic)) {
         None => Ok(()),
-        Some((_, what, _)) if !within.is_empty() => Err(io::Error::other(format!(
-            "it is {within}{what}: unpack it with xz -dk FILE first"
-        ))),
+        Some((_, what, _)) if !within.is_empty() => {
+            Err(io::Error::other(format!("it is {within}{what}: unpack it with xz -dk FILE first")))
+        }
         Some((_, what, remedy)) => {
             Err(io::Error::other(format!("it is {what}: make text of it with {remedy}")))
         }

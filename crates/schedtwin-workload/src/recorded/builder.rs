@@ -85,7 +85,8 @@ impl Frequencies {
     /// nothing is known. A clock's CPUs are told one after the other, so a recording's beginning or end may lie between them:
     /// one may have a change less there, if it has others.
     pub fn same_clock(&self, other: &Frequencies) -> bool {
-        let (less, more) = if self.changes <= other.changes { (self, other) } else { (other, self) };
+        let (less, more) =
+            if self.changes <= other.changes { (self, other) } else { (other, self) };
         match more.changes - less.changes {
             0 => less.whole == more.whole,
             1 => less.changes > 1 && [more.but_last, more.but_first].contains(&less.whole),

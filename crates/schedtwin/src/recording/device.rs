@@ -241,9 +241,8 @@ fn is_known(builder: &Builder, cpu: usize) -> bool {
 }
 
 fn domain_of(machine: &Machine, cpu: usize) -> usize {
-    let holds = |domain: &schedtwin_machine::FrequencyDomain| {
-        domain.cpus.contains(&CpuId(cpu as u16))
-    };
+    let holds =
+        |domain: &schedtwin_machine::FrequencyDomain| domain.cpus.contains(&CpuId(cpu as u16));
     machine.domains.iter().position(holds).expect("every CPU has a clock")
 }
 
@@ -311,7 +310,9 @@ impl How {
             How::Speed => ("", "by speed, the slowest as the smallest".to_owned()),
             How::Ranks => (
                 "WARNING, a guess: ",
-                format!("by speed, although {id} has {has}: from the slowest as the smallest to the fastest as the largest"),
+                format!(
+                    "by speed, although {id} has {has}: from the slowest as the smallest to the fastest as the largest"
+                ),
             ),
         };
         format!(
@@ -402,7 +403,8 @@ fn told(
         for &cpu in members {
             let known = builder.frequencies(cpu);
             // CPUs without a clock are told apart by the domain that they were taken for.
-            let key = cluster * (domains.len() + 1) + if known.khz.is_empty() { domains[cpu] } else { 0 };
+            let key =
+                cluster * (domains.len() + 1) + if known.khz.is_empty() { domains[cpu] } else { 0 };
             let RecordedCpu { capacity, max_khz } = cpus[cpu];
             let same = |(k, part): &&mut (usize, RecordedCluster)| {
                 *k == key && (part.capacity, part.full_speed_khz) == (capacity, max_khz)

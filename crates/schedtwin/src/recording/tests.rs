@@ -53,7 +53,11 @@ fn recorded_clusters_are_never_split() {
         all
     };
     let cut = |mut all: Vec<(usize, u32)>, at_start| {
-        if at_start { all.remove(0) } else { all.pop().expect("one") };
+        if at_start {
+            all.remove(0)
+        } else {
+            all.pop().expect("one")
+        };
         all
     };
     let of_all = |cpus: std::ops::Range<usize>, mhz: &[u32]| -> Vec<(usize, u32)> {
@@ -82,8 +86,20 @@ fn recorded_clusters_are_never_split() {
             "by their numbers of CPUs",
         ),
         // The beginning and the end of a recording may lie between the CPUs of a cluster.
-        ("juno-r2", 6, cut(juno(&[450, 700, 850], &[]), true), &["0,3-5=383@850", "1-2=1024@1200"], "2 recorded"),
-        ("juno-r2", 6, cut(juno(&[450, 700, 850], &[]), false), &["0,3-5=383@850", "1-2=1024@1200"], "2 recorded"),
+        (
+            "juno-r2",
+            6,
+            cut(juno(&[450, 700, 850], &[]), true),
+            &["0,3-5=383@850", "1-2=1024@1200"],
+            "2 recorded",
+        ),
+        (
+            "juno-r2",
+            6,
+            cut(juno(&[450, 700, 850], &[]), false),
+            &["0,3-5=383@850", "1-2=1024@1200"],
+            "2 recorded",
+        ),
         // The machine itself, and the same with other numbers.
         ("juno-r2", 6, own, &["0-3=383@950", "4-5=1024@1200"], ""),
         (
@@ -98,7 +114,7 @@ fn recorded_clusters_are_never_split() {
             "pixel6",
             8,
             phone,
-            &["0-3=160@1800", "4-6=498@2400", "7=1024@2800"],
+            &["0-3=124@1800", "4-6=427@2400", "7=1024@2800"],
             "by speed, the slowest as the smallest",
         ),
         // Fewer clusters than domains: a guess, and said to be one.
@@ -106,7 +122,7 @@ fn recorded_clusters_are_never_split() {
             "pixel6",
             6,
             juno(&[450, 850], &[1100]),
-            &["0,3-5=160@850", "1-2=1024@1100"],
+            &["0,3-5=124@850", "1-2=1024@1100"],
             "WARNING, a guess",
         ),
         // Nothing known: by number.
@@ -122,7 +138,9 @@ fn recorded_clusters_are_never_split() {
         assert_eq!(clusters(&trace), expected, "{frequencies:?}: {:?}", trace.assumptions);
         let all = trace.assumptions.join("\n");
         assert!(all.contains(said) && all.is_empty() == said.is_empty(), "{said}: {all}");
-        for cluster in trace.clusters.iter().filter(|c| !said.is_empty() && c.full_speed_khz == 850_000) {
+        for cluster in
+            trace.clusters.iter().filter(|c| !said.is_empty() && c.full_speed_khz == 850_000)
+        {
             let few = format!("of {} only ", cpus_text(&cluster.cpus));
             assert!(all.contains(&few), "{few}: {all}");
         }
