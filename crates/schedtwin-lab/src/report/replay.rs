@@ -32,7 +32,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         format!("read: {}, {} of them not used", count(f.events, "event"), f.events_unused);
     if !f.unused_named.is_empty() {
         let named: Vec<String> =
-            f.unused_named.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            f.unused_named.iter().map(|(n, count)| format!("{} {count}", printable(n))).collect();
         let told: u64 = f.unused_named.iter().map(|(_, count)| count).sum();
         let more = if told < f.events_unused { ", ..." } else { "" };
         read.push_str(&format!(" ({}{more})", named.join(", ")));

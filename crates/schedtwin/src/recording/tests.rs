@@ -114,7 +114,7 @@ fn recorded_clusters_are_never_split() {
             "pixel6",
             8,
             phone,
-            &["0-3=160@1800", "4-6=498@2400", "7=1024@2800"],
+            &["0-3=124@1800", "4-6=427@2400", "7=1024@2800"],
             "by speed, the slowest as the smallest",
         ),
         // Fewer clusters than domains: a guess, and said to be one.
@@ -122,7 +122,7 @@ fn recorded_clusters_are_never_split() {
             "pixel6",
             6,
             juno(&[450, 850], &[1100]),
-            &["0,3-5=160@850", "1-2=1024@1100"],
+            &["0,3-5=124@850", "1-2=1024@1100"],
             "WARNING, a guess",
         ),
         // Nothing known: by number.
