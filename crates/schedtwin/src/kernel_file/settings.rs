@@ -78,7 +78,8 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let features = top
         .required_table("features", of_class)
         .and_then(|table| read_features(table, fair, of_class));
-    top.finish(faults);
+    // What is missing is told at the end.
+    top.finish(if foreign { &mut unheard } else { faults });
     let (fair_server_runtime, fair_server_period) = fair_server?;
     let (cfs, ideal_runtime) = cfs?;
     let config = Config {
