@@ -10,7 +10,8 @@
 //!    frequency one remaining cluster. A cluster is never split. Clusters and domains are matched
 //!    - one to one by their frequency tables, if that is unambiguous: the same chips, numbered otherwise;
 //!    - else one to one by their numbers of CPUs, if those are all different;
-//!    - else by speed: the slowest cluster gets the smallest capacity. With other numbers of clusters and
+//!    - else by speed: the slowest cluster gets the smallest capacity; speeds within 10 % of each other say
+//!      nothing, then the clusters' order is that of their numbers. With other numbers of clusters and
 //!      domains, ranks are stretched: the fastest gets the largest capacity, and those in between what lies in between.
 //!
 //! ```text
@@ -290,6 +291,7 @@ enum How {
     Sizes,
     Speed,
     Ranks,
+    Numbers,
 }
 
 impl How {
@@ -308,6 +310,11 @@ impl How {
             }
             How::Sizes => ("", "by their numbers of CPUs".to_owned()),
             How::Speed => ("", "by speed, the slowest as the smallest".to_owned()),
+            How::Numbers => (
+                "WARNING, a guess: ",
+                "by their numbers, the first as the smallest, for their recorded speeds hardly differ"
+                    .to_owned(),
+            ),
             How::Ranks => (
                 "WARNING, a guess: ",
                 format!(
@@ -342,7 +349,13 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
     };
     let (mut slowest_first, silent): (Vec<usize>, Vec<usize>) =
         (0..observed.len()).partition(|cluster| highest(cluster).is_some());
-    slowest_first.sort_by_key(highest);
+    let mut speeds: Vec<u32> = slowest_first.iter().filter_map(highest).collect();
+    speeds.sort_unstable();
+    let told_apart =
+        speeds.windows(2).all(|pair| u64::from(pair[1]) * 10 > u64::from(pair[0]) * 11);
+    if told_apart {
+        slowest_first.sort_by_key(highest);
+    }
     for cluster in silent {
         // Nothing is known of its speed: where its number puts it.
         slowest_first.insert(cluster.min(slowest_first.len()), cluster);
@@ -354,7 +367,12 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
         let stretched = if last == 0 { top } else { (rank * top + last / 2) / last };
         domains[cluster] = smallest_first[stretched];
     }
-    (domains, if observed.len() == nr_domains { How::Speed } else { How::Ranks })
+    let how = match (told_apart, observed.len() == nr_domains) {
+        (true, true) => How::Speed,
+        (true, false) => How::Ranks,
+        (false, _) => How::Numbers,
+    };
+    (domains, how)
 }
 
 /// Each cluster's only domain with all its frequencies; a silent one gets what is left.
