@@ -364,7 +364,7 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
     let mut domains = vec![0; observed.len()];
     for (rank, cluster) in slowest_first.into_iter().enumerate() {
         // One cluster alone is the largest, for somebody has to have capacity 1024.
-        let stretched = if last == 0 { top } else { (rank * top + last / 2) / last };
+        let stretched = (rank * top + last / 2).checked_div(last).unwrap_or(top);
         domains[cluster] = smallest_first[stretched];
     }
     let how = match (told_apart, observed.len() == nr_domains) {
