@@ -259,6 +259,11 @@ impl Default for Teller {
 }
 
 impl Teller {
+    /// What policies are called.
+    pub fn header(&mut self, meta: &Meta) {
+        self.listing.header(meta);
+    }
+
     /// A task exists.
     pub fn task(&mut self, info: &TaskInfo) {
         self.listing.task(info);

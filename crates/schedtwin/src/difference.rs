@@ -82,6 +82,8 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
     left.kernel.want_decisions = true;
     right.kernel.want_decisions = true;
     let (mut seen_left, mut seen_right) = (Memory::default(), Memory::default());
+    seen_left.teller.header(&a.meta(seed));
+    seen_right.teller.header(&b.meta(seed));
     left.introduce(&mut seen_left);
     right.introduce(&mut seen_right);
     loop {

@@ -205,7 +205,7 @@ impl Scenario {
         Ok(twin.finish())
     }
 
-    fn meta(&self, seed: u64) -> Meta {
+    pub(crate) fn meta(&self, seed: u64) -> Meta {
         let from = self.provenance();
         let mut provenance = vec![
             ("version".to_string(), from.version),
