@@ -43,7 +43,7 @@ pub struct CpufreqPolicy {
     pub kthread: Option<SugovKthread>,
 }
 
-/// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency,.
+/// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency.
 ///
 /// ```
 /// use schedtwin_kernel::config::RateLimitDefault::*;
@@ -110,11 +110,6 @@ impl CpufreqPolicy {
 }
 
 impl Kernel {
-    /// Whether schedutil moves the frequencies.
-    pub(crate) fn governed_by_schedutil(&self) -> bool {
-        self.config.cpufreq == FrequencyGovernor::Schedutil
-    }
-
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
         for index in 0..self.policies.len() {

@@ -77,7 +77,7 @@ impl SugovKthread {
 impl Kernel {
     /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
     pub(crate) fn sugov_kthreads_create(&mut self) {
-        if !self.governed_by_schedutil() {
+        if !self.config.cpufreq.is_schedutil() {
             return;
         }
         for index in 0..self.policies.len() {

@@ -23,7 +23,6 @@
 
 use crate::Kernel;
 use crate::sched::core::{ENQUEUE_WAKEUP, WF_TTWU};
-use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, Rq, pelt};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
@@ -271,26 +270,7 @@ impl Kernel {
         if mask.is_empty() {
             return None;
         }
-        let task_cpu = self.tasks[task].cpu;
-        if mask.contains(task_cpu) {
-            return Some(task_cpu);
-        }
-        let this = self.this_cpu;
-        let mut level = self.topology.base[task_cpu.index()];
-        while let Some(id) = level {
-            let sd = &self.topology.domains[id.0 as usize];
-            if sd.flags & SD_WAKE_AFFINE != 0 {
-                if mask.contains(this) && sd.span.contains(this) {
-                    return Some(this);
-                }
-                let near = mask.and(&sd.span);
-                if !near.is_empty() {
-                    return Some(self.cpumask_any_and_distribute(near));
-                }
-            }
-            level = sd.parent;
-        }
-        if mask.contains(this) { Some(this) } else { Some(self.cpumask_any_and_distribute(mask)) }
+        Some(self.nearest_cpu(task, mask))
     }
 
     /// Asserts what the class keeps of a CPU.

@@ -307,26 +307,30 @@ impl Kernel {
         if mask.is_empty() {
             return None;
         }
+        Some(self.nearest_cpu(task, mask))
+    }
+
+    /// Where `find_lowest_rq()` and `find_later_rq()` send a task that may go to the CPUs of `mask`, which is
+    /// not empty: to its own CPU, else within the smallest domain that has one of them, there to this CPU
+    /// before others.
+    pub(crate) fn nearest_cpu(&mut self, task: TaskId, mask: CpuMask) -> CpuId {
         let task_cpu = self.tasks[task].cpu;
         if mask.contains(task_cpu) {
-            return Some(task_cpu);
+            return task_cpu;
         }
-        let this = self.this_cpu;
+        let mut near = mask;
         let mut level = self.topology.base[task_cpu.index()];
         while let Some(id) = level {
             let sd = &self.topology.domains[id.0 as usize];
-            if sd.flags & SD_WAKE_AFFINE != 0 {
-                let near = mask.and(&sd.span);
-                if near.contains(this) {
-                    return Some(this);
-                }
-                if !near.is_empty() {
-                    return Some(self.cpumask_any_and_distribute(near));
-                }
+            let within = mask.and(&sd.span);
+            if sd.flags & SD_WAKE_AFFINE != 0 && !within.is_empty() {
+                near = within;
+                break;
             }
             level = sd.parent;
         }
-        if mask.contains(this) { Some(this) } else { Some(self.cpumask_any_and_distribute(mask)) }
+        let this = self.this_cpu;
+        if near.contains(this) { this } else { self.cpumask_any_and_distribute(near) }
     }
 
     /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
