@@ -23,6 +23,7 @@ pub mod decisions;
 mod golden;
 pub mod idle;
 pub mod judge;
+pub mod mechanism;
 pub mod operation;
 mod queue;
 pub mod redrive;
