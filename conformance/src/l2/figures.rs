@@ -12,7 +12,7 @@
 //! | `idle too deep`, `idle too shallow` | % of entries | the board, by `cpu_idle_miss` |
 //! | `waking` p50, p90, p99 | us, `sched_waking` to switch | each task, on an idle CPU and on a busy one |
 //! | `wakeup` p50, p90, p99 | us, `sched_wakeup` to switch | all tasks, likewise |
-//! | `switches` | 1/s | the board |
+//! | `switches` | 1/s | to threads of the workload |
 //! | `wakings`, `migrations`, `involuntary`, `late` | 1/s | each task |
 //!
 //! A task's share is its threads' together. A CPU was idle if its idle task ran from before the waking until the switch.
@@ -31,6 +31,10 @@ use std::collections::BTreeMap;
 /// What of the work does not count, ns: the servers of CPUs without tasks stop about a second after the
 /// board's kernel threads ran on all of them, 20 ms after the start.
 pub const SETTLE_NS: Ns = 1_250_000_000;
+
+/// What of its end does not count, ns: a recording's end is known to the time that the board's init needs to wake up, and
+/// 6 s are whole periods of 16 ms.
+pub const TAIL_NS: Ns = 5_000_000;
 
 /// Clusters, which are frequency domains: name, CPUs, lowest and highest kHz.
 const CLUSTERS: [(&str, std::ops::Range<usize>, u32, u32); 3] = [
@@ -143,7 +147,7 @@ fn sum_up(execution: &Execution, workload: &BoardWorkload) -> Sums {
     let tasks = workload.tasks.len();
     let mut sums = Sums {
         from: execution.start + SETTLE_NS,
-        to: execution.end,
+        to: execution.end.saturating_sub(TAIL_NS),
         ran: vec![[0; 3]; tasks + 1],
         idle: [[0; 2]; 3],
         entries: [0; 3],
@@ -165,9 +169,7 @@ fn sum_up(execution: &Execution, workload: &BoardWorkload) -> Sums {
         let Some(cpu) = cpus.get_mut(seen.cpu) else { continue };
         match seen.what {
             What::Switch { prev, left, next } => {
-                if sums.counts(at) {
-                    sums.switches += 1;
-                }
+                sums.switches += u64::from(sums.counts(at) && task(next).is_some());
                 if prev != 0 {
                     let ran = sums.inside(cpu.running_since, at);
                     sums.ran[task(prev).unwrap_or(tasks)][cluster_of(seen.cpu)] += ran;

@@ -15,16 +15,17 @@
 //!
 //! The seed shifts the common start by 1.234567 ms a seed, as on the board.
 //!
-//! Beside the workload run the board's own kernel threads that matter, as tasks ([`KTHREADS`]).
+//! Beside the workload runs the one kernel thread of the board that wakes CPUs by itself, as a task ([`KWORKER`]).
 //!
 //! Differences: the board calls the kernel for each wake, here only if somebody waits; a thread changes its
-//! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops;
-//! kernel threads are fair tasks with timers of their own, where the board has deferrable wheel timers.
+//! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops; the
+//! kernel thread sleeps on a timer of its own, where the board has the timer wheel and a queue of work.
 
 use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, Then};
 use schedtwin::Scenario;
+use schedtwin::twin::{Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::Ns;
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
 use schedtwin_workload::Workload;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -36,15 +37,13 @@ pub const SHIFT_NS: Ns = 1_234_567;
 /// Phases that loops with changing numbers are written out to.
 const PHASES_MAX: usize = 2048;
 
-/// Kernel threads of the board: name, CPU, first run and period in ms, work in us.
+/// The board's kernel thread that runs by itself, `kworker/u32`: first run and period in ms, work in us.
 ///
-/// Measured in the recordings with full probes (`sched_switch` of `kworker/*`, the same in all of them): on CPU 0 one runs every
-/// 960 ms for 85 us, 1.02 s after boot and then always; one without a CPU every 1024 ms for 25 us. Those of the other CPUs have
-/// deferrable timers and run about once a second, 20 us, only where a CPU is busy anyway: left out.
-/// They matter because they keep CPU 0's fair server active: its floor of 51 is on the small CPUs.
-/// Work is what their time makes at the frequencies they meet (930 and 851 MHz).
-const KTHREADS: [(&str, Option<u32>, u32, u32, u32); 2] =
-    [("kworker0", Some(0), 20, 960, 5), ("kworkeru", None, 1020, 1024, 7)];
+/// From the recordings with full probes (`timer_start`, `sched_switch`): its timer is armed for 250 jiffies and comes after 1024 ms,
+/// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
+/// The kworkers of the CPUs have deferrable timers and run, for 20 us about once a second, only where a CPU is busy
+/// anyway: left out.
+const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
 
 /// What else than the board a comparison runs the twin with.
 #[derive(Clone, Debug, Default)]
@@ -189,9 +188,9 @@ impl BoardWorkload {
         faults.into_result(())
     }
 
-    /// The rt-app file of a run.
-    pub fn rt_app(&self, seed: u64) -> String {
-        let start_us = self.start(seed) / 1000;
+    /// The rt-app file of a run whose threads are made `born_us` after the beginning: rt-app counts from then.
+    pub fn rt_app(&self, seed: u64, born_us: u64) -> String {
+        let start_us = self.start(seed) / 1000 - born_us;
         let mut tasks = Map::new();
         let mut number = 0;
         for task in &self.tasks {
@@ -217,30 +216,64 @@ impl BoardWorkload {
                 number += 1;
             }
         }
-        for (name, cpu, first_ms, period_ms, run) in KTHREADS {
-            let mut value = json!({
-                "instance": 1, "loop": -1, "delay": first_ms * 1000, "run": run,
-                "timer": { "ref": "unique", "period": period_ms * 1000 } });
-            if let Some(cpu) = cpu {
-                value["cpus"] = json!([cpu]);
-            }
-            tasks.insert(name.into(), value);
-        }
+        let (first_ms, period_ms, run) = KWORKER;
+        let kworker = json!({
+            "instance": 1, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
+            "timer": { "ref": "unique", "period": period_ms * 1000 } });
+        tasks.insert("kworker".into(), kworker);
         // Work is in microseconds at full capacity.
         json!({ "global": { "calibration": "largest" }, "tasks": tasks }).to_string()
     }
 
-    /// The scenario of a run.
+    /// The scenario of a run, whose work begins at [`BoardWorkload::start`].
+    ///
+    /// rt-app counts delays from the birth of its first thread, at a time that the twin draws: a first run goes to there.
     pub fn scenario(&self, seed: u64, variant: &Variant) -> Result<Scenario, Diagnostics> {
         self.refuse()?;
-        let source = Source::new(format!("{}.json", self.name), self.rt_app(seed));
-        Scenario::with_workload(
-            &self.machine_spec(variant),
-            &self.kernel_spec(variant),
-            Workload::parse_rtapp(source),
-            Some(self.end(seed) + 1_000_000_000),
-        )
+        let of = |born_us: u64| {
+            let source = Source::new(format!("{}.json", self.name), self.rt_app(seed, born_us));
+            Scenario::with_workload(
+                &self.machine_spec(variant),
+                &self.kernel_spec(variant),
+                Workload::parse_rtapp(source),
+                Some(self.end(seed) + 1_000_000_000),
+            )
+        };
+        let mut twin: Twin = of(0)?.twin(seed);
+        let mut birth = Birth::default();
+        twin.introduce(&mut birth);
+        while birth.at.is_none() && twin.step(&mut birth) {}
+        let born = birth.at.expect("threads are born before they work");
+        assert!(born < START_NS, "born within a second");
+        of(born / 1000)
     }
+}
+
+/// When the first thread is switched to.
+#[derive(Default)]
+struct Birth {
+    first: Option<TaskId>,
+    at: Option<Ns>,
+}
+
+impl Observer for Birth {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        // The first thread's number is 0.
+        if self.first.is_none() && name.ends_with(".0-0") {
+            self.first = Some(id);
+        }
+    }
+    fn fact(&mut self, fact: &Fact) {
+        if let FactKind::Switch { next, .. } = fact.kind
+            && Some(next) == self.first
+        {
+            self.at.get_or_insert(fact.at);
+        }
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
 }
 
 /// The semaphore that counts a thread's wakes.
