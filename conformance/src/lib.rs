@@ -5,5 +5,6 @@ pub mod eevdf;
 pub mod ftrace;
 pub mod l0;
 pub mod l1;
+pub mod l2;
 pub mod rational;
 pub mod schedutil;

@@ -54,7 +54,17 @@ fn dependency_directions() {
                 "schedtwin-trace",
             ],
         ),
-        ("schedtwin-conformance", &["schedtwin-types", "schedtwin-kernel", "schedtwin-trace"]),
+        (
+            "schedtwin-conformance",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-kernel",
+                "schedtwin-trace",
+                "schedtwin-workload",
+                "schedtwin",
+            ],
+        ),
     ]);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

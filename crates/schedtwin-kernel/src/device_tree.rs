@@ -76,6 +76,8 @@ pub struct DtIdleState {
 pub struct PathCosts {
     /// Costs are nanoseconds on every CPU at every frequency.
     pub constant_time: bool,
+    /// Run-queue clocks advance within a path by what it has cost so far; else they read the entry's time.
+    pub running_clocks: bool,
     /// Entry to and exit from a system call, with its usual small work.
     pub syscall: u64,
     /// `__schedule` that picks without switching, and the switch itself.

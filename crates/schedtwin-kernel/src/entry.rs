@@ -136,6 +136,7 @@ impl Kernel {
             cfs_tunables,
             debt: 0,
             in_irq: false,
+            irq_time_unaccounted: 0,
             ns_per_work_shift_10: vec![1 << 10; nr_cpus],
             facts: Vec::with_capacity(256),
             want_signals: false,
@@ -242,6 +243,7 @@ impl Kernel {
         }
         let spent_ns = self.debt.min(u32::MAX as u64) as u32;
         self.fact(FactKind::IrqExit { spent_ns });
+        self.account_irq_time();
         self.in_irq = false;
         if self.rq[cpu].curr.is_idle() {
             self.idle_after_interrupt();

@@ -118,6 +118,8 @@ pub struct Kernel {
     debt: Ns,
     /// The executing CPU is in interrupt context: its costs are interrupt time.
     in_irq: bool,
+    /// Interrupt time of this entry that `account_irq_time` has not seen.
+    irq_time_unaccounted: Ns,
     ns_per_work_shift_10: Vec<u64>,
     dirty_policies: u64,
     facts: Vec<Fact>,

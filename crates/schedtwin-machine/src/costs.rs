@@ -34,6 +34,9 @@ macro_rules! path_costs {
         pub struct PathCosts {
             /// Work or time.
             pub scale: CostScale,
+            /// `running_clocks = true`: the kernel's run-queue clocks advance within a path; else, and unless given,
+            /// they read the time of its beginning.
+            pub running_clocks: bool,
             $($(#[doc = $doc])+ pub $field: Work,)*
         }
 
@@ -41,7 +44,7 @@ macro_rules! path_costs {
             /// A machine whose kernel costs nothing but the 1 ns of every system call: for tests of
             /// policies.
             pub fn free() -> PathCosts {
-                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, $($field: 0,)* } }
+                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, running_clocks: false, $($field: 0,)* } }
             }
 
             /// Name, value and meaning of each cost, in the order of the type.
@@ -53,10 +56,11 @@ macro_rules! path_costs {
             pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<PathCosts> {
                 let scale = table.required("scale", faults).and_then(|s| read_scale(&s, faults));
                 let percent = table.required("percent", faults).and_then(|p| read_percent(&p, faults));
+                let running_clocks = table.optional("running_clocks", faults).unwrap_or(false);
                 let costs = Raw { $($field: read_cost(&mut table, stringify!($field), faults),)* };
                 table.finish(faults);
                 let percent = percent?;
-                Some(PathCosts { scale: scale?, $($field: costs.$field? * percent / 100,)* }.at_least_one())
+                Some(PathCosts { scale: scale?, running_clocks, $($field: costs.$field? * percent / 100,)* }.at_least_one())
             }
         }
 

@@ -56,6 +56,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             .collect(),
         path_costs: PathCosts {
             constant_time: costs.scale == CostScale::Time,
+            running_clocks: costs.running_clocks,
             syscall: costs.syscall_ns,
             schedule: costs.schedule_ns,
             context_switch: costs.context_switch_ns,

@@ -182,7 +182,7 @@ impl Kernel {
             return false;
         }
         // The deadline is a time of the run queue's clock, which may be behind the timers'.
-        self.fair_server_arm(cpu, at + (self.local_clock() - clock));
+        self.fair_server_arm(cpu, at + self.local_clock().saturating_sub(clock));
         true
     }
 

@@ -4,7 +4,9 @@
 //! speed of capacity × frequency and jumps forward when the CPU goes idle (`pelt/clock.rs`).
 //!
 //! Kernel: 6.12.95 kernel/sched/core.c `update_rq_clock`, `update_rq_clock_task`.
-//! Differences: a path's cost becomes time at the frequency believed when it is charged, not at
+//! Differences: unless the machine's clocks run within paths (`PathCosts::running_clocks`), a clock reads the time of
+//! the entry, so that what comes after it, the way out of an interrupt and the switch, is charged to the
+//! task that is switched to. A path's cost becomes time at the frequency believed when it is charged, not at
 //! frequencies that change while it is paid (a few microseconds; nobody looks there).
 
 use crate::Kernel;
@@ -15,7 +17,8 @@ impl Kernel {
     /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
-        let now = self.now;
+        let running = self.device_tree.path_costs.running_clocks;
+        let now = if running { self.local_clock() } else { self.now };
         let rq = &mut self.rq[cpu];
         let delta = now as i64 - rq.clock as i64;
         if delta <= 0 {
@@ -92,8 +95,19 @@ impl Kernel {
         let time = (work * self.ns_per_work_shift_10[cpu.index()]) >> 10;
         self.debt += time;
         if self.in_irq {
-            self.rq[cpu].irq_time += time;
+            self.irq_time_unaccounted += time;
+            if !self.device_tree.path_costs.running_clocks {
+                self.account_irq_time();
+            }
         }
+    }
+
+    /// `irqtime_account_irq()`. It is called at the end of an interrupt, so a clock that is read within one has
+    /// counted its time, and loses it afterwards. Clocks that read the entry's time have none to lose.
+    #[inline(always)]
+    pub(crate) fn account_irq_time(&mut self) {
+        let time = std::mem::take(&mut self.irq_time_unaccounted);
+        self.rq[self.this_cpu].irq_time += time;
     }
 
     /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency.

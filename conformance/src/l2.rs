@@ -1,0 +1,269 @@
+//! L2: executions. The same work on the real kernel and in the twin, side by side.
+//!
+//! ```text
+//! schedtwin-conformance side-by-side [--seeds N] [--with SPEC]... [--quiet] [WORKLOAD...]
+//! ```
+//!
+//! A WORKLOAD is `NAME.wl.txt`, with its recordings `NAME.N.trace.txt.xz` beside it; a folder is all of its
+//! workloads. Without any: `recordings/side-by-side` of this crate.
+//!
+//! The twin executes the workload ([`scenario`]) with many seeds; the same [`figures`] are computed of both sides
+//! ([`execution`]), and [`spread`] says when they agree. `--with` gives the twin another kernel or machine than the one
+//! recorded, for negative controls: they must miss the bars.
+
+pub mod execution;
+pub mod figures;
+pub mod scenario;
+pub mod spread;
+pub mod workload;
+
+mod costs;
+
+use execution::Execution;
+use figures::Figure;
+use rayon::prelude::*;
+use scenario::Variant;
+use schedtwin_input::{Diagnostics, read_source};
+use spread::{Row, Score, Verdict};
+use std::path::{Path, PathBuf};
+use workload::BoardWorkload;
+
+const USAGE: &str = "\
+usage: schedtwin-conformance side-by-side [--seeds N] [--with SPEC]... [--quiet] [WORKLOAD...]
+  runs the twin on board workloads (NAME.wl.txt, or folders of them) and compares it with the recordings of the
+  real kernel beside them (NAME.N.trace.txt.xz); default: conformance/recordings/side-by-side
+  --seeds N    runs of the twin per workload (default 40)
+  --with SPEC  runs the twin with something else: linux-6.12:hz=1000, linux-6.12+PATCH, rig8:settle_us=100
+  --traces DIR writes the twin's traces there, NAME.SEED.twin.txt
+  --quiet      the figures that are out, and the totals
+exit: 0 both bars are met, 1 one is missed, 2 something cannot be read";
+
+/// Seeds unless given.
+const SEEDS: u64 = 40;
+
+/// Where the recordings are that a checkout has.
+pub fn recordings_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/side-by-side")
+}
+
+/// The workloads of a folder, by name.
+pub fn workloads_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".wl.txt")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The recordings of a workload's file.
+pub fn recordings_of(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = format!("{}.", file.trim_end_matches(".wl.txt"));
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let all = crate::l1::recordings_in(folder)?;
+    let of_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_prefix(&stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    Ok(all.into_iter().filter(of_it).collect())
+}
+
+/// Reads a board workload.
+pub fn read_workload(path: &Path) -> Result<BoardWorkload, Diagnostics> {
+    BoardWorkload::parse(&read_source(path)?)
+}
+
+/// The figures of recordings.
+pub fn figures_recorded(
+    files: &[PathBuf],
+    workload: &BoardWorkload,
+) -> Result<Vec<Vec<Figure>>, String> {
+    let one = |path: &PathBuf| {
+        let execution = Execution::recorded(path, workload)
+            .map_err(|fault| format!("{}: {fault}", path.display()))?;
+        Ok(figures::figures(&execution, workload))
+    };
+    files.par_iter().map(one).collect()
+}
+
+/// The figures of the twin with seeds from 1 on.
+pub fn figures_of_twin(
+    workload: &BoardWorkload,
+    seeds: u64,
+    variant: &Variant,
+) -> Result<Vec<Vec<Figure>>, Diagnostics> {
+    // What the twin refuses, it refuses for every seed.
+    workload.scenario(1, variant)?;
+    (1..=seeds)
+        .into_par_iter()
+        .map(|seed| {
+            let execution = Execution::of_twin(workload, seed, variant)?;
+            Ok(figures::figures(&execution, workload))
+        })
+        .collect()
+}
+
+/// A table of figures.
+pub fn print_table(rows: &[Row], only_out: bool) -> String {
+    let mut text = format!(
+        "  {:<28} {:>4}  {:>9} {:>9} {:>9} {:>7}  {:>9} {:>9} {:>9}\n",
+        "figure", "", "least", "recorded", "largest", "spread", "least", "twin", "largest"
+    );
+    let three = |side: Option<(f64, f64, f64)>| match side {
+        Some((a, b, c)) => format!("{:>9} {:>9} {:>9}", number(a), number(b), number(c)),
+        None => format!("{:>9} {:>9} {:>9}", "-", "-", "-"),
+    };
+    for row in rows.iter().filter(|row| !only_out || row.verdict == Verdict::Out) {
+        let verdict = match row.verdict {
+            Verdict::In => "in",
+            Verdict::Out => "OUT",
+            Verdict::NotJudged => "not judged",
+        };
+        let spread = match row.spread.is_finite() {
+            true => format!("{:.1} %", row.spread * 100.0),
+            false => "-".into(),
+        };
+        text += &format!(
+            "  {:<28} {:>4}  {} {spread:>7}  {}  {verdict}\n",
+            row.name,
+            row.unit,
+            three(row.recorded),
+            three(row.twin)
+        );
+    }
+    text
+}
+
+/// Four digits.
+fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+fn print_score(name: &str, score: Score) {
+    println!(
+        "{name}: {} figures, {} judged ({:.0} %), {} in ({:.0} %)",
+        score.figures,
+        score.judged,
+        score.judged_share() * 100.0,
+        score.inside,
+        score.inside_share() * 100.0
+    );
+}
+
+/// One workload: its rows, or why there are none.
+pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Row>, String> {
+    let workload = read_workload(path).map_err(|faults| faults.to_string())?;
+    let files = recordings_of(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if files.is_empty() {
+        return Err(format!("{}: no recordings beside it (NAME.N.trace.txt.xz)", path.display()));
+    }
+    let twin = figures_of_twin(&workload, seeds, variant).map_err(|faults| faults.to_string())?;
+    Ok(spread::compare(&figures_recorded(&files, &workload)?, &twin))
+}
+
+fn write_traces(path: &Path, folder: &Path, seeds: u64, variant: &Variant) -> Result<(), String> {
+    let workload = read_workload(path).map_err(|faults| faults.to_string())?;
+    for seed in 1..=seeds {
+        let text = execution::twin_trace(&workload, seed, variant).map_err(|f| f.to_string())?;
+        let file = folder.join(format!("{}.{seed}.twin.txt", workload.name));
+        std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The command.
+pub fn main(args: &[String]) -> i32 {
+    let (mut seeds, mut variant, mut quiet, mut traces, mut files) =
+        (SEEDS, Variant::default(), false, None, Vec::<PathBuf>::new());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let fine = match arg.as_str() {
+            "--quiet" => {
+                quiet = true;
+                Ok(())
+            }
+            "--seeds" => match args.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0) {
+                Some(number) => {
+                    seeds = number;
+                    Ok(())
+                }
+                None => Err("--seeds takes a number above 0".into()),
+            },
+            "--traces" => match args.next() {
+                Some(folder) => {
+                    traces = Some(PathBuf::from(folder));
+                    Ok(())
+                }
+                None => Err("--traces takes a folder".into()),
+            },
+            "--with" => match args.next() {
+                Some(spec) => variant.add(spec),
+                None => Err("--with takes a kernel or a machine".into()),
+            },
+            flag if flag.starts_with('-') => Err(String::new()),
+            path => {
+                files.push(PathBuf::from(path));
+                Ok(())
+            }
+        };
+        if let Err(message) = fine {
+            eprintln!("{message}\n{USAGE}");
+            return 2;
+        }
+    }
+    if files.is_empty() {
+        files.push(recordings_dir());
+    }
+    let mut workloads = Vec::new();
+    for path in files {
+        match path.is_dir() {
+            true => match workloads_in(&path) {
+                Ok(found) => workloads.extend(found),
+                Err(error) => {
+                    eprintln!("{}: {error}", path.display());
+                    return 2;
+                }
+            },
+            false => workloads.push(path),
+        }
+    }
+    let (mut total, mut failed) = (Score::default(), false);
+    for path in workloads {
+        if let Some(folder) = &traces
+            && let Err(message) = write_traces(&path, folder, seeds, &variant)
+        {
+            eprintln!("{message}");
+            return 2;
+        }
+        match side_by_side(&path, seeds, &variant) {
+            Ok(rows) => {
+                let score = Score::of(&rows);
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                print_score(name.trim_end_matches(".wl.txt"), score);
+                println!("{}", print_table(&rows, quiet));
+                total = total.plus(score);
+            }
+            Err(message) if message.contains("waits for: ") => println!("skipped: {message}\n"),
+            Err(message) => {
+                eprintln!("{message}");
+                failed = true;
+            }
+        }
+    }
+    print_score("together", total);
+    match (failed, total.passes()) {
+        (true, _) => 2,
+        (false, true) => 0,
+        (false, false) => 1,
+    }
+}

@@ -1,0 +1,189 @@
+//! An execution: what a scheduler did, read from ftrace text, of the real kernel and of the twin alike.
+//!
+//! The twin's execution is not taken from its memory: it writes its trace as text and this reader reads it back,
+//! so that a figure has one definition and one resolution (1 us) on both sides.
+
+use super::scenario::Variant;
+use super::workload::BoardWorkload;
+use schedtwin::output::Output;
+use schedtwin::twin::Twin;
+use schedtwin_input::Diagnostics;
+use schedtwin_trace::ftrace_read::{self, Event, Fault, Fields, Left};
+use schedtwin_trace::{Destination, FtraceText, Meta};
+use schedtwin_types::{CpuMask, Ns};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A thread, by pid.
+pub type Pid = u32;
+
+/// Something of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When, trace clock.
+    pub at: Ns,
+    /// On which CPU it was printed.
+    pub cpu: usize,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `sched_switch`; pid 0 is idle.
+    Switch {
+        /// Who ran.
+        prev: Pid,
+        /// How it left.
+        left: Left,
+        /// Who runs.
+        next: Pid,
+    },
+    /// `sched_waking`.
+    Waking(Pid),
+    /// `sched_wakeup`.
+    Wakeup(Pid),
+    /// `cpu_idle`; `None`: back.
+    Idle(usize, Option<u32>),
+    /// `cpu_idle_miss`: too shallow (`true`) or too deep.
+    Miss(bool),
+    /// `cpu_frequency`.
+    Frequency(usize, u32),
+}
+
+/// What was executed, in the order of its trace.
+#[derive(Clone, Debug, Default)]
+pub struct Execution {
+    /// What happened.
+    pub seen: Vec<Seen>,
+    /// The task of the workload that a thread belongs to; others have none.
+    pub task_of: BTreeMap<Pid, usize>,
+    /// When the work began.
+    pub start: Ns,
+    /// When it was over.
+    pub end: Ns,
+}
+
+/// The name of the task that a thread belongs to: what stands before its number.
+fn task_name(comm: &str) -> &str {
+    &comm[..comm.find(['-', '.']).unwrap_or(comm.len())]
+}
+
+impl Execution {
+    /// Reads a trace of a workload. `None` for `start`: the trace ends with the work.
+    pub fn read(
+        lines: impl BufRead,
+        workload: &BoardWorkload,
+        start: Option<Ns>,
+    ) -> Result<Execution, Fault> {
+        let mut found = Execution::default();
+        let names: Vec<&str> = workload.tasks.iter().map(|t| t.name.text.as_str()).collect();
+        ftrace_read::read(lines, &mut |line, event| {
+            let what = match event {
+                Event::Switch { prev, left, next } => {
+                    for task in [prev, next] {
+                        // A thread is called after its parent until it has a name of its own.
+                        let known = names.iter().position(|n| *n == task_name(task.comm));
+                        if let Some(index) = known {
+                            found.task_of.insert(task.pid, index);
+                        }
+                    }
+                    What::Switch { prev: prev.pid, left, next: next.pid }
+                }
+                Event::Waking(task) => What::Waking(task.pid),
+                Event::Wakeup(task) => What::Wakeup(task.pid),
+                Event::Idle { cpu, state } => What::Idle(cpu, state),
+                Event::Frequency { cpu, khz } => What::Frequency(cpu, khz),
+                _ if line.event == "cpu_idle_miss" => {
+                    let kind = Fields::new(line.event, line.arguments).text("type");
+                    What::Miss(kind == Ok("below"))
+                }
+                _ => {
+                    found.end = line.at;
+                    return ControlFlow::Continue(());
+                }
+            };
+            found.end = line.at;
+            found.seen.push(Seen { at: line.at, cpu: line.cpu, what });
+            ControlFlow::Continue(())
+        })?;
+        let length = Ns::from(workload.seconds) * 1_000_000_000;
+        match start {
+            Some(start) => {
+                found.start = start;
+                found.end = start + length;
+            }
+            None => found.start = found.end.saturating_sub(length),
+        }
+        Ok(found)
+    }
+
+    /// Reads a recording; `.xz` is unpacked.
+    pub fn recorded(path: &Path, workload: &BoardWorkload) -> Result<Execution, Fault> {
+        Execution::read(ftrace_read::open(path).map_err(Fault::Io)?, workload, None)
+    }
+
+    /// Runs the twin.
+    pub fn of_twin(
+        workload: &BoardWorkload,
+        seed: u64,
+        variant: &Variant,
+    ) -> Result<Execution, Diagnostics> {
+        let text = twin_trace(workload, seed, variant)?;
+        let read = Execution::read(text.as_slice(), workload, Some(workload.start(seed)));
+        Ok(read.expect("our own text can be read"))
+    }
+}
+
+/// The trace of a run of the twin, as text.
+pub fn twin_trace(
+    workload: &BoardWorkload,
+    seed: u64,
+    variant: &Variant,
+) -> Result<Vec<u8>, Diagnostics> {
+    let scenario = workload.scenario(seed, variant)?;
+    let machine = scenario.machine();
+    let meta = Meta {
+        title: workload.name.clone(),
+        nr_cpus: machine.nr_cpus(),
+        policy_cpus: machine
+            .domains
+            .iter()
+            .map(|d| CpuMask::from_cpus(d.cpus.iter().copied()))
+            .collect(),
+        ..Meta::default()
+    };
+    let text = Text::default();
+    let mut output = Output::new(Some(Box::new(FtraceText::new(text.clone(), meta))), None);
+    let mut twin: Twin = scenario.twin(seed);
+    twin.introduce(&mut output);
+    // The last facts are stamped up to a path's cost ahead of the event.
+    while twin.now() <= workload.end(seed) && twin.step(&mut output) {}
+    output.finish().expect("memory takes everything");
+    let mut text = text.0.lock().expect("nobody else writes");
+    Ok(std::mem::take(&mut text))
+}
+
+/// Text in memory.
+#[derive(Clone, Default)]
+struct Text(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody else writes").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Destination for Text {
+    fn commit(self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! The figures of an execution: a fixed list, computed by the same code for the real kernel and for the twin.
+//!
+//! | figure | unit | of |
+//! |---|---|---|
+//! | `cpu` | % of a CPU | each task, all CPUs and each cluster |
+//! | `busy` | % of a CPU | each cluster, everything that runs |
+//! | `freq` | MHz, mean over time | each domain |
+//! | `freq lowest`, `freq highest` | % of the time | each domain |
+//! | `freq changes` | 1/s | each domain |
+//! | `idle STATE` | % of the CPUs' time | each cluster and state |
+//! | `idle entries` | 1/s | each cluster |
+//! | `idle too deep`, `idle too shallow` | % of entries | the board, by `cpu_idle_miss` |
+//! | `waking` p50, p90, p99 | us, `sched_waking` to switch | each task, on an idle CPU and on a busy one |
+//! | `wakeup` p50, p90, p99 | us, `sched_wakeup` to switch | all tasks, likewise |
+//! | `switches` | 1/s | to threads of the workload |
+//! | `wakings`, `migrations`, `involuntary`, `late` | 1/s | each task |
+//!
+//! A task's share is its threads' together. A CPU was idle if its idle task ran from before the waking until the switch.
+//! A migration is a switch to a thread on another CPU than its last; an involuntary switch leaves it runnable; late
+//! is a period that its thread was awake through.
+//!
+//! The first [`SETTLE_NS`] of the work do not count: at the start all fair servers are active and every new
+//! task has the utilisation of a new task. A quantile is defined where three samples lie above it.
+
+use super::execution::{Execution, Pid, What};
+use super::workload::BoardWorkload;
+use schedtwin_trace::ftrace_read::Left;
+use schedtwin_types::Ns;
+use std::collections::BTreeMap;
+
+/// What of the work does not count, ns: the servers of CPUs without tasks stop about a second after the
+/// board's kernel threads ran on all of them, 20 ms after the start.
+pub const SETTLE_NS: Ns = 1_250_000_000;
+
+/// What of its end does not count, ns: a recording's end is known to the time that the board's init needs to wake up, and
+/// 6 s are whole periods of 16 ms.
+pub const TAIL_NS: Ns = 5_000_000;
+
+/// Clusters, which are frequency domains: name, CPUs, lowest and highest kHz.
+const CLUSTERS: [(&str, std::ops::Range<usize>, u32, u32); 3] = [
+    ("little", 0..4, 300_000, 1_803_000),
+    ("mid", 4..6, 400_000, 2_253_000),
+    ("big", 6..8, 500_000, 2_802_000),
+];
+const NR_CPUS: usize = 8;
+/// Idle states of a CPU.
+const STATES: [&str; 2] = ["WFI", "c2"];
+
+/// The least step in which a figure can be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Resolution {
+    /// This share of itself.
+    Relative(f64),
+    /// This much.
+    Absolute(f64),
+}
+
+impl Resolution {
+    /// Around a value.
+    pub fn around(self, value: f64) -> f64 {
+        match self {
+            Resolution::Relative(share) => value.abs() * share,
+            Resolution::Absolute(step) => step,
+        }
+    }
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What, and of whom.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// `None`: too few samples.
+    pub value: Option<f64>,
+    /// How finely it can be told.
+    pub resolution: Resolution,
+}
+
+fn cluster_of(cpu: usize) -> usize {
+    CLUSTERS.iter().position(|(_, cpus, ..)| cpus.contains(&cpu)).unwrap_or(0)
+}
+
+/// A CPU while the trace is gone through.
+#[derive(Clone, Copy, Default)]
+struct Cpu {
+    running: Pid,
+    running_since: Ns,
+    idle: Option<(usize, Ns)>,
+}
+
+/// A thread likewise.
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    waking: Option<Ns>,
+    wakeup: Option<Ns>,
+    awake_since: Option<Ns>,
+    cpu: Option<usize>,
+}
+
+/// Sums over the window.
+struct Sums {
+    from: Ns,
+    to: Ns,
+    /// By task (the last: all others) and cluster, ns.
+    ran: Vec<[Ns; 3]>,
+    idle: [[Ns; 2]; 3],
+    entries: [u64; 3],
+    misses: [u64; 2],
+    /// By cluster: the time with a known frequency, its sum of kHz × ns, at the lowest, at the highest.
+    clock: [(Ns, u128, Ns, Ns); 3],
+    changes: [u64; 3],
+    switches: u64,
+    /// By task: wakings, migrations, involuntary switches, late periods.
+    counts: Vec<[u64; 4]>,
+    /// By task and whether the CPU was busy, ns.
+    waking: Vec<[Vec<Ns>; 2]>,
+    wakeup: [Vec<Ns>; 2],
+}
+
+impl Sums {
+    /// How much of a stretch is inside.
+    fn inside(&self, from: Ns, to: Ns) -> Ns {
+        to.min(self.to).saturating_sub(from.max(self.from))
+    }
+
+    fn counts(&self, at: Ns) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+
+    fn clock(&mut self, cluster: usize, khz: Option<u32>, from: Ns, to: Ns) {
+        let (Some(khz), length) = (khz, self.inside(from, to)) else { return };
+        let (time, sum, lowest, highest) = &mut self.clock[cluster];
+        *time += length;
+        *sum += u128::from(khz) * u128::from(length);
+        if khz == CLUSTERS[cluster].2 {
+            *lowest += length;
+        }
+        if khz == CLUSTERS[cluster].3 {
+            *highest += length;
+        }
+    }
+}
+
+fn sum_up(execution: &Execution, workload: &BoardWorkload) -> Sums {
+    let tasks = workload.tasks.len();
+    let mut sums = Sums {
+        from: execution.start + SETTLE_NS,
+        to: execution.end.saturating_sub(TAIL_NS),
+        ran: vec![[0; 3]; tasks + 1],
+        idle: [[0; 2]; 3],
+        entries: [0; 3],
+        misses: [0; 2],
+        clock: [(0, 0, 0, 0); 3],
+        changes: [0; 3],
+        switches: 0,
+        counts: vec![[0; 4]; tasks],
+        waking: vec![Default::default(); tasks],
+        wakeup: Default::default(),
+    };
+    let task = |pid: Pid| execution.task_of.get(&pid).copied();
+    let mut cpus = [Cpu::default(); NR_CPUS];
+    let mut clocks: [(Option<u32>, Ns); 3] = [(None, 0); 3];
+    let mut threads: BTreeMap<Pid, Thread> = BTreeMap::new();
+    let to = sums.to;
+    for seen in execution.seen.iter().take_while(|seen| seen.at < to) {
+        let at = seen.at;
+        let Some(cpu) = cpus.get_mut(seen.cpu) else { continue };
+        match seen.what {
+            What::Switch { prev, left, next } => {
+                sums.switches += u64::from(sums.counts(at) && task(next).is_some());
+                if prev != 0 {
+                    let ran = sums.inside(cpu.running_since, at);
+                    sums.ran[task(prev).unwrap_or(tasks)][cluster_of(seen.cpu)] += ran;
+                }
+                let was_idle = cpu.running == 0;
+                let idle_since = cpu.running_since;
+                (cpu.running, cpu.running_since) = (next, at);
+                if let Some(index) = task(prev) {
+                    let thread = threads.entry(prev).or_default();
+                    if left == Left::Runnable {
+                        sums.counts[index][2] += u64::from(sums.counts(at));
+                    } else if let Some(since) = thread.awake_since.take()
+                        && let Some(period) = workload.tasks[index].period_us()
+                        && sums.counts(at)
+                    {
+                        sums.counts[index][3] += (at - since) / (Ns::from(period) * 1000);
+                    }
+                }
+                if let Some(index) = task(next) {
+                    let thread = threads.entry(next).or_default();
+                    if thread.cpu.replace(seen.cpu).is_some_and(|last| last != seen.cpu) {
+                        sums.counts[index][1] += u64::from(sums.counts(at));
+                    }
+                    let (waking, wakeup) = (thread.waking.take(), thread.wakeup.take());
+                    if let Some(waking) = waking.filter(|waking| sums.counts(*waking)) {
+                        let busy = usize::from(!(was_idle && idle_since <= waking));
+                        sums.waking[index][busy].push(at - waking);
+                        // Stamps of two CPUs may overlap by a microsecond.
+                        let wakeup = wakeup.map(|wakeup| at.saturating_sub(wakeup));
+                        sums.wakeup[busy].extend(wakeup);
+                    }
+                }
+            }
+            What::Waking(pid) => {
+                if let Some(index) = task(pid) {
+                    sums.counts[index][0] += u64::from(sums.counts(at));
+                    let thread = threads.entry(pid).or_default();
+                    thread.waking = Some(at);
+                    thread.wakeup = None;
+                    thread.awake_since.get_or_insert(at);
+                }
+            }
+            What::Wakeup(pid) => threads.entry(pid).or_default().wakeup = Some(at),
+            What::Idle(of, state) => {
+                let Some(cpu) = cpus.get_mut(of) else { continue };
+                if let Some((state, since)) = cpu.idle.take() {
+                    let stayed = sums.inside(since, at);
+                    sums.idle[cluster_of(of)][state] += stayed;
+                }
+                if let Some(state) = state {
+                    cpu.idle = Some(((state as usize).min(STATES.len() - 1), at));
+                    sums.entries[cluster_of(of)] += u64::from(sums.counts(at));
+                }
+            }
+            What::Miss(shallow) => sums.misses[usize::from(shallow)] += u64::from(sums.counts(at)),
+            What::Frequency(of, khz) => {
+                let cluster = cluster_of(of);
+                if of == CLUSTERS[cluster].1.start && clocks[cluster].0 != Some(khz) {
+                    let (before, since) = std::mem::replace(&mut clocks[cluster], (Some(khz), at));
+                    sums.clock(cluster, before, since, at);
+                    sums.changes[cluster] += u64::from(sums.counts(at));
+                }
+            }
+        }
+    }
+    for (index, cpu) in cpus.iter().enumerate() {
+        if cpu.running != 0 {
+            let ran = sums.inside(cpu.running_since, to);
+            sums.ran[task(cpu.running).unwrap_or(tasks)][cluster_of(index)] += ran;
+        }
+        if let Some((state, since)) = cpu.idle {
+            let stayed = sums.inside(since, to);
+            sums.idle[cluster_of(index)][state] += stayed;
+        }
+    }
+    for (cluster, (khz, since)) in clocks.into_iter().enumerate() {
+        sums.clock(cluster, khz, since, to);
+    }
+    sums
+}
+
+/// The quantile of samples, if three of them lie above it.
+fn quantile(sorted: &[Ns], q: f64) -> Option<f64> {
+    let above = sorted.len() as f64 * (1.0 - q);
+    (above >= 3.0 - 1e-9).then(|| {
+        let values: Vec<f64> = sorted.iter().map(|ns| *ns as f64 / 1000.0).collect();
+        super::spread::quantile(&values, q)
+    })
+}
+
+/// All figures, in the order of the list.
+pub fn figures(execution: &Execution, workload: &BoardWorkload) -> Vec<Figure> {
+    let mut sums = sum_up(execution, workload);
+    let window = sums.to.saturating_sub(sums.from).max(1) as f64;
+    let names: Vec<&str> = workload.tasks.iter().map(|t| t.name.text.as_str()).collect();
+    let mut all = Vec::new();
+    let mut add = |name: String, unit, value: Option<f64>, resolution| {
+        all.push(Figure { name, unit, value, resolution });
+    };
+    // Times are told to half a percent of themselves, rates to one event in the window.
+    let fine = Resolution::Relative(0.005);
+    let one = Resolution::Absolute(1e9 / window);
+    let us = Resolution::Absolute(1.0);
+    let percent = |ns: Ns| Some(ns as f64 * 100.0 / window);
+    let rate = |count: u64| Some(count as f64 * 1e9 / window);
+
+    for (task, name) in names.iter().enumerate() {
+        let ran = sums.ran[task];
+        add(format!("cpu {name}"), "%", percent(ran.iter().sum()), fine);
+        for (cluster, (of, ..)) in CLUSTERS.iter().enumerate() {
+            add(format!("cpu {name} on {of}"), "%", percent(ran[cluster]), fine);
+        }
+    }
+    for (cluster, (of, cpus, ..)) in CLUSTERS.iter().enumerate() {
+        let busy = sums.ran.iter().map(|ran| ran[cluster]).sum();
+        add(format!("busy {of}"), "%", percent(busy), fine);
+        let (time, khz_ns, lowest, highest) = sums.clock[cluster];
+        let of_time = |value: f64| (time > 0).then(|| value / time as f64);
+        add(format!("freq {of}"), "MHz", of_time(khz_ns as f64 / 1000.0), fine);
+        add(format!("freq lowest {of}"), "%", of_time(lowest as f64 * 100.0), fine);
+        add(format!("freq highest {of}"), "%", of_time(highest as f64 * 100.0), fine);
+        add(format!("freq changes {of}"), "1/s", rate(sums.changes[cluster]), one);
+        for (state, name) in STATES.iter().enumerate() {
+            let share = percent(sums.idle[cluster][state]).map(|s| s / cpus.len() as f64);
+            add(format!("idle {name} {of}"), "%", share, fine);
+        }
+        add(format!("idle entries {of}"), "1/s", rate(sums.entries[cluster]), one);
+    }
+    let entries = sums.entries.iter().sum::<u64>() as f64;
+    for (shallow, name) in [(0, "idle too deep"), (1, "idle too shallow")] {
+        let share = (entries > 0.0).then(|| sums.misses[shallow] as f64 * 100.0 / entries);
+        add(name.into(), "%", share, Resolution::Absolute(100.0 / entries.max(1.0)));
+    }
+    const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+    for (busy, on) in [(0, "idle"), (1, "busy")] {
+        for (task, name) in names.iter().enumerate() {
+            let samples = &mut sums.waking[task][busy];
+            samples.sort_unstable();
+            for (label, q) in QUANTILES {
+                let name = format!("waking {name} {on} {label}");
+                add(name, "us", quantile(samples, q), us);
+            }
+        }
+        sums.wakeup[busy].sort_unstable();
+        for (label, q) in QUANTILES {
+            add(format!("wakeup {on} {label}"), "us", quantile(&sums.wakeup[busy], q), us);
+        }
+    }
+    add("switches".into(), "1/s", rate(sums.switches), one);
+    for (task, name) in names.iter().enumerate() {
+        let counts = sums.counts[task];
+        for (what, label) in ["wakings", "migrations", "involuntary", "late"].iter().enumerate() {
+            add(format!("{label} {name}"), "1/s", rate(counts[what]), one);
+        }
+    }
+    all
+}

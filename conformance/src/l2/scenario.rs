@@ -1,0 +1,458 @@
+//! A board workload as a scenario of the twin.
+//!
+//! Each thread of the board becomes a task of an rt-app file, whose language says exactly what the board's threads
+//! do, and settings become spellings of kernel and machine:
+//!
+//! | board | rt-app |
+//! |---|---|
+//! | LOOPS:RUN:PERIOD | a phase of LOOPS: `run`, `timer` (relative: a missed period restarts from now) |
+//! | PERIOD 0 | `sleep` of 1 us |
+//! | a period after a step without one | `timer` of period 0 first: the next period counts from now |
+//! | wait, >NAME | `sem_wait`; `sem_post` for each thread of NAME |
+//! | cpus, nice, fifo, slice | `cpus`, `priority`, `policy`, `dl-runtime` |
+//! | fork | `fork` of a task without instances |
+//! | N~, A..B | a phase for each loop, with the numbers that the board drew |
+//!
+//! The seed shifts the common start by 1.234567 ms a seed, as on the board.
+//!
+//! Beside the workload runs the one kernel thread of the board that wakes CPUs by itself, as a task ([`KWORKER`]).
+//!
+//! Differences: the board calls the kernel for each wake, here only if somebody waits; a thread changes its
+//! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops; the
+//! kernel thread sleeps on a timer of its own, where the board has the timer wheel and a queue of work.
+
+use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, Then};
+use schedtwin::Scenario;
+use schedtwin::twin::{Observer, Twin};
+use schedtwin_input::{Diagnostics, Source};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
+use schedtwin_workload::Workload;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// When the work begins: a second after the tasks are made, and a shift by the seed.
+pub const START_NS: Ns = 1_000_000_000;
+/// The shift, as in the board's init.
+pub const SHIFT_NS: Ns = 1_234_567;
+/// Phases that loops with changing numbers are written out to.
+const PHASES_MAX: usize = 2048;
+
+/// The board's kernel thread that runs by itself, `kworker/u32`: first run and period in ms, work in us.
+///
+/// From the recordings with full probes (`timer_start`, `sched_switch`): its timer is armed for 250 jiffies and comes after 1024 ms,
+/// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
+/// The kworkers of the CPUs have deferrable timers and run, for 20 us about once a second, only where a CPU is busy
+/// anyway: left out.
+const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
+
+/// What else than the board a comparison runs the twin with.
+#[derive(Clone, Debug, Default)]
+pub struct Variant {
+    /// Patches of the kernel.
+    pub patches: Vec<String>,
+    /// Settings of the kernel, over those of the workload.
+    pub kernel: Vec<(String, String)>,
+    /// Settings of the machine, likewise.
+    pub machine: Vec<(String, String)>,
+}
+
+impl Variant {
+    /// Takes in a spelling as `linux-6.12:hz=1000`, `linux-6.12+runnable-boost` or `rig8:settle_us=100`.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let (word, settings) = text.split_once(':').unwrap_or((text, ""));
+        let mut names = word.split('+');
+        let list = match names.next() {
+            Some("rig8") => &mut self.machine,
+            Some("linux-6.12") => &mut self.kernel,
+            _ => {
+                return Err(format!(
+                    "`{text}` is neither linux-6.12[+PATCH][:KEY=VALUE,...] nor rig8:KEY=VALUE,..., \
+                     the kernel and the machine of the board"
+                ));
+            }
+        };
+        for setting in settings.split(',').filter(|s| !s.is_empty()) {
+            let (key, value) =
+                setting.split_once('=').ok_or_else(|| format!("`{setting}` is not KEY=VALUE"))?;
+            list.push((key.to_string(), value.to_string()));
+        }
+        self.patches.extend(names.map(String::from));
+        Ok(())
+    }
+}
+
+/// Settings as a spelling; later ones replace earlier ones.
+fn spelled(word: String, settings: Vec<(String, String)>) -> String {
+    let settings: BTreeMap<String, String> = settings.into_iter().collect();
+    let list: Vec<String> = settings.into_iter().map(|(k, v)| format!("{k}={v}")).collect();
+    if list.is_empty() { word } else { format!("{word}:{}", list.join(",")) }
+}
+
+impl BoardWorkload {
+    /// The machine as the command line spells it.
+    pub fn machine_spec(&self, variant: &Variant) -> String {
+        let mut settings = Vec::new();
+        let mut set = |key: &str, value: String| settings.push((key.to_string(), value));
+        if !self.fast_switch {
+            set("fast_switch", "false".into());
+        }
+        if self.latency_us != 500 {
+            set("transition_latency_us", self.latency_us.to_string());
+        }
+        if self.probes {
+            for (key, value) in super::costs::PRINTING {
+                set(&format!("path_costs.{key}_ns"), value.to_string());
+            }
+        }
+        settings.extend(variant.machine.iter().cloned());
+        spelled("rig8".into(), settings)
+    }
+
+    /// The kernel as the command line spells it.
+    pub fn kernel_spec(&self, variant: &Variant) -> String {
+        let mut settings = Vec::new();
+        let mut set = |key: &str, value: String| settings.push((key.to_string(), value));
+        if self.idle_governor != "teo" {
+            set("cpuidle", self.idle_governor.clone());
+        }
+        if !self.fair_server {
+            set("fair_server.runtime_us", "0".into());
+        }
+        if let Some(us) = self.rate_limit_us {
+            set("schedutil.rate_limit_us", us.to_string());
+        }
+        if let Some(us) = self.slice_us {
+            // Times 4 on eight CPUs.
+            set("eevdf.base_slice_unscaled_ns", (u64::from(us) * 250).to_string());
+        }
+        for feature in &self.features {
+            let name = feature.text.to_lowercase();
+            match name.strip_prefix("no_") {
+                Some(name) => set(&format!("features.{name}"), "false".into()),
+                None => set(&format!("features.{name}"), "true".into()),
+            }
+        }
+        settings.extend(variant.kernel.iter().cloned());
+        let patches = variant.patches.iter().map(|patch| format!("+{patch}"));
+        spelled(format!("linux-6.12{}", patches.collect::<String>()), settings)
+    }
+
+    /// When the work of a run begins, ns.
+    pub fn start(&self, seed: u64) -> Ns {
+        START_NS + seed.wrapping_mul(SHIFT_NS) % 1_000_000_000
+    }
+
+    /// When the work of a run is over, ns.
+    pub fn end(&self, seed: u64) -> Ns {
+        self.start(seed) + Ns::from(self.seconds) * 1_000_000_000
+    }
+
+    /// What of the board's abilities the twin lacks.
+    fn refuse(&self) -> Result<(), Diagnostics> {
+        let mut faults = Diagnostics::new();
+        let mut pend = |at: &std::ops::Range<usize>, what: &str, feature: &str| {
+            faults.push(&self.source, at.clone(), format!("{what} waits for: {feature}"), None);
+        };
+        for group in &self.groups {
+            pend(&group.at, &format!("group `{}`", group.text), "task groups");
+        }
+        for task in &self.tasks {
+            let name = &task.name.text;
+            if let Some(group) = &task.group {
+                pend(&group.at, &format!("the group of `{name}`"), "task groups");
+            }
+            for (clamp, at) in &task.clamps {
+                if *clamp >= 0 {
+                    pend(at, &format!("a clamp of `{name}`"), "utilisation clamps");
+                }
+            }
+            let first = task.steps.iter().position(|step| matches!(step, Step::Work { .. }));
+            let changes = task.steps.iter().rposition(|step| matches!(step, Step::Cpus(_)));
+            if let (Some(first), Some(_)) = (first, changes)
+                && !task.steps[..first].iter().any(|step| matches!(step, Step::Cpus(_)))
+            {
+                // Only where the last mask is not the first one would the rounds differ.
+                let last = task.steps.iter().rev().find_map(|step| match step {
+                    Step::Cpus(mask) => Some(*mask),
+                    _ => None,
+                });
+                if last != Some(task.mask) {
+                    let what = format!("`{name}`, whose first round has other CPUs than the rest,");
+                    pend(&task.name.at, &what, "a cpus: before its first work");
+                }
+            }
+            if task.fifo.is_some() && task.steps.iter().any(|s| matches!(s, Step::Fork { .. })) {
+                pend(&task.name.at, &format!("`{name}`"), "children of real-time tasks");
+            }
+        }
+        faults.into_result(())
+    }
+
+    /// The rt-app file of a run whose threads are made `born_us` after the beginning: rt-app counts from then.
+    pub fn rt_app(&self, seed: u64, born_us: u64) -> String {
+        let start_us = self.start(seed) / 1000 - born_us;
+        let mut tasks = Map::new();
+        let mut number = 0;
+        for task in &self.tasks {
+            for index in 0..task.count {
+                let random = Random::of_thread(number, seed);
+                let mut thread = Thread { workload: self, task, random, children: Vec::new() };
+                let (from, to) = task.start_us;
+                let offset = match task.count {
+                    1 => from,
+                    count => {
+                        (i64::from(from)
+                            + (i64::from(to) - i64::from(from)) * i64::from(index)
+                                / i64::from(count - 1)) as u32
+                    }
+                };
+                let semaphore = semaphore(&task.name.text, index);
+                let value = thread.value(start_us + u64::from(offset), &semaphore);
+                tasks.insert(format!("{}.{index}", task.name.text), value);
+                for run in thread.children {
+                    let child = json!({ "instance": 0, "loop": 1, "run": run });
+                    tasks.insert(child_name(task, run), child);
+                }
+                number += 1;
+            }
+        }
+        let (first_ms, period_ms, run) = KWORKER;
+        let kworker = json!({
+            "instance": 1, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
+            "timer": { "ref": "unique", "period": period_ms * 1000 } });
+        tasks.insert("kworker".into(), kworker);
+        // Work is in microseconds at full capacity.
+        json!({ "global": { "calibration": "largest" }, "tasks": tasks }).to_string()
+    }
+
+    /// The scenario of a run, whose work begins at [`BoardWorkload::start`].
+    ///
+    /// rt-app counts delays from the birth of its first thread, at a time that the twin draws: a first run goes to there.
+    pub fn scenario(&self, seed: u64, variant: &Variant) -> Result<Scenario, Diagnostics> {
+        self.refuse()?;
+        let of = |born_us: u64| {
+            let source = Source::new(format!("{}.json", self.name), self.rt_app(seed, born_us));
+            Scenario::with_workload(
+                &self.machine_spec(variant),
+                &self.kernel_spec(variant),
+                Workload::parse_rtapp(source),
+                Some(self.end(seed) + 1_000_000_000),
+            )
+        };
+        let mut twin: Twin = of(0)?.twin(seed);
+        let mut birth = Birth::default();
+        twin.introduce(&mut birth);
+        while birth.at.is_none() && twin.step(&mut birth) {}
+        let born = birth.at.expect("threads are born before they work");
+        assert!(born < START_NS, "born within a second");
+        of(born / 1000)
+    }
+}
+
+/// When the first thread is switched to.
+#[derive(Default)]
+struct Birth {
+    first: Option<TaskId>,
+    at: Option<Ns>,
+}
+
+impl Observer for Birth {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        // The first thread's number is 0.
+        if self.first.is_none() && name.ends_with(".0-0") {
+            self.first = Some(id);
+        }
+    }
+    fn fact(&mut self, fact: &Fact) {
+        if let FactKind::Switch { next, .. } = fact.kind
+            && Some(next) == self.first
+        {
+            self.at.get_or_insert(fact.at);
+        }
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// The semaphore that counts a thread's wakes.
+fn semaphore(task: &str, index: u32) -> String {
+    format!("{task}.{index}")
+}
+
+fn child_name(task: &BoardTask, run: i64) -> String {
+    format!("{}.c{run}", task.name.text)
+}
+
+fn cpus(mask: u32) -> Value {
+    let listed = (0..NR_CPUS).filter(|cpu| mask == 0 || mask >> cpu & 1 == 1);
+    json!(listed.collect::<Vec<u32>>())
+}
+
+/// A thread being written.
+struct Thread<'w> {
+    workload: &'w BoardWorkload,
+    task: &'w BoardTask,
+    random: Random,
+    /// Work of the children that it makes.
+    children: Vec<i64>,
+}
+
+impl Thread<'_> {
+    fn value(&mut self, start_us: u64, semaphore: &str) -> Value {
+        let task = self.task;
+        let mut value =
+            json!({ "instance": 1, "loop": -1, "delay": start_us, "cpus": cpus(task.mask) });
+        match task.fifo {
+            Some(priority) => {
+                value["policy"] = json!("SCHED_FIFO");
+                value["priority"] = json!(priority);
+            }
+            None => {
+                value["policy"] = json!("SCHED_OTHER");
+                value["priority"] = json!(task.nice);
+            }
+        }
+        if let Some(us) = task.own_slice_us {
+            value["dl-runtime"] = json!(us);
+        }
+        value["phases"] = Value::Object(self.phases(semaphore));
+        value
+    }
+
+    fn phases(&mut self, semaphore: &str) -> Map<String, Value> {
+        let task = self.task;
+        let fixed = |step: &Step| match step {
+            Step::Work { run, then, .. } => {
+                run.is_fixed() && !matches!(then, Then::Period(p) if !p.is_fixed())
+            }
+            Step::Fork { run, .. } => run.is_fixed(),
+            _ => true,
+        };
+        // Whether steps with a period and steps without one follow each other.
+        let timed = |step: &&Step| {
+            matches!(step, Step::Work { then: Then::Period(Amount::Rises(p, _)), .. } if *p > 0)
+                || matches!(step, Step::Work { then: Then::Period(Amount::Drawn(_)), .. })
+        };
+        let works: Vec<&Step> =
+            task.steps.iter().filter(|s| matches!(s, Step::Work { .. })).collect();
+        let timed = works.iter().copied().filter(|s| timed(s)).count();
+        let mixed = timed > 0 && timed < works.len();
+        let drawn = task.steps.iter().any(|step| {
+            matches!(step, Step::Work { run: Amount::Drawn(_), .. })
+                || matches!(step, Step::Work { then: Then::Period(Amount::Drawn(_)), .. })
+                || matches!(step, Step::Fork { run: Amount::Drawn(_), .. })
+        });
+        let mut phases = Map::new();
+        let mut mask = task.steps.iter().rev().find_map(|step| match step {
+            Step::Cpus(mask) => Some(*mask),
+            _ => None,
+        });
+        // Rounds differ only in what is drawn; loops are written out where their numbers change.
+        let run_us = i64::from(self.workload.seconds) * 1_500_000;
+        let mut written_us = 0;
+        loop {
+            for step in &task.steps {
+                let name = format!("p{}", phases.len());
+                let mut phase = Map::new();
+                match step {
+                    Step::Cpus(new) => {
+                        mask = Some(*new);
+                        phase.insert("run".into(), json!(0));
+                    }
+                    Step::Nice(nice) => {
+                        phase.insert("policy".into(), json!("SCHED_OTHER"));
+                        phase.insert("priority".into(), json!(nice));
+                        phase.insert("run".into(), json!(0));
+                    }
+                    Step::Fork { count, run } => {
+                        for index in 0..*count {
+                            let run = run.value(index, *count, &mut self.random);
+                            if !self.children.contains(&run) {
+                                self.children.push(run);
+                            }
+                            phase.insert(format!("fork{index}"), json!(child_name(task, run)));
+                        }
+                    }
+                    Step::Work { loops, run, then, .. } => {
+                        let (pieces, each) = if fixed(step) { (1, *loops) } else { (*loops, 1) };
+                        for index in 0..pieces {
+                            let run = run.value(index, pieces, &mut self.random);
+                            let period = match then {
+                                Then::Period(period) => {
+                                    let us = period.value(index, pieces, &mut self.random);
+                                    written_us += us.max(run) * i64::from(each);
+                                    Some(us)
+                                }
+                                Then::Waited => {
+                                    written_us += run * i64::from(each);
+                                    None
+                                }
+                            };
+                            let mut phase = self.work(step, run, period, each, mixed, semaphore);
+                            if let Some(mask) = mask {
+                                phase.insert("cpus".into(), cpus(mask));
+                            }
+                            phases.insert(format!("p{}", phases.len()), Value::Object(phase));
+                            if drawn && (written_us > run_us || phases.len() >= PHASES_MAX) {
+                                return phases;
+                            }
+                        }
+                        continue;
+                    }
+                }
+                if let Some(mask) = mask {
+                    phase.insert("cpus".into(), cpus(mask));
+                }
+                phases.insert(name, Value::Object(phase));
+            }
+            if !drawn {
+                return phases;
+            }
+        }
+    }
+
+    fn work(
+        &self,
+        step: &Step,
+        run: i64,
+        period: Option<i64>,
+        loops: u32,
+        mixed: bool,
+        semaphore: &str,
+    ) -> Map<String, Value> {
+        let Step::Work { wakes, .. } = step else { unreachable!("only work is written so") };
+        let mut phase = Map::new();
+        phase.insert("loop".into(), json!(loops));
+        if period.is_none() {
+            phase.insert("sem_wait".into(), json!(semaphore));
+        }
+        phase.insert("run".into(), json!(run));
+        let woken = wakes.iter().flat_map(|name| {
+            let tasks = &self.workload.tasks;
+            let task = tasks.iter().find(|t| t.name.text == name.text).expect("the reader looked");
+            (0..task.count).map(|index| self::semaphore(&task.name.text, index))
+        });
+        for (index, semaphore) in woken.enumerate() {
+            phase.insert(format!("sem_post{index}"), json!(semaphore));
+        }
+        let restart = |phase: &mut Map<String, Value>| {
+            if mixed {
+                let timer = json!({ "ref": "unique", "period": 0 });
+                phase.insert("timer_restart".into(), timer);
+            }
+        };
+        match period {
+            Some(us) if us > 0 => {
+                phase.insert("timer".into(), json!({ "ref": "unique", "period": us }));
+            }
+            Some(0) => {
+                phase.insert("sleep".into(), json!(1));
+                restart(&mut phase);
+            }
+            _ => restart(&mut phase),
+        }
+        phase
+    }
+}
