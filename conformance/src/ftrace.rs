@@ -267,6 +267,10 @@ pub enum Event {
     SoftirqExit {
         vec: u32,
     },
+    /// The printing CPU tells another one to reschedule.
+    Reschedule {
+        cpu: usize,
+    },
     /// A kernel event that nobody here reads.
     Other,
 }
@@ -449,6 +453,10 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         },
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
+        // Other interrupts between processors have a function to call.
+        "ipi_send_cpu" if text.ends_with("callback=0x0") => {
+            Event::Reschedule { cpu: f.cpu("cpu")? }
+        }
         _ => Event::Other,
     })
 }
