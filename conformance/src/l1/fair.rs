@@ -42,7 +42,7 @@ pub fn main(args: &[String]) -> i32 {
             }
         };
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        for miss in &redrive.misses {
+        for miss in redrive.misses.iter().filter(|miss| miss.text.starts_with("fair")) {
             println!("{name} at {} us: {}", miss.time_us, miss.text);
         }
         println!("{name}: {} lines", redrive.tally.records);

@@ -51,6 +51,8 @@ pub(in crate::l1) struct Fair {
     placed: BTreeMap<i32, Option<Virtual>>,
     /// Entities whose times have differed: told once.
     parted: BTreeSet<i32>,
+    /// Sleepers of which it is not told yet whether they have left: our answer, and whether they have now.
+    untold: BTreeMap<i32, (bool, bool)>,
 }
 
 impl Fair {
@@ -64,6 +66,7 @@ impl Fair {
             printed_sums: [Sums::default(); NR_CPUS],
             placed: BTreeMap::new(),
             parted: BTreeSet::new(),
+            untold: BTreeMap::new(),
         }
     }
 
@@ -215,6 +218,10 @@ impl Redrive {
             Operation::AttachMigrating { pid } => (pid, true),
             _ => return,
         };
+        if !arrives {
+            let delayed = matches!(operation, Operation::RequeueDelayed { .. });
+            self.sleeper_wakes(r, cpu, pid, delayed);
+        }
         let pending = self.fair.resched[cpu];
         let twin = &mut self.fair.twin;
         twin.set_need_resched(cpu, pending);
@@ -302,20 +309,49 @@ impl Redrive {
         let sleeps = state.is_some_and(|state| matches!(state, b'S' | b'D' | b'I'));
         if sleeps && twin.nr_queued(cpu) >= 2 && self.driving {
             let ours = !twin.eligible(cpu, pid);
-            // A dequeue may also have been that of somebody delayed; then it is ours that was asked.
-            let ambiguous = twin.delayed_ones(cpu).next().is_some();
-            if !twin.sure(cpu) || ambiguous {
+            // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
+            let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
+            if !twin.sure(cpu) {
                 self.fair.row(DELAY).skip();
+            } else if nr_printed && twin.delayed_ones(cpu).next().is_some() {
+                self.fair.untold.insert(pid, (ours, !ours));
             } else {
-                if ours != delayed {
-                    let queue = twin.text(cpu);
-                    self.miss(r, || format!("{DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
-                }
-                self.fair.row(DELAY).count(ours == delayed, !delayed, || Difference::ModelWrong);
+                self.judge_sleep(r, cpu, pid, ours, delayed);
             }
         }
         if delayed {
             self.fair.twin.delay(cpu, pid);
+        }
+    }
+
+    fn judge_sleep(&mut self, r: &Record, cpu: usize, pid: i32, ours: bool, delayed: bool) {
+        if ours != delayed {
+            let queue = self.fair.twin.text(cpu);
+            self.miss(r, || format!("{DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
+        }
+        self.fair.row(DELAY).count(ours == delayed, !delayed, || Difference::ModelWrong);
+    }
+
+    /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
+    /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had.
+    fn sleeper_seen(&mut self, r: &Record, cpu: usize, pid: i32, on: bool, vlag: i64) {
+        let Some((ours, left)) = self.fair.untold.remove(&pid) else { return };
+        let lag = self.fair.twin.times(pid).map_or(0, |times| times.vlag);
+        let delayed = match (ours, left) {
+            (true, false) => on,
+            (true, true) => vlag == 0,
+            (false, _) => on || vlag == 0 && lag != 0,
+        };
+        self.judge_sleep(r, cpu, pid, ours, delayed);
+    }
+
+    /// How a sleeper of which nothing was told wakes up.
+    fn sleeper_wakes(&mut self, r: &Record, cpu: usize, pid: i32, delayed: bool) {
+        if let Some((ours, left)) = self.fair.untold.get(&pid).copied()
+            && (delayed || !left || !ours)
+        {
+            self.fair.untold.remove(&pid);
+            self.judge_sleep(r, cpu, pid, ours, delayed);
         }
     }
 
@@ -326,7 +362,11 @@ impl Redrive {
         }
         let ours = self.judge_pick(r, cpu, Picked::Delayed);
         let twin = &self.fair.twin;
-        ours.filter(|pid| twin.delayed(*pid)).or_else(|| twin.delayed_ones(cpu).next())
+        let found = ours.filter(|pid| twin.delayed(*pid)).or_else(|| twin.delayed_ones(cpu).next());
+        if let Some((_, left)) = found.and_then(|pid| self.fair.untold.get_mut(&pid)) {
+            *left = true;
+        }
+        found
     }
 
     /// A switch; `next`: the fair task that comes, if it is one.
@@ -335,6 +375,10 @@ impl Redrive {
             return;
         }
         if let Some(pid) = next {
+            if self.fair.untold.remove(&pid).is_some() {
+                // It is installed, which overwrites its lag.
+                self.fair.row(DELAY).skip();
+            }
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
         self.fair.twin.switch(r.cpu, next, clock_task);
@@ -343,16 +387,25 @@ impl Redrive {
 
     /// A line of an entity.
     pub(in crate::l1) fn fair_times(&mut self, r: &Record) {
-        let Event::PeltSe { pid, on, w, v, d, vlag, sl, .. } = r.event else { return };
+        let Event::PeltSe { pid, cpu, on, w, v, d, vlag, sl, .. } = r.event else { return };
         let recorded = Virtual { v, d, vlag, slice: sl };
+        let switching = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
+        if !switching {
+            self.sleeper_seen(r, cpu, pid, on, vlag);
+        }
         let before = self.fair.printed.insert(pid, recorded);
         let twin = &mut self.fair.twin;
         let ours = twin.times(pid);
         let Some(ours) = ours.filter(|_| self.driving) else {
-            twin.adopt(pid, recorded, scale_load_down(w));
+            if cpu < NR_CPUS {
+                twin.adopt(cpu, pid, recorded, scale_load_down(w), on);
+            }
             self.fair.placed.remove(&pid);
             if self.driving {
                 self.fair.row(TIMES).skip();
+            } else {
+                // Its weight and slice hold.
+                twin.forget(pid);
             }
             return;
         };
@@ -387,7 +440,13 @@ impl Redrive {
         let mut ahead = trace.ahead(cpu);
         let next = ahead.find_map(|next| match next.event {
             Event::SchedSwitch { next_pid, .. } => Some(Some(next_pid)),
-            Event::PeltSe { .. } | Event::PeltCfs { .. } | Event::Rq { .. } => None,
+            Event::PeltSe { .. }
+            | Event::PeltCfs { .. }
+            | Event::PeltOther { .. }
+            | Event::Sugov { .. }
+            | Event::Resolve { .. }
+            | Event::CpuFrequency { .. }
+            | Event::Rq { .. } => None,
             _ => Some(None),
         });
         let next = next.flatten().filter(|_| r.cpu == cpu);

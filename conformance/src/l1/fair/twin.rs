@@ -200,7 +200,7 @@ impl Twin {
     }
 
     /// Something happened to it that our picture does not have.
-    fn forget(&mut self, pid: i32) {
+    pub fn forget(&mut self, pid: i32) {
         if let Some(known) = self.tasks.get_mut(&pid) {
             known.known = false;
         }
@@ -261,10 +261,14 @@ impl Twin {
 
     /// Whether everything is known that the queue's decisions depend on.
     pub fn sure(&self, cpu: usize) -> bool {
+        self.base_known[cpu] && self.tracked[cpu] && self.all_known(cpu)
+    }
+
+    fn all_known(&self, cpu: usize) -> bool {
         let cfs = &self.kernel.cfs[root(cpu)];
         let queued = cfs.timeline.iter().map(|node| node.se);
         let mut queued = queued.chain(cfs.curr.filter(|&se| self.kernel.se[se].on_rq));
-        self.base_known[cpu] && self.tracked[cpu] && queued.all(|se| self.knows(self.pid_of(self.kernel.se[se].task)))
+        queued.all(|se| self.knows(self.pid_of(self.kernel.se[se].task)))
     }
 
     /// Whether an entity's state has been taken over.
@@ -306,10 +310,9 @@ impl Twin {
         Some(sums)
     }
 
-    /// Takes over an entity.
-    pub fn adopt(&mut self, pid: i32, times: Virtual, weight: u64) {
+    /// Takes over an entity; from now on known if it is queued where we believe it is.
+    pub fn adopt(&mut self, cpu: usize, pid: i32, times: Virtual, weight: u64, on_rq: bool) {
         let task = self.task(pid);
-        let cpu = self.kernel.tasks[task].cpu.index();
         let base_slice = self.base_slice;
         let entity = self.entity_mut(task);
         let slice = times.slice.clamp(100_000, SLICE_MAX);
@@ -319,7 +322,7 @@ impl Twin {
         if entity.load != load {
             let se = self.kernel.tasks[task].se;
             let queued = self.kernel.se[se].on_rq;
-            if queued {
+            if queued && self.queued(cpu, pid) {
                 // Its weight is part of the queue's sums.
                 let curr = self.curr(cpu) == Some(pid);
                 self.dequeue(cpu, pid, Dequeue::Save);
@@ -334,16 +337,18 @@ impl Twin {
             self.kernel.tasks[task].policy = policy_of(weight);
         }
         self.steps(cpu).adopt(task, times.v, times.d, times.vlag);
+        let fits = self.queued(cpu, pid) == on_rq && self.entity_mut(task).on_rq == on_rq;
         if let Some(known) = self.tasks.get_mut(&pid) {
-            known.known = true;
+            known.known = fits;
         }
     }
 
-    /// Takes over where a queue's sums have their base; once.
+    /// Takes over where a queue's sums have their base, if that is not known and everybody in it is.
     pub fn adopt_base(&mut self, cpu: usize, zero: u64) {
-        if std::mem::replace(&mut self.base_known[cpu], true) {
+        if self.base_known[cpu] || !self.tracked[cpu] || !self.all_known(cpu) {
             return;
         }
+        self.base_known[cpu] = true;
         let cfs = &mut self.kernel.cfs[root(cpu)];
         cfs.zero_vruntime = zero;
         cfs.avg_vruntime = 0;
@@ -368,6 +373,8 @@ impl Twin {
         if self.curr(cpu) == Some(pid) && clock_task < TIME_MAX {
             self.kernel.rq[CpuId(cpu as u16)].clock_task = clock_task;
             self.steps(cpu).update_curr();
+        } else {
+            self.forget(pid);
         }
     }
 
@@ -387,6 +394,8 @@ impl Twin {
         self.kernel.set_task_cpu(task, CpuId(cpu as u16));
         self.steps(cpu).enqueue(task, flags | ENQUEUE_NOCLOCK);
         self.kernel.tasks[task].on_rq = OnRq::Queued;
+        // An unknown one moves the base.
+        self.base_known[cpu] &= self.knows(pid);
         if !sure {
             self.forget(pid);
         }
