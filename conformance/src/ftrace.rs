@@ -261,6 +261,10 @@ pub enum Event {
         tick: bool,
         now: u64,
     },
+    /// A timer is set.
+    HrtimerStart {
+        tick: bool,
+    },
     SoftirqEntry {
         vec: u32,
     },
@@ -273,6 +277,10 @@ pub enum Event {
     },
     /// A kernel event that nobody here reads.
     Other,
+}
+
+fn is_tick(function: &str) -> bool {
+    matches!(function, "tick_nohz_handler" | "tick_sched_timer")
 }
 
 fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
@@ -447,10 +455,10 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         },
         "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
         "tick_stop" => Event::TickStop { success: flag(f, "success")? },
-        "hrtimer_expire_entry" => Event::HrtimerExpire {
-            tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
-            now: f.number("now")?,
-        },
+        "hrtimer_expire_entry" => {
+            Event::HrtimerExpire { tick: is_tick(f.text("function")?), now: f.number("now")? }
+        }
+        "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
         // Other interrupts between processors have a function to call.

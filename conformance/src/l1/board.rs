@@ -112,7 +112,7 @@ pub(super) struct Board {
     rt_queues: [RtRq; 2],
 }
 
-pub(super) fn device_tree() -> DeviceTree {
+fn device_tree() -> DeviceTree {
     let mut cpus = Vec::new();
     let mut policies = Vec::new();
     for (policy, ((first, count), opps)) in DOMAINS.into_iter().zip(OPPS).enumerate() {

@@ -11,8 +11,7 @@ use schedtwin_kernel::sched::pelt::{
     util_est_update,
 };
 
-use super::board::NR_CPUS;
-use super::fair::twin::{Dequeue, Enqueue};
+use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
 use super::operation::{Operation, look_ahead};
 use super::redrive::Redrive;
 use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, arch_capacity};

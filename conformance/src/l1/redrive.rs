@@ -67,7 +67,7 @@ pub struct Redrive {
     pub tally: Tally,
     /// The first misses.
     pub misses: Vec<Miss>,
-    keep_misses: bool,
+    pub(super) keep_misses: bool,
     pub(super) judge: Option<Box<Judge>>,
     pub(super) fair: Box<Fair>,
 }

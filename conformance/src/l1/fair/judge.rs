@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::board::NR_CPUS;
 use super::super::mechanism::{Difference, Mechanism};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
 use super::super::state::scale_load_down;
-use super::twin::{Dequeue, Enqueue, FairSettings, Sums, Twin, Virtual};
+use super::twin::{Dequeue, Enqueue, FairSettings, NR_CPUS, Sums, Twin, Virtual};
 use crate::ftrace::{Event, Record, RqAt, Trace};
 
 /// Rows of the table.
@@ -37,6 +36,17 @@ struct Asked {
     preempts: bool,
 }
 
+/// A sleeper of which it is not told yet whether it stayed queued.
+#[derive(Clone, Copy, Debug)]
+struct Untold {
+    /// Our answer: it stayed.
+    ours: bool,
+    /// By our answer it has left by now.
+    left: bool,
+    /// It has been enqueued again.
+    woken: bool,
+}
+
 /// The twin, and what came of the questions.
 pub(in crate::l1) struct Fair {
     pub(in crate::l1) twin: Twin,
@@ -51,8 +61,9 @@ pub(in crate::l1) struct Fair {
     placed: BTreeMap<i32, Option<Virtual>>,
     /// Entities whose times have differed: told once.
     parted: BTreeSet<i32>,
-    /// Sleepers of which it is not told yet whether they have left: our answer, and whether they have now.
-    untold: BTreeMap<i32, (bool, bool)>,
+    untold: BTreeMap<i32, Untold>,
+    /// Entities that may have been given another slice: the next line shows it.
+    changed: BTreeSet<i32>,
 }
 
 impl Fair {
@@ -67,6 +78,7 @@ impl Fair {
             placed: BTreeMap::new(),
             parted: BTreeSet::new(),
             untold: BTreeMap::new(),
+            changed: BTreeSet::new(),
         }
     }
 
@@ -166,6 +178,7 @@ impl Redrive {
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
         }
+        let keep = self.keep_misses;
         let twin = &mut self.fair.twin;
         let tick = r.cpu == cpu && r.hardirq && self.cpus[cpu].tick;
         let in_operation = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
@@ -173,19 +186,23 @@ impl Redrive {
             return twin.charge(cpu, pid, clock_task);
         }
         let (others, sure) = (twin.nr_queued(cpu) >= 2, twin.sure(cpu));
-        let before = twin.text(cpu);
+        let before = if keep { twin.text(cpu) } else { String::new() };
         twin.set_need_resched(cpu, false);
         twin.charge(cpu, pid, clock_task);
         let ours = twin.need_resched(cpu);
         if !others {
             return;
         }
+        // The tick sets its timer again at its end.
+        let mut over = false;
         let handler = trace.ahead(cpu).take_while(|next| {
             let other_work = matches!(
                 next.event,
                 Event::HrtimerExpire { .. } | Event::SchedWaking { .. } | Event::UeCfs { .. }
             );
-            next.hardirq && !other_work
+            let goes_on = next.hardirq && !over && !other_work;
+            over = matches!(next.event, Event::HrtimerStart { tick: true });
+            goes_on
         });
         let recorded = handler.into_iter().any(|next| next.need_resched);
         if !sure {
@@ -241,8 +258,9 @@ impl Redrive {
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
         }
+        let keep = self.keep_misses;
         let twin = &mut self.fair.twin;
-        let before = twin.text(cpu);
+        let before = if keep { twin.text(cpu) } else { String::new() };
         twin.wakeup_preempt(cpu, pid);
         let asked = self.fair.asked[r.cpu].take();
         let Some(asked) = asked.filter(|asked| asked.cpu == cpu && asked.pid == pid) else {
@@ -267,6 +285,9 @@ impl Redrive {
             let times = twin.times(pid);
             twin.enqueue(cpu, pid, why);
             self.fair.placed.insert(pid, times);
+            if why == Enqueue::Restore {
+                self.fair.changed.insert(pid);
+            }
             if why == Enqueue::Restore && self.cpus[cpu].curr == pid {
                 self.fair.twin.install(cpu, pid);
             }
@@ -283,7 +304,7 @@ impl Redrive {
 
     /// Whether the twin would keep a sleeper queued.
     pub(in crate::l1) fn fair_delays(&mut self, cpu: usize, pid: i32) -> bool {
-        cpu < NR_CPUS && !self.fair.twin.eligible(cpu, pid)
+        cpu < NR_CPUS && self.fair.twin.delays(cpu, pid)
     }
 
     /// The running task goes to sleep, and stays queued if `delayed`.
@@ -308,13 +329,13 @@ impl Redrive {
         let twin = &mut self.fair.twin;
         let sleeps = state.is_some_and(|state| matches!(state, b'S' | b'D' | b'I'));
         if sleeps && twin.nr_queued(cpu) >= 2 && self.driving {
-            let ours = !twin.eligible(cpu, pid);
+            let ours = twin.delays(cpu, pid);
             // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
             let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
             if !twin.sure(cpu) {
                 self.fair.row(DELAY).skip();
             } else if nr_printed && twin.delayed_ones(cpu).next().is_some() {
-                self.fair.untold.insert(pid, (ours, !ours));
+                self.fair.untold.insert(pid, Untold { ours, left: !ours, woken: false });
             } else {
                 self.judge_sleep(r, cpu, pid, ours, delayed);
             }
@@ -335,23 +356,25 @@ impl Redrive {
     /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
     /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had.
     fn sleeper_seen(&mut self, r: &Record, cpu: usize, pid: i32, on: bool, vlag: i64) {
-        let Some((ours, left)) = self.fair.untold.remove(&pid) else { return };
+        let Some(Untold { ours, left, woken }) = self.fair.untold.remove(&pid) else { return };
         let lag = self.fair.twin.times(pid).map_or(0, |times| times.vlag);
         let delayed = match (ours, left) {
             (true, false) => on,
             (true, true) => vlag == 0,
-            (false, _) => on || vlag == 0 && lag != 0,
+            (false, _) => on && !woken || vlag == 0 && lag != 0,
         };
         self.judge_sleep(r, cpu, pid, ours, delayed);
     }
 
     /// How a sleeper of which nothing was told wakes up.
     fn sleeper_wakes(&mut self, r: &Record, cpu: usize, pid: i32, delayed: bool) {
-        if let Some((ours, left)) = self.fair.untold.get(&pid).copied()
-            && (delayed || !left || !ours)
-        {
+        let Some(untold) = self.fair.untold.get_mut(&pid) else { return };
+        if delayed || !untold.left {
+            let ours = untold.ours;
             self.fair.untold.remove(&pid);
             self.judge_sleep(r, cpu, pid, ours, delayed);
+        } else {
+            untold.woken = true;
         }
     }
 
@@ -363,8 +386,8 @@ impl Redrive {
         let ours = self.judge_pick(r, cpu, Picked::Delayed);
         let twin = &self.fair.twin;
         let found = ours.filter(|pid| twin.delayed(*pid)).or_else(|| twin.delayed_ones(cpu).next());
-        if let Some((_, left)) = found.and_then(|pid| self.fair.untold.get_mut(&pid)) {
-            *left = true;
+        if let Some(untold) = found.and_then(|pid| self.fair.untold.get_mut(&pid)) {
+            untold.left = true;
         }
         found
     }
@@ -399,6 +422,9 @@ impl Redrive {
         let Some(ours) = ours.filter(|_| self.driving) else {
             if cpu < NR_CPUS {
                 twin.adopt(cpu, pid, recorded, scale_load_down(w), on);
+                if self.fair.changed.remove(&pid) {
+                    twin.set_slice(pid, sl);
+                }
             }
             self.fair.placed.remove(&pid);
             if self.driving {
@@ -409,6 +435,12 @@ impl Redrive {
             }
             return;
         };
+        let mut ours = ours;
+        if ours.slice != sl && self.fair.changed.remove(&pid) {
+            // sched_setattr() may also have given it another slice.
+            twin.set_slice(pid, sl);
+            ours.slice = sl;
+        }
         let equal = ours == recorded;
         let why = || Difference::ModelWrong;
         self.fair.row(TIMES).count(equal, before == Some(recorded), why);
@@ -452,9 +484,8 @@ impl Redrive {
         let next = next.flatten().filter(|_| r.cpu == cpu);
         let stages = [(None, None), (prev, None), (prev, next)];
         let stages = &stages[..if next.is_some() { 3 } else { 1 }];
-        let equal = stages.iter().any(|(with, without)| {
-            twin.sums(cpu, *with, *without) == Some(recorded)
-        });
+        let equal =
+            stages.iter().any(|(with, without)| twin.sums(cpu, *with, *without) == Some(recorded));
         if !equal {
             let text = twin.text(cpu);
             self.miss(r, || format!("{SUMS} {cpu}: {now:?} for {recorded:?} nr {nr}{text}"));

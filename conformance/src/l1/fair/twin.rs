@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
+use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL,
     ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -20,9 +21,10 @@ use schedtwin_kernel::sched::core::{
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::{scale_load_down, weight_of};
 use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, Policy, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
 
-use super::super::board::{NR_CPUS, device_tree};
+/// CPUs that a recording may have; more of them cost nothing.
+pub const NR_CPUS: usize = 16;
 
 /// What a recording's description says of the fair class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,8 @@ impl FairSettings {
         let features = text.lines().find_map(|line| line.split_once("sched/features = "));
         let features = features.map_or("", |(_, names)| names);
         FairSettings {
-            base_slice: number("base_slice_ns = ").map_or(2_800_000, |ns| ns.clamp(100_000, 1 << 30)),
+            base_slice: number("base_slice_ns = ")
+                .map_or(2_800_000, |ns| ns.clamp(SLICE_MIN, SLICE_MAX)),
             hz: number("CONFIG_HZ=").map_or(250, |hz| hz.clamp(100, 1000)) as u32,
             off: FEATURES.map(|name| {
                 features.split_whitespace().any(|word| word.strip_prefix("NO_") == Some(name))
@@ -69,7 +72,7 @@ impl FairSettings {
         let mut config = Config::linux_6_12();
         config.cpufreq = FrequencyGovernor::Performance;
         config.fair_server_runtime = 0;
-        // Eight CPUs: scaled by 4.
+        // On eight CPUs or more it is scaled by 4.
         config.base_slice_unscaled = self.base_slice / 4;
         config.hz = self.hz;
         let features = &mut config.features;
@@ -148,7 +151,8 @@ pub struct Sums {
 
 /// Later times (2 years) are not the kernel's.
 const TIME_MAX: u64 = 1 << 56;
-/// Longer slices are not the kernel's either.
+/// Shorter and longer slices are not the kernel's either.
+const SLICE_MIN: u64 = 100_000;
 const SLICE_MAX: u64 = 100_000_000;
 /// More than any weight, scaled down.
 const WEIGHT_MAX: u64 = 1 << 20;
@@ -256,7 +260,10 @@ impl Twin {
     /// The delayed ones of a queue, by deadline; not the running one.
     pub fn delayed_ones(&self, cpu: usize) -> impl Iterator<Item = i32> {
         let timeline = self.kernel.cfs[root(cpu)].timeline.iter();
-        timeline.map(|node| &self.kernel.se[node.se]).filter(|se| se.sched_delayed).map(|se| self.pid_of(se.task))
+        timeline
+            .map(|node| &self.kernel.se[node.se])
+            .filter(|se| se.sched_delayed)
+            .map(|se| self.pid_of(se.task))
     }
 
     /// Whether everything is known that the queue's decisions depend on.
@@ -313,34 +320,42 @@ impl Twin {
     /// Takes over an entity; from now on known if it is queued where we believe it is.
     pub fn adopt(&mut self, cpu: usize, pid: i32, times: Virtual, weight: u64, on_rq: bool) {
         let task = self.task(pid);
+        let queued = self.queued(cpu, pid);
+        if self.entity_mut(task).on_rq != queued {
+            // We have it in another queue.
+            return self.forget(pid);
+        }
+        let load = load_of(weight);
+        if self.entity_mut(task).load != load {
+            // Its weight is part of the queue's sums.
+            let curr = queued && self.curr(cpu) == Some(pid);
+            if queued {
+                self.dequeue(cpu, pid, Dequeue::Save);
+            }
+            self.entity_mut(task).load = load;
+            self.kernel.tasks[task].policy = policy_of(weight);
+            if queued {
+                self.enqueue(cpu, pid, Enqueue::Restore);
+            }
+            if curr {
+                self.steps(cpu).set_next(task, false);
+            }
+        }
+        self.entity_mut(task).slice = times.slice.clamp(SLICE_MIN, SLICE_MAX);
+        self.steps(cpu).adopt(task, times.v, times.d, times.vlag);
+        if let Some(known) = self.tasks.get_mut(&pid) {
+            known.known = queued == on_rq;
+        }
+    }
+
+    /// Takes over a slice that `sched_setattr()` has given. Only then it is the task's own: one that a task has from
+    /// the beginning is the base slice of when it was made, when fewer CPUs were up.
+    pub fn set_slice(&mut self, pid: i32, slice: u64) {
+        let task = self.task(pid);
         let base_slice = self.base_slice;
         let entity = self.entity_mut(task);
-        let slice = times.slice.clamp(100_000, SLICE_MAX);
-        entity.slice = slice;
+        entity.slice = slice.clamp(SLICE_MIN, SLICE_MAX);
         entity.custom_slice = slice != base_slice;
-        let load = load_of(weight);
-        if entity.load != load {
-            let se = self.kernel.tasks[task].se;
-            let queued = self.kernel.se[se].on_rq;
-            if queued && self.queued(cpu, pid) {
-                // Its weight is part of the queue's sums.
-                let curr = self.curr(cpu) == Some(pid);
-                self.dequeue(cpu, pid, Dequeue::Save);
-                self.kernel.se[se].load = load;
-                self.enqueue(cpu, pid, Enqueue::Restore);
-                if curr {
-                    self.steps(cpu).set_next(task, false);
-                }
-            } else {
-                self.kernel.se[se].load = load;
-            }
-            self.kernel.tasks[task].policy = policy_of(weight);
-        }
-        self.steps(cpu).adopt(task, times.v, times.d, times.vlag);
-        let fits = self.queued(cpu, pid) == on_rq && self.entity_mut(task).on_rq == on_rq;
-        if let Some(known) = self.tasks.get_mut(&pid) {
-            known.known = fits;
-        }
     }
 
     /// Takes over where a queue's sums have their base, if that is not known and everybody in it is.
@@ -467,10 +482,11 @@ impl Twin {
         }
     }
 
-    /// Whether a task would be eligible (or is alone, which is the same).
-    pub fn eligible(&mut self, cpu: usize, pid: i32) -> bool {
+    /// Whether a task that goes to sleep would stay queued.
+    pub fn delays(&mut self, cpu: usize, pid: i32) -> bool {
         let task = self.task(pid);
-        !self.queued(cpu, pid) || self.steps(cpu).eligible(task)
+        let delays = self.kernel.config.features.delay_dequeue;
+        delays && self.queued(cpu, pid) && !self.steps(cpu).eligible(task)
     }
 
     /// Whom `pick_eevdf` picks now.
@@ -548,6 +564,34 @@ impl Twin {
             self.forget(pid);
         }
         self.tracked[cpu] = true;
+    }
+}
+
+/// CPUs like each other: the fair class does not look at capacities.
+fn device_tree() -> DeviceTree {
+    let cpu = DtCpu {
+        capacity: 1024,
+        policy: 0,
+        idle_table: 0,
+        package: 0,
+        cluster: None,
+        llc: 0,
+        node: 0,
+    };
+    DeviceTree {
+        cpus: vec![cpu; NR_CPUS],
+        policies: vec![DtPolicy {
+            cpus: CpuMask::from_cpus((0..NR_CPUS).map(|cpu| CpuId(cpu as u16))),
+            opps: vec![(1_000_000, 1000)],
+            transition_latency: 10_000,
+            fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
+            dvfs_possible_from_any_cpu: true,
+        }],
+        idle_tables: vec![vec![DtIdleState { exit_latency: 1000, target_residency: 1000 }]],
+        path_costs: PathCosts::default(),
+        nr_threads_hint: 64,
     }
 }
 
