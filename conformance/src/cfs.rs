@@ -113,7 +113,7 @@ impl Cfs {
     }
 
     pub(crate) fn steps(&mut self) -> FairSteps<'_> {
-        FairSteps(&mut self.kernel)
+        FairSteps(&mut self.kernel, CPU)
     }
 
     pub(crate) fn curr(&self) -> Option<TaskId> {

@@ -118,7 +118,7 @@ impl Eevdf {
     }
 
     pub(crate) fn steps(&mut self) -> FairSteps<'_> {
-        FairSteps(&mut self.kernel)
+        FairSteps(&mut self.kernel, CPU)
     }
 
     pub(crate) fn curr(&self) -> Option<TaskId> {

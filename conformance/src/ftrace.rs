@@ -261,14 +261,26 @@ pub enum Event {
         tick: bool,
         now: u64,
     },
+    /// A timer is set.
+    HrtimerStart {
+        tick: bool,
+    },
     SoftirqEntry {
         vec: u32,
     },
     SoftirqExit {
         vec: u32,
     },
+    /// The printing CPU tells another one to reschedule.
+    Reschedule {
+        cpu: usize,
+    },
     /// A kernel event that nobody here reads.
     Other,
+}
+
+fn is_tick(function: &str) -> bool {
+    matches!(function, "tick_nohz_handler" | "tick_sched_timer")
 }
 
 fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
@@ -443,12 +455,16 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         },
         "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
         "tick_stop" => Event::TickStop { success: flag(f, "success")? },
-        "hrtimer_expire_entry" => Event::HrtimerExpire {
-            tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
-            now: f.number("now")?,
-        },
+        "hrtimer_expire_entry" => {
+            Event::HrtimerExpire { tick: is_tick(f.text("function")?), now: f.number("now")? }
+        }
+        "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
+        // Other interrupts between processors have a function to call.
+        "ipi_send_cpu" if text.ends_with("callback=0x0") => {
+            Event::Reschedule { cpu: f.cpu("cpu")? }
+        }
         _ => Event::Other,
     })
 }

@@ -19,6 +19,7 @@
 mod board;
 mod compare;
 pub mod decisions;
+pub mod fair;
 #[cfg(test)]
 mod golden;
 pub mod idle;
@@ -29,7 +30,6 @@ mod queue;
 pub mod redrive;
 mod state;
 pub mod tally;
-mod vruntime;
 
 use std::fmt;
 use std::io;
@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ftrace::Trace;
 use decisions::Decisions;
+use fair::FairSettings;
 use judge::Settings;
 use redrive::Redrive;
 use tally::{Row, Steps, Tally};
@@ -69,20 +70,24 @@ pub fn recordings_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Re-drives one recording.
 pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
-    drive_file(path, Redrive::new(keep_misses))
+    let described = std::fs::read_to_string(description_of(path)).unwrap_or_default();
+    drive_file(path, Redrive::new(keep_misses).with_fair(FairSettings::parse(&described)))
+}
+
+/// `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
+fn description_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{}.meta.txt", name.split('.').next().unwrap_or_default()))
 }
 
 /// Re-drives one recording and asks the product for its decisions; not those of a recording with utilisation
 /// clamps, which the product does not have.
 pub fn judge_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
-    let redrive = Redrive::new(keep_misses);
     if has_clamps(path) {
-        return drive_file(path, redrive);
+        return redrive_file(path, keep_misses);
     }
-    // `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let described = format!("{}.meta.txt", name.split('.').next().unwrap_or_default());
-    let text = std::fs::read_to_string(path.with_file_name(described)).unwrap_or_default();
+    let text = std::fs::read_to_string(description_of(path)).unwrap_or_default();
+    let redrive = Redrive::new(keep_misses).with_fair(FairSettings::parse(&text));
     drive_file(path, redrive.judging(Settings::parse(&text)))
 }
 
@@ -103,6 +108,9 @@ fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
 
 /// The command; returns the exit code.
 pub fn main(args: &[String]) -> i32 {
+    if args.first().is_some_and(|arg| arg == "fair") {
+        return fair::main(&args[1..]);
+    }
     let mut totals_only = false;
     let mut misses = false;
     let mut files = Vec::new();

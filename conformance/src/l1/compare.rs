@@ -13,7 +13,7 @@ const LINES_OF_AN_UPDATE: usize = 24;
 
 impl Redrive {
     pub(super) fn pelt_se(&mut self, r: &Record) {
-        let Event::PeltSe { pid, cpu, avg, uf, w, on, dly, v, d, vlag, sl, .. } = r.event else {
+        let Event::PeltSe { pid, cpu, avg, uf, w, on, dly, .. } = r.event else {
             return;
         };
         let weight = scale_load_down(w);
@@ -25,12 +25,6 @@ impl Redrive {
         let running = self.cpus[cpu].cfs_curr == Some(pid);
         let tracked = self.cpus[cpu].tracked;
         let t = self.task(pid, cpu);
-        t.vruntime = v;
-        t.deadline = d;
-        t.slice = sl.min(i64::MAX as u64 >> 8) as i64;
-        if !on {
-            t.vlag = vlag;
-        }
         let (asleep, detached) = (!t.on_rq && !waking, t.detached);
         let c = &mut self.cpus[cpu];
         if driving && asleep && !detached && c.weight == 0 && avg.lut > c.cfs[FREE].last_update_time
@@ -97,7 +91,7 @@ impl Redrive {
     }
 
     pub(super) fn pelt_cfs(&mut self, r: &Record) {
-        let Event::PeltCfs { cpu, avg, hq, hd, zv, cur, .. } = r.event else {
+        let Event::PeltCfs { cpu, avg, hq, hd, cur, .. } = r.event else {
             return;
         };
         if !self.driving {
@@ -107,7 +101,6 @@ impl Redrive {
             return;
         }
         if hq == 0 && cur == 0 {
-            self.cpus[cpu].vruntime = zv;
             self.seen_empty(cpu);
         }
         if !self.cpus[cpu].tracked {

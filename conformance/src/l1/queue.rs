@@ -11,7 +11,8 @@ use schedtwin_kernel::sched::pelt::{
     util_est_update,
 };
 
-use super::operation::{Found, Operation, look_ahead};
+use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
+use super::operation::{Operation, look_ahead};
 use super::redrive::Redrive;
 use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, arch_capacity};
 use super::tally::{Cause, Kind, Signal};
@@ -22,12 +23,8 @@ impl Redrive {
         let q = &self.cpus[r.cpu];
         let moving = q.moving.iter().rev().find(|(_, dest)| *dest == cpu).map(|(pid, _)| *pid);
         let saved = self.cpus[cpu].saved;
-        let mut found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved);
-        if let Operation::Sleep { pid } = found.operation
-            && self.stays_delayed(cpu, pid, &found)
-        {
-            found.operation = Operation::SleepDelayed { pid };
-        }
+        let found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved);
+        self.fair_begin(r, trace, cpu, found.operation);
         let enqueue = matches!(
             found.operation,
             Operation::Wakeup { .. }
@@ -93,17 +90,6 @@ impl Redrive {
         }
     }
 
-    /// Whether a task that goes to sleep stays queued although a dequeue is printed: then that was
-    /// another's, who slept before and is dequeued by the pick that follows. What is not eligible
-    /// stays.
-    pub(super) fn stays_delayed(&self, cpu: usize, pid: i32, found: &Found) -> bool {
-        let others = self
-            .tasks
-            .iter()
-            .any(|(other, t)| t.cpu == cpu && t.on_rq && t.delayed && *other != pid);
-        others && !self.eligible(cpu, pid, found.clock_task)
-    }
-
     pub(super) fn ue_se(&mut self, r: &Record, pid: i32, ue: u32, uf: bool) {
         let Some(t) = self.tasks.get_mut(&pid) else {
             return;
@@ -126,7 +112,17 @@ impl Redrive {
     pub(super) fn nr(&mut self, r: &Record, trace: &Trace, cpu: usize, nr: u32, ch: i32, cp: u64) {
         let now = cp.wrapping_sub(self.cpus[cpu].lost);
         self.cpus[cpu].now = now;
-        let active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
+        let mut active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
+        if let Some(active) = &mut active
+            && let Operation::Sleep { pid } = active.found.operation
+            && self.fair.twin.delayed_ones(cpu).next().is_some()
+            && self.fair_delays(cpu, pid)
+        {
+            // It stays queued although a dequeue is printed: that is another's, who slept before and whom
+            // the pick that follows has met.
+            active.found.operation = Operation::SleepDelayed { pid };
+            self.cpus[r.cpu].active = Some(*active);
+        }
         if let Some(active) = active {
             let fits = match active.found.operation {
                 Operation::Wakeup { .. }
@@ -139,7 +135,7 @@ impl Redrive {
                 Operation::RequeueDelayed { .. } | Operation::SleepDelayed { .. } => false,
             };
             if fits {
-                self.finish(trace, r.cpu, active, now);
+                self.finish(r, trace, active, now);
                 self.check_count(r, cpu, nr);
                 return;
             }
@@ -162,12 +158,12 @@ impl Redrive {
             {
                 self.update_load_avg(cpu, pid, now);
                 self.detach(cpu, pid);
-                self.dequeued(cpu, pid);
+                self.dequeued(cpu, pid, Dequeue::Migrating);
                 return;
             }
             if r.cpu == cpu {
                 // The pick comes after the sleep, and may meet the sleeper itself.
-                self.delay(cpu, now, true);
+                self.delay(r, trace, now, true);
             }
             self.finish_delayed(r, cpu, now);
         } else {
@@ -176,7 +172,8 @@ impl Redrive {
                 let (pid, _) = self.cpus[r.cpu].moving.remove(at);
                 if self.tasks.get(&pid).is_some_and(|t| t.delayed) {
                     self.attach(cpu, pid, now);
-                    self.enqueued(cpu, pid);
+                    self.enqueued(cpu, pid, Enqueue::Migrated);
+                    self.fair_arrived(r, cpu, pid);
                     return;
                 }
             }
@@ -206,45 +203,48 @@ impl Redrive {
     }
 
     /// The `nr` line of an operation.
-    pub(super) fn finish(&mut self, trace: &Trace, by: usize, active: Active, now: u64) {
-        let cpu = active.cpu;
+    pub(super) fn finish(&mut self, r: &Record, trace: &Trace, active: Active, now: u64) {
+        let (by, cpu) = (r.cpu, active.cpu);
         if let Some(a) = &mut self.cpus[by].active {
             a.done = true;
         }
         match active.found.operation {
-            Operation::Wakeup { pid, .. } => {
+            Operation::Wakeup { pid, new } => {
                 if !active.moved {
                     self.attach(cpu, pid, now);
                 }
-                self.enqueued(cpu, pid);
+                self.enqueued(cpu, pid, if new { Enqueue::New } else { Enqueue::Wakeup });
+                self.fair_arrived(r, cpu, pid);
             }
             Operation::AttachMigrating { pid } => {
                 if !active.moved {
                     self.attach(cpu, pid, now);
                 }
                 self.cpus[by].moving.retain(|m| m.0 != pid);
-                self.enqueued(cpu, pid);
+                self.enqueued(cpu, pid, Enqueue::Migrated);
+                self.fair_arrived(r, cpu, pid);
             }
             Operation::Restore { pid } => {
                 self.update_load_avg(cpu, pid, now);
                 self.reweight(trace, by, cpu, pid);
-                self.enqueued(cpu, pid);
+                self.enqueued(cpu, pid, Enqueue::Restore);
                 self.cpus[cpu].saved = None;
             }
             Operation::Sleep { pid } => {
                 self.update_load_avg(cpu, pid, now);
-                self.dequeued(cpu, pid);
+                self.fair_sleep(r, trace, cpu, pid, false);
+                self.dequeued(cpu, pid, Dequeue::Leave);
             }
             Operation::DetachMigrating { pid } => {
                 if !active.moved {
                     self.update_load_avg(cpu, pid, now);
                     self.detach(cpu, pid);
                 }
-                self.dequeued(cpu, pid);
+                self.dequeued(cpu, pid, Dequeue::Migrating);
             }
             Operation::Save { pid } => {
                 self.update_load_avg(cpu, pid, now);
-                self.dequeued(cpu, pid);
+                self.dequeued(cpu, pid, Dequeue::Save);
                 self.cpus[cpu].saved = Some(pid);
             }
             Operation::RequeueDelayed { .. }
@@ -275,6 +275,7 @@ impl Redrive {
             enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight);
         }
         t.weight = weight;
+        self.fair.twin.reweight(pid, weight);
     }
 
     /// Updates for an enqueue, and attaches if it comes from elsewhere.
@@ -312,27 +313,26 @@ impl Redrive {
         }
     }
 
-    pub(super) fn enqueued(&mut self, cpu: usize, pid: i32) {
+    pub(super) fn enqueued(&mut self, cpu: usize, pid: i32, why: Enqueue) {
         let t = self.tasks.entry(pid).or_insert_with(|| Task::new(cpu));
         if t.on_rq {
             self.tally.picture_wrong += 1;
             return;
         }
         t.cpu = cpu;
-        self.place(cpu, pid);
+        self.fair_enqueue(cpu, pid, why);
         let c = &mut self.cpus[cpu];
         let Some(t) = self.tasks.get_mut(&pid) else {
             return;
         };
         t.on_rq = true;
-        t.inserted = self.tally.records;
         c.weight += t.weight;
         c.h_nr_queued += 1;
         c.h_nr_delayed += t.delayed as u32;
     }
 
-    pub(super) fn dequeued(&mut self, cpu: usize, pid: i32) {
-        self.keep_lag(cpu, pid);
+    pub(super) fn dequeued(&mut self, cpu: usize, pid: i32, why: Dequeue) {
+        self.fair_dequeue(cpu, pid, why);
         let c = &mut self.cpus[cpu];
         let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.on_rq) else {
             if c.tracked {
@@ -349,22 +349,13 @@ impl Redrive {
     /// The pick met a delayed entity and dequeues it: the eligible one with the earliest deadline. The
     /// line does not say which. (Or the fair server has stopped, which prints the same.)
     pub(super) fn finish_delayed(&mut self, r: &Record, cpu: usize, now: u64) {
-        let candidates: Vec<i32> = self
-            .tasks
-            .iter()
-            .filter(|(_, t)| t.cpu == cpu && t.on_rq && t.delayed)
-            .map(|(pid, _)| *pid)
-            .collect();
+        let delayed = |t: &Task| t.cpu == cpu && t.on_rq && t.delayed;
         let c = &mut self.cpus[cpu];
-        if candidates.is_empty() && c.others > 0 {
+        if c.others > 0 && !self.tasks.values().any(delayed) {
             c.others -= 1;
             return;
         }
-        let order = |pid: &&i32| {
-            let t = &self.tasks[*pid];
-            (!self.eligible(cpu, **pid, None), t.deadline, t.inserted)
-        };
-        let Some(pid) = candidates.iter().min_by_key(order).copied() else {
+        let Some(pid) = self.fair_finished(r, cpu) else {
             if self.cpus[cpu].tracked {
                 self.cpus[cpu].cause(Cause::UnknownOperation);
                 self.tally.picture_wrong += 1;
@@ -373,7 +364,7 @@ impl Redrive {
             return;
         };
         self.update_load_avg(cpu, pid, now);
-        self.dequeued(cpu, pid);
+        self.dequeued(cpu, pid, Dequeue::Leave);
         if let Some(t) = self.tasks.get_mut(&pid) {
             t.delayed = false;
         }
@@ -381,7 +372,8 @@ impl Redrive {
 
     /// A sleep that leaves its task queued: the update, and at the switch the flag, which the lines
     /// of the update do not show yet.
-    pub(super) fn delay(&mut self, by: usize, now: u64, at_switch: bool) {
+    pub(super) fn delay(&mut self, r: &Record, trace: &Trace, now: u64, at_switch: bool) {
+        let by = r.cpu;
         let Some(active) = self.cpus[by].active.filter(|a| !a.done) else {
             return;
         };
@@ -395,6 +387,7 @@ impl Redrive {
         if let Some(a) = &mut self.cpus[by].active {
             a.done = true;
         }
+        self.fair_sleep(r, trace, active.cpu, pid, true);
         if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.on_rq && !t.delayed) {
             t.delayed = true;
             self.cpus[active.cpu].h_nr_delayed += 1;
@@ -402,7 +395,8 @@ impl Redrive {
     }
 
     /// The clock of a wakeup: the only one that tells when a delayed task was requeued.
-    pub(super) fn rq_at_wake(&mut self, by: usize, cpu: usize, now: u64) {
+    pub(super) fn rq_at_wake(&mut self, r: &Record, cpu: usize, now: u64) {
+        let by = r.cpu;
         let Some(active) = self.cpus[by].active.filter(|a| a.cpu == cpu && !a.done) else {
             return;
         };
@@ -413,7 +407,7 @@ impl Redrive {
         if let Some(a) = &mut self.cpus[by].active {
             a.done = true;
         }
-        self.requeue(cpu, pid);
+        self.fair_arrived(r, cpu, pid);
         if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.delayed) {
             t.delayed = false;
             let c = &mut self.cpus[cpu];
@@ -433,6 +427,10 @@ impl Redrive {
             self.tally.picture_wrong += 1;
         }
         c.tracked = true;
+        if cpu < NR_CPUS {
+            self.fair.twin.clear(cpu);
+        }
+        let c = &mut self.cpus[cpu];
         c.weight = 0;
         c.h_nr_queued = 0;
         c.h_nr_delayed = 0;

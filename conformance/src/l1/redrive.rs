@@ -34,6 +34,8 @@ use schedtwin_kernel::sched::pelt::{
 
 use super::board::NR_CPUS;
 use super::decisions::Decisions;
+use super::fair::judge::Fair;
+use super::fair::twin::FairSettings;
 use super::judge::{Judge, Settings};
 use super::state::{Class, Cpu, FREE, RUNS, Task, arch_capacity, class_of, frequency_max};
 use super::tally::{Cause, Tally};
@@ -65,8 +67,9 @@ pub struct Redrive {
     pub tally: Tally,
     /// The first misses.
     pub misses: Vec<Miss>,
-    keep_misses: bool,
+    pub(super) keep_misses: bool,
     pub(super) judge: Option<Box<Judge>>,
+    pub(super) fair: Box<Fair>,
 }
 
 impl Redrive {
@@ -80,7 +83,14 @@ impl Redrive {
             misses: Vec::new(),
             keep_misses,
             judge: None,
+            fair: Box::new(Fair::new(FairSettings::parse(""))),
         }
+    }
+
+    /// The fair class is as a description says.
+    pub fn with_fair(mut self, settings: FairSettings) -> Redrive {
+        self.fair = Box::new(Fair::new(settings));
+        self
     }
 
     /// Also asks the product for the decisions that the recording shows.
@@ -118,11 +128,16 @@ impl Redrive {
 
     fn record(&mut self, r: &Record, trace: &Trace) {
         self.cpu(r.cpu);
+        self.fair_before(r);
         match r.event {
-            Event::PeltSe { .. } => self.pelt_se(r),
+            Event::PeltSe { .. } => {
+                self.fair_times(r);
+                self.pelt_se(r);
+            }
             Event::PeltCfs { cpu, .. } => {
                 self.cpu(cpu);
                 self.pelt_cfs(r);
+                self.fair_sums(r, trace);
             }
             Event::PeltOther { signal, cpu, lut, pc, us, u } => {
                 self.cpu(cpu);
@@ -140,10 +155,10 @@ impl Redrive {
                         c.switch_now = cp.wrapping_sub(lost);
                         c.switch_clock_task = ct;
                     }
-                    RqAt::Wake => self.rq_at_wake(r.cpu, cpu, cp.wrapping_sub(lost)),
+                    RqAt::Wake => self.rq_at_wake(r, cpu, cp.wrapping_sub(lost)),
                 }
             }
-            Event::Run { pid, ct, cp } => self.run(r, pid, ct, cp),
+            Event::Run { pid, ct, cp } => self.run(r, trace, pid, ct, cp),
             Event::Nr { cpu, nr, ch, cp } => {
                 self.cpu(cpu);
                 if self.driving {
@@ -176,7 +191,7 @@ impl Redrive {
             }
             Event::SchedSwitch { .. } => {
                 self.driving = true;
-                self.switch(r);
+                self.switch(r, trace);
             }
             Event::SchedWakeup { pid, prio, target_cpu, .. } => {
                 self.driving = true;
@@ -200,6 +215,7 @@ impl Redrive {
                 child.known = true;
                 child.detached = true;
                 self.tasks.insert(child_pid, child);
+                self.fair.twin.fork(pid, child_pid);
             }
             Event::CpuFrequency { cpu, khz } => {
                 let scale = ((khz as u64) << 10) / frequency_max(cpu);
@@ -219,6 +235,7 @@ impl Redrive {
             }
             _ => {}
         }
+        self.fair_after(r, trace);
         self.judge_record(r, trace);
     }
 
@@ -232,7 +249,8 @@ impl Redrive {
         }
         c.update_cfs(now);
     }
-    pub(super) fn run(&mut self, r: &Record, pid: i32, ct: u64, cp: u64) {
+
+    pub(super) fn run(&mut self, r: &Record, trace: &Trace, pid: i32, ct: u64, cp: u64) {
         // A remote enqueue charges another CPU's current task.
         let own = self.cpus[r.cpu].curr == pid;
         let cpu = if own {
@@ -246,14 +264,14 @@ impl Redrive {
         let now = cp.wrapping_sub(self.cpus[cpu].lost);
         self.cpus[cpu].now = now;
         self.cpus[cpu].run_clock_task = ct;
-        self.charge(cpu, pid, ct);
+        self.fair_charge(r, trace, cpu, pid, ct);
         self.clock(cpu, ct, cp);
         if !self.driving || !own {
             return;
         }
         let in_operation = self.cpus[r.cpu].active.is_some_and(|a| !a.done);
         if in_operation {
-            self.delay(r.cpu, now, false);
+            self.delay(r, trace, now, false);
         } else if r.hardirq && std::mem::take(&mut self.cpus[r.cpu].tick) {
             match self.cpus[cpu].curr_class {
                 Class::Fair => self.update_load_avg(cpu, pid, now),
@@ -338,7 +356,7 @@ impl Redrive {
         }
     }
 
-    pub(super) fn switch(&mut self, r: &Record) {
+    pub(super) fn switch(&mut self, r: &Record, trace: &Trace) {
         let Event::SchedSwitch { prev_pid, prev_prio, prev_state, next_pid, next_prio, next_stop } =
             r.event
         else {
@@ -352,12 +370,13 @@ impl Redrive {
         } else {
             self.cpus[cpu].switch_now
         };
-        self.delay(cpu, now, true);
+        self.delay(r, trace, now, true);
         let next_class = class_of(next_pid, next_prio, next_stop);
+        let next_fair = (next_class == Class::Fair).then_some(next_pid);
+        self.fair_switch(r, next_fair, self.cpus[cpu].switch_clock_task);
         match prev_class {
             Class::Fair => {
-                if let Some(t) = self.tasks.get_mut(&prev_pid).filter(|t| t.on_rq) {
-                    t.inserted = self.tally.records;
+                if self.tasks.get(&prev_pid).is_some_and(|t| t.on_rq) {
                     self.update_load_avg(cpu, prev_pid, now);
                 }
                 if matches!(prev_state, b'X' | b'Z') {
@@ -393,7 +412,6 @@ impl Redrive {
         c.active = None;
         c.saved = None;
         c.now = c.switch_now;
-        c.exec_start = c.switch_clock_task;
     }
 
     /// The PELT clock when the last task of a CPU leaves it. The switch's line does not tell: going

@@ -81,12 +81,6 @@ pub(super) struct Task {
     pub(super) delayed: bool,
     /// `last_update_time == 0`: the next enqueue attaches it.
     pub(super) detached: bool,
-    pub(super) vruntime: u64,
-    pub(super) vlag: i64,
-    pub(super) deadline: u64,
-    pub(super) slice: i64,
-    /// Number of the record at which it was last put into the tree: the order among equal deadlines.
-    pub(super) inserted: u64,
     /// Set where causes arise: per run, since the last record that agreed.
     pub(super) causes: [Causes; RUNS],
 }
@@ -102,11 +96,6 @@ impl Task {
             on_rq: false,
             delayed: false,
             detached: false,
-            vruntime: 0,
-            vlag: 0,
-            deadline: 0,
-            slice: 2_800_000,
-            inserted: 0,
             causes: Default::default(),
         }
     }
@@ -166,10 +155,6 @@ pub(super) struct Cpu {
     pub(super) lost: u64,
     /// The PELT clock (`rq_clock_pelt`) at the last line that told it, but not a switch's.
     pub(super) now: u64,
-    /// V when the queue was last left ([`super::vruntime`]).
-    pub(super) vruntime: u64,
-    /// `clock_task` up to which the running task is charged.
-    pub(super) exec_start: u64,
     /// `clock_task` at the last `run` line.
     pub(super) run_clock_task: u64,
     /// The clocks before the switch that comes next.
@@ -221,8 +206,6 @@ impl Cpu {
             clock: None,
             lost: 0,
             now: 0,
-            vruntime: 0,
-            exec_start: 0,
             run_clock_task: 0,
             switch_now: 0,
             switch_clock_task: 0,

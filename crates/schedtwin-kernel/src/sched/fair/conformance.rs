@@ -1,8 +1,8 @@
 //! Single steps of the fair class, for the differential test against the kernel's own C.
 //!
 //! The twin enters the kernel through its entries, where a wakeup is also CPU selection, PELT and
-//! costs. The test (`conformance/`, L0 `eevdf`) compares one step of the fair class at a time, on one
-//! CPU; this is the narrow door for it. Nothing else uses it, and it decides nothing: each function
+//! costs. The tests (`conformance/`, L0 `eevdf` and L1's re-driven queues) take one step of the fair class
+//! at a time; this is the narrow door for them. Nothing else uses it, and it decides nothing: each function
 //! passes on to the one it names. Both disciplines use the same steps; what only one of them has is in an
 //! `impl` of its own.
 
@@ -10,55 +10,53 @@ use crate::Kernel;
 use crate::sched::{CfsRqId, LoadWeight};
 use schedtwin_types::{CpuId, TaskId};
 
-/// The fair class of CPU 0.
-pub struct FairSteps<'a>(pub &'a mut Kernel);
+/// The fair class of a CPU.
+pub struct FairSteps<'a>(pub &'a mut Kernel, pub CpuId);
 
 impl FairSteps<'_> {
-    const CPU: CpuId = CpuId(0);
-
     /// `enqueue_task_fair()`.
     pub fn enqueue(&mut self, task: TaskId, flags: u32) {
-        self.0.enqueue_task_fair(Self::CPU, task, flags);
+        self.0.enqueue_task_fair(self.1, task, flags);
     }
 
     /// `dequeue_task_fair()`; `false`: it stays, delayed.
     pub fn dequeue(&mut self, task: TaskId, flags: u32) -> bool {
-        self.0.dequeue_task_fair(Self::CPU, task, flags)
+        self.0.dequeue_task_fair(self.1, task, flags)
     }
 
     /// `pick_task_fair()`.
     pub fn pick(&mut self) -> Option<TaskId> {
-        self.0.pick_task_fair(Self::CPU)
+        self.0.pick_task_fair(self.1)
     }
 
     /// `put_prev_task_fair()`.
     pub fn put_prev(&mut self, task: TaskId) {
-        self.0.put_prev_task_fair(Self::CPU, task);
+        self.0.put_prev_task_fair(self.1, task);
     }
 
     /// `set_next_task_fair()`.
     pub fn set_next(&mut self, task: TaskId, first: bool) {
-        self.0.set_next_task_fair(Self::CPU, task, first);
+        self.0.set_next_task_fair(self.1, task, first);
     }
 
     /// `task_tick_fair()`.
     pub fn tick(&mut self, task: TaskId) {
-        self.0.task_tick_fair(Self::CPU, task);
+        self.0.task_tick_fair(self.1, task);
     }
 
     /// `check_preempt_wakeup_fair()`.
     pub fn wakeup_preempt(&mut self, task: TaskId) {
-        self.0.check_preempt_wakeup_fair(Self::CPU, task, 0);
+        self.0.check_preempt_wakeup_fair(self.1, task, 0);
     }
 
     /// `check_preempt_wakeup_fair()` with flags of the wakeup (`WF_FORK`).
     pub fn wakeup_preempt_flags(&mut self, task: TaskId, wake_flags: u32) {
-        self.0.check_preempt_wakeup_fair(Self::CPU, task, wake_flags);
+        self.0.check_preempt_wakeup_fair(self.1, task, wake_flags);
     }
 
     /// `yield_task_fair()`.
     pub fn yield_task(&mut self) {
-        self.0.yield_task_fair(Self::CPU);
+        self.0.yield_task_fair(self.1);
     }
 
     /// `reweight_task_fair()` of a task that is off the queue.
@@ -69,7 +67,7 @@ impl FairSteps<'_> {
 
     /// `resched_curr()`.
     pub fn resched_curr(&mut self) {
-        self.0.resched_curr(Self::CPU);
+        self.0.resched_curr(self.1);
     }
 
     /// The buddies' part of `task_hot()`.
@@ -79,7 +77,7 @@ impl FairSteps<'_> {
 
     /// `update_curr()` of the queue.
     pub fn update_curr(&mut self) {
-        self.0.update_curr(CfsRqId::root(Self::CPU));
+        self.0.update_curr(CfsRqId::root(self.1));
     }
 }
 
@@ -87,13 +85,28 @@ impl FairSteps<'_> {
 impl FairSteps<'_> {
     /// `pick_eevdf()`: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se = self.0.pick_eevdf(CfsRqId::root(Self::CPU));
+        let se = self.0.pick_eevdf(CfsRqId::root(self.1));
         se.map(|se| self.0.se[se].task)
     }
 
     /// `entity_eligible()`.
     pub fn eligible(&self, task: TaskId) -> bool {
-        self.0.entity_eligible(CfsRqId::root(Self::CPU), self.0.tasks[task].se)
+        self.0.entity_eligible(CfsRqId::root(self.1), self.0.tasks[task].se)
+    }
+
+    /// Gives an entity other virtual times where it is, queued or not. No function of the kernel: it takes
+    /// over what a recording says.
+    pub fn adopt(&mut self, task: TaskId, vruntime: u64, deadline: u64, vlag: i64) {
+        let (se, root) = (self.0.tasks[task].se, CfsRqId::root(self.1));
+        let in_timeline = self.0.se[se].on_rq && self.0.cfs[root].curr != Some(se);
+        if in_timeline {
+            self.0.timeline_remove(root, se);
+        }
+        let entity = &mut self.0.se[se];
+        (entity.vruntime, entity.deadline, entity.vlag) = (vruntime, deadline, vlag);
+        if in_timeline {
+            self.0.timeline_insert(root, se);
+        }
     }
 }
 
@@ -102,7 +115,7 @@ impl FairSteps<'_> {
     /// `task_fork_fair()`: `child`, never queued yet, has been made by the running task. It is enqueued
     /// with flags 0 (`ENQUEUE_INITIAL` means nothing to CFS).
     pub fn fork(&mut self, child: TaskId) {
-        self.0.this_cpu = Self::CPU;
+        self.0.this_cpu = self.1;
         self.0.task_fork_cfs(self.0.tasks[child].se);
     }
 
@@ -114,7 +127,7 @@ impl FairSteps<'_> {
 
     /// `pick_next_entity()` with the running entity, if it is queued: whom it would pick now.
     pub fn pick_next_entity(&self) -> Option<TaskId> {
-        self.0.pick_cfs(CfsRqId::root(Self::CPU)).map(|se| self.0.se[se].task)
+        self.0.pick_cfs(CfsRqId::root(self.1)).map(|se| self.0.se[se].task)
     }
 
     /// `wakeup_preempt_entity()`: −1, 0 or 1.
@@ -124,23 +137,23 @@ impl FairSteps<'_> {
 
     /// `sched_slice()`, nanoseconds.
     pub fn sched_slice(&self, task: TaskId) -> u64 {
-        self.0.sched_slice(CfsRqId::root(Self::CPU), self.0.tasks[task].se)
+        self.0.sched_slice(CfsRqId::root(self.1), self.0.tasks[task].se)
     }
 
     /// `place_entity()`; `initial`: as after a fork.
     pub fn place(&mut self, task: TaskId, initial: bool) {
-        self.0.place_by_vruntime(CfsRqId::root(Self::CPU), self.0.tasks[task].se, initial);
+        self.0.place_by_vruntime(CfsRqId::root(self.1), self.0.tasks[task].se, initial);
     }
 
     /// `check_preempt_tick()` of the running task, `update_curr()` before it included, PELT not.
     pub fn check_preempt_tick(&mut self, curr: TaskId) {
         let se = self.0.tasks[curr].se;
         self.update_curr();
-        self.0.check_preempt_tick(CfsRqId::root(Self::CPU), se);
+        self.0.check_preempt_tick(CfsRqId::root(self.1), se);
     }
 
     /// `update_min_vruntime()`.
     pub fn update_min_vruntime(&mut self) {
-        self.0.update_min_vruntime(CfsRqId::root(Self::CPU));
+        self.0.update_min_vruntime(CfsRqId::root(self.1));
     }
 }

@@ -1,0 +1,172 @@
+//! The fair class's decisions, re-driven: picks, preemption, delayed dequeues, and every virtual time to the last bit.
+//!
+//! ```text
+//! schedtwin-conformance l1 fair [--misses] [FILE...]
+//! ```
+//!
+//! **Idea.** The recorded queues live in a kernel of ours ([`twin`]). The recording says what happened (who woke, slept,
+//! moved, ran until when), the product's own functions do it, and wherever the real kernel decided, they are asked
+//! first ([`judge`]). What is compared:
+//!
+//! | row | asked | the recording's answer | trivial answer |
+//! |---|---|---|---|
+//! | [`PICK`] | at each pick among two or more: whom? | the switch; no switch although one was asked for; a dequeue that a pick finishes | who ran |
+//! | [`WAKEUP`] | a task wakes, arrives, or is forked while a fair one runs: does that give way? | its flag, or the interrupt to its CPU | no |
+//! | [`TICK`] | the same at a tick with others queued | its flag at the tick's end | no |
+//! | [`DELAY`] | a sleeper that is not alone: does it stay queued? | no dequeue is printed; or see below | no |
+//! | [`PLACE`] | an enqueued or requeued entity: v, deadline, lag | its next line | where it was |
+//! | [`TIMES`] | v, deadline, lag and slice | each line of an entity | as in its last line |
+//! | [`SUMS`] | `zero_vruntime`, `avg_vruntime`, `avg_load` | each line of a queue | as in its last line |
+//!
+//! **Who was dequeued?** A dequeue that a sleep prints while others are delayed may be that of one of them, finished by the pick
+//! that follows. Then the sleeper's next line or wakeup tells: it is still queued; or it has left since, and its lag says
+//! whether at once or later (who leaves delayed has none left, who leaves at once has what it was not given).
+//!
+//! **Not judged:** decisions of queues that have not been seen empty yet or hold somebody of whom no line was printed yet; a sleeper
+//! that is installed before any line of it.
+//!
+//! **Kernel:** Linux 6.12.95, `kernel/sched/fair.c`.
+
+pub mod judge;
+pub mod twin;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::mechanism::{HEAD, Mechanism, Row};
+use super::redrive::Miss;
+pub use judge::{DELAY, PICK, PLACE, SUMS, TICK, TIMES, WAKEUP};
+pub use twin::FairSettings;
+
+const USAGE: &str = "\
+usage: schedtwin-conformance l1 fair [--misses] [FILE...]
+  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
+  --misses   also each answer that is not the recorded one";
+
+/// Counts by mechanism.
+pub type Rows = BTreeMap<&'static str, Mechanism>;
+
+/// What came of one recording, and the misses if they are kept.
+pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Rows, Vec<Miss>)> {
+    let redrive = super::redrive_file(path, keep_misses)?;
+    let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair "));
+    Ok((redrive.fair_rows().clone(), ours.cloned().collect()))
+}
+
+/// Adds another recording's rows.
+pub fn merge(into: &mut Rows, rows: &Rows) {
+    for (name, counts) in rows {
+        into.entry(name).or_default().merge(counts);
+    }
+}
+
+/// The command; returns the exit code.
+pub fn main(args: &[String]) -> i32 {
+    let mut misses = false;
+    let mut files = Vec::new();
+    for arg in args {
+        match arg.as_str() {
+            "--misses" => misses = true,
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return 0;
+            }
+            option if option.starts_with('-') => {
+                eprintln!("unknown option {option}\n{USAGE}");
+                return 2;
+            }
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    if files.is_empty() {
+        files = super::recordings_in(&super::recordings_dir()).unwrap_or_default();
+    }
+    let mut all = Rows::new();
+    let mut unreadable = files.is_empty();
+    for file in &files {
+        match of_file(file, misses) {
+            Ok((rows, found)) => {
+                for Miss { time_us, text } in found {
+                    println!("{} at {time_us} us: {text}", file.display());
+                }
+                merge(&mut all, &rows);
+            }
+            Err(error) => {
+                eprintln!("failed to read {}: {error}", file.display());
+                unreadable = true;
+            }
+        }
+    }
+    println!("{} recordings\n{HEAD}", files.len());
+    for (mechanism, counts) in &all {
+        print!("{}", Row(mechanism, counts));
+    }
+    let wrong = all.values().any(|counts| counts.wrong() > 0);
+    match (unreadable, wrong) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::redrive::Redrive;
+    use super::*;
+    use crate::ftrace::Trace;
+
+    /// The rows of a recording with other settings than its own, or `None` if it is not there.
+    fn rows(name: &str, change: impl Fn(&str) -> String) -> Option<Rows> {
+        let path = super::super::recordings_dir().join(format!("{name}.trace.txt.xz"));
+        if !path.exists() {
+            eprintln!("skipped {name}: {} is not there", path.display());
+            return None;
+        }
+        let described = std::fs::read_to_string(super::super::description_of(&path)).unwrap();
+        let settings = FairSettings::parse(&change(&described));
+        let mut redrive = Redrive::new(false).with_fair(settings);
+        redrive.drive(&mut Trace::open(&path).unwrap()).unwrap();
+        Some(redrive.fair_rows().clone())
+    }
+
+    /// Hogs of two weights and a sleeper on one CPU; many short tasks with delayed dequeues; RT above fair tasks.
+    #[test]
+    fn recordings_are_met_to_the_last_bit() {
+        for (name, least) in [
+            ("nice-pinned.2", [(PICK, 1500), (WAKEUP, 400), (TICK, 1000), (DELAY, 1)]),
+            ("littles.2", [(PICK, 3000), (WAKEUP, 40), (TICK, 60), (DELAY, 2000)]),
+            ("rt-over-fair.1", [(PICK, 900), (WAKEUP, 100), (TICK, 20), (DELAY, 150)]),
+        ] {
+            let Some(rows) = rows(name, str::to_string) else { continue };
+            for (row, counts) in &rows {
+                assert_eq!(counts.equal, counts.judged, "{name}, {row}: {counts:?}");
+                assert!(counts.judged * 100 >= counts.events * 98, "{name}, {row}: {counts:?}");
+            }
+            for (row, least) in least {
+                let decided = rows[row].judged - rows[row].trivial;
+                assert!(decided >= least, "{name}, {row}: {decided} not trivial");
+            }
+            assert!(rows[PLACE].judged > 500 && rows[TIMES].judged > 2000, "{name}");
+        }
+    }
+
+    /// Were a rule of the product wrong, the recording would show it, and in the row that asks for it.
+    #[test]
+    fn another_rule_is_noticed() {
+        let without = |feature: &str| {
+            let (on, off) = (format!(" {feature} "), format!(" NO_{feature} "));
+            move |text: &str| text.replace(&on, &off)
+        };
+        let notices = |name: &str, change: &dyn Fn(&str) -> String, row: &str| {
+            if let Some(rows) = rows(name, change) {
+                assert!(rows[row].wrong() > 5, "{name}, {row}: {:?}", rows[row]);
+            }
+        };
+        notices("nice-pinned.2", &without("PLACE_LAG"), PLACE);
+        notices("nice-pinned.2", &without("RUN_TO_PARITY"), WAKEUP);
+        notices("slowpath.1", &without("PREEMPT_SHORT"), WAKEUP);
+        notices("littles.2", &without("DELAY_DEQUEUE"), DELAY);
+        notices("littles.2", &without("DELAY_ZERO"), PLACE);
+    }
+}
