@@ -1,8 +1,7 @@
 //! The program that compares schedtwin with the real kernel.
 //!
 //! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
-//! exact fractions; `l1`: averages, against recordings;
-//! `idle`: choices of idle states, likewise.
+//! exact fractions; `l1`: averages, against recordings; `mechanisms`: every decision that recordings show.
 
 use schedtwin_conformance::l0;
 
@@ -22,10 +21,10 @@ fn main() {
         Some("l0") => l0::main(&args[1..]),
         Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
-        Some("idle") => schedtwin_conformance::l1::idle::main(&args[1..]),
+        Some("mechanisms") => schedtwin_conformance::l1::mechanisms::main(&args[1..]),
         _ => {
             eprintln!(
-                "usage: schedtwin-conformance (l0|rational|l1|idle) ...   (each explains itself)"
+                "usage: schedtwin-conformance (l0|rational|l1|mechanisms) ...   (each explains itself)"
             );
             2
         }

@@ -13,7 +13,7 @@ use schedtwin_kernel::sched::pelt::{
 
 use super::operation::{Found, Operation, look_ahead};
 use super::redrive::Redrive;
-use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, arch_capacity};
+use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task};
 use super::tally::{Cause, Kind, Signal};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -42,6 +42,7 @@ impl Redrive {
             self.cpus[cpu].cause(Cause::UnknownOperation);
         }
         let mut told_here = false;
+        let capacity = self.machine.capacity(cpu);
         if let Some(pid) = found.operation.pid() {
             let known = self.tasks.get(&pid).is_some_and(|t| t.known);
             let c = &mut self.cpus[cpu];
@@ -65,20 +66,14 @@ impl Redrive {
             }
             if matches!(found.operation, Operation::Sleep { .. } | Operation::SleepDelayed { .. }) {
                 for avg in &mut t.avg {
-                    util_est_update(avg, arch_capacity(cpu));
+                    util_est_update(avg, capacity);
                 }
             }
             if let Operation::Wakeup { new: true, .. } = found.operation {
                 for run in 0..RUNS {
                     let (util, load) = (c.cfs[run].util_avg, c.cfs[run].load_avg);
                     let weight = t.weight;
-                    post_init_entity_util_avg(
-                        &mut t.avg[run],
-                        util,
-                        load,
-                        weight,
-                        arch_capacity(cpu),
-                    );
+                    post_init_entity_util_avg(&mut t.avg[run], util, load, weight, capacity);
                 }
             }
         }
@@ -86,10 +81,17 @@ impl Redrive {
         let c = &self.cpus[cpu];
         if c.cfs_started && !told_here {
             let (ours, causes) = (c.cfs[FREE].util_est, c.causes[FREE]);
-            let ok = self.tally.value(Kind::CfsRq, Signal::UtilEst, ue as u64, ours as u64, causes);
+            let ok = self.tally.value(
+                (Kind::CfsRq, cpu, Signal::UtilEst),
+                ue as u64,
+                ours as u64,
+                causes,
+            );
             if !ok {
                 self.miss(r, || format!("ue_cfs {cpu}: {ours} for {ue}, {found:?}"));
             }
+        } else {
+            self.tally.skip(Kind::CfsRq, cpu, Signal::UtilEst, ue as u64);
         }
     }
 
@@ -112,12 +114,20 @@ impl Redrive {
             for avg in &mut t.avg {
                 avg.util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
             }
+            if self.driving {
+                self.tally.skip(Kind::Task, pid as usize, Signal::UtilEst, ue as u64);
+            }
             return;
         }
         let ours = t.avg[FREE].util_est & !UTIL_AVG_UNCHANGED;
         let causes = t.causes[FREE];
         t.avg[STEP].util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
-        let ok = self.tally.value(Kind::Task, Signal::UtilEst, ue as u64, ours as u64, causes);
+        let ok = self.tally.value(
+            (Kind::Task, pid as usize, Signal::UtilEst),
+            ue as u64,
+            ours as u64,
+            causes,
+        );
         if !ok {
             self.miss(r, || format!("ue_se {pid}: {ours} for {ue}"));
         }

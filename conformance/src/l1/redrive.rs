@@ -26,16 +26,17 @@
 //! **What remains untold** is named by [`Cause`].
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use schedtwin_kernel::sched::pelt::{
     self, RqClockPelt, init_entity, remove_entity, update_dl_rq_load_avg, update_irq_load_avg,
     update_rt_rq_load_avg,
 };
 
-use super::board::NR_CPUS;
-use super::decisions::Decisions;
-use super::judge::{Judge, Settings};
-use super::state::{Class, Cpu, FREE, RUNS, Task, arch_capacity, class_of, frequency_max};
+use super::judge::Judge;
+use super::machine::Machine;
+use super::mechanism::Table;
+use super::state::{Class, Cpu, FREE, RUNS, Task, class_of};
 use super::tally::{Cause, Tally};
 use crate::ftrace::{CPUS_MAX, Event, Record, RqAt, Trace};
 
@@ -57,6 +58,7 @@ const MISSES_KEPT: usize = 4000;
 
 /// Drives one recording.
 pub struct Redrive {
+    pub(super) machine: Rc<Machine>,
     pub(super) tasks: BTreeMap<i32, Task>,
     pub(super) cpus: Vec<Cpu>,
     /// The kernel's own events have begun.
@@ -71,8 +73,9 @@ pub struct Redrive {
 
 impl Redrive {
     /// Nothing driven yet; `keep_misses`: keep texts of misses, up to some thousand.
-    pub fn new(keep_misses: bool) -> Redrive {
-        Redrive {
+    pub fn new(machine: Rc<Machine>, keep_misses: bool) -> Redrive {
+        let mut redrive = Redrive {
+            machine,
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
             driving: false,
@@ -80,19 +83,24 @@ impl Redrive {
             misses: Vec::new(),
             keep_misses,
             judge: None,
-        }
+        };
+        redrive.cpu(redrive.machine.nr_cpus() - 1);
+        redrive
     }
 
     /// Also asks the product for the decisions that the recording shows.
-    pub fn judging(mut self, settings: Settings) -> Redrive {
-        self.cpu(NR_CPUS - 1);
-        self.judge = Some(Box::new(Judge::new(settings)));
+    pub fn judging(mut self) -> Redrive {
+        self.judge = Some(Box::new(Judge::new(Rc::clone(&self.machine))));
         self
     }
 
-    /// What came of it; `None` if nothing was asked.
-    pub fn decisions(&self) -> Option<Decisions> {
-        self.judge.as_ref().map(|judge| judge.decisions())
+    /// What came of it, by mechanism.
+    pub fn table(&self) -> Table {
+        let mut table = self.tally.table.clone();
+        if let Some(judge) = &self.judge {
+            table.merge(&judge.table());
+        }
+        table
     }
 
     /// Drives the whole of `trace`.
@@ -202,7 +210,7 @@ impl Redrive {
                 self.tasks.insert(child_pid, child);
             }
             Event::CpuFrequency { cpu, khz } => {
-                let scale = ((khz as u64) << 10) / frequency_max(cpu);
+                let scale = ((khz as u64) << 10) / self.machine.frequency_max(cpu);
                 self.cpu(cpu).freq_scale = Some(scale);
             }
             Event::HrtimerExpire { tick, .. } => {
@@ -270,6 +278,7 @@ impl Redrive {
     /// update of the clock rounds down twice: unprinted updates between the two lines show as a few ns
     /// less than ours, and as more where the frequency changed after one.
     fn clock(&mut self, cpu: usize, clock_task: u64, clock_pelt: u64) {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let before = c.clock.replace((clock_task, clock_pelt));
         let (Some((task_before, pelt_before)), Some(freq_scale)) = (before, c.freq_scale) else {
@@ -280,7 +289,7 @@ impl Redrive {
         }
         let mut ours = RqClockPelt { clock_pelt: pelt_before, ..RqClockPelt::default() };
         let delta = clock_task.wrapping_sub(task_before);
-        ours.update_rq_clock_pelt(delta, clock_task, 0, arch_capacity(cpu), freq_scale, false);
+        ours.update_rq_clock_pelt(delta, clock_task, 0, capacity, freq_scale, false);
         let short = ours.clock_pelt.wrapping_sub(clock_pelt);
         self.tally.clock(short as i64);
     }
@@ -293,6 +302,7 @@ impl Redrive {
 
     /// The clock of `cpu` has moved to `clock` and seen `total` ns of interrupts since boot.
     pub(super) fn update_irq(&mut self, cpu: usize, clock: u64, total: u64) {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let (Some(given), Some(freq_scale)) = (c.interrupt_total, c.freq_scale) else {
             c.interrupt_total = Some(total);
@@ -305,7 +315,7 @@ impl Redrive {
         }
         c.interrupt_total = Some(total);
         for avg in &mut c.irq.avg {
-            update_irq_load_avg(avg, clock, news, freq_scale, arch_capacity(cpu));
+            update_irq_load_avg(avg, clock, news, freq_scale, capacity);
         }
     }
 
@@ -401,6 +411,7 @@ impl Redrive {
     /// updated the clock once more, and then also the (empty) queue; the rest of the task's time is
     /// scaled as the kernel does it.
     pub(super) fn before_idle(&mut self, cpu: usize, prev: Class) -> u64 {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let rest = c.switch_clock_task.wrapping_sub(c.run_clock_task);
         let Some(freq_scale) = c.freq_scale else {
@@ -410,7 +421,7 @@ impl Redrive {
             return c.now;
         }
         let mut clock = RqClockPelt { clock_pelt: c.now, ..RqClockPelt::default() };
-        clock.update_rq_clock_pelt(rest, 0, 0, arch_capacity(cpu), freq_scale, false);
+        clock.update_rq_clock_pelt(rest, 0, 0, capacity, freq_scale, false);
         let now = clock.clock_pelt;
         if c.weight == 0 {
             c.update_cfs(now);
