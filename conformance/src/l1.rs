@@ -17,6 +17,7 @@
 
 mod board;
 mod changes;
+pub mod clamps;
 mod compare;
 #[cfg(test)]
 mod golden;
@@ -89,7 +90,8 @@ pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
 
 /// Re-drives one recording and asks the product for its decisions.
 pub fn judge_file(path: &Path, machine: Rc<Machine>, keep_misses: bool) -> io::Result<Redrive> {
-    drive_file(path, Redrive::new(machine, keep_misses).judging())
+    let redrive = Redrive::new(machine, keep_misses).with_clamps(clamps::of_recording(path));
+    drive_file(path, redrive.judging())
 }
 
 fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {

@@ -8,7 +8,7 @@
 //! have been enqueued lend theirs.
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, Schedutil};
+use schedtwin_kernel::config::{Config, Schedutil, Uclamp};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
@@ -16,6 +16,8 @@ use schedtwin_kernel::sched::deadline::FairServer;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::rt::RtRq;
+use schedtwin_kernel::sched::uclamp::UclampRequest;
+use schedtwin_kernel::sched::uclamp::max::UclampRq;
 use schedtwin_kernel::sched::{CfsRqId, Class};
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, TaskId};
 
@@ -27,7 +29,7 @@ const UTIL_MAX: u64 = 1 << 30;
 pub(super) const SERVER_BW: u64 = 52_428;
 
 /// What the decisions read of a CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CpuSignals {
     pub(super) cfs: SchedAvg,
     pub(super) rt: SchedAvg,
@@ -39,6 +41,8 @@ pub(super) struct CpuSignals {
     pub(super) rt_runnable: bool,
     /// `rq->cpu_capacity`.
     pub(super) capacity: u64,
+    /// Its tasks' clamps.
+    pub(super) clamps: UclampRq,
 }
 
 /// The kernel that is asked.
@@ -116,11 +120,17 @@ impl Board {
         rq.avg_dl = clamped(signals.dl);
         rq.avg_irq = clamped(signals.irq);
         rq.cpu_capacity = signals.capacity.min(UTIL_MAX);
+        rq.uclamp = signals.clamps.clone();
         rq.fair_server = self.servers[signals.server as usize];
         if (rq.rt.nr_running() != 0) != signals.rt_runnable {
             rq.rt = self.rt_queues[signals.rt_runnable as usize].clone();
         }
         self.kernel.cfs[CfsRqId::root(cpu)].avg = clamped(signals.cfs);
+    }
+
+    /// Somebody has used a clamp, or not yet.
+    pub(super) fn turn_key(&mut self, on: bool) {
+        self.kernel.config.uclamp = if on { Uclamp::On } else { Uclamp::KeyOff };
     }
 
     /// A frequency domain and what schedutil remembers of it.
@@ -146,7 +156,8 @@ impl Board {
     }
 
     /// Makes the one task look like a sleeper that last ran on `prev`.
-    pub(super) fn set_sleeper(&mut self, prev: usize, avg: SchedAvg) {
+    pub(super) fn set_sleeper(&mut self, prev: usize, avg: SchedAvg, request: UclampRequest) {
+        self.kernel.tasks[self.task].uclamp_req = request;
         self.kernel.tasks[self.task].cpu = CpuId(prev as u16);
         let se = self.kernel.se_of(self.task);
         self.kernel.se[se].avg = clamped(avg);

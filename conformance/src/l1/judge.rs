@@ -189,6 +189,7 @@ impl Redrive {
     /// Hands a board the signals of `cpus`.
     fn set_signals(&self, judge: &mut Judge, board: usize, cpus: Range<usize>) {
         let run = board.min(STEP);
+        judge.boards[board].turn_key(self.clamps.key_on);
         for (number, cpu) in self.cpus.iter().enumerate().take(cpus.end).skip(cpus.start) {
             let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
             judge.boards[board].set(
@@ -200,6 +201,7 @@ impl Redrive {
                     irq: if board == PRINTED { cpu.irq.printed } else { known(&cpu.irq, run) },
                     server: judge.server[number],
                     rt_runnable: rt_runs || judge.rt_waking[number],
+                    clamps: self.clamps.of(number).cloned().unwrap_or_default(),
                     capacity: judge.capacity[number].unwrap_or(self.machine.capacity(number)),
                 },
             );
@@ -380,6 +382,7 @@ impl Redrive {
             return;
         };
         let (prev, avg, known) = (task.cpu, task.avg, task.known);
+        let request = self.clamps.request(pid);
         // A base estimate does not name its domain; the estimate that it is for comes next.
         let placed = usize::try_from(dst).ok();
         let cpu = placed.or_else(|| {
@@ -400,7 +403,7 @@ impl Redrive {
             self.set_signals(judge, board, 0..nr_cpus);
             let run = board.min(STEP);
             let board = &mut judge.boards[board];
-            board.set_sleeper(prev, avg[run]);
+            board.set_sleeper(prev, avg[run], request);
             (board.estimate(prev, cpu, placed.is_some()), board.place(r.cpu, prev))
         });
         let choices = answers.map(|(_, choice)| choice);

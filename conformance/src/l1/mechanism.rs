@@ -130,6 +130,8 @@ pub enum What {
     UtilEstTask,
     /// `util_est` of a run queue.
     UtilEstCfsRq,
+    /// A run queue's utilisation clamps, both, each time that they are printed.
+    Uclamp,
     /// schedutil, after a call: the frequency that it computed last, before the table.
     SugovRaw,
     /// schedutil, after a call: the frequency that it wants, be it a new one or not.
@@ -175,6 +177,7 @@ impl fmt::Display for What {
             What::PeltIrq => "PELT, irq",
             What::UtilEstTask => "util_est, tasks",
             What::UtilEstCfsRq => "util_est, cfs_rq",
+            What::Uclamp => "uclamp, run queue",
             What::SugovRaw => "schedutil, raw kHz",
             What::SugovRequest => "schedutil, request",
             What::FrequencyChange => "changes of frequency",

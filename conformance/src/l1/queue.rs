@@ -41,6 +41,17 @@ impl Redrive {
         if found.operation == Operation::Unknown {
             self.cpus[cpu].cause(Cause::UnknownOperation);
         }
+        match found.operation {
+            Operation::Sleep { pid } | Operation::SleepDelayed { pid } => {
+                self.clamps.leave(cpu, pid);
+            }
+            Operation::Save { pid } => {
+                self.clamps.leave(cpu, pid);
+                self.clamps.changed(pid);
+            }
+            Operation::DetachMigrating { pid } => self.clamps.leave(cpu, pid),
+            _ => {}
+        }
         let mut told_here = false;
         let capacity = self.machine.capacity(cpu);
         if let Some(pid) = found.operation.pid() {
@@ -227,6 +238,7 @@ impl Redrive {
                     self.attach(cpu, pid, now);
                 }
                 self.enqueued(cpu, pid);
+                self.clamps.join(cpu, pid);
             }
             Operation::AttachMigrating { pid } => {
                 if !active.moved {
@@ -234,11 +246,15 @@ impl Redrive {
                 }
                 self.cpus[by].moving.retain(|m| m.0 != pid);
                 self.enqueued(cpu, pid);
+                if self.tasks.get(&pid).is_some_and(|t| !t.delayed) {
+                    self.clamps.join(cpu, pid);
+                }
             }
             Operation::Restore { pid } => {
                 self.update_load_avg(cpu, pid, now);
                 self.reweight(trace, by, cpu, pid);
                 self.enqueued(cpu, pid);
+                self.clamps.join(cpu, pid);
                 self.cpus[cpu].saved = None;
             }
             Operation::Sleep { pid } => {
@@ -424,6 +440,7 @@ impl Redrive {
             a.done = true;
         }
         self.requeue(cpu, pid);
+        self.clamps.join(cpu, pid);
         if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.delayed) {
             t.delayed = false;
             let c = &mut self.cpus[cpu];

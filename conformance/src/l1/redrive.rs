@@ -33,9 +33,10 @@ use schedtwin_kernel::sched::pelt::{
     update_rt_rq_load_avg,
 };
 
+use super::clamps::{Queues, Wish};
 use super::judge::Judge;
 use super::machine::Machine;
-use super::mechanism::Table;
+use super::mechanism::{Difference, Table, What};
 use super::state::{Class, Cpu, FREE, RUNS, Task, class_of};
 use super::tally::{Cause, Tally};
 use crate::ftrace::{CPUS_MAX, Event, Record, RqAt, Trace};
@@ -61,6 +62,9 @@ pub struct Redrive {
     pub(super) machine: Rc<Machine>,
     pub(super) tasks: BTreeMap<i32, Task>,
     pub(super) cpus: Vec<Cpu>,
+    pub(super) clamps: Queues,
+    /// Per CPU: the clamps printed last.
+    last_clamps: BTreeMap<usize, (u64, u64)>,
     /// The kernel's own events have begun.
     pub(super) driving: bool,
     /// The counts.
@@ -78,6 +82,8 @@ impl Redrive {
             machine,
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
+            clamps: Queues::default(),
+            last_clamps: BTreeMap::new(),
             driving: false,
             tally: Tally::default(),
             misses: Vec::new(),
@@ -86,6 +92,12 @@ impl Redrive {
         };
         redrive.cpu(redrive.machine.nr_cpus() - 1);
         redrive
+    }
+
+    /// With tasks that ask for clamps.
+    pub fn with_clamps(mut self, wishes: BTreeMap<i32, Wish>) -> Redrive {
+        self.clamps = Queues::new(wishes, self.machine.nr_cpus());
+        self
     }
 
     /// Also asks the product for the decisions that the recording shows.
@@ -136,7 +148,7 @@ impl Redrive {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));
             }
-            Event::Rq { at, cpu, clk, ct, cp, lost, irq, .. } => {
+            Event::Rq { at, cpu, clk, ct, cp, lost, irq, umin, umax, .. } => {
                 self.cpu(cpu);
                 self.update_irq(cpu, clk, irq);
                 let c = self.cpu(cpu);
@@ -150,6 +162,7 @@ impl Redrive {
                     }
                     RqAt::Wake => self.rq_at_wake(r.cpu, cpu, cp.wrapping_sub(lost)),
                 }
+                self.compare_clamps(r, cpu, (umin, umax));
             }
             Event::Run { pid, ct, cp } => self.run(r, pid, ct, cp),
             Event::Nr { cpu, nr, ch, cp } => {
@@ -228,6 +241,20 @@ impl Redrive {
             _ => {}
         }
         self.judge_record(r, trace);
+    }
+
+    /// Compares a run queue's clamps, once somebody has asked for some.
+    fn compare_clamps(&mut self, r: &Record, cpu: usize, recorded: (u64, u64)) {
+        let last = self.last_clamps.insert(cpu, recorded);
+        let Some(queue) = self.clamps.of(cpu).filter(|_| self.clamps.key_on) else {
+            return;
+        };
+        let clamps = queue.clamps();
+        let ours = (clamps.min as u64, clamps.max as u64);
+        let row = self.tally.table.row(What::Uclamp);
+        if !row.count(ours == recorded, last == Some(recorded), || Difference::ModelWrong) {
+            self.miss(r, || format!("clamps {cpu}: {ours:?} for {recorded:?}"));
+        }
     }
 
     /// Entity and queue, as `update_load_avg` does it.
