@@ -261,6 +261,10 @@ pub enum Event {
         tick: bool,
         now: u64,
     },
+    /// A handler of a hardware interrupt begins.
+    IrqEntry,
+    /// It ends.
+    IrqExit,
     SoftirqEntry {
         vec: u32,
     },
@@ -447,6 +451,8 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
             now: f.number("now")?,
         },
+        "irq_handler_entry" => Event::IrqEntry,
+        "irq_handler_exit" => Event::IrqExit,
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
         _ => Event::Other,

@@ -22,6 +22,7 @@ mod compare;
 #[cfg(test)]
 mod golden;
 pub mod idle;
+mod interrupts;
 pub mod judge;
 pub mod machine;
 pub mod mechanism;
@@ -39,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::ftrace::Trace;
+use interrupts::Interrupts;
 use machine::Machine;
 use redrive::Redrive;
 use tally::{Row, Steps, Tally};
@@ -95,6 +97,7 @@ pub fn judge_file(path: &Path, machine: Rc<Machine>, keep_misses: bool) -> io::R
 }
 
 fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
+    redrive.interrupts = Interrupts::read(&mut Trace::open(path)?, &redrive.machine)?;
     let mut trace = Trace::open(path)?;
     redrive.drive(&mut trace)?;
     if let (Some(first), count) = (trace.bad_lines().0.first(), trace.bad_lines().1) {

@@ -51,7 +51,8 @@ fn wishes(workload: &str, meta: &str, number: &str) -> BTreeMap<i32, Wish> {
             continue;
         }
         // The rig asks for both if for one; what is not a clamp is the default.
-        let clamp = |value: i32, default| u16::try_from(value).ok().map_or(default, |v| v.min(1024));
+        let clamp =
+            |value: i32, default| u16::try_from(value).ok().map_or(default, |v| v.min(1024));
         let request = UclampRequest { min: Some(clamp(min, 0)), max: Some(clamp(max, 1024)) };
         of_name.insert(name, Wish { request, changes_before: (mask != "0") as u32 });
     }

@@ -220,7 +220,12 @@ impl Redrive {
                 if self.cpus[cpu].freq_scale.is_none() {
                     return;
                 }
-                if let Some((clock, total)) = self.interrupt_time(r, trace, cpu, lut) {
+                let told = self.interrupt_time(r, trace, cpu, lut);
+                let guessed = || {
+                    let clock = lut.wrapping_add(512);
+                    self.interrupts.total(cpu, clock).map(|total| (clock, total))
+                };
+                if let Some((clock, total)) = told.or_else(guessed) {
                     self.update_irq(cpu, clock, total);
                 }
                 for avg in &mut self.cpus[cpu].irq.avg {

@@ -34,6 +34,7 @@ use schedtwin_kernel::sched::pelt::{
 };
 
 use super::clamps::{Queues, Wish};
+use super::interrupts::Interrupts;
 use super::judge::Judge;
 use super::machine::Machine;
 use super::mechanism::{Difference, Table, What};
@@ -52,8 +53,6 @@ pub struct Miss {
 
 /// Between a dequeue and going idle there are at most some balancing passes; 1 ms is far more.
 const NEWIDLE_MAX_NS: u64 = 1_000_000;
-/// How far the lines of one call of schedutil reach.
-const LINES_OF_A_CALL: usize = 24;
 /// Misses that are kept per recording.
 const MISSES_KEPT: usize = 4000;
 
@@ -63,6 +62,8 @@ pub struct Redrive {
     pub(super) tasks: BTreeMap<i32, Task>,
     pub(super) cpus: Vec<Cpu>,
     pub(super) clamps: Queues,
+    /// Read ahead: when interrupt time was charged.
+    pub(super) interrupts: Interrupts,
     /// Per CPU: the clamps printed last.
     last_clamps: BTreeMap<usize, (u64, u64)>,
     /// The kernel's own events have begun.
@@ -83,6 +84,7 @@ impl Redrive {
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
             clamps: Queues::default(),
+            interrupts: Interrupts::default(),
             last_clamps: BTreeMap::new(),
             driving: false,
             tally: Tally::default(),
@@ -193,7 +195,7 @@ impl Redrive {
                 {
                     self.move_averages(r.cpu, active);
                 }
-                self.irq_at_call(r, trace, cpu, time);
+                self.irq_at_call(r, cpu, time);
             }
             Event::SchedSwitch { .. } => {
                 self.driving = true;
@@ -337,10 +339,16 @@ impl Redrive {
         };
         let news = total.wrapping_sub(given);
         // A waking prints the clock of a CPU that it does not hold: an old one says nothing new.
-        if news as i64 <= 0 || clock < c.irq.avg[FREE].last_update_time {
+        if clock < c.irq.avg[FREE].last_update_time || clock < c.irq_clock {
             return;
         }
-        c.interrupt_total = Some(total);
+        let since = clock - std::mem::replace(&mut c.irq_clock, clock);
+        if news as i64 <= 0 {
+            return;
+        }
+        // An update charges no more than the time since the one before.
+        let news = news.min(since);
+        c.interrupt_total = Some(given.wrapping_add(news));
         for avg in &mut c.irq.avg {
             update_irq_load_avg(avg, clock, news, freq_scale, capacity);
         }
@@ -348,23 +356,23 @@ impl Redrive {
 
     /// The interrupt signal at a call of schedutil at `time`. Its line is not printed where the sum has
     /// decayed to nothing.
-    fn irq_at_call(&mut self, r: &Record, trace: &Trace, cpu: usize, time: u64) {
-        let told = trace.ahead(r.cpu).take(LINES_OF_A_CALL).find_map(|next| match next.event {
-            Event::Rq { cpu: c, clk, irq, .. } if c == cpu => Some((clk == time).then_some(irq)),
-            Event::Sugov { cpu: c, time: t, .. } if c == cpu && t != time => Some(None),
-            _ => None,
-        });
+    fn irq_at_call(&mut self, r: &Record, cpu: usize, time: u64) {
+        if time >= u64::MAX / 2 {
+            return;
+        }
+        if let Some(total) = self.interrupts.total(cpu, time) {
+            self.update_irq(cpu, time, total);
+        }
         let in_operation = self.cpus[r.cpu].active.is_some_and(|a| a.cpu == cpu && !a.done);
         let balances = r.softirq || cpu != r.cpu || self.cpus[cpu].curr == 0;
-        if let Some(total) = told.flatten() {
-            self.update_irq(cpu, time, total);
-        } else if !in_operation && balances && time < u64::MAX / 2 {
-            // A balancer's update of a CPU also ages this signal, without any news.
-            for avg in &mut self.cpus[cpu].irq.avg {
-                if time >= avg.last_update_time {
-                    pelt::update_load_sum(time, avg, 0, 0, 0);
-                    pelt::update_load_avg(avg, 1);
-                }
+        if in_operation || !balances {
+            return;
+        }
+        // A balancer's update of a CPU also ages this signal, without any news.
+        for avg in &mut self.cpus[cpu].irq.avg {
+            if time >= avg.last_update_time {
+                pelt::update_load_sum(time, avg, 0, 0, 0);
+                pelt::update_load_avg(avg, 1);
             }
         }
     }

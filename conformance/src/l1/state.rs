@@ -145,6 +145,8 @@ pub(super) struct Cpu {
     pub(super) clock: Option<(u64, u64)>,
     /// Interrupt time that `irq` has been given, ns since boot.
     pub(super) interrupt_total: Option<u64>,
+    /// `rq->clock` of the last update that is known.
+    pub(super) irq_clock: u64,
     pub(super) lost: u64,
     /// The PELT clock (`rq_clock_pelt`) at the last line that told it, but not a switch's.
     pub(super) now: u64,
@@ -200,6 +202,7 @@ impl Cpu {
             dl: Small::default(),
             irq: Small::default(),
             interrupt_total: None,
+            irq_clock: 0,
             clock: None,
             lost: 0,
             now: 0,
