@@ -265,6 +265,10 @@ pub enum Event {
     HrtimerStart {
         tick: bool,
     },
+    /// A handler of a hardware interrupt begins.
+    IrqEntry,
+    /// It ends.
+    IrqExit,
     SoftirqEntry {
         vec: u32,
     },
@@ -459,6 +463,8 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             Event::HrtimerExpire { tick: is_tick(f.text("function")?), now: f.number("now")? }
         }
         "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
+        "irq_handler_entry" => Event::IrqEntry,
+        "irq_handler_exit" => Event::IrqExit,
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
         // Other interrupts between processors have a function to call.

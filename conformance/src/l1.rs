@@ -4,8 +4,7 @@
 //! schedtwin-conformance l1 [--totals] [--misses] [FILE...]
 //! ```
 //!
-//! After these come the product's decisions with the re-driven signals ([`judge`]): schedutil's requests and EAS's
-//! estimates and choices.
+//! This is PELT in detail; every mechanism, the decisions too, has a row in the table of [`mechanisms`].
 //!
 //! Without files: all recordings beside the checkout, in `../shared/rig/recordings`. Prints per
 //! recording, kind of entity and signal how many recorded values were judged, how many of ours are
@@ -17,14 +16,18 @@
 //! How it works is in [`redrive`].
 
 mod board;
+mod changes;
+pub mod clamps;
 mod compare;
-pub mod decisions;
 pub mod fair;
 #[cfg(test)]
 mod golden;
 pub mod idle;
+mod interrupts;
 pub mod judge;
+pub mod machine;
 pub mod mechanism;
+pub mod mechanisms;
 pub mod operation;
 mod queue;
 pub mod redrive;
@@ -34,24 +37,38 @@ pub mod tally;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::ftrace::Trace;
-use decisions::Decisions;
 use fair::FairSettings;
-use judge::Settings;
+use interrupts::Interrupts;
+use machine::Machine;
 use redrive::Redrive;
 use tally::{Row, Steps, Tally};
 
 const USAGE: &str = "\
 usage: schedtwin-conformance l1 [--totals] [--misses] [FILE...]
-  re-drives recordings (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings): PELT and util_est,
-  then schedutil's requests and EAS's estimates and choices (not of recordings with clamps, uclamp-*)
+  re-drives recordings (*.trace.txt, *.trace.txt.xz, each with its *.meta.txt; default:
+  ../shared/rig/recordings and those in conformance/recordings): PELT and util_est
   --totals   only the totals
   --misses   also each value that is off by more than 1 and each step that is not met";
 
-/// Where the recordings are that belong to this checkout.
+/// Where the recordings are that lie beside this checkout.
 pub fn recordings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
+}
+
+/// All recordings: those beside the checkout, and those in it.
+pub fn all_recordings() -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
+    // A folder that is not there has none.
+    [recordings_dir(), own].iter().flat_map(|dir| recordings_in(dir).unwrap_or_default()).collect()
+}
+
+/// A recording's name, without its ending.
+pub fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.trim_end_matches(".xz").trim_end_matches(".trace.txt").to_string()
 }
 
 /// The recordings in a folder, by name.
@@ -68,10 +85,15 @@ pub fn recordings_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Re-drives one recording.
+/// Re-drives the signals of one recording.
 pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
-    let described = std::fs::read_to_string(description_of(path)).unwrap_or_default();
-    drive_file(path, Redrive::new(keep_misses).with_fair(FairSettings::parse(&described)))
+    let machine = Rc::new(Machine::of_recording(path)?);
+    drive_file(path, Redrive::new(machine, keep_misses).with_fair(fair_settings(path)))
+}
+
+/// What a recording's description says of the fair class.
+fn fair_settings(path: &Path) -> FairSettings {
+    FairSettings::parse(&std::fs::read_to_string(description_of(path)).unwrap_or_default())
 }
 
 /// `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
@@ -80,23 +102,14 @@ fn description_of(path: &Path) -> PathBuf {
     path.with_file_name(format!("{}.meta.txt", name.split('.').next().unwrap_or_default()))
 }
 
-/// Re-drives one recording and asks the product for its decisions; not those of a recording with utilisation
-/// clamps, which the product does not have.
-pub fn judge_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
-    if has_clamps(path) {
-        return redrive_file(path, keep_misses);
-    }
-    let text = std::fs::read_to_string(description_of(path)).unwrap_or_default();
-    let redrive = Redrive::new(keep_misses).with_fair(FairSettings::parse(&text));
-    drive_file(path, redrive.judging(Settings::parse(&text)))
-}
-
-/// Whether a recording is, by its name, one with utilisation clamps.
-fn has_clamps(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("uclamp"))
+/// Re-drives one recording and asks the product for its decisions.
+pub fn judge_file(path: &Path, machine: Rc<Machine>, keep_misses: bool) -> io::Result<Redrive> {
+    let redrive = Redrive::new(machine, keep_misses).with_clamps(clamps::of_recording(path));
+    drive_file(path, redrive.with_fair(fair_settings(path)).judging())
 }
 
 fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
+    redrive.interrupts = Interrupts::read(&mut Trace::open(path)?, &redrive.machine)?;
     let mut trace = Trace::open(path)?;
     redrive.drive(&mut trace)?;
     if let (Some(first), count) = (trace.bad_lines().0.first(), trace.bad_lines().1) {
@@ -130,43 +143,26 @@ pub fn main(args: &[String]) -> i32 {
         }
     }
     if files.is_empty() {
-        files = match recordings_in(&recordings_dir()) {
-            Ok(found) if !found.is_empty() => found,
-            Ok(_) => {
-                eprintln!("no recordings in {}", recordings_dir().display());
-                return 2;
-            }
-            Err(error) => {
-                eprintln!("failed to list {}: {error}", recordings_dir().display());
-                return 2;
-            }
-        };
+        files = all_recordings();
+    }
+    if files.is_empty() {
+        eprintln!("no recordings in {}", recordings_dir().display());
+        return 2;
     }
 
     let mut total = Tally::default();
-    let mut decisions = Decisions::default();
     let mut unreadable = false;
     for file in &files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
-        match judge_file(file, misses) {
+        let name = name_of(file);
+        match redrive_file(file, misses) {
             Ok(redrive) => {
                 for miss in &redrive.misses {
                     println!("{name} at {} us: {}", miss.time_us, miss.text);
                 }
                 if !totals_only {
-                    print!("{}", Table(name, &redrive.tally));
+                    print!("{}", Detail(&name, &redrive.tally));
                 }
                 total.merge(&redrive.tally);
-                match redrive.decisions() {
-                    Some(found) => {
-                        if !totals_only {
-                            print!("{found}");
-                        }
-                        decisions.merge(&found);
-                    }
-                    None => println!("{name}: decisions skipped, clamps are not modelled"),
-                }
             }
             Err(error) => {
                 eprintln!("failed to read {}: {error}", file.display());
@@ -174,8 +170,7 @@ pub fn main(args: &[String]) -> i32 {
             }
         }
     }
-    print!("{}", Table("all", &total));
-    print!("{decisions}");
+    print!("{}", Detail("all", &total));
     let failing = total.failing();
     for (signal, within, judged) in &failing {
         println!("{signal}: only {within} of {judged} within 1");
@@ -198,11 +193,11 @@ impl fmt::Display for Percent {
 }
 
 /// The counts of one recording, as text.
-struct Table<'a>(&'a str, &'a Tally);
+struct Detail<'a>(&'a str, &'a Tally);
 
-impl fmt::Display for Table<'_> {
+impl fmt::Display for Detail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Table(name, tally) = self;
+        let Detail(name, tally) = self;
         let starts: u64 = tally.starts.values().sum();
         writeln!(
             f,
@@ -254,7 +249,6 @@ impl fmt::Display for Table<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::decisions::Changes;
     use super::tally::{Kind, Signal, WITHIN_MIN_PERMILLE};
     use super::*;
 
@@ -268,8 +262,8 @@ mod tests {
                 continue;
             }
             let tally = redrive_file(&path, false).unwrap().tally;
-            assert_eq!(tally.failing(), [], "{}", Table(name, &tally));
-            assert_eq!(tally.picture_wrong, 0, "{}", Table(name, &tally));
+            assert_eq!(tally.failing(), [], "{}", Detail(name, &tally));
+            assert_eq!(tally.picture_wrong, 0, "{}", Detail(name, &tally));
             let judged = tally.rows[&(Kind::Task, Signal::Util)].judged;
             assert!(judged > 1000, "{name}: only {judged} values");
             // Of a task everything is told; of a queue not when a balancer updated it.
@@ -279,50 +273,6 @@ mod tests {
             let enough = steps.judged * WITHIN_MIN_PERMILLE;
             assert!(steps.met * 1000 >= enough, "{name}: {steps:?}");
         }
-    }
-
-    /// One without fair servers and with many places, one with two tasks that load two domains, one with RT.
-    /// What is not equal has causes that lie in the recording; were the product wrong, it would be
-    /// `Unexplained`.
-    #[test]
-    fn three_recordings_show_the_products_decisions() {
-        use decisions::{Question, Why};
-        for (name, calls, estimates, choices) in [
-            ("littles.1", 5000, 18_000, 2800),
-            ("ui-pair.2", 4500, 8500, 1600),
-            ("rt-over-fair.1", 6000, 80, 15),
-        ] {
-            let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
-            if !path.exists() {
-                eprintln!("skipped {name}: {} is not there", path.display());
-                continue;
-            }
-            let found = judge_file(&path, false).unwrap().decisions().unwrap();
-            for (question, judged_min, equal_min_permille) in [
-                (Question::Raw, calls, 985),
-                (Question::Request, calls, 1000),
-                (Question::MaxUtil, estimates, 975),
-                (Question::Busy, estimates, 970),
-                (Question::Energy, estimates, 970),
-                (Question::Placement, choices, 1000),
-            ] {
-                let answers = &found.answers[&question];
-                assert!(answers.judged >= judged_min, "{name}, {question}: {answers:?}");
-                let enough = answers.judged * equal_min_permille;
-                assert!(answers.equal * 1000 >= enough, "{name}, {question}: {answers:?}");
-                let unexplained = answers.causes.get(&Why::Unexplained);
-                assert_eq!(unexplained, None, "{name}, {question}: {answers:?}");
-            }
-            let Changes { recorded, ours, matched } = found.changes;
-            assert!(recorded >= 50, "{name}: {:?}", found.changes);
-            assert_eq!((ours, matched), (recorded, recorded), "{name}");
-        }
-    }
-
-    #[test]
-    fn recordings_with_clamps_are_skipped_by_name() {
-        assert!(has_clamps(Path::new("recordings/uclamp-mix.1.trace.txt.xz")));
-        assert!(!has_clamps(Path::new("uclamp/ui-pair.1.trace.txt.xz")));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The program that compares schedtwin with the real kernel.
 //!
 //! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
-//! exact fractions; `l1`: averages, against recordings;
-//! `idle`: choices of idle states, likewise; `side-by-side`: executions, in the twin and recorded.
+//! exact fractions; `l1`: averages, against recordings; `mechanisms`: every decision that recordings show;
+//! `side-by-side`: executions, in the twin and recorded.
 
 use schedtwin_conformance::l0;
 
@@ -22,11 +22,11 @@ fn main() {
         Some("l0") => l0::main(&args[1..]),
         Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
-        Some("idle") => schedtwin_conformance::l1::idle::main(&args[1..]),
+        Some("mechanisms") => schedtwin_conformance::l1::mechanisms::main(&args[1..]),
         Some("side-by-side") => schedtwin_conformance::l2::main(&args[1..]),
         _ => {
             eprintln!(
-                "usage: schedtwin-conformance (l0|rational|l1|idle|side-by-side) ...   (each explains itself)"
+                "usage: schedtwin-conformance (l0|rational|l1|mechanisms|side-by-side) ...   (each explains itself)"
             );
             2
         }

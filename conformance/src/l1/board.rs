@@ -8,7 +8,7 @@
 //! have been enqueued lend theirs.
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, Schedutil};
+use schedtwin_kernel::config::{Config, Schedutil, Uclamp};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
@@ -16,80 +16,20 @@ use schedtwin_kernel::sched::deadline::FairServer;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::rt::RtRq;
+use schedtwin_kernel::sched::uclamp::UclampRequest;
+use schedtwin_kernel::sched::uclamp::max::UclampRq;
 use schedtwin_kernel::sched::{CfsRqId, Class};
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, TaskId};
 
-use super::state::arch_capacity;
-
-/// The board's CPUs.
-pub(super) const NR_CPUS: usize = 8;
-/// Its domains: first CPU and number of CPUs.
-pub(super) const DOMAINS: [(usize, usize); 3] = [(0, 4), (4, 2), (6, 2)];
-
-/// Operating points, kHz and microwatts, as the recordings' energy model has them.
-const OPPS: [&[(Khz, u64)]; 3] = [
-    &[
-        (300_000, 6_352),
-        (574_000, 15_049),
-        (738_000, 20_962),
-        (930_000, 30_725),
-        (1_098_000, 41_070),
-        (1_197_000, 47_131),
-        (1_328_000, 56_701),
-        (1_401_000, 62_764),
-        (1_598_000, 80_818),
-        (1_704_000, 93_845),
-        (1_803_000, 109_393),
-    ],
-    &[
-        (400_000, 33_504),
-        (553_000, 45_883),
-        (696_000, 59_712),
-        (799_000, 72_742),
-        (910_000, 87_199),
-        (1_024_000, 103_583),
-        (1_197_000, 134_243),
-        (1_328_000, 159_131),
-        (1_491_000, 194_203),
-        (1_663_000, 244_300),
-        (1_836_000, 308_083),
-        (1_999_000, 388_937),
-        (2_130_000, 489_037),
-        (2_253_000, 603_709),
-    ],
-    &[
-        (500_000, 79_613),
-        (851_000, 148_208),
-        (984_000, 178_306),
-        (1_106_000, 219_302),
-        (1_277_000, 278_240),
-        (1_426_000, 333_369),
-        (1_582_000, 419_691),
-        (1_745_000, 528_516),
-        (1_826_000, 577_683),
-        (2_048_000, 743_307),
-        (2_188_000, 876_071),
-        (2_252_000, 965_814),
-        (2_401_000, 1_149_159),
-        (2_507_000, 1_310_751),
-        (2_630_000, 1_559_977),
-        (2_704_000, 1_801_528),
-        (2_802_000, 2_158_976),
-    ],
-];
+use super::machine::Machine;
 
 /// More than any utilisation: what is larger is not the kernel's, and must not overflow our sums.
 const UTIL_MAX: u64 = 1 << 30;
 /// The bandwidth of an active fair server (50 ms of 1 s), the only one that the recordings show.
 pub(super) const SERVER_BW: u64 = 52_428;
 
-/// The domain of a CPU of the board.
-pub(super) fn domain_of(cpu: usize) -> Option<usize> {
-    DOMAINS.iter().position(|(first, count)| (*first..first + count).contains(&cpu))
-}
-
 /// What the decisions read of a CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct CpuSignals {
     pub(super) cfs: SchedAvg,
     pub(super) rt: SchedAvg,
@@ -101,6 +41,8 @@ pub(super) struct CpuSignals {
     pub(super) rt_runnable: bool,
     /// `rq->cpu_capacity`.
     pub(super) capacity: u64,
+    /// Its tasks' clamps.
+    pub(super) clamps: UclampRq,
 }
 
 /// The kernel that is asked.
@@ -112,22 +54,22 @@ pub(super) struct Board {
     rt_queues: [RtRq; 2],
 }
 
-fn device_tree() -> DeviceTree {
+fn device_tree(machine: &Machine) -> DeviceTree {
     let mut cpus = Vec::new();
     let mut policies = Vec::new();
-    for (policy, ((first, count), opps)) in DOMAINS.into_iter().zip(OPPS).enumerate() {
-        cpus.extend((0..count).map(|_| DtCpu {
-            capacity: arch_capacity(first) as Capacity,
+    for (policy, domain) in machine.domains.iter().enumerate() {
+        cpus.extend(domain.cpus.clone().map(|cpu| DtCpu {
+            capacity: domain.capacity as Capacity,
             policy,
             idle_table: 0,
-            package: 0,
+            package: machine.package(cpu) as u16,
             cluster: None,
-            llc: 0,
+            llc: machine.package(cpu) as u16,
             node: 0,
         }));
         policies.push(DtPolicy {
-            cpus: CpuMask::from_cpus((first..first + count).map(|cpu| CpuId(cpu as u16))),
-            opps: opps.to_vec(),
+            cpus: CpuMask::from_cpus(domain.cpus.clone().map(|cpu| CpuId(cpu as u16))),
+            opps: domain.opps.clone(),
             transition_latency: 500_000,
             // The slow path requests the same; only when it is carried out differs.
             fast_switch: true,
@@ -147,12 +89,12 @@ fn device_tree() -> DeviceTree {
 }
 
 impl Board {
-    pub(super) fn new(rate_limit_us: u64) -> Board {
+    pub(super) fn new(machine: &Machine) -> Board {
         let config = Config {
-            schedutil: Schedutil { rate_limit_us: Some(rate_limit_us) },
+            schedutil: Schedutil { rate_limit_us: Some(machine.rate_limit_us) },
             ..Config::linux_6_12()
         };
-        let mut kernel = Kernel::boot(device_tree(), config);
+        let mut kernel = Kernel::boot(device_tree(machine), config);
         let task = kernel.new_task(None, true);
         let cpu = CpuId(0);
         let idle = &kernel.rq[cpu];
@@ -178,11 +120,17 @@ impl Board {
         rq.avg_dl = clamped(signals.dl);
         rq.avg_irq = clamped(signals.irq);
         rq.cpu_capacity = signals.capacity.min(UTIL_MAX);
+        rq.uclamp = signals.clamps.clone();
         rq.fair_server = self.servers[signals.server as usize];
         if (rq.rt.nr_running() != 0) != signals.rt_runnable {
             rq.rt = self.rt_queues[signals.rt_runnable as usize].clone();
         }
         self.kernel.cfs[CfsRqId::root(cpu)].avg = clamped(signals.cfs);
+    }
+
+    /// Somebody has used a clamp, or not yet.
+    pub(super) fn turn_key(&mut self, on: bool) {
+        self.kernel.config.uclamp = if on { Uclamp::On } else { Uclamp::KeyOff };
     }
 
     /// A frequency domain and what schedutil remembers of it.
@@ -208,7 +156,8 @@ impl Board {
     }
 
     /// Makes the one task look like a sleeper that last ran on `prev`.
-    pub(super) fn set_sleeper(&mut self, prev: usize, avg: SchedAvg) {
+    pub(super) fn set_sleeper(&mut self, prev: usize, avg: SchedAvg, request: UclampRequest) {
+        self.kernel.tasks[self.task].uclamp_req = request;
         self.kernel.tasks[self.task].cpu = CpuId(prev as u16);
         let se = self.kernel.se_of(self.task);
         self.kernel.se[se].avg = clamped(avg);

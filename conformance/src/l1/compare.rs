@@ -47,6 +47,7 @@ impl Redrive {
             t.weight = weight;
             if driving {
                 *self.tally.starts.entry(Kind::Task).or_default() += 1;
+                self.skip(Kind::Task, pid as usize, &avg);
             }
             return;
         }
@@ -75,7 +76,7 @@ impl Redrive {
         let (step, step_causes) = (t.avg[STEP], t.causes[STEP]);
         t.avg[STEP] = taken_over(&avg, uf);
         t.causes[STEP] = Causes::default();
-        let within = self.compare(Kind::Task, &avg, &ours, causes);
+        let within = self.compare((Kind::Task, pid as usize), &avg, &ours, causes);
         let met = self.compare_step(Kind::Task, &avg, &step, step_causes, weight);
         if within && let Some(t) = self.tasks.get_mut(&pid) {
             t.causes[FREE] = Causes::default();
@@ -105,6 +106,7 @@ impl Redrive {
         }
         if !self.cpus[cpu].tracked {
             self.cpus[cpu].cfs = [taken_over(&avg, false); RUNS];
+            self.skip(Kind::CfsRq, cpu, &avg);
             return;
         }
         // The last such line of an attach or detach shows the queue after it.
@@ -136,13 +138,14 @@ impl Redrive {
             c.removed = Default::default();
             c.causes = Default::default();
             *self.tally.starts.entry(Kind::CfsRq).or_default() += 1;
+            self.skip(Kind::CfsRq, cpu, &avg);
             return;
         }
         let (ours, causes) = (c.cfs[FREE], c.causes[FREE]);
         let (step, step_causes) = (c.cfs[STEP], c.causes[STEP]);
         c.cfs[STEP] = taken_over(&avg, false);
         c.causes[STEP] = Causes::default();
-        let within = self.compare(Kind::CfsRq, &avg, &ours, causes);
+        let within = self.compare((Kind::CfsRq, cpu), &avg, &ours, causes);
         let met = self.compare_step(Kind::CfsRq, &avg, &step, step_causes, 1);
         if within {
             self.cpus[cpu].causes[FREE] = Causes::default();
@@ -210,7 +213,12 @@ impl Redrive {
                 if self.cpus[cpu].freq_scale.is_none() {
                     return;
                 }
-                if let Some((clock, total)) = self.interrupt_time(r, trace, cpu, lut) {
+                let told = self.interrupt_time(r, trace, cpu, lut);
+                let guessed = || {
+                    let clock = lut.wrapping_add(512);
+                    self.interrupts.total(cpu, clock).map(|total| (clock, total))
+                };
+                if let Some((clock, total)) = told.or_else(guessed) {
                     self.update_irq(cpu, clock, total);
                 }
                 for avg in &mut self.cpus[cpu].irq.avg {
@@ -243,13 +251,14 @@ impl Redrive {
             small.started = true;
             small.avg = [taken; RUNS];
             *self.tally.starts.entry(kind).or_default() += 1;
+            self.tally.skip(kind, cpu, Signal::Util, u);
             return;
         }
         let (ours, causes) = (small.avg[FREE], small.causes[FREE]);
         let (step, step_causes) = (small.avg[STEP], small.causes[STEP]);
         small.avg[STEP] = taken;
         small.causes = Default::default();
-        let within = self.tally.value(kind, Signal::Util, u, ours.util_avg, causes);
+        let within = self.tally.value((kind, cpu, Signal::Util), u, ours.util_avg, causes);
         let met = (step.last_update_time, step.period_contrib, step.util_sum) == (lut, pc, us);
         let error = step.util_sum.abs_diff(us) as u64 * 1000 / pelt::LOAD_AVG_MAX as u64;
         self.tally.step(kind, met, error, step_causes);
@@ -295,9 +304,18 @@ impl Redrive {
         None
     }
 
+    /// Three values that ours cannot be compared with yet.
+    fn skip(&mut self, kind: Kind, id: usize, avg: &Averages) {
+        for (signal, recorded) in
+            [(Signal::Util, avg.u), (Signal::Runnable, avg.r), (Signal::Load, avg.l)]
+        {
+            self.tally.skip(kind, id, signal, recorded);
+        }
+    }
+
     pub(super) fn compare(
         &mut self,
-        kind: Kind,
+        (kind, id): (Kind, usize),
         recorded: &Averages,
         ours: &SchedAvg,
         causes: Causes,
@@ -308,7 +326,7 @@ impl Redrive {
             (Signal::Runnable, recorded.r, ours.runnable_avg),
             (Signal::Load, recorded.l, ours.load_avg),
         ] {
-            all &= self.tally.value(kind, signal, recorded, ours, causes);
+            all &= self.tally.value((kind, id, signal), recorded, ours, causes);
         }
         all
     }

@@ -10,13 +10,13 @@
 //!
 //! | row | asked | the recording's answer | trivial answer |
 //! |---|---|---|---|
-//! | [`PICK`] | at each pick among two or more: whom? | the switch; no switch although one was asked for; a dequeue that a pick finishes | who ran |
-//! | [`WAKEUP`] | a task wakes, arrives, or is forked while a fair one runs: does that give way? | its flag, or the interrupt to its CPU | no |
-//! | [`TICK`] | the same at a tick with others queued | its flag at the tick's end | no |
-//! | [`DELAY`] | a sleeper that is not alone: does it stay queued? | no dequeue is printed; or see below | no |
-//! | [`PLACE`] | an enqueued or requeued entity: v, deadline, lag | its next line | where it was |
-//! | [`TIMES`] | v, deadline, lag and slice | each line of an entity | as in its last line |
-//! | [`SUMS`] | `zero_vruntime`, `avg_vruntime`, `avg_load` | each line of a queue | as in its last line |
+//! | [`What::Pick`] | at each pick among two or more: whom? | the switch; no switch although one was asked for; a dequeue that a pick finishes | who ran |
+//! | [`What::WakeupPreemption`] | a task wakes, arrives, or is forked while a fair one runs: does that give way? | its flag, or the interrupt to its CPU | no |
+//! | [`What::TickPreemption`] | the same at a tick with others queued | its flag at the tick's end | no |
+//! | [`What::DelayedDequeue`] | a sleeper that is not alone: does it stay queued? | no dequeue is printed; or see below | no |
+//! | [`What::Placement`] | an enqueued or requeued entity: v, deadline, lag | its next line | where it was |
+//! | [`What::VirtualTimes`] | v, deadline, lag and slice | each line of an entity | as in its last line |
+//! | [`What::QueueSums`] | `zero_vruntime`, `avg_vruntime`, `avg_load` | each line of a queue | as in its last line |
 //!
 //! **Who was dequeued?** A dequeue that a sleep prints while others are delayed may be that of one of them, finished by the pick
 //! that follows. Then the sleeper's next line or wakeup tells: it is still queued; or it has left since, and its lag says
@@ -30,13 +30,11 @@
 pub mod judge;
 pub mod twin;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::mechanism::{HEAD, Mechanism, Row};
+use super::mechanism::Table;
 use super::redrive::Miss;
-pub use judge::{DELAY, PICK, PLACE, SUMS, TICK, TIMES, WAKEUP};
 pub use twin::FairSettings;
 
 const USAGE: &str = "\
@@ -44,21 +42,11 @@ usage: schedtwin-conformance l1 fair [--misses] [FILE...]
   asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
   --misses   also each answer that is not the recorded one";
 
-/// Counts by mechanism.
-pub type Rows = BTreeMap<&'static str, Mechanism>;
-
 /// What came of one recording, and the misses if they are kept.
-pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Rows, Vec<Miss>)> {
+pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<Miss>)> {
     let redrive = super::redrive_file(path, keep_misses)?;
-    let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair "));
-    Ok((redrive.fair_rows().clone(), ours.cloned().collect()))
-}
-
-/// Adds another recording's rows.
-pub fn merge(into: &mut Rows, rows: &Rows) {
-    for (name, counts) in rows {
-        into.entry(name).or_default().merge(counts);
-    }
+    let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair, "));
+    Ok((redrive.fair.table.clone(), ours.cloned().collect()))
 }
 
 /// The command; returns the exit code.
@@ -82,7 +70,7 @@ pub fn main(args: &[String]) -> i32 {
     if files.is_empty() {
         files = super::recordings_in(&super::recordings_dir()).unwrap_or_default();
     }
-    let mut all = Rows::new();
+    let mut all = Table::default();
     let mut unreadable = files.is_empty();
     for file in &files {
         match of_file(file, misses) {
@@ -90,7 +78,7 @@ pub fn main(args: &[String]) -> i32 {
                 for Miss { time_us, text } in found {
                     println!("{} at {time_us} us: {text}", file.display());
                 }
-                merge(&mut all, &rows);
+                all.merge(&rows);
             }
             Err(error) => {
                 eprintln!("failed to read {}: {error}", file.display());
@@ -98,11 +86,8 @@ pub fn main(args: &[String]) -> i32 {
             }
         }
     }
-    println!("{} recordings\n{HEAD}", files.len());
-    for (mechanism, counts) in &all {
-        print!("{}", Row(mechanism, counts));
-    }
-    let wrong = all.values().any(|counts| counts.wrong() > 0);
+    print!("{} recordings\n{all}", files.len());
+    let wrong = all.rows().any(|(_, counts)| counts.wrong() > 0);
     match (unreadable, wrong) {
         (true, _) => 2,
         (false, true) => 1,
@@ -112,12 +97,15 @@ pub fn main(args: &[String]) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::machine::Machine;
+    use super::super::mechanism::What;
     use super::super::redrive::Redrive;
     use super::*;
     use crate::ftrace::Trace;
+    use std::rc::Rc;
 
     /// The rows of a recording with other settings than its own, or `None` if it is not there.
-    fn rows(name: &str, change: impl Fn(&str) -> String) -> Option<Rows> {
+    fn rows(name: &str, change: impl Fn(&str) -> String) -> Option<Table> {
         let path = super::super::recordings_dir().join(format!("{name}.trace.txt.xz"));
         if !path.exists() {
             eprintln!("skipped {name}: {} is not there", path.display());
@@ -125,29 +113,58 @@ mod tests {
         }
         let described = std::fs::read_to_string(super::super::description_of(&path)).unwrap();
         let settings = FairSettings::parse(&change(&described));
-        let mut redrive = Redrive::new(false).with_fair(settings);
+        let machine = Rc::new(Machine::of_recording(&path).unwrap());
+        let mut redrive = Redrive::new(machine, false).with_fair(settings);
         redrive.drive(&mut Trace::open(&path).unwrap()).unwrap();
-        Some(redrive.fair_rows().clone())
+        Some(redrive.fair.table.clone())
     }
 
     /// Hogs of two weights and a sleeper on one CPU; many short tasks with delayed dequeues; RT above fair tasks.
     #[test]
     fn recordings_are_met_to_the_last_bit() {
         for (name, least) in [
-            ("nice-pinned.2", [(PICK, 1500), (WAKEUP, 400), (TICK, 1000), (DELAY, 1)]),
-            ("littles.2", [(PICK, 3000), (WAKEUP, 40), (TICK, 60), (DELAY, 2000)]),
-            ("rt-over-fair.1", [(PICK, 900), (WAKEUP, 100), (TICK, 20), (DELAY, 150)]),
+            (
+                "nice-pinned.2",
+                [
+                    (What::Pick, 1500),
+                    (What::WakeupPreemption, 400),
+                    (What::TickPreemption, 1000),
+                    (What::DelayedDequeue, 1),
+                ],
+            ),
+            (
+                "littles.2",
+                [
+                    (What::Pick, 3000),
+                    (What::WakeupPreemption, 40),
+                    (What::TickPreemption, 60),
+                    (What::DelayedDequeue, 2000),
+                ],
+            ),
+            (
+                "rt-over-fair.1",
+                [
+                    (What::Pick, 900),
+                    (What::WakeupPreemption, 100),
+                    (What::TickPreemption, 20),
+                    (What::DelayedDequeue, 150),
+                ],
+            ),
         ] {
             let Some(rows) = rows(name, str::to_string) else { continue };
-            for (row, counts) in &rows {
+            for (row, counts) in rows.rows() {
                 assert_eq!(counts.equal, counts.judged, "{name}, {row}: {counts:?}");
                 assert!(counts.judged * 100 >= counts.events * 98, "{name}, {row}: {counts:?}");
             }
             for (row, least) in least {
-                let decided = rows[row].judged - rows[row].trivial;
+                let decided = rows.get(row).unwrap().judged - rows.get(row).unwrap().trivial;
                 assert!(decided >= least, "{name}, {row}: {decided} not trivial");
             }
-            assert!(rows[PLACE].judged > 500 && rows[TIMES].judged > 2000, "{name}");
+            assert!(
+                rows.get(What::Placement).unwrap().judged > 500
+                    && rows.get(What::VirtualTimes).unwrap().judged > 2000,
+                "{name}"
+            );
         }
     }
 
@@ -158,15 +175,19 @@ mod tests {
             let (on, off) = (format!(" {feature} "), format!(" NO_{feature} "));
             move |text: &str| text.replace(&on, &off)
         };
-        let notices = |name: &str, change: &dyn Fn(&str) -> String, row: &str| {
+        let notices = |name: &str, change: &dyn Fn(&str) -> String, row: What| {
             if let Some(rows) = rows(name, change) {
-                assert!(rows[row].wrong() > 5, "{name}, {row}: {:?}", rows[row]);
+                assert!(
+                    rows.get(row).unwrap().wrong() > 5,
+                    "{name}, {row}: {:?}",
+                    rows.get(row).unwrap()
+                );
             }
         };
-        notices("nice-pinned.2", &without("PLACE_LAG"), PLACE);
-        notices("nice-pinned.2", &without("RUN_TO_PARITY"), WAKEUP);
-        notices("slowpath.1", &without("PREEMPT_SHORT"), WAKEUP);
-        notices("littles.2", &without("DELAY_DEQUEUE"), DELAY);
-        notices("littles.2", &without("DELAY_ZERO"), PLACE);
+        notices("nice-pinned.2", &without("PLACE_LAG"), What::Placement);
+        notices("nice-pinned.2", &without("RUN_TO_PARITY"), What::WakeupPreemption);
+        notices("slowpath.1", &without("PREEMPT_SHORT"), What::WakeupPreemption);
+        notices("littles.2", &without("DELAY_DEQUEUE"), What::DelayedDequeue);
+        notices("littles.2", &without("DELAY_ZERO"), What::Placement);
     }
 }

@@ -6,8 +6,9 @@
 //! averages `load runnable util`. The test writes the lines that the rig would have printed.
 
 use std::fmt::Write;
+use std::rc::Rc;
 
-use super::judge::Settings;
+use super::machine::{Machine, tests::META};
 use super::redrive::Redrive;
 use super::tally::{Kind, Signal, Tally};
 use crate::ftrace::Trace;
@@ -134,7 +135,8 @@ fn trace_of(table: &str) -> String {
 
 fn drive(table: &str) -> (Tally, String) {
     let mut trace = Trace::new(Box::new(std::io::Cursor::new(trace_of(table))));
-    let mut redrive = Redrive::new(true);
+    let machine = Rc::new(Machine::parse(META).unwrap());
+    let mut redrive = Redrive::new(machine, true);
     redrive.drive(&mut trace).unwrap();
     assert_eq!(trace.bad_lines().0, []);
     (redrive.tally, format!("{:#?}", redrive.misses))
@@ -190,6 +192,7 @@ fn garbled_recordings_are_survived() {
         (random >> 33) as usize % below
     };
     const LARGE: [&str; 4] = ["18446744073709551615", "-9223372036854775808", "4294967295", "0"];
+    let machine = Rc::new(Machine::parse(META).unwrap());
     for _ in 0..300 {
         let mut lines: Vec<String> = good.lines().map(str::to_string).collect();
         for _ in 0..1 + draw(8) {
@@ -215,6 +218,6 @@ fn garbled_recordings_are_survived() {
             }
         }
         let mut trace = Trace::new(Box::new(std::io::Cursor::new(lines.join("\n"))));
-        Redrive::new(true).judging(Settings::parse("")).drive(&mut trace).unwrap();
+        Redrive::new(Rc::clone(&machine), true).judging().drive(&mut trace).unwrap();
     }
 }

@@ -11,18 +11,21 @@
 //!
 //! **Why an answer differs** is found by asking a second board, which has the averages of the step
 //! run: those of the last printed lines.
-//!
-//! Not asked: recordings with utilisation clamps, which the product does not have.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
 
+use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_types::Khz;
 
-use super::board::{Board, CpuSignals, DOMAINS, NR_CPUS, SERVER_BW, domain_of};
-use super::decisions::{Changes, Decisions, Question, Why};
+use super::board::{Board, CpuSignals, SERVER_BW};
+use super::changes::pair;
+use super::machine::Machine;
+use super::mechanism::{Difference, Table, Unknown, What};
 use super::redrive::Redrive;
-use super::state::{Class, FREE, RUNS, STEP, Small, arch_capacity, class_of};
+use super::state::{Class, FREE, RUNS, STEP, Small, class_of};
 use crate::ftrace::{Event, Record, Trace};
 
 /// One for each run, and one with the interrupt signals as last printed, although one that was not printed
@@ -38,34 +41,6 @@ const ESTIMATE_US: u64 = 20;
 /// Times beyond this (146 years) are not the kernel's.
 const TIME_MAX: u64 = u64::MAX >> 2;
 
-/// What a recording's description says of schedutil.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// `rate_limit_us`.
-    pub rate_limit_us: u64,
-    /// Requests are carried out at once, so that each change stands beside its call.
-    pub fast_switch: bool,
-    /// There are fair servers: until a line says otherwise, those of the boot still count.
-    pub fair_server: bool,
-}
-
-impl Settings {
-    /// Reads a description (`*.meta.txt`); what it does not say is as on the board by default.
-    pub fn parse(text: &str) -> Settings {
-        let rate_limit_us = text
-            .lines()
-            .find_map(|line| line.split_once("schedutil/rate_limit_us = "))
-            .and_then(|(_, value)| value.trim().parse().ok())
-            // One and a half transition latencies of 500 µs.
-            .map_or(750, |us: u64| us.min(1_000_000));
-        Settings {
-            rate_limit_us,
-            fast_switch: !text.contains("vdvfs.fast=0"),
-            fair_server: !text.contains("fair_server/cpu0/runtime = 0\n"),
-        }
-    }
-}
-
 /// A frequency domain of the recording.
 #[derive(Clone, Debug, Default)]
 struct Policy {
@@ -74,10 +49,13 @@ struct Policy {
     /// The frequency last computed and the one last asked for, as recorded.
     raw: Khz,
     khz: Khz,
-    /// Until then a differing answer may follow from the last differing one.
+    /// Until then a differing answer may follow from the last differing one, which had this reason.
     differs_until: u64,
+    difference: Option<Difference>,
     recorded: Vec<(u64, Khz)>,
     ours: Vec<(u64, Khz)>,
+    /// Answers that differ: when, and why.
+    differences: Vec<(u64, Difference)>,
 }
 
 /// A wakeup for which EAS compares.
@@ -88,58 +66,76 @@ struct Placement {
     ours: [Option<usize>; BOARDS],
     /// Ours at the last one.
     later: Option<usize>,
-    estimate_differs: bool,
+    /// Why an estimate differs on which the choice rests.
+    estimate: Option<Difference>,
     known: bool,
 }
 
 /// The boards, and what of a recording only they need.
 pub(super) struct Judge {
-    settings: Settings,
+    machine: Rc<Machine>,
     boards: [Board; BOARDS],
-    policies: [Policy; DOMAINS.len()],
+    policies: Vec<Policy>,
     /// An RT task has been enqueued, no switch yet.
-    rt_waking: [bool; NR_CPUS],
-    server: [bool; NR_CPUS],
+    rt_waking: Vec<bool>,
+    server: Vec<bool>,
     /// `rq->cpu_capacity`; `None` until its first change is printed.
-    capacity: [Option<u64>; NR_CPUS],
+    capacity: Vec<Option<u64>>,
     placements: BTreeMap<i32, Placement>,
+    /// The last recorded estimate of a domain, without and with the task: energy, highest utilisation, busy time.
+    estimates: BTreeMap<(usize, bool), (u64, u64, u64)>,
     updates: Updates,
     /// Time of the previous line of each CPU, µs.
-    previous: [u64; NR_CPUS],
-    decisions: Decisions,
+    previous: Vec<u64>,
+    table: Table,
 }
 
 /// When the signals of a CPU were last printed by which CPU, µs.
-type Updates = [[u64; NR_CPUS]; NR_CPUS];
+type Updates = Vec<Vec<u64>>;
 
 impl Judge {
-    pub(super) fn new(settings: Settings) -> Judge {
-        let board = Board::new(settings.rate_limit_us);
+    pub(super) fn new(machine: Rc<Machine>) -> Judge {
+        let board = Board::new(&machine);
+        let nr_cpus = machine.nr_cpus();
         Judge {
-            settings,
             boards: std::array::from_fn(|_| board.clone()),
-            policies: Default::default(),
-            rt_waking: Default::default(),
-            server: [settings.fair_server; NR_CPUS],
-            capacity: Default::default(),
+            policies: vec![Policy::default(); machine.domains.len()],
+            rt_waking: vec![false; nr_cpus],
+            server: vec![machine.fair_server; nr_cpus],
+            capacity: vec![None; nr_cpus],
             placements: BTreeMap::new(),
-            updates: Default::default(),
-            previous: Default::default(),
-            decisions: Decisions::default(),
+            estimates: BTreeMap::new(),
+            updates: vec![vec![0; nr_cpus]; nr_cpus],
+            previous: vec![0; nr_cpus],
+            table: Table::default(),
+            machine,
         }
     }
 
     /// The counts, with the changes paired.
-    pub(super) fn decisions(&self) -> Decisions {
-        let mut decisions = self.decisions.clone();
+    pub(super) fn table(&self) -> Table {
+        let mut table = self.table.clone();
+        let within = self.machine.rate_limit_us * 1000;
         for policy in &self.policies {
-            let within = self.settings.rate_limit_us * 1000;
-            let changes = Changes::of(&policy.recorded, &policy.ours, within);
-            decisions.changes.recorded += changes.recorded;
-            decisions.changes.ours += changes.ours;
-            decisions.changes.matched += changes.matched;
+            let pairs = pair(&policy.recorded, &policy.ours, within);
+            let row = table.row(What::FrequencyChange);
+            for _ in 0..pairs.matched {
+                row.count(true, false, || Difference::ModelWrong);
+            }
+            // A change without a partner comes from an answer that differed shortly before or at it.
+            let why = |time: u64| {
+                let mut near = policy.differences.iter().rev();
+                let near = near.find(|(at, _)| at.abs_diff(time) <= within);
+                near.map_or(Difference::ModelWrong, |(_, why)| *why)
+            };
+            for i in pairs.recorded_alone {
+                row.count(false, false, || why(policy.recorded[i].0));
+            }
+            for i in pairs.ours_alone {
+                row.count(false, false, || why(policy.ours[i].0));
+            }
         }
-        decisions
+        table
     }
 }
 
@@ -149,16 +145,21 @@ impl Redrive {
         let Some(mut judge) = self.judge.take() else {
             return;
         };
-        if let Some(cpu) = updated_cpu(r).filter(|cpu| *cpu < NR_CPUS && r.cpu < NR_CPUS) {
+        let nr_cpus = self.machine.nr_cpus();
+        if r.cpu >= nr_cpus {
+            self.judge = Some(judge);
+            return;
+        }
+        if let Some(cpu) = updated_cpu(r).filter(|cpu| *cpu < nr_cpus) {
             judge.updates[cpu][r.cpu] = r.time_us;
         }
         match r.event {
-            Event::Rq { cpu, rbw, .. } if cpu < NR_CPUS => judge.server[cpu] = rbw >= SERVER_BW,
-            Event::Cap { cpu, cap } if cpu < NR_CPUS => judge.capacity[cpu] = Some(cap),
-            Event::Nr { cpu, ch, .. } if cpu < NR_CPUS && ch > 0 => {
+            Event::Rq { cpu, rbw, .. } if cpu < nr_cpus => judge.server[cpu] = rbw >= SERVER_BW,
+            Event::Cap { cpu, cap } if cpu < nr_cpus => judge.capacity[cpu] = Some(cap),
+            Event::Nr { cpu, ch, .. } if cpu < nr_cpus && ch > 0 => {
                 judge.rt_waking[cpu] |= wakes_rt(r.cpu, cpu, trace);
             }
-            Event::Nr { cpu, .. } if cpu == r.cpu && cpu < NR_CPUS && self.cpus[cpu].curr == 0 => {
+            Event::Nr { cpu, .. } if cpu == r.cpu && self.cpus[cpu].curr == 0 => {
                 // On an idle CPU only the fair server can be dequeued: picked, it found no task. A call
                 // of the governor says that its bandwidth has gone with it.
                 let next = trace.ahead(r.cpu).next().map(|next| next.event);
@@ -166,7 +167,7 @@ impl Redrive {
                     judge.server[cpu] = false;
                 }
             }
-            Event::SchedSwitch { .. } if r.cpu < NR_CPUS => judge.rt_waking[r.cpu] = false,
+            Event::SchedSwitch { .. } => judge.rt_waking[r.cpu] = false,
             Event::Sugov { cpu, time, fl } if self.driving => {
                 self.judge_request(&mut judge, r, trace, (cpu, time.min(TIME_MAX), fl));
             }
@@ -181,15 +182,14 @@ impl Redrive {
             }
             _ => {}
         }
-        if let Some(previous) = judge.previous.get_mut(r.cpu) {
-            *previous = r.time_us;
-        }
+        judge.previous[r.cpu] = r.time_us;
         self.judge = Some(judge);
     }
 
     /// Hands a board the signals of `cpus`.
-    fn set_signals(&self, judge: &mut Judge, board: usize, cpus: std::ops::Range<usize>) {
+    fn set_signals(&self, judge: &mut Judge, board: usize, cpus: Range<usize>) {
         let run = board.min(STEP);
+        judge.boards[board].turn_key(self.clamps.key_on);
         for (number, cpu) in self.cpus.iter().enumerate().take(cpus.end).skip(cpus.start) {
             let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
             judge.boards[board].set(
@@ -201,56 +201,59 @@ impl Redrive {
                     irq: if board == PRINTED { cpu.irq.printed } else { known(&cpu.irq, run) },
                     server: judge.server[number],
                     rt_runnable: rt_runs || judge.rt_waking[number],
-                    capacity: judge.capacity[number].unwrap_or(arch_capacity(number)),
+                    clamps: self.clamps.of(number).cloned().unwrap_or_default(),
+                    capacity: judge.capacity[number].unwrap_or(self.machine.capacity(number)),
                 },
             );
         }
     }
 
-    /// What is not known, or not exact, of the signals of some CPUs; `equal`: with the printed averages
-    /// the answer is equal.
+    /// Whether all that an answer for these CPUs needs is known: who is queued, and the queues' averages.
+    fn known_cpus(&self, cpus: &Range<usize>) -> bool {
+        self.cpus[cpus.clone()].iter().all(|cpu| cpu.tracked && cpu.cfs_started)
+    }
+
+    /// Why an answer for some CPUs differs; `printed`: with the interrupt averages as printed it is equal.
     fn why(
         &self,
-        (updates, previous): (&Updates, &[u64; NR_CPUS]),
+        judge: &Judge,
         (r, trace): (&Record, &Trace),
-        cpus: std::ops::Range<usize>,
-        equal: bool,
-    ) -> Why {
-        let in_flight = || (0..NR_CPUS).any(|by| by != r.cpu && in_update(r, trace, by, &cpus));
-        let updates_since = previous.get(r.cpu).copied().unwrap_or_default();
-        let just_done = || {
-            let mut of_cpus = updates.iter().take(cpus.end).skip(cpus.start);
-            of_cpus.any(|by| {
-                let others = by.iter().enumerate().filter(|(by, _)| *by != r.cpu);
-                let since = updates_since.min(r.time_us.saturating_sub(ESTIMATE_US));
-                others.into_iter().any(|(_, time)| *time > since)
+        cpus: Range<usize>,
+        printed: bool,
+    ) -> Difference {
+        // The averages of the queues must not be what made it equal.
+        let queues_alike = || {
+            self.cpus[cpus.clone()].iter().all(|cpu| {
+                let [free, step] = [FREE, STEP].map(|run| {
+                    let avg = &cpu.cfs[run];
+                    (avg.util_avg, avg.runnable_avg, avg.util_est, cpu.rt.avg[run].util_avg)
+                });
+                free == step
             })
         };
-        if !equal && (just_done() || in_flight()) {
-            return Why::Raced;
+        if printed && queues_alike() {
+            return Difference::UnknownInput(Unknown::InterruptTime);
         }
-        let mut cpus = self.cpus.iter().take(cpus.end).skip(cpus.start);
-        if cpus.clone().any(|cpu| !cpu.tracked || !cpu.cfs_started) {
-            return Why::QueueUnknown;
+        let in_flight =
+            || (0..self.machine.nr_cpus()).any(|by| by != r.cpu && in_update(r, trace, by, &cpus));
+        let since = judge.previous[r.cpu].min(r.time_us.saturating_sub(ESTIMATE_US));
+        let just_done = || {
+            judge.updates[cpus.clone()].iter().any(|by| {
+                let mut others = by.iter().enumerate().filter(|(by, _)| *by != r.cpu);
+                others.any(|(_, time)| *time > since)
+            })
+        };
+        if just_done() || in_flight() {
+            return Difference::UnknownInput(Unknown::OtherCpu);
         }
-        if !equal && cpus.clone().any(|cpu| !cpu.irq.started) {
-            return Why::BeforeRecording;
+        if self.cpus[cpus].iter().any(|cpu| !cpu.irq.started) {
+            return Difference::UnknownInput(Unknown::BeforeRecording);
         }
-        if !equal {
-            return Why::Unexplained;
-        }
-        let signal = cpus.any(|cpu| {
-            let [free, step] = [FREE, STEP].map(|run| {
-                let avg = &cpu.cfs[run];
-                (avg.util_avg, avg.runnable_avg, avg.util_est, cpu.rt.avg[run].util_avg)
-            });
-            free != step
-        });
-        if signal { Why::Signal } else { Why::InterruptTime }
+        Difference::ModelWrong
     }
 
     /// For whoever hunts a miss.
-    fn signals_text(&self, judge: &Judge, cpus: std::ops::Range<usize>) -> String {
+    fn signals_text(&self, judge: &Judge, cpus: Range<usize>) -> String {
         let mut text = String::new();
         for (number, cpu) in self.cpus.iter().enumerate().take(cpus.end).skip(cpus.start) {
             let cfs = &cpu.cfs[FREE];
@@ -276,11 +279,11 @@ impl Redrive {
         trace: &Trace,
         (cpu, time, flags): (usize, u64, u32),
     ) {
-        let Some(domain) = domain_of(cpu).filter(|_| r.cpu < NR_CPUS) else {
+        let Some(domain) = self.machine.domain_of(cpu) else {
             return;
         };
-        let (first, count) = DOMAINS[domain];
-        let cpus = first..first + count;
+        let cpus = self.machine.domains[domain].cpus.clone();
+        let first = cpus.start;
         if let Some(server) = server_after(r.cpu, cpu, trace) {
             judge.server[cpu] = server;
         }
@@ -296,7 +299,7 @@ impl Redrive {
         let table_khz = |khz| judge.boards[FREE].policy(domain).resolve(khz);
         let policy = &judge.policies[domain];
         let raw = computed.unwrap_or(policy.raw);
-        let khz = if judge.settings.fast_switch {
+        let khz = if self.machine.fast_switch {
             changed.unwrap_or(policy.khz)
         } else {
             computed.map_or(policy.khz, table_khz)
@@ -317,6 +320,8 @@ impl Redrive {
                     board.start_policy(domain, raw, khz, time);
                 }
             }
+            judge.table.row(What::SugovRaw).skip();
+            judge.table.row(What::SugovRequest).skip();
             return;
         }
         let [ours, others @ ..] = [FREE, STEP, PRINTED].map(|board| {
@@ -329,44 +334,55 @@ impl Redrive {
         if ours.1 != before {
             policy.ours.push((time, ours.1));
         }
-        let follows = time < policy.differs_until;
-        let why = |equal: bool| match self.why(
-            (&judge.updates, &judge.previous),
-            (r, trace),
-            cpus.clone(),
-            equal,
-        ) {
-            Why::Unexplained if follows => Why::Follows,
+        let (raw_before, khz_before) = (policy.raw, policy.khz);
+        (policy.raw, policy.khz) = (raw, khz);
+        let policy = &judge.policies[domain];
+        let known = self.known_cpus(&cpus);
+        let why = || match self.why(judge, (r, trace), cpus.clone(), others.contains(&(raw, khz))) {
+            Difference::ModelWrong if time < policy.differs_until => {
+                policy.difference.unwrap_or(Difference::ModelWrong)
+            }
             why => why,
         };
-        let mut count = |question, recorded: Khz, ours: Khz, others: [Khz; RUNS], before: Khz| {
-            judge.decisions.answers.entry(question).or_default().count(
-                ours == recorded,
-                before == recorded,
-                || why(others.contains(&recorded)),
-            )
-        };
-        let equal = count(Question::Raw, raw, ours.0, others.map(|o| o.0), policy.raw)
-            & count(Question::Request, khz, ours.1, others.map(|o| o.1), policy.khz);
-        if !equal && !follows {
-            policy.differs_until = time + judge.settings.rate_limit_us * 1000;
+        let equal = ours == (raw, khz);
+        let difference = (!equal).then(why);
+        for (what, recorded, ours, before) in [
+            (What::SugovRaw, raw, ours.0, raw_before),
+            (What::SugovRequest, khz, ours.1, khz_before),
+        ] {
+            let row = judge.table.row(what);
+            if known {
+                let why = || difference.unwrap_or(Difference::ModelWrong);
+                row.count(ours == recorded, before == recorded, why);
+            } else {
+                row.skip();
+            }
         }
-        (policy.raw, policy.khz) = (raw, khz);
-        if !equal {
-            let why = why(others.contains(&(raw, khz)));
-            let signals = self.signals_text(judge, cpus);
-            self.miss(r, || format!("sugov {cpu}: {ours:?} for {:?}, {why}{signals}", (raw, khz)));
+        let Some(difference) = difference else { return };
+        let difference =
+            if known { difference } else { Difference::UnknownInput(Unknown::BeforeRecording) };
+        let policy = &mut judge.policies[domain];
+        policy.differences.push((time, difference));
+        if time >= policy.differs_until {
+            policy.differs_until = time + self.machine.rate_limit_us * 1000;
+            policy.difference = Some(difference);
         }
+        let signals = self.signals_text(judge, cpus);
+        self.miss(r, || {
+            format!("sugov {cpu}: {ours:?} for {:?}, {difference}{signals}", (raw, khz))
+        });
     }
 
     fn judge_estimate(&mut self, judge: &mut Judge, r: &Record, trace: &Trace, pid: i32) {
         let Event::Energy { dst, e, max, busy, .. } = r.event else {
             return;
         };
-        let Some(task) = self.tasks.get(&pid).filter(|task| task.cpu < NR_CPUS) else {
+        let nr_cpus = self.machine.nr_cpus();
+        let Some(task) = self.tasks.get(&pid).filter(|task| task.cpu < nr_cpus) else {
             return;
         };
         let (prev, avg, known) = (task.cpu, task.avg, task.known);
+        let request = self.clamps.request(pid);
         // A base estimate does not name its domain; the estimate that it is for comes next.
         let placed = usize::try_from(dst).ok();
         let cpu = placed.or_else(|| {
@@ -375,14 +391,19 @@ impl Redrive {
                 _ => None,
             })
         });
-        let Some(cpu) = cpu.filter(|cpu| *cpu < NR_CPUS && r.cpu < NR_CPUS) else {
+        let Some(domain) = cpu.and_then(|cpu| self.machine.domain_of(cpu)) else {
+            for what in [What::EasMaxUtil, What::EasBusy, What::EasEnergy] {
+                judge.table.row(what).skip();
+            }
             return;
         };
+        let cpus = self.machine.domains[domain].cpus.clone();
+        let cpu = cpu.unwrap_or(cpus.start);
         let answers = [FREE, STEP, PRINTED].map(|board| {
-            self.set_signals(judge, board, 0..NR_CPUS);
+            self.set_signals(judge, board, 0..nr_cpus);
             let run = board.min(STEP);
             let board = &mut judge.boards[board];
-            board.set_sleeper(prev, avg[run]);
+            board.set_sleeper(prev, avg[run], request);
             (board.estimate(prev, cpu, placed.is_some()), board.place(r.cpu, prev))
         });
         let choices = answers.map(|(_, choice)| choice);
@@ -393,32 +414,35 @@ impl Redrive {
             prev,
             ours: choices,
             later: choices[FREE],
-            estimate_differs: false,
+            estimate: None,
             known,
         });
         placement.later = choices[FREE];
-        let (first, count) = domain_of(cpu).map_or((0, NR_CPUS), |domain| DOMAINS[domain]);
-        let why = |equal| {
-            if known {
-                self.why((&judge.updates, &judge.previous), (r, trace), first..first + count, equal)
-            } else {
-                Why::TaskUnknown
-            }
-        };
-        let mut equal = true;
-        for (question, recorded, ours, others) in [
-            (Question::MaxUtil, max, ours.max_util, [step.max_util, printed.max_util]),
-            (Question::Busy, busy, ours.busy, [step.busy, printed.busy]),
-            (Question::Energy, e, ours.energy, [step.energy, printed.energy]),
+        let recorded = (e, max, busy);
+        let before = judge.estimates.insert((domain, placed.is_some()), recorded);
+        let answer = |o: EnergyEstimate| (o.energy, o.max_util, o.busy);
+        let explained = [step, printed].into_iter().any(|o| answer(o) == recorded);
+        let difference = (answer(ours) != recorded)
+            .then(|| self.why(judge, (r, trace), cpus.clone(), explained));
+        let before = before.unwrap_or_default();
+        for (what, recorded, ours, before) in [
+            (What::EasMaxUtil, max, ours.max_util, before.1),
+            (What::EasBusy, busy, ours.busy, before.2),
+            (What::EasEnergy, e, ours.energy, before.0),
         ] {
-            let answers = judge.decisions.answers.entry(question).or_default();
-            equal &= answers.count(ours == recorded, false, || why(others.contains(&recorded)));
+            let row = judge.table.row(what);
+            if known && self.known_cpus(&cpus) {
+                let why = || difference.unwrap_or(Difference::ModelWrong);
+                row.count(ours == recorded, before == recorded, why);
+            } else {
+                row.skip();
+            }
         }
-        if !equal {
-            placement.estimate_differs = true;
-            let explained = [step, printed].iter().any(|o| o.busy == busy && o.max_util == max);
-            let (why, signals) = (why(explained), self.signals_text(judge, first..first + count));
-            let recorded = (e, max, busy);
+        if let Some(why) = difference {
+            if let Some(placement) = judge.placements.get_mut(&pid) {
+                placement.estimate = Some(why);
+            }
+            let signals = self.signals_text(judge, cpus);
             self.miss(r, || {
                 format!("energy {pid} on {dst}, prev {prev}: {ours:?} {step:?} {printed:?} for {recorded:?}, {why}{signals}")
             });
@@ -433,22 +457,30 @@ impl Redrive {
         target: usize,
         placement: Placement,
     ) {
-        let Placement { prev, ours, later, estimate_differs, known } = placement;
-        let why = || match self.why(
-            (&judge.updates, &judge.previous),
-            (r, trace),
-            0..NR_CPUS,
-            ours[STEP..].contains(&Some(target)),
-        ) {
-            _ if !known => Why::TaskUnknown,
-            Why::Unexplained if estimate_differs => Why::Estimate,
-            Why::Unexplained if later == Some(target) => Why::Raced,
-            Why::Unexplained if judge.capacity.iter().any(Option::is_none) => Why::BeforeRecording,
+        let Placement { prev, ours, later, estimate, known } = placement;
+        let all = 0..self.machine.nr_cpus();
+        if !known || !self.known_cpus(&all) {
+            judge.table.row(What::EasChoice).skip();
+            return;
+        }
+        let printed = ours[STEP..].contains(&Some(target));
+        let equal = ours[FREE] == Some(target);
+        let why = || match self.why(judge, (r, trace), all, printed) {
+            Difference::ModelWrong if estimate.is_some() => {
+                estimate.unwrap_or(Difference::ModelWrong)
+            }
+            Difference::ModelWrong if later == Some(target) => {
+                Difference::UnknownInput(Unknown::OtherCpu)
+            }
+            Difference::ModelWrong if judge.capacity.iter().any(Option::is_none) => {
+                Difference::UnknownInput(Unknown::BeforeRecording)
+            }
             why => why,
         };
-        let answers = judge.decisions.answers.entry(Question::Placement).or_default();
-        if !answers.count(ours[FREE] == Some(target), prev == target, why) {
-            let why = why();
+        let difference = (!equal).then(why);
+        let why = || difference.unwrap_or(Difference::ModelWrong);
+        judge.table.row(What::EasChoice).count(equal, prev == target, why);
+        if let Some(why) = difference {
             self.miss(r, || format!("choice {pid}: {ours:?} for {target}, prev {prev}, {why}"));
         }
     }
@@ -456,7 +488,7 @@ impl Redrive {
 
 /// Whether the CPU `by` is amidst an update of one of `cpus` at line `r`: what it prints next is part of
 /// one, and the averages in memory may be further than the lines.
-fn in_update(r: &Record, trace: &Trace, by: usize, cpus: &std::ops::Range<usize>) -> bool {
+fn in_update(r: &Record, trace: &Trace, by: usize, cpus: &Range<usize>) -> bool {
     let updates = |next: &Record| updated_cpu(next).is_some_and(|cpu| cpus.contains(&cpu));
     // Or it makes a whole one before the asking CPU gets on.
     let resumes = trace.ahead(r.cpu).next().map_or(0, |next| next.time_us);
@@ -508,21 +540,4 @@ fn server_after(by: usize, cpu: usize, trace: &Trace) -> Option<bool> {
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_from_a_description() {
-        let text =
-            "/proc/cmdline = quiet vdvfs.fast=0\n/sys/policy0/schedutil/rate_limit_us = 7500\n";
-        let slow = Settings { rate_limit_us: 7500, fast_switch: false, fair_server: true };
-        assert_eq!(Settings::parse(text), slow);
-        let usual = Settings { rate_limit_us: 750, fast_switch: true, fair_server: true };
-        assert_eq!(Settings::parse("nothing of it"), usual);
-        let off = Settings::parse("/sys/fair_server/cpu0/runtime = 0\n");
-        assert_eq!(off, Settings { fair_server: false, ..usual });
-    }
 }

@@ -115,26 +115,216 @@ impl Mechanism {
     }
 }
 
-/// The head of the table whose rows [`Row`] prints.
-pub const HEAD: &str = "  mechanism                  events  judged judged %   equal  equal % trivial   skill  differences";
+/// What the recordings judge, in the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// `load_avg`, `runnable_avg` and `util_avg` of a task, each time that they are printed.
+    PeltTask,
+    /// The same of a CPU's fair run queue.
+    PeltCfsRq,
+    /// The utilisations of the RT and DEADLINE classes.
+    PeltRt,
+    /// The utilisation of interrupts.
+    PeltIrq,
+    /// `util_est` of a task.
+    UtilEstTask,
+    /// `util_est` of a run queue.
+    UtilEstCfsRq,
+    /// A run queue's utilisation clamps, both, each time that they are printed.
+    Uclamp,
+    /// schedutil, after a call: the frequency that it computed last, before the table.
+    SugovRaw,
+    /// schedutil, after a call: the frequency that it wants, be it a new one or not.
+    SugovRequest,
+    /// Changes of frequency, each within one rate limit of the other side's.
+    FrequencyChange,
+    /// teo: the state, at each entry into idle.
+    TeoState,
+    /// teo: whether the tick stops, where it ran.
+    TeoTick,
+    /// menu: the state.
+    MenuState,
+    /// menu: whether the tick stops.
+    MenuTick,
+    /// `cpu_idle_miss`: the stay was too short for its state, too long, or neither.
+    IdleMiss,
+    /// EAS: the utilisation that decides a domain's operating point.
+    EasMaxUtil,
+    /// EAS: a domain's busy time.
+    EasBusy,
+    /// EAS: a domain's energy.
+    EasEnergy,
+    /// EAS: the CPU on which the task wakes.
+    EasChoice,
+    /// `wake_affine` and `select_idle_sibling`: the CPU on which a task wakes where EAS is not asked.
+    Sibling,
+    /// `find_lowest_rq`: the CPU on which a real-time task wakes.
+    RtPlacement,
+    /// The fair class: who runs next.
+    Pick,
+    /// The fair class: whether a wakeup takes the CPU from the running task.
+    WakeupPreemption,
+    /// The fair class: whether a tick does.
+    TickPreemption,
+    /// The fair class: whether who goes to sleep stays queued until it is eligible.
+    DelayedDequeue,
+    /// The fair class: where who joins a queue starts, virtual runtime and deadline.
+    Placement,
+    /// The fair class: a task's virtual runtime, deadline and lag, each time that they are printed.
+    VirtualTimes,
+    /// The fair class: a queue's sums and the base of its virtual time.
+    QueueSums,
+}
 
-/// A mechanism's counts as a line of the table.
-pub struct Row<'a>(pub &'a str, pub &'a Mechanism);
-
-impl fmt::Display for Row<'_> {
+impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row(name, counts) = self;
-        let Mechanism { events, judged, equal, trivial, differences } = counts;
-        let skill = counts.skill().map_or("-".to_string(), |s| format!("{:.4}", s as f64 / 1e4));
-        let (of_events, of_judged) = (Percent(*judged, *events), Percent(*equal, *judged));
-        write!(
-            f,
-            "  {name:25}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{skill:>8} "
-        )?;
-        for (difference, count) in differences {
-            write!(f, " {difference}: {count};")?;
+        f.pad(match self {
+            What::PeltTask => "PELT, tasks",
+            What::PeltCfsRq => "PELT, cfs_rq",
+            What::PeltRt => "PELT, rt and dl",
+            What::PeltIrq => "PELT, irq",
+            What::UtilEstTask => "util_est, tasks",
+            What::UtilEstCfsRq => "util_est, cfs_rq",
+            What::Uclamp => "uclamp, run queue",
+            What::SugovRaw => "schedutil, raw kHz",
+            What::SugovRequest => "schedutil, request",
+            What::FrequencyChange => "changes of frequency",
+            What::TeoState => "teo, state",
+            What::TeoTick => "teo, tick",
+            What::MenuState => "menu, state",
+            What::MenuTick => "menu, tick",
+            What::IdleMiss => "idle, too deep or shallow",
+            What::EasMaxUtil => "EAS, max util",
+            What::EasBusy => "EAS, busy time",
+            What::EasEnergy => "EAS, energy",
+            What::EasChoice => "EAS, choice",
+            What::Sibling => "select_idle_sibling",
+            What::RtPlacement => "find_lowest_rq",
+            What::Pick => "fair, pick",
+            What::WakeupPreemption => "fair, wakeup preemption",
+            What::TickPreemption => "fair, tick preemption",
+            What::DelayedDequeue => "fair, delayed dequeue",
+            What::Placement => "fair, placement",
+            What::VirtualTimes => "fair, virtual times",
+            What::QueueSums => "fair, queue sums",
+        })
+    }
+}
+
+/// Of the events at least this share must be judged, in percent.
+pub const JUDGED_MIN_PERCENT: u64 = 90;
+/// The least skill, in ten thousandths.
+pub const SKILL_MIN: i64 = 9_500;
+/// Of the judged ones at most this share may differ for want of resolution or of an input, in percent.
+pub const EXCUSED_MAX_PERCENT: u64 = 2;
+
+impl Mechanism {
+    /// The bars that it misses; one that no recording shows misses none.
+    pub fn missed(&self) -> Vec<String> {
+        let mut missed = Vec::new();
+        if self.judged * 100 < self.events * JUDGED_MIN_PERCENT {
+            let judged = Percent(self.judged, self.events);
+            missed.push(format!("only {judged} % judged, wanted {JUDGED_MIN_PERCENT}"));
         }
-        writeln!(f)
+        if let Some(skill) = self.skill().filter(|skill| *skill < SKILL_MIN) {
+            missed.push(format!("skill {}, wanted {}", Skill(skill), Skill(SKILL_MIN)));
+        }
+        if self.excused() * 100 > self.judged * EXCUSED_MAX_PERCENT {
+            let excused = Percent(self.excused(), self.judged);
+            let wanted = EXCUSED_MAX_PERCENT;
+            missed.push(format!("{excused} % for resolution or unknown inputs, at most {wanted}"));
+        }
+        missed
+    }
+}
+
+/// Ten thousandths as a decimal fraction.
+struct Skill(i64);
+
+impl fmt::Display for Skill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, value) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        f.pad(&format!("{sign}{}.{:04}", value / 10_000, value % 10_000))
+    }
+}
+
+/// The counts of a recording, or of several, by mechanism.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table(BTreeMap<What, Mechanism>);
+
+impl Table {
+    /// The row of a mechanism.
+    pub fn row(&mut self, what: What) -> &mut Mechanism {
+        self.0.entry(what).or_default()
+    }
+
+    /// The row of a mechanism, if a recording showed it.
+    pub fn get(&self, what: What) -> Option<&Mechanism> {
+        self.0.get(&what)
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = (What, &Mechanism)> {
+        self.0.iter().map(|(what, row)| (*what, row))
+    }
+
+    /// Adds another table.
+    pub fn merge(&mut self, other: &Table) {
+        for (what, row) in &other.0 {
+            self.row(*what).merge(row);
+        }
+    }
+
+    /// The bars that are missed.
+    pub fn missed(&self) -> Vec<String> {
+        let of = |(what, row): (What, &Mechanism)| {
+            row.missed().into_iter().map(move |why| format!("{what}: {why}")).collect::<Vec<_>>()
+        };
+        self.rows().flat_map(of).collect()
+    }
+
+    /// The table as JSON: an object per mechanism, with its counts, its differences and the bars it misses.
+    pub fn json(&self) -> String {
+        let row = |(what, row): (What, &Mechanism)| {
+            let differences: Vec<String> =
+                row.differences.iter().map(|(why, count)| format!("\"{why}\": {count}")).collect();
+            let missed: Vec<String> = row.missed().iter().map(|why| format!("\"{why}\"")).collect();
+            let skill = row.skill().map_or("null".to_string(), |skill| Skill(skill).to_string());
+            format!(
+                "  {{\"mechanism\": \"{what}\", \"events\": {}, \"judged\": {}, \"equal\": {}, \"trivial\": {}, \"skill\": {skill}, \"differences\": {{{}}}, \"missed\": [{}]}}",
+                row.events,
+                row.judged,
+                row.equal,
+                row.trivial,
+                differences.join(", "),
+                missed.join(", "),
+            )
+        };
+        format!("[\n{}\n]\n", self.rows().map(row).collect::<Vec<_>>().join(",\n"))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  {:26}{:>8}{:>8}{:>9}{:>8}{:>9}{:>8}{:>8}  differences",
+            "mechanism", "events", "judged", "judged %", "equal", "equal %", "trivial", "skill",
+        )?;
+        for (what, row) in self.rows() {
+            let Mechanism { events, judged, equal, trivial, differences } = row;
+            let skill = row.skill().map_or("-".to_string(), |skill| Skill(skill).to_string());
+            let (of_events, of_judged) = (Percent(*judged, *events), Percent(*equal, *judged));
+            write!(
+                f,
+                "  {what:26}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{skill:>8} "
+            )?;
+            for (difference, count) in differences {
+                write!(f, " {difference}: {count};")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -167,10 +357,13 @@ mod tests {
         row.count(false, true, || Difference::ModelWrong);
         assert_eq!((row.events, row.judged, row.equal, row.trivial), (5, 4, 1, 2));
         assert_eq!((row.excused(), row.wrong()), (2, 1));
-        let line = Row("pick", &row).to_string();
-        assert!(
-            line.contains("timestamp: 1; unknown input: timer wheel: 1; model wrong: 1;"),
-            "{line}"
-        );
+        let mut table = Table::default();
+        *table.row(What::Pick) = row;
+        let text = table.to_string();
+        let differences = "timestamp: 1; unknown input: timer wheel: 1; model wrong: 1;";
+        assert!(text.contains(differences), "{text}");
+        // Four of five judged; one of two that are not trivial is lost; two of four excused.
+        assert_eq!(table.missed().len(), 3, "{:?}", table.missed());
+        assert!(table.json().contains("\"events\": 5, \"judged\": 4"), "{}", table.json());
     }
 }

@@ -14,7 +14,7 @@ use schedtwin_kernel::sched::pelt::{
 use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
 use super::operation::{Operation, look_ahead};
 use super::redrive::Redrive;
-use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, arch_capacity};
+use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task};
 use super::tally::{Cause, Kind, Signal};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -38,7 +38,19 @@ impl Redrive {
         if found.operation == Operation::Unknown {
             self.cpus[cpu].cause(Cause::UnknownOperation);
         }
+        match found.operation {
+            Operation::Sleep { pid } | Operation::SleepDelayed { pid } => {
+                self.clamps.leave(cpu, pid);
+            }
+            Operation::Save { pid } => {
+                self.clamps.leave(cpu, pid);
+                self.clamps.changed(pid);
+            }
+            Operation::DetachMigrating { pid } => self.clamps.leave(cpu, pid),
+            _ => {}
+        }
         let mut told_here = false;
+        let capacity = self.machine.capacity(cpu);
         if let Some(pid) = found.operation.pid() {
             let known = self.tasks.get(&pid).is_some_and(|t| t.known);
             let c = &mut self.cpus[cpu];
@@ -62,20 +74,14 @@ impl Redrive {
             }
             if matches!(found.operation, Operation::Sleep { .. } | Operation::SleepDelayed { .. }) {
                 for avg in &mut t.avg {
-                    util_est_update(avg, arch_capacity(cpu));
+                    util_est_update(avg, capacity);
                 }
             }
             if let Operation::Wakeup { new: true, .. } = found.operation {
                 for run in 0..RUNS {
                     let (util, load) = (c.cfs[run].util_avg, c.cfs[run].load_avg);
                     let weight = t.weight;
-                    post_init_entity_util_avg(
-                        &mut t.avg[run],
-                        util,
-                        load,
-                        weight,
-                        arch_capacity(cpu),
-                    );
+                    post_init_entity_util_avg(&mut t.avg[run], util, load, weight, capacity);
                 }
             }
         }
@@ -83,10 +89,17 @@ impl Redrive {
         let c = &self.cpus[cpu];
         if c.cfs_started && !told_here {
             let (ours, causes) = (c.cfs[FREE].util_est, c.causes[FREE]);
-            let ok = self.tally.value(Kind::CfsRq, Signal::UtilEst, ue as u64, ours as u64, causes);
+            let ok = self.tally.value(
+                (Kind::CfsRq, cpu, Signal::UtilEst),
+                ue as u64,
+                ours as u64,
+                causes,
+            );
             if !ok {
                 self.miss(r, || format!("ue_cfs {cpu}: {ours} for {ue}, {found:?}"));
             }
+        } else {
+            self.tally.skip(Kind::CfsRq, cpu, Signal::UtilEst, ue as u64);
         }
     }
 
@@ -98,12 +111,20 @@ impl Redrive {
             for avg in &mut t.avg {
                 avg.util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
             }
+            if self.driving {
+                self.tally.skip(Kind::Task, pid as usize, Signal::UtilEst, ue as u64);
+            }
             return;
         }
         let ours = t.avg[FREE].util_est & !UTIL_AVG_UNCHANGED;
         let causes = t.causes[FREE];
         t.avg[STEP].util_est = ue | if uf { UTIL_AVG_UNCHANGED } else { 0 };
-        let ok = self.tally.value(Kind::Task, Signal::UtilEst, ue as u64, ours as u64, causes);
+        let ok = self.tally.value(
+            (Kind::Task, pid as usize, Signal::UtilEst),
+            ue as u64,
+            ours as u64,
+            causes,
+        );
         if !ok {
             self.miss(r, || format!("ue_se {pid}: {ours} for {ue}"));
         }
@@ -214,6 +235,7 @@ impl Redrive {
                     self.attach(cpu, pid, now);
                 }
                 self.enqueued(cpu, pid, if new { Enqueue::New } else { Enqueue::Wakeup });
+                self.clamps.join(cpu, pid);
                 self.fair_arrived(r, cpu, pid);
             }
             Operation::AttachMigrating { pid } => {
@@ -222,12 +244,16 @@ impl Redrive {
                 }
                 self.cpus[by].moving.retain(|m| m.0 != pid);
                 self.enqueued(cpu, pid, Enqueue::Migrated);
+                if self.tasks.get(&pid).is_some_and(|t| !t.delayed) {
+                    self.clamps.join(cpu, pid);
+                }
                 self.fair_arrived(r, cpu, pid);
             }
             Operation::Restore { pid } => {
                 self.update_load_avg(cpu, pid, now);
                 self.reweight(trace, by, cpu, pid);
                 self.enqueued(cpu, pid, Enqueue::Restore);
+                self.clamps.join(cpu, pid);
                 self.cpus[cpu].saved = None;
             }
             Operation::Sleep { pid } => {
@@ -407,6 +433,7 @@ impl Redrive {
         if let Some(a) = &mut self.cpus[by].active {
             a.done = true;
         }
+        self.clamps.join(cpu, pid);
         self.fair_arrived(r, cpu, pid);
         if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.delayed) {
             t.delayed = false;

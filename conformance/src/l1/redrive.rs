@@ -26,18 +26,21 @@
 //! **What remains untold** is named by [`Cause`].
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use schedtwin_kernel::sched::pelt::{
     self, RqClockPelt, init_entity, remove_entity, update_dl_rq_load_avg, update_irq_load_avg,
     update_rt_rq_load_avg,
 };
 
-use super::board::NR_CPUS;
-use super::decisions::Decisions;
+use super::clamps::{Queues, Wish};
 use super::fair::judge::Fair;
 use super::fair::twin::FairSettings;
-use super::judge::{Judge, Settings};
-use super::state::{Class, Cpu, FREE, RUNS, Task, arch_capacity, class_of, frequency_max};
+use super::interrupts::Interrupts;
+use super::judge::Judge;
+use super::machine::Machine;
+use super::mechanism::{Difference, Table, What};
+use super::state::{Class, Cpu, FREE, RUNS, Task, class_of};
 use super::tally::{Cause, Tally};
 use crate::ftrace::{CPUS_MAX, Event, Record, RqAt, Trace};
 
@@ -52,15 +55,19 @@ pub struct Miss {
 
 /// Between a dequeue and going idle there are at most some balancing passes; 1 ms is far more.
 const NEWIDLE_MAX_NS: u64 = 1_000_000;
-/// How far the lines of one call of schedutil reach.
-const LINES_OF_A_CALL: usize = 24;
 /// Misses that are kept per recording.
 const MISSES_KEPT: usize = 4000;
 
 /// Drives one recording.
 pub struct Redrive {
+    pub(super) machine: Rc<Machine>,
     pub(super) tasks: BTreeMap<i32, Task>,
     pub(super) cpus: Vec<Cpu>,
+    pub(super) clamps: Queues,
+    /// Read ahead: when interrupt time was charged.
+    pub(super) interrupts: Interrupts,
+    /// Per CPU: the clamps printed last.
+    last_clamps: BTreeMap<usize, (u64, u64)>,
     /// The kernel's own events have begun.
     pub(super) driving: bool,
     /// The counts.
@@ -74,17 +81,23 @@ pub struct Redrive {
 
 impl Redrive {
     /// Nothing driven yet; `keep_misses`: keep texts of misses, up to some thousand.
-    pub fn new(keep_misses: bool) -> Redrive {
-        Redrive {
+    pub fn new(machine: Rc<Machine>, keep_misses: bool) -> Redrive {
+        let mut redrive = Redrive {
+            machine,
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
+            clamps: Queues::default(),
+            interrupts: Interrupts::default(),
+            last_clamps: BTreeMap::new(),
             driving: false,
             tally: Tally::default(),
             misses: Vec::new(),
             keep_misses,
             judge: None,
             fair: Box::new(Fair::new(FairSettings::parse(""))),
-        }
+        };
+        redrive.cpu(redrive.machine.nr_cpus() - 1);
+        redrive
     }
 
     /// The fair class is as a description says.
@@ -93,16 +106,26 @@ impl Redrive {
         self
     }
 
-    /// Also asks the product for the decisions that the recording shows.
-    pub fn judging(mut self, settings: Settings) -> Redrive {
-        self.cpu(NR_CPUS - 1);
-        self.judge = Some(Box::new(Judge::new(settings)));
+    /// With tasks that ask for clamps.
+    pub fn with_clamps(mut self, wishes: BTreeMap<i32, Wish>) -> Redrive {
+        self.clamps = Queues::new(wishes, self.machine.nr_cpus());
         self
     }
 
-    /// What came of it; `None` if nothing was asked.
-    pub fn decisions(&self) -> Option<Decisions> {
-        self.judge.as_ref().map(|judge| judge.decisions())
+    /// Also asks the product for the decisions that the recording shows.
+    pub fn judging(mut self) -> Redrive {
+        self.judge = Some(Box::new(Judge::new(Rc::clone(&self.machine))));
+        self
+    }
+
+    /// What came of it, by mechanism.
+    pub fn table(&self) -> Table {
+        let mut table = self.tally.table.clone();
+        if let Some(judge) = &self.judge {
+            table.merge(&judge.table());
+        }
+        table.merge(&self.fair.table);
+        table
     }
 
     /// Drives the whole of `trace`.
@@ -143,7 +166,7 @@ impl Redrive {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));
             }
-            Event::Rq { at, cpu, clk, ct, cp, lost, irq, .. } => {
+            Event::Rq { at, cpu, clk, ct, cp, lost, irq, umin, umax, .. } => {
                 self.cpu(cpu);
                 self.update_irq(cpu, clk, irq);
                 let c = self.cpu(cpu);
@@ -157,6 +180,7 @@ impl Redrive {
                     }
                     RqAt::Wake => self.rq_at_wake(r, cpu, cp.wrapping_sub(lost)),
                 }
+                self.compare_clamps(r, cpu, (umin, umax));
             }
             Event::Run { pid, ct, cp } => self.run(r, trace, pid, ct, cp),
             Event::Nr { cpu, nr, ch, cp } => {
@@ -187,7 +211,7 @@ impl Redrive {
                 {
                     self.move_averages(r.cpu, active);
                 }
-                self.irq_at_call(r, trace, cpu, time);
+                self.irq_at_call(r, cpu, time);
             }
             Event::SchedSwitch { .. } => {
                 self.driving = true;
@@ -218,7 +242,7 @@ impl Redrive {
                 self.fair.twin.fork(pid, child_pid);
             }
             Event::CpuFrequency { cpu, khz } => {
-                let scale = ((khz as u64) << 10) / frequency_max(cpu);
+                let scale = ((khz as u64) << 10) / self.machine.frequency_max(cpu);
                 self.cpu(cpu).freq_scale = Some(scale);
             }
             Event::HrtimerExpire { tick, .. } => {
@@ -237,6 +261,20 @@ impl Redrive {
         }
         self.fair_after(r, trace);
         self.judge_record(r, trace);
+    }
+
+    /// Compares a run queue's clamps, once somebody has asked for some.
+    fn compare_clamps(&mut self, r: &Record, cpu: usize, recorded: (u64, u64)) {
+        let last = self.last_clamps.insert(cpu, recorded);
+        let Some(queue) = self.clamps.of(cpu).filter(|_| self.clamps.key_on) else {
+            return;
+        };
+        let clamps = queue.clamps();
+        let ours = (clamps.min as u64, clamps.max as u64);
+        let row = self.tally.table.row(What::Uclamp);
+        if !row.count(ours == recorded, last == Some(recorded), || Difference::ModelWrong) {
+            self.miss(r, || format!("clamps {cpu}: {ours:?} for {recorded:?}"));
+        }
     }
 
     /// Entity and queue, as `update_load_avg` does it.
@@ -288,6 +326,7 @@ impl Redrive {
     /// update of the clock rounds down twice: unprinted updates between the two lines show as a few ns
     /// less than ours, and as more where the frequency changed after one.
     fn clock(&mut self, cpu: usize, clock_task: u64, clock_pelt: u64) {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let before = c.clock.replace((clock_task, clock_pelt));
         let (Some((task_before, pelt_before)), Some(freq_scale)) = (before, c.freq_scale) else {
@@ -298,7 +337,7 @@ impl Redrive {
         }
         let mut ours = RqClockPelt { clock_pelt: pelt_before, ..RqClockPelt::default() };
         let delta = clock_task.wrapping_sub(task_before);
-        ours.update_rq_clock_pelt(delta, clock_task, 0, arch_capacity(cpu), freq_scale, false);
+        ours.update_rq_clock_pelt(delta, clock_task, 0, capacity, freq_scale, false);
         let short = ours.clock_pelt.wrapping_sub(clock_pelt);
         self.tally.clock(short as i64);
     }
@@ -311,6 +350,7 @@ impl Redrive {
 
     /// The clock of `cpu` has moved to `clock` and seen `total` ns of interrupts since boot.
     pub(super) fn update_irq(&mut self, cpu: usize, clock: u64, total: u64) {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let (Some(given), Some(freq_scale)) = (c.interrupt_total, c.freq_scale) else {
             c.interrupt_total = Some(total);
@@ -318,34 +358,40 @@ impl Redrive {
         };
         let news = total.wrapping_sub(given);
         // A waking prints the clock of a CPU that it does not hold: an old one says nothing new.
-        if news as i64 <= 0 || clock < c.irq.avg[FREE].last_update_time {
+        if clock < c.irq.avg[FREE].last_update_time || clock < c.irq_clock {
             return;
         }
-        c.interrupt_total = Some(total);
+        let since = clock - std::mem::replace(&mut c.irq_clock, clock);
+        if news as i64 <= 0 {
+            return;
+        }
+        // An update charges no more than the time since the one before.
+        let news = news.min(since);
+        c.interrupt_total = Some(given.wrapping_add(news));
         for avg in &mut c.irq.avg {
-            update_irq_load_avg(avg, clock, news, freq_scale, arch_capacity(cpu));
+            update_irq_load_avg(avg, clock, news, freq_scale, capacity);
         }
     }
 
     /// The interrupt signal at a call of schedutil at `time`. Its line is not printed where the sum has
     /// decayed to nothing.
-    fn irq_at_call(&mut self, r: &Record, trace: &Trace, cpu: usize, time: u64) {
-        let told = trace.ahead(r.cpu).take(LINES_OF_A_CALL).find_map(|next| match next.event {
-            Event::Rq { cpu: c, clk, irq, .. } if c == cpu => Some((clk == time).then_some(irq)),
-            Event::Sugov { cpu: c, time: t, .. } if c == cpu && t != time => Some(None),
-            _ => None,
-        });
+    fn irq_at_call(&mut self, r: &Record, cpu: usize, time: u64) {
+        if time >= u64::MAX / 2 {
+            return;
+        }
+        if let Some(total) = self.interrupts.total(cpu, time) {
+            self.update_irq(cpu, time, total);
+        }
         let in_operation = self.cpus[r.cpu].active.is_some_and(|a| a.cpu == cpu && !a.done);
         let balances = r.softirq || cpu != r.cpu || self.cpus[cpu].curr == 0;
-        if let Some(total) = told.flatten() {
-            self.update_irq(cpu, time, total);
-        } else if !in_operation && balances && time < u64::MAX / 2 {
-            // A balancer's update of a CPU also ages this signal, without any news.
-            for avg in &mut self.cpus[cpu].irq.avg {
-                if time >= avg.last_update_time {
-                    pelt::update_load_sum(time, avg, 0, 0, 0);
-                    pelt::update_load_avg(avg, 1);
-                }
+        if in_operation || !balances {
+            return;
+        }
+        // A balancer's update of a CPU also ages this signal, without any news.
+        for avg in &mut self.cpus[cpu].irq.avg {
+            if time >= avg.last_update_time {
+                pelt::update_load_sum(time, avg, 0, 0, 0);
+                pelt::update_load_avg(avg, 1);
             }
         }
     }
@@ -419,6 +465,7 @@ impl Redrive {
     /// updated the clock once more, and then also the (empty) queue; the rest of the task's time is
     /// scaled as the kernel does it.
     pub(super) fn before_idle(&mut self, cpu: usize, prev: Class) -> u64 {
+        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
         let rest = c.switch_clock_task.wrapping_sub(c.run_clock_task);
         let Some(freq_scale) = c.freq_scale else {
@@ -428,7 +475,7 @@ impl Redrive {
             return c.now;
         }
         let mut clock = RqClockPelt { clock_pelt: c.now, ..RqClockPelt::default() };
-        clock.update_rq_clock_pelt(rest, 0, 0, arch_capacity(cpu), freq_scale, false);
+        clock.update_rq_clock_pelt(rest, 0, 0, capacity, freq_scale, false);
         let now = clock.clock_pelt;
         if c.weight == 0 {
             c.update_cfs(now);

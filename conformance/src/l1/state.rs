@@ -26,24 +26,6 @@ pub(super) const PRIO_TO_WEIGHT: [u64; 40] = [
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// `arch_scale_cpu_capacity` of the rig's board (its README: 4 + 2 + 2 CPUs). Larger numbers: 1024.
-pub(super) fn arch_capacity(cpu: usize) -> u64 {
-    match cpu {
-        0..=3 => 124,
-        4..=5 => 427,
-        _ => 1024,
-    }
-}
-
-/// The board's highest frequencies, kHz (as `rig/sanity.py` has them).
-pub(super) fn frequency_max(cpu: usize) -> u64 {
-    match cpu {
-        0..=3 => 1_803_000,
-        4..=5 => 2_253_000,
-        _ => 2_802_000,
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Idle,
@@ -152,6 +134,8 @@ pub(super) struct Cpu {
     pub(super) clock: Option<(u64, u64)>,
     /// Interrupt time that `irq` has been given, ns since boot.
     pub(super) interrupt_total: Option<u64>,
+    /// `rq->clock` of the last update that is known.
+    pub(super) irq_clock: u64,
     pub(super) lost: u64,
     /// The PELT clock (`rq_clock_pelt`) at the last line that told it, but not a switch's.
     pub(super) now: u64,
@@ -203,6 +187,7 @@ impl Cpu {
             dl: Small::default(),
             irq: Small::default(),
             interrupt_total: None,
+            irq_clock: 0,
             clock: None,
             lost: 0,
             now: 0,

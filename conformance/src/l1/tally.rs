@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::mechanism::{Difference, Table, Unknown, What};
+
 /// Recorded values below this are not judged: there ±1 is no statement.
 pub const VALUE_MIN: u64 = 8;
 /// The share of judged values that must be within 1, in thousandths.
@@ -99,6 +101,34 @@ impl fmt::Display for Cause {
     }
 }
 
+impl From<Cause> for Difference {
+    fn from(cause: Cause) -> Difference {
+        match cause {
+            Cause::UnknownTask | Cause::FirstUtilisation => {
+                Difference::UnknownInput(Unknown::BeforeRecording)
+            }
+            Cause::InterruptTime => Difference::UnknownInput(Unknown::InterruptTime),
+            // What could explain it is no field of the list.
+            Cause::UnknownOperation
+            | Cause::RemovedFold
+            | Cause::BalanceSoftirq
+            | Cause::Unexplained => Difference::ModelWrong,
+        }
+    }
+}
+
+/// The row that a signal is counted in.
+fn what(kind: Kind, signal: Signal) -> What {
+    match (kind, signal) {
+        (Kind::Task, Signal::UtilEst) => What::UtilEstTask,
+        (Kind::Task, _) => What::PeltTask,
+        (Kind::CfsRq, Signal::UtilEst) => What::UtilEstCfsRq,
+        (Kind::CfsRq, _) => What::PeltCfsRq,
+        (Kind::Rt | Kind::Dl, _) => What::PeltRt,
+        (Kind::Irq, _) => What::PeltIrq,
+    }
+}
+
 /// A set of [`Cause`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes(u16);
@@ -174,18 +204,30 @@ pub struct Tally {
     pub clock: [u64; 5],
     /// Records read.
     pub records: u64,
+    /// The free run once more, as mechanisms: every value, also small ones, equal or not.
+    pub table: Table,
+    /// The value printed last, of each entity: the trivial answer.
+    last: BTreeMap<(Kind, usize, Signal), u64>,
 }
 
 impl Tally {
-    /// Compares one value of the free run.
+    /// A printed value that ours cannot be compared with yet.
+    pub fn skip(&mut self, kind: Kind, id: usize, signal: Signal, recorded: u64) {
+        self.last.insert((kind, id, signal), recorded);
+        self.table.row(what(kind, signal)).skip();
+    }
+
+    /// Compares one value of the free run, of the CPU or task `id`; whether it is within 1.
     pub fn value(
         &mut self,
-        kind: Kind,
-        signal: Signal,
+        (kind, id, signal): (Kind, usize, Signal),
         recorded: u64,
         ours: u64,
         causes: Causes,
     ) -> bool {
+        let last = self.last.insert((kind, id, signal), recorded);
+        let mechanism = self.table.row(what(kind, signal));
+        mechanism.count(ours == recorded, last == Some(recorded), || causes.first().into());
         if recorded < VALUE_MIN {
             return true;
         }
@@ -248,6 +290,7 @@ impl Tally {
             *to += from;
         }
         self.records += other.records;
+        self.table.merge(&other.table);
     }
 
     /// The signals of which fewer than [`WITHIN_MIN_PERMILLE`] are within 1, all kinds together.
@@ -280,12 +323,12 @@ mod tests {
     fn small_values_are_not_judged_and_misses_have_a_cause() {
         let mut tally = Tally::default();
         let mut causes = Causes::default();
-        assert!(tally.value(Kind::Task, Signal::Util, 7, 500, causes));
+        assert!(tally.value((Kind::Task, 1, Signal::Util), 7, 500, causes));
         assert!(tally.rows.is_empty());
-        assert!(tally.value(Kind::Task, Signal::Util, 8, 9, causes));
+        assert!(tally.value((Kind::Task, 1, Signal::Util), 8, 9, causes));
         causes.add(Cause::BalanceSoftirq);
         causes.add(Cause::UnknownTask);
-        assert!(!tally.value(Kind::Task, Signal::Util, 8, 10, causes));
+        assert!(!tally.value((Kind::Task, 1, Signal::Util), 8, 10, causes));
         let row = &tally.rows[&(Kind::Task, Signal::Util)];
         assert_eq!((row.judged, row.within, row.exact, row.error_max), (2, 1, 0, 2));
         assert_eq!(row.causes[&Cause::UnknownTask], 1);

@@ -5,27 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::mechanism::{Difference, Mechanism};
+use super::super::mechanism::{Difference, Mechanism, Table, What};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
 use super::super::state::scale_load_down;
 use super::twin::{Dequeue, Enqueue, FairSettings, NR_CPUS, Sums, Twin, Virtual};
 use crate::ftrace::{Event, Record, RqAt, Trace};
-
-/// Rows of the table.
-pub const PICK: &str = "fair pick";
-/// Does a wakee (or an arrival) make the running task give way?
-pub const WAKEUP: &str = "fair wakeup preemption";
-/// Does a tick?
-pub const TICK: &str = "fair tick preemption";
-/// Does a sleeper stay queued?
-pub const DELAY: &str = "fair delayed dequeue";
-/// Where does an enqueued entity start?
-pub const PLACE: &str = "fair placement";
-/// `vruntime`, `deadline`, `vlag`, slice at every line.
-pub const TIMES: &str = "fair virtual times";
-/// `zero_vruntime`, `avg_vruntime`, `avg_load` at every line.
-pub const SUMS: &str = "fair queue sums";
 
 /// A wakeup or arrival at a queue whose running task is fair and has not been told to give way.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +35,7 @@ struct Untold {
 /// The twin, and what came of the questions.
 pub(in crate::l1) struct Fair {
     pub(in crate::l1) twin: Twin,
-    pub(in crate::l1) rows: BTreeMap<&'static str, Mechanism>,
+    pub(in crate::l1) table: Table,
     /// By the CPU that does the work.
     asked: [Option<Asked>; NR_CPUS],
     /// `TIF_NEED_RESCHED` as recorded.
@@ -70,7 +55,7 @@ impl Fair {
     pub(in crate::l1) fn new(settings: FairSettings) -> Fair {
         Fair {
             twin: Twin::new(settings),
-            rows: BTreeMap::new(),
+            table: Table::default(),
             asked: [None; NR_CPUS],
             resched: [false; NR_CPUS],
             printed: BTreeMap::new(),
@@ -82,8 +67,8 @@ impl Fair {
         }
     }
 
-    fn row(&mut self, name: &'static str) -> &mut Mechanism {
-        self.rows.entry(name).or_default()
+    fn row(&mut self, what: What) -> &mut Mechanism {
+        self.table.row(what)
     }
 }
 
@@ -96,11 +81,6 @@ enum Picked {
 }
 
 impl Redrive {
-    /// The counts by mechanism.
-    pub fn fair_rows(&self) -> &BTreeMap<&'static str, Mechanism> {
-        &self.fair.rows
-    }
-
     /// Before a line is dealt with.
     pub(in crate::l1) fn fair_before(&mut self, r: &Record) {
         if let Event::Reschedule { cpu } = r.event
@@ -149,7 +129,7 @@ impl Redrive {
             return ours;
         }
         if !twin.sure(cpu) {
-            self.fair.row(PICK).skip();
+            self.fair.row(What::Pick).skip();
             return ours;
         }
         let equal = match (recorded, ours) {
@@ -160,9 +140,9 @@ impl Redrive {
         let trivial = twin.curr(cpu).is_some_and(|curr| recorded == Picked::Task(curr));
         if !equal {
             let queue = twin.text(cpu);
-            self.miss(r, || format!("{PICK} {cpu}: {ours:?} for {recorded:?}{queue}"));
+            self.miss(r, || format!("{} {cpu}: {ours:?} for {recorded:?}{queue}", What::Pick));
         }
-        self.fair.row(PICK).count(equal, trivial, || Difference::ModelWrong);
+        self.fair.row(What::Pick).count(equal, trivial, || Difference::ModelWrong);
         ours
     }
 
@@ -206,16 +186,21 @@ impl Redrive {
         });
         let recorded = handler.into_iter().any(|next| next.need_resched);
         if !sure {
-            return self.fair.row(TICK).skip();
+            return self.fair.row(What::TickPreemption).skip();
         }
         if ours != recorded {
             let queue = twin.text(cpu);
             self.miss(r, || {
-                format!("{TICK} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}")
+                format!(
+                    "{} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}",
+                    What::TickPreemption
+                )
             });
         }
         self.fair.twin.set_need_resched(cpu, recorded);
-        self.fair.row(TICK).count(ours == recorded, !recorded, || Difference::ModelWrong);
+        self.fair
+            .row(What::TickPreemption)
+            .count(ours == recorded, !recorded, || Difference::ModelWrong);
     }
 
     /// An operation begins.
@@ -268,14 +253,18 @@ impl Redrive {
         };
         let Asked { preempts, .. } = asked;
         if !twin.sure(cpu) {
-            return self.fair.row(WAKEUP).skip();
+            return self.fair.row(What::WakeupPreemption).skip();
         }
         let ours = twin.need_resched(cpu);
         if ours != preempts {
-            self.miss(r, || format!("{WAKEUP} {pid} on {cpu}: {ours} for {preempts}{before}"));
+            self.miss(r, || {
+                format!("{} {pid} on {cpu}: {ours} for {preempts}{before}", What::WakeupPreemption)
+            });
         }
         self.fair.twin.set_need_resched(cpu, preempts);
-        self.fair.row(WAKEUP).count(ours == preempts, !preempts, || Difference::ModelWrong);
+        self.fair
+            .row(What::WakeupPreemption)
+            .count(ours == preempts, !preempts, || Difference::ModelWrong);
     }
 
     /// Places an entity that is enqueued.
@@ -333,7 +322,7 @@ impl Redrive {
             // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
             let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
             if !twin.sure(cpu) {
-                self.fair.row(DELAY).skip();
+                self.fair.row(What::DelayedDequeue).skip();
             } else if nr_printed && twin.delayed_ones(cpu).next().is_some() {
                 self.fair.untold.insert(pid, Untold { ours, left: !ours, woken: false });
             } else {
@@ -348,9 +337,13 @@ impl Redrive {
     fn judge_sleep(&mut self, r: &Record, cpu: usize, pid: i32, ours: bool, delayed: bool) {
         if ours != delayed {
             let queue = self.fair.twin.text(cpu);
-            self.miss(r, || format!("{DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
+            self.miss(r, || {
+                format!("{} {pid} on {cpu}: {ours} for {delayed}{queue}", What::DelayedDequeue)
+            });
         }
-        self.fair.row(DELAY).count(ours == delayed, !delayed, || Difference::ModelWrong);
+        self.fair
+            .row(What::DelayedDequeue)
+            .count(ours == delayed, !delayed, || Difference::ModelWrong);
     }
 
     /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
@@ -400,7 +393,7 @@ impl Redrive {
         if let Some(pid) = next {
             if self.fair.untold.remove(&pid).is_some() {
                 // It is installed, which overwrites its lag.
-                self.fair.row(DELAY).skip();
+                self.fair.row(What::DelayedDequeue).skip();
             }
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
@@ -428,7 +421,7 @@ impl Redrive {
             }
             self.fair.placed.remove(&pid);
             if self.driving {
-                self.fair.row(TIMES).skip();
+                self.fair.row(What::VirtualTimes).skip();
             } else {
                 // Its weight and slice hold.
                 twin.forget(pid);
@@ -443,13 +436,13 @@ impl Redrive {
         }
         let equal = ours == recorded;
         let why = || Difference::ModelWrong;
-        self.fair.row(TIMES).count(equal, before == Some(recorded), why);
+        self.fair.row(What::VirtualTimes).count(equal, before == Some(recorded), why);
         if on && let Some(placed) = self.fair.placed.remove(&pid) {
             let trivial = placed.is_some_and(|placed| (placed.v, placed.d) == (v, d));
-            self.fair.row(PLACE).count(equal, trivial, why);
+            self.fair.row(What::Placement).count(equal, trivial, why);
         }
         if !equal && self.fair.parted.insert(pid) {
-            self.miss(r, || format!("{TIMES} {pid}: {ours:?} for {recorded:?}"));
+            self.miss(r, || format!("{} {pid}: {ours:?} for {recorded:?}", What::VirtualTimes));
         }
     }
 
@@ -463,7 +456,7 @@ impl Redrive {
         let before = std::mem::replace(&mut self.fair.printed_sums[cpu], recorded);
         let twin = &mut self.fair.twin;
         let Some(now) = twin.sums(cpu, None, None) else {
-            self.fair.row(SUMS).skip();
+            self.fair.row(What::QueueSums).skip();
             self.fair.twin.adopt_base(cpu, zv);
             return;
         };
@@ -488,9 +481,11 @@ impl Redrive {
             stages.iter().any(|(with, without)| twin.sums(cpu, *with, *without) == Some(recorded));
         if !equal {
             let text = twin.text(cpu);
-            self.miss(r, || format!("{SUMS} {cpu}: {now:?} for {recorded:?} nr {nr}{text}"));
+            self.miss(r, || {
+                format!("{} {cpu}: {now:?} for {recorded:?} nr {nr}{text}", What::QueueSums)
+            });
         }
-        self.fair.row(SUMS).count(equal, before == recorded, || Difference::ModelWrong);
+        self.fair.row(What::QueueSums).count(equal, before == recorded, || Difference::ModelWrong);
     }
 }
 

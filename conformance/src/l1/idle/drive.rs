@@ -42,9 +42,9 @@ use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLengt
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
 use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
 
-use super::board::Board;
-use super::tally::{Cause, IdleTally, Score};
 use crate::ftrace::{Event, Record, Trace};
+use crate::l1::machine::Machine;
+use crate::l1::mechanism::{Difference, Table, Unknown, What};
 
 /// No limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2000 s): nobody on the board asks for one.
 const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
@@ -153,18 +153,43 @@ fn menu_corners() -> [MenuCpu; 2] {
 
 /// Drives one recording.
 pub struct IdleDrive<'a> {
-    board: &'a Board,
+    machine: &'a Machine,
+    /// The rows of the governor: its states, its ticks.
+    what: [What; 2],
     cpus: BTreeMap<usize, Cpu>,
-    /// The counts.
-    pub tally: IdleTally,
+    table: Table,
+    /// Judged choices as recorded, per row and CPU: the commonest one is the trivial answer.
+    recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
+    /// Wakeups near which the stamps leave open whether the timer had come.
+    pub time_open: u64,
     /// The first misses, as text.
     pub misses: Vec<String>,
 }
 
 impl<'a> IdleDrive<'a> {
     /// Nothing driven yet.
-    pub fn new(board: &'a Board) -> IdleDrive<'a> {
-        IdleDrive { board, cpus: BTreeMap::new(), tally: IdleTally::default(), misses: Vec::new() }
+    pub fn new(machine: &'a Machine) -> IdleDrive<'a> {
+        IdleDrive {
+            machine,
+            what: match machine.governor.as_str() {
+                "menu" => [What::MenuState, What::MenuTick],
+                _ => [What::TeoState, What::TeoTick],
+            },
+            cpus: BTreeMap::new(),
+            table: Table::default(),
+            recorded: BTreeMap::new(),
+            time_open: 0,
+            misses: Vec::new(),
+        }
+    }
+
+    /// The counts, with the trivial answers: each CPU's commonest choice.
+    pub fn table(&self) -> Table {
+        let mut table = self.table.clone();
+        for ((what, _), choices) in &self.recorded {
+            table.row(*what).trivial += choices.values().max().copied().unwrap_or(0);
+        }
+        table
     }
 
     /// Drives the whole of `trace`.
@@ -176,20 +201,20 @@ impl<'a> IdleDrive<'a> {
     }
 
     fn record(&mut self, r: &Record, trace: &Trace) {
-        let board = self.board;
-        let states = board.states(r.cpu);
+        let machine = self.machine;
+        let states = machine.states(r.cpu);
         if states.is_empty() {
             return;
         }
         let cpu = self.cpus.entry(r.cpu).or_insert_with(|| {
-            let corners = corners(&board.governor, states.len());
+            let corners = corners(&machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
         let now = r.time_us.saturating_mul(1000);
         match r.event {
             Event::Sleep { len, tick } if cpu.started => {
                 let sleep = SleepLength { sleep_length_ns: len, delta_tick_ns: tick };
-                cpu.select(now, Some(sleep), board.tick_nsec);
+                cpu.select(now, Some(sleep), machine.tick_nsec);
             }
             Event::TickStop { success: true } => {
                 cpu.tick_stopped = true;
@@ -198,8 +223,8 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::CpuIdle { state, .. } if state >= 0 => {
-                if cpu.pending.is_none() && cpu.started && board.governor == "menu" {
-                    cpu.select(now, None, board.tick_nsec);
+                if cpu.pending.is_none() && cpu.started && machine.governor == "menu" {
+                    cpu.select(now, None, machine.tick_nsec);
                 }
                 if let Some(pending) = cpu.pending.take() {
                     self.judge(r, &pending, state);
@@ -209,17 +234,16 @@ impl<'a> IdleDrive<'a> {
             Event::CpuIdleMiss { state, below, .. } => cpu.miss = Some((state, below)),
             Event::HrtimerExpire { tick: true, .. } if r.pid == 0 => cpu.got_tick = true,
             Event::Reflect { st, res } => {
-                if cpu.pending.take().is_some() {
-                    self.tally.not_entered += 1;
-                }
-                if let Some(equal) = cpu.account(st, res) {
-                    self.tally.stays.0 += 1;
-                    self.tally.stays.1 += u64::from(equal);
+                cpu.pending = None;
+                if let Some((recorded, ours)) = cpu.account(st, res) {
+                    // The trivial answer: neither.
+                    let row = self.table.row(What::IdleMiss);
+                    row.count(ours == recorded, recorded.is_none(), || Difference::ModelWrong);
                 }
                 let next =
                     trace.ahead(r.cpu).next().map_or(now, |r| r.time_us.saturating_mul(1000));
-                if cpu.started && cpu.reflect(st, res, (now, next), board.tick_nsec) {
-                    self.tally.time_open += 1;
+                if cpu.started && cpu.reflect(st, res, (now, next), machine.tick_nsec) {
+                    self.time_open += 1;
                 }
                 // Forgotten at the end of each round; and a tick that stood starts again when the
                 // loop is left, also if the scheduler then picks the idle task once more.
@@ -243,72 +267,60 @@ impl<'a> IdleDrive<'a> {
     /// Compares a selection with the state that was entered after it.
     fn judge(&mut self, r: &Record, pending: &Pending, state: i32) {
         let recorded = (u8::try_from(state).unwrap_or(u8::MAX), pending.tick_stops);
-        let warm_up = self.tally.warm_up.entry(r.cpu).or_default();
-        let known =
-            pending.bounded && pending.corners.iter().all(|choice| choice.0 == pending.judged.0);
-        match (known, warm_up.1) {
-            _ if known => warm_up.1 = warm_up.1.max(1),
-            (_, 0) => warm_up.0 += 1,
-            _ => warm_up.1 += 1,
-        }
-        let miss = score(&mut self.tally.state, r.cpu, pending, recorded.0, |c| c.0, None);
-        let mut why = miss.map(|cause| (cause, "state"));
+        let [state_row, tick_row] = self.what;
+        let miss = self.score(state_row, r.cpu, pending, recorded.0, |c| c.0, None);
+        let mut why = miss.map(|why| (why, "state"));
         if !pending.tick_was_stopped {
             // A CPU not yet seen to leave idle sleeps with its tick stopped.
             let mut others = self.cpus.iter().filter(|(cpu, _)| **cpu != r.cpu);
             let last = others.all(|(_, cpu)| cpu.tick_stopped || !cpu.started);
             let kept = !recorded.1 && pending.judged.1;
-            let known = match pending.sleep {
-                Some(sleep) if kept && sleep.sleep_length_ns == sleep.delta_tick_ns => {
-                    Some(Cause::WheelTimer)
-                }
-                _ => (kept && last).then_some(Cause::LastTick),
-            };
+            let asked_wheel =
+                pending.sleep.is_some_and(|sleep| sleep.sleep_length_ns == sleep.delta_tick_ns);
+            let wheel = Difference::UnknownInput(Unknown::WheelTimer);
+            let known = (kept && (last || asked_wheel)).then_some(wheel);
             let of = |c: Choice| u8::from(c.1);
-            let tally = &mut self.tally.stop_tick;
-            let miss = score(tally, r.cpu, pending, of(recorded), of, known);
-            why = why.or(miss.map(|cause| (cause, "tick")));
+            let miss = self.score(tick_row, r.cpu, pending, of(recorded), of, known);
+            why = why.or(miss.map(|why| (why, "tick")));
         }
-        if let Some((cause, what)) = why
+        if let Some((why, what)) = why
             && self.misses.len() < MISSES_KEPT
         {
             let governor = &self.cpus[&r.cpu].corners[0];
             self.misses.push(format!(
-                "CPU {} at {} us: {what} ({cause}): recorded {recorded:?}, ours {:?}, shortest and longest {:?}, tick was stopped {}, {:?}, {governor:?}",
+                "CPU {} at {} us: {what} ({why}): recorded {recorded:?}, ours {:?}, shortest and longest {:?}, tick was stopped {}, {:?}, {governor:?}",
                 r.cpu, r.time_us, pending.judged, pending.bounds, pending.tick_was_stopped, pending.sleep,
             ));
         }
     }
-}
 
-/// Counts one choice; the cause if it is not ours.
-fn score(
-    score: &mut Score,
-    cpu: usize,
-    pending: &Pending,
-    recorded: u8,
-    of: impl Fn(Choice) -> u8,
-    known: Option<Cause>,
-) -> Option<Cause> {
-    score.events += 1;
-    let ours = of(pending.judged);
-    if !pending.bounded || pending.corners.iter().any(|choice| of(*choice) != ours) {
-        score.unjudged += 1;
-        return None;
+    /// Counts one choice; why it is not ours, if it is not.
+    fn score(
+        &mut self,
+        what: What,
+        cpu: usize,
+        pending: &Pending,
+        recorded: u8,
+        of: impl Fn(Choice) -> u8,
+        known: Option<Difference>,
+    ) -> Option<Difference> {
+        let row = self.table.row(what);
+        let ours = of(pending.judged);
+        if !pending.bounded || pending.corners.iter().any(|choice| of(*choice) != ours) {
+            row.skip();
+            return None;
+        }
+        let choices = self.recorded.entry((what, cpu)).or_default();
+        *choices.entry(recorded).or_default() += 1;
+        let by_time = pending.bounds.iter().any(|choice| of(*choice) == recorded);
+        let why = match known {
+            Some(known) => known,
+            None if by_time => Difference::Timestamp,
+            None => Difference::ModelWrong,
+        };
+        // Who chose the commonest is only known at the end.
+        (!row.count(ours == recorded, false, || why)).then_some(why)
     }
-    *score.recorded.entry(cpu).or_default().entry(recorded).or_default() += 1;
-    if ours == recorded {
-        score.equal += 1;
-        return None;
-    }
-    let by_time = pending.bounds.iter().any(|choice| of(*choice) == recorded);
-    let cause = match known {
-        Some(known) => known,
-        None if by_time => Cause::Timestamps,
-        None => Cause::Model,
-    };
-    *score.causes.entry(cause).or_default() += 1;
-    Some(cause)
 }
 
 impl Cpu {
@@ -360,9 +372,14 @@ impl Cpu {
         }
     }
 
-    /// Whether the stay that ended is called too deep or too shallow as recorded; `None` if its end was
-    /// not in view.
-    fn account(&mut self, state: i32, res: i64) -> Option<bool> {
+    /// What the stay that ended is called, recorded and by us: the state, and whether it was too shallow, if it
+    /// was not right. `None` if its end was not in view.
+    #[allow(clippy::type_complexity)] // Twice the same: recorded and ours.
+    fn account(
+        &mut self,
+        state: i32,
+        res: i64,
+    ) -> Option<(Option<(u32, bool)>, Option<(u32, bool)>)> {
         let recorded = self.miss.take();
         if !std::mem::take(&mut self.stay_ended) {
             return None;
@@ -370,7 +387,7 @@ impl Cpu {
         let state = u8::try_from(state).ok().filter(|s| usize::from(*s) < self.states.len())?;
         self.accounting.last_residency_ns = u64::try_from(res).ok()?;
         let ours = self.accounting.miss(state).map(|below| (u32::from(state), below));
-        Some(ours == recorded)
+        Some((recorded, ours))
     }
 
     /// Whether the stamps leave open if the timer had come.

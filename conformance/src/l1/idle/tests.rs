@@ -1,7 +1,13 @@
+use super::drive::IdleDrive;
 use super::*;
+use crate::l1::machine::meta_path;
+use crate::l1::mechanism::{Difference, Mechanism, Unknown, What};
+use crate::l1::recordings_dir;
 use std::io::Cursor;
 
 const META: &str = "\
+/sys/devices/system/cpu/cpufreq/policy0/related_cpus = 0 1 2 3 4 5 6 7
+/sys/devices/system/cpu/cpufreq/policy0/scaling_available_frequencies = 1000000
 /sys/devices/system/cpu/cpuidle/current_governor = teo
 /sys/devices/system/cpu/cpu0/cpuidle/state0/latency = 1
 /sys/devices/system/cpu/cpu0/cpuidle/state0/residency = 1
@@ -11,6 +17,7 @@ CONFIG_HZ=250
 ";
 /// Enough wakeups for the untold past to be forgotten.
 const ROUNDS: u64 = 100;
+const WHEEL: Difference = Difference::UnknownInput(Unknown::WheelTimer);
 
 /// A stay in idle as the rig prints it, on CPU 4: times in µs.
 #[derive(Clone, Copy)]
@@ -68,24 +75,44 @@ fn trace_of(rounds: u64, round: Round, last: Round) -> String {
     text
 }
 
-fn drive(text: &str) -> IdleTally {
-    let board = Board::parse(META).unwrap();
+/// State, tick and stays, and how many wakeups the stamps leave open.
+struct Driven {
+    state: Mechanism,
+    stop_tick: Mechanism,
+    stays: Mechanism,
+    time_open: u64,
+}
+
+fn driven(drive: &IdleDrive<'_>) -> Driven {
+    let mut table = drive.table();
+    let menu = table.get(What::MenuState).is_some();
+    let (state, tick) =
+        if menu { (What::MenuState, What::MenuTick) } else { (What::TeoState, What::TeoTick) };
+    let mut row = |what| table.row(what).clone();
+    Driven {
+        state: row(state),
+        stop_tick: row(tick),
+        stays: row(What::IdleMiss),
+        time_open: drive.time_open,
+    }
+}
+
+fn drive(text: &str) -> Driven {
+    let machine = Machine::parse(META).unwrap();
     let mut trace = Trace::new(Box::new(Cursor::new(text.to_string())));
-    let mut drive = IdleDrive::new(&board);
+    let mut drive = IdleDrive::new(&machine);
     drive.drive(&mut trace).unwrap();
     assert_eq!(trace.bad_lines().0, []);
-    drive.tally
+    driven(&drive)
 }
 
 #[test]
 fn what_the_past_can_decide_is_not_judged() {
     let tally = drive(&trace_of(ROUNDS, WOKEN_EARLY, WOKEN_EARLY));
-    let Score { events, unjudged, equal, .. } = tally.state;
-    assert_eq!((events, equal), (ROUNDS, ROUNDS - unjudged));
+    let Mechanism { events, judged, equal, trivial, .. } = tally.state;
     // Full of late wakeups, teo would need six early ones to believe in them: (7/8)^6 < 1/2.
-    assert_eq!(unjudged, 6);
-    assert_eq!(tally.warm_up[&4], (6, 1));
-    assert_eq!((tally.time_open, tally.not_entered), (0, 0));
+    assert_eq!((events, judged, equal, trivial), (ROUNDS, ROUNDS - 6, ROUNDS - 6, ROUNDS - 6));
+    assert_eq!(tally.time_open, 0);
 }
 
 #[test]
@@ -98,24 +125,38 @@ fn each_cause_is_told_from_the_others() {
     let other_cpu = "  t-9 [005] d..2. 0.500000: sched_switch: prev_comm=a prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=9 next_prio=120\n";
     for (name, round, last, before, state_cause, tick_cause) in [
         ("equal", early, early, "", None, None),
-        ("a wrong state", early, Round { state: 1, ..early }, "", Some(Cause::Model), None),
-        ("a wrong stop", early, Round { stops: true, ..early }, "", None, Some(Cause::Model)),
+        (
+            "a wrong state",
+            early,
+            Round { state: 1, ..early },
+            "",
+            Some(Difference::ModelWrong),
+            None,
+        ),
+        (
+            "a wrong stop",
+            early,
+            Round { stops: true, ..early },
+            "",
+            None,
+            Some(Difference::ModelWrong),
+        ),
         ("equal, late", late, late, "", None, None),
-        ("time", late, Round { state: 0, ..late }, "", Some(Cause::Timestamps), None),
+        ("time", late, Round { state: 0, ..late }, "", Some(Difference::Timestamp), None),
         ("equal, timer", by_timer, by_timer, "", None, None),
-        ("last", by_timer, Round { stops: false, ..by_timer }, "", None, Some(Cause::LastTick)),
+        ("last", by_timer, Round { stops: false, ..by_timer }, "", None, Some(WHEEL)),
         (
             "not the last",
             by_timer,
             Round { stops: false, ..by_timer },
             other_cpu,
             None,
-            Some(Cause::Model),
+            Some(Difference::ModelWrong),
         ),
     ] {
         let tally = drive(&format!("{before}{}", trace_of(ROUNDS, round, last)));
-        let causes = |score: &Score| score.causes.clone().into_iter().collect::<Vec<_>>();
-        let one = |cause: Option<Cause>| cause.map(|c| (c, 1)).into_iter().collect::<Vec<_>>();
+        let causes = |row: &Mechanism| row.differences.clone().into_iter().collect::<Vec<_>>();
+        let one = |cause: Option<Difference>| cause.map(|c| (c, 1)).into_iter().collect::<Vec<_>>();
         assert_eq!(causes(&tally.state), one(state_cause), "{name}: state");
         assert_eq!(causes(&tally.stop_tick), one(tick_cause), "{name}: tick");
         // Only where span and sleep length meet do the stamps leave anything open.
@@ -128,8 +169,8 @@ fn a_tick_that_ran_hides_an_early_wakeup() {
     // The tick woke the CPU long before its timer: says nothing, counts as slept to the end.
     let ticked = Round { stay: 2300, state: 1, stops: true, tick: true, ..WOKEN_EARLY };
     let tally = drive(&trace_of(ROUNDS, ticked, ticked));
-    assert_eq!(tally.state.equal, tally.state.judged());
-    assert_eq!(tally.stop_tick.equal, tally.stop_tick.judged());
+    assert_eq!(tally.state.equal, tally.state.judged);
+    assert_eq!(tally.stop_tick.equal, tally.stop_tick.judged);
     // Without it the same stays are early wakeups within a tick, and the tick would be kept.
     let woken = Round { tick: false, ..ticked };
     let tally = drive(&trace_of(ROUNDS, woken, woken));
@@ -147,7 +188,7 @@ fn garbled_recordings_are_survived() {
         (random >> 33) as usize % below
     };
     const LARGE: [&str; 4] = ["9223372036854775807", "-9223372036854775808", "4294967295", "0"];
-    let board = Board::parse(META).unwrap();
+    let machine = Machine::parse(META).unwrap();
     for _ in 0..300 {
         let mut lines: Vec<String> = good.lines().map(str::to_string).collect();
         for _ in 0..1 + draw(8) {
@@ -167,87 +208,53 @@ fn garbled_recordings_are_survived() {
             }
         }
         let mut trace = Trace::new(Box::new(Cursor::new(lines.join("\n"))));
-        IdleDrive::new(&board).drive(&mut trace).unwrap();
+        IdleDrive::new(&machine).drive(&mut trace).unwrap();
     }
 }
 
-/// The recordings with most choices against the commonest: early wakeups, and every task on CPU 6.
-#[test]
-fn two_recordings_are_met() {
-    for (name, judged_min) in [("ramp.3", 600), ("slowpath.2", 2000)] {
-        let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
-        if !path.exists() {
-            eprintln!("skipped {name}: {} is not there", path.display());
-            continue;
-        }
-        let Outcome::Driven(_, tally, misses) = drive_file(&path).unwrap() else {
-            panic!("{name}: another governor")
-        };
-        for score in [&tally.state, &tally.stop_tick] {
-            assert_eq!(score.equal, score.judged(), "{name}: {misses:#?}");
-            assert!(score.trivial() * 10 < score.judged() * 9, "{name}: says too little");
-        }
-        assert_eq!(tally.stays.0, tally.stays.1, "{name}");
-        assert!(tally.stays.0 >= judged_min, "{name}: {:?}", tally.stays);
-        assert!(tally.state.judged() >= judged_min, "{name}: {}", Rows(name, &tally));
-
-        // A teo that believes in another machine makes other choices.
-        let mut text = std::fs::read_to_string(board::meta_path(&path)).unwrap();
-        text = text.replace("state1/residency = 3500", "state1/residency = 2500");
-        let board = Board::parse(&text).unwrap();
-        let mut drive = IdleDrive::new(&board);
-        drive.drive(&mut Trace::open(&path).unwrap()).unwrap();
-        assert!(drive.tally.state.equal < drive.tally.state.judged(), "{name}: insensitive");
-        assert!(drive.tally.stays.1 < drive.tally.stays.0, "{name}: insensitive");
-    }
-}
-
+/// The recordings with most choices against the commonest: early wakeups, and every task on CPU 6; and of
 /// menu: short and long sleeps on CPUs that keep and stop their ticks.
 #[test]
-fn recordings_of_menu_are_met() {
-    for (name, judged_min) in [("ui-light-menu.1", 600), ("tick-73hz-menu.2", 300)] {
+fn recordings_are_met() {
+    for (name, judged_min) in
+        [("ramp.3", 600), ("slowpath.2", 2000), ("ui-light-menu.1", 600), ("tick-73hz-menu.2", 300)]
+    {
         let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
         if !path.exists() {
             eprintln!("skipped {name}: {} is not there", path.display());
             continue;
         }
-        let Outcome::Driven(governor, tally, misses) = drive_file(&path).unwrap() else {
-            panic!("{name}: another governor")
-        };
-        assert_eq!(governor, "menu");
-        assert_eq!(tally.state.equal, tally.state.judged(), "{name}: {misses:#?}");
-        let causes: Vec<Cause> = tally.stop_tick.causes.keys().copied().collect();
-        assert_eq!(causes, [Cause::WheelTimer], "{name}: {misses:#?}");
-        assert!(tally.state.judged() >= judged_min, "{name}: {}", Rows(name, &tally));
-        assert_eq!(tally.stays.0, tally.stays.1, "{name}");
+        let machine = Machine::of_recording(&path).unwrap();
+        let drive = drive_file(&path, &machine).unwrap().expect("teo or menu");
+        let (tally, misses) = (driven(&drive), &drive.misses);
+        assert_eq!(machine.governor == "menu", name.contains("menu"));
+        assert_eq!(tally.state.equal, tally.state.judged, "{name}: {misses:#?}");
+        assert_eq!(tally.stop_tick.wrong(), 0, "{name}: {misses:#?}");
+        assert_eq!(tally.stays.equal, tally.stays.judged, "{name}");
+        assert!(tally.state.judged >= judged_min, "{name}: {:?}", tally.state);
+        if machine.governor == "teo" {
+            for row in [&tally.state, &tally.stop_tick] {
+                assert!(row.trivial * 10 < row.judged * 9, "{name}: says too little");
+            }
+        }
 
-        // A menu on another machine makes other choices.
-        let mut text = std::fs::read_to_string(board::meta_path(&path)).unwrap();
-        text = text.replace("/residency = 3500", "/residency = 12000");
-        text = text.replace("/residency = 2000", "/residency = 12000");
-        let board = Board::parse(&text).unwrap();
-        let mut drive = IdleDrive::new(&board);
+        // A governor that believes in another machine makes other choices.
+        let mut text = std::fs::read_to_string(meta_path(&path)).unwrap();
+        let (from, to) = if machine.governor == "teo" { (3500, 2500) } else { (3500, 12000) };
+        text = text.replace(&format!("residency = {from}"), &format!("residency = {to}"));
+        if machine.governor == "menu" {
+            text = text.replace("residency = 2000", "residency = 12000");
+        }
+        let machine = Machine::parse(&text).unwrap();
+        let mut drive = IdleDrive::new(&machine);
         drive.drive(&mut Trace::open(&path).unwrap()).unwrap();
-        assert!(drive.tally.state.equal < drive.tally.state.judged(), "{name}: insensitive");
+        let other = driven(&drive);
+        assert!(other.state.equal < other.state.judged, "{name}: insensitive");
+        assert!(other.stays.equal < other.stays.judged, "{name}: insensitive");
     }
 }
 
 #[test]
 fn another_governor_is_not_driven() {
     assert!(drive::corners("ladder", 2).is_none());
-}
-
-#[test]
-fn skill_is_full_only_if_all_are_equal() {
-    assert_eq!(skill(10, 4, 10), "1.000");
-    assert_eq!(skill(99_999, 0, 100_000), "0.999");
-    assert_eq!(skill(3, 4, 10), "-0.167");
-    assert_eq!(skill(10, 10, 10), "-");
-}
-
-#[test]
-fn bad_options_and_files_are_reported_not_fatal() {
-    let run = |args: &[&str]| main(&args.iter().map(ToString::to_string).collect::<Vec<_>>());
-    assert_eq!(run(&["--no-such-option"]), 2);
-    assert_eq!(run(&["/no/such/recording.1.trace.txt"]), 2);
 }

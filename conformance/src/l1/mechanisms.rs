@@ -1,0 +1,141 @@
+//! The table over all mechanisms: what of the kernel's decisions the twin meets, exactly.
+//!
+//! ```text
+//! schedtwin-conformance mechanisms [--each] [--misses] [--json] [FILE...]
+//! ```
+//!
+//! Without files: all recordings beside the checkout and in it. Each is driven twice: for the averages and what follows
+//! from them ([`super::redrive`]) and for the idle governor ([`super::idle`]). Exit 0 if every row keeps
+//! its bars ([`super::mechanism`]), 1 if one does not, 2 if a recording cannot be read.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::machine::Machine;
+use super::mechanism::Table;
+use super::{all_recordings, idle, judge_file, name_of, recordings_dir};
+
+const USAGE: &str = "\
+usage: schedtwin-conformance mechanisms [--each] [--misses] [--json] [FILE...]
+  asks the product for every decision that recordings show (*.trace.txt, *.trace.txt.xz, each with its
+  *.meta.txt; default: ../shared/rig/recordings and those in conformance/recordings)
+  --each     also a table per recording
+  --misses   also each answer that is not the recorded one
+  --json     the table for machines";
+
+/// The table of one recording, and its misses as text.
+pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<String>)> {
+    let machine = Rc::new(Machine::of_recording(path)?);
+    let redrive = judge_file(path, Rc::clone(&machine), keep_misses)?;
+    let mut table = redrive.table();
+    let text = |miss: &super::redrive::Miss| format!("at {} us: {}", miss.time_us, miss.text);
+    let mut misses: Vec<String> = redrive.misses.iter().map(text).collect();
+    if let Some(drive) = idle::drive_file(path, &machine)? {
+        table.merge(&drive.table());
+        misses.extend(drive.misses);
+    }
+    Ok((table, misses))
+}
+
+/// The command; returns the exit code.
+pub fn main(args: &[String]) -> i32 {
+    let (mut each, mut show_misses, mut json) = (false, false, false);
+    let mut files = Vec::new();
+    for arg in args {
+        match arg.as_str() {
+            "--each" => each = true,
+            "--misses" => show_misses = true,
+            "--json" => json = true,
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return 0;
+            }
+            option if option.starts_with('-') => {
+                eprintln!("unknown option {option}\n{USAGE}");
+                return 2;
+            }
+            file => files.push(PathBuf::from(file)),
+        }
+    }
+    if files.is_empty() {
+        files = all_recordings();
+    }
+    if files.is_empty() {
+        eprintln!("no recordings in {}", recordings_dir().display());
+        return 2;
+    }
+    let mut total = Table::default();
+    let mut unreadable = false;
+    for file in &files {
+        match of_file(file, show_misses) {
+            Ok((table, misses)) => {
+                let name = name_of(file);
+                for miss in misses.iter().filter(|_| show_misses) {
+                    println!("{name} {miss}");
+                }
+                if each {
+                    print!("{name}:\n{table}");
+                }
+                total.merge(&table);
+            }
+            Err(error) => {
+                eprintln!("failed to read {}: {error}", file.display());
+                unreadable = true;
+            }
+        }
+    }
+    let missed = total.missed();
+    if json {
+        print!("{}", total.json());
+    } else {
+        print!("{} recordings:\n{total}", files.len());
+        missed.iter().for_each(|bar| println!("missed: {bar}"));
+    }
+    match (unreadable, missed.is_empty()) {
+        (true, _) => 2,
+        (false, true) => 0,
+        (false, false) => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mechanism::What;
+    use super::*;
+
+    /// One without fair servers and with many places, one with two tasks that load two domains, one with RT, one
+    /// with clamps, one of menu.
+    #[test]
+    fn recordings_keep_the_bars() {
+        for (name, calls, estimates, choices) in [
+            ("littles.1", 5000, 18_000, 2800),
+            ("ui-pair.2", 4500, 8500, 1600),
+            ("rt-over-fair.1", 6000, 80, 15),
+        ] {
+            let path = recordings_dir().join(format!("{name}.trace.txt.xz"));
+            if !path.exists() {
+                eprintln!("skipped {name}: {} is not there", path.display());
+                continue;
+            }
+            let (table, _) = of_file(&path, false).unwrap();
+            for (what, judged_min) in [
+                (What::PeltTask, 1000),
+                (What::SugovRequest, calls),
+                (What::FrequencyChange, 50),
+                (What::EasEnergy, estimates),
+                (What::EasChoice, choices),
+            ] {
+                let judged = table.get(what).map_or(0, |row| row.judged);
+                assert!(judged >= judged_min, "{name}, {what}: {judged}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_options_and_files_are_reported_not_fatal() {
+        let run = |args: &[&str]| main(&args.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(run(&["--no-such-option"]), 2);
+        assert_eq!(run(&["/no/such/recording.1.trace.txt"]), 2);
+    }
+}
