@@ -8,10 +8,12 @@
 //! [`options`]). Numbers that nobody has measured are marked [E], those that follow from others [D], measured
 //! ones [S]. What may be fitted is an option, marked as a free parameter; nothing else is.
 
-#![allow(dead_code)] // Removed with the first benchmark that draws.
-
 pub(crate) mod amount;
+mod background;
+mod display;
 pub(crate) mod frames;
+mod jankbench;
+mod measured;
 pub(crate) mod options;
 mod periodic;
 pub(crate) mod player;
@@ -79,6 +81,11 @@ const BUILTINS: &[Builtin] = &[
         name: "ui-phone",
         description: "a phone's user interface at 60 Hz: scrolling with touch, audio and background work (10 s)",
         what: What::RtApp(include_str!("../../../../workloads/ui-phone.json")),
+    },
+    Builtin {
+        name: "jankbench",
+        description: "Jankbench: eight tests of lists, text, input and animations, frame by frame (194 s)",
+        what: What::Model(&jankbench::MODEL),
     },
     Builtin {
         name: "periodic",

@@ -125,7 +125,7 @@ impl Player {
             name: Arc::from(name),
             threads: script.threads.iter().map(thread).collect(),
             flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
-            registers: vec![0; script.registers as usize],
+            registers: script.registers.clone(),
             devices: script.devices.iter().map(device).collect(),
             devices_changed: false,
             times: vec![0; script.steps.len()],
@@ -325,6 +325,18 @@ impl Player {
                 let work = self.amount(index, amount);
                 return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
             }
+            Step::Draw(register, amount, percent) => {
+                let amount = self.amount(index, amount);
+                *self.register(register) = amount * *self.register(percent) / 100;
+            }
+            Step::WorkShare(register, percent) => {
+                let work = *self.register(register) * percent / 100;
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
+            }
+            Step::WorkRest(register) => {
+                let work = std::mem::take(self.register(register));
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
+            }
             Step::Sleep(amount) => {
                 let duration = self.amount(index, amount);
                 self.threads[at].moment = now + duration;
@@ -349,8 +361,8 @@ impl Player {
                     return self.post(flag, now);
                 }
             }
-            Step::Start(device, amount) => {
-                let work = self.amount(index, amount);
+            Step::Start(device, amount, percent) => {
+                let work = self.amount(index, amount) * *self.register(percent) / 100;
                 self.start(device, now, work);
             }
             Step::StartUntil(device, grid) => {
@@ -359,6 +371,14 @@ impl Player {
             }
             Step::Set(register, value) => *self.register(register) = value,
             Step::Add(register, value) => *self.register(register) += value,
+            Step::SetDrawn(register, amount) => {
+                let drawn = self.amount(index, amount);
+                *self.register(register) = drawn;
+            }
+            Step::Copy(to, from) => {
+                let value = *self.register(from);
+                *self.register(to) = value;
+            }
             Step::Take(register) => *self.register(register) -= 1,
             Step::Now(register) => {
                 let moment = self.threads[at].moment;

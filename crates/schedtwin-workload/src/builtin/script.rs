@@ -11,14 +11,14 @@
 //!   idle governors are surprised, as by real devices.
 //!
 //! ```text
-//! thread   Work | Start gpu 2 ms | Wait done ...............| Work
+//! thread   Work | Start gpu, 2 ms | Wait done ...............| Work
 //! device                 |==== 2 ms ====> interrupt: Post done
 //! ```
 //!
 //! A script is built for one machine; [`super::player`] plays it.
 
 use super::amount::Amount;
-use schedtwin_types::{CpuId, CpuMask, Ns, SchedAttr};
+use schedtwin_types::{CpuId, CpuMask, Ns, Policy, SchedAttr};
 
 /// A semaphore in user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,12 @@ pub(crate) struct Grid {
 pub(crate) enum Step {
     /// Computes.
     Work(Amount),
+    /// Draws an amount into a register, times the per cent in another.
+    Draw(Register, Amount, Register),
+    /// Computes so many per cent of an amount in a register.
+    WorkShare(Register, u64),
+    /// Computes what is in a register, and sets it to 0.
+    WorkRest(Register),
     /// Sleeps, with a timer.
     Sleep(Amount),
     /// Sleeps until the next moment of a grid, with a timer.
@@ -58,14 +64,19 @@ pub(crate) enum Step {
     Post(Flag),
     /// Adds one to a flag that is down.
     Raise(Flag),
-    /// Gives a device something to do, for so long; it begins when it is through with what it has.
-    Start(Device, Amount),
+    /// Gives a device something to do, for so long times the per cent in a register; it begins when it is
+    /// through with what it has.
+    Start(Device, Amount, Register),
     /// A device is to interrupt at the next moment of a grid.
     StartUntil(Device, Grid),
     /// Sets a register.
     Set(Register, u64),
     /// Adds to a register.
     Add(Register, u64),
+    /// Draws an amount into a register.
+    SetDrawn(Register, Amount),
+    /// Sets a register to what is in another.
+    Copy(Register, Register),
     /// Takes one from a register, which is not 0.
     Take(Register),
     /// Sets a register to the present moment, or to that which the thread last slept until.
@@ -118,7 +129,8 @@ pub(crate) struct Script {
     pub steps: Vec<Step>,
     /// The value of each flag at the beginning.
     pub flags: Vec<u32>,
-    pub registers: u32,
+    /// The value of each register at the beginning.
+    pub registers: Vec<u64>,
     pub devices: Vec<DeviceScript>,
     /// Names of the tests whose frames are counted, and the display's period.
     pub tests: Vec<&'static str>,
@@ -142,9 +154,9 @@ impl Script {
         Flag(self.flags.len() as u32 - 1)
     }
 
-    pub fn register(&mut self) -> Register {
-        self.registers += 1;
-        Register(self.registers - 1)
+    pub fn register(&mut self, value: u64) -> Register {
+        self.registers.push(value);
+        Register(self.registers.len() as u32 - 1)
     }
 
     /// A device that a thread starts. Its interrupt goes to CPU `cpu`, or where there are not so many to
@@ -208,9 +220,43 @@ impl ThreadSteps<'_> {
     }
 
     /// Steps that are gone through only if a register is not 0.
-    pub fn unless_zero(self, register: Register, steps: &[Step]) -> Self {
-        let behind = Label(self.script.steps.len() as u32 + 1 + steps.len() as u32);
-        self.then(&[Step::JumpIfZero(register, behind)]).then(steps)
+    pub fn if_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        let at = self.script.steps.len();
+        let inner = steps(self.then(&[Step::JumpIfZero(register, Label(0))]));
+        let behind = inner.here();
+        inner.script.steps[at] = Step::JumpIfZero(register, behind);
+        inner
+    }
+
+    /// One or the other steps: `some` if a register is not 0 now, else `none`.
+    pub fn either(
+        self,
+        register: Register,
+        some: impl FnOnce(Self) -> Self,
+        none: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        let jump = self.script.steps.len();
+        let inner = some(self.then(&[Step::JumpIfZero(register, Label(0))]));
+        let over = inner.script.steps.len();
+        let inner = inner.then(&[Step::Jump(Label(0))]);
+        inner.script.steps[jump] = Step::JumpIfZero(register, inner.here());
+        let inner = none(inner);
+        inner.script.steps[over] = Step::Jump(inner.here());
+        inner
+    }
+
+    /// Steps that are gone through only if a register is 0.
+    pub fn unless_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        self.either(register, |none| none, steps)
+    }
+
+    /// Steps that are gone through so often; `counter` counts.
+    pub fn times(self, counter: Register, count: u64, steps: impl FnOnce(Self) -> Self) -> Self {
+        let head = self.then(&[Step::Set(counter, count)]);
+        let again = head.here();
+        head.if_set(counter, |inner| {
+            steps(inner.then(&[Step::Take(counter)])).then(&[Step::Jump(again)])
+        })
     }
 
     /// The first step follows.
@@ -236,4 +282,14 @@ impl Label {
     pub fn index(self) -> u32 {
         self.0
     }
+}
+
+/// Parameters of a fair thread.
+pub(crate) fn nice(nice: i8) -> SchedAttr {
+    SchedAttr { nice, ..SchedAttr::default() }
+}
+
+/// Parameters of a `SCHED_FIFO` thread. Traces show kernel priorities: 99 less this one.
+pub(crate) fn fifo(rt_priority: u8) -> SchedAttr {
+    SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
 }
