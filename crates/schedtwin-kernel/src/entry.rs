@@ -19,12 +19,12 @@ use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Mode, NEVER, Ns, Outcome, Syscall,
-    TaskId, TaskState, ThreadId,
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Mode, NEVER, Ns, Outcome,
+    Syscall, TaskId, TaskState, ThreadId, WakeSource,
 };
 
 /// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
-/// bit 5 a device.
+/// bit 5 a frequency driver's device, bit 6 devices of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct IrqLines(pub u8);
 
@@ -34,6 +34,9 @@ impl IrqLines {
 
     /// A frequency driver's device has done what it was asked for.
     pub const DEVICE: IrqLines = IrqLines(2 << IpiKind::COUNT);
+
+    /// Devices that the workload uses (display, GPU, ...), see [`Kernel::peripheral`].
+    pub const PERIPHERAL: IrqLines = IrqLines(4 << IpiKind::COUNT);
 
     /// An inter-processor interrupt.
     pub fn ipi(kind: IpiKind) -> IrqLines {
@@ -119,6 +122,7 @@ impl Kernel {
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             futexes: Default::default(),
             pipes: Default::default(),
+            peripheral_wakes: Vec::with_capacity(64),
             wires: (0..nr_cpus)
                 .map(|_| Wires {
                     clock_event_at: NEVER,
@@ -210,6 +214,12 @@ impl Kernel {
         self.end();
     }
 
+    /// The handler of a device will wake a waiter of `futex` in the next entry that has
+    /// [`IrqLines::PERIPHERAL`] among its lines.
+    pub fn peripheral(&mut self, futex: FutexId) {
+        self.peripheral_wakes.push(futex);
+    }
+
     /// Interrupts have woken a CPU from its idle state.
     pub fn idle_exit(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
         self.begin(cpu, now, true);
@@ -265,6 +275,13 @@ impl Kernel {
         if lines.contains(IrqLines::DEVICE) {
             self.sugov_driver_interrupt();
         }
+        if lines.contains(IrqLines::PERIPHERAL) {
+            for at in 0..self.peripheral_wakes.len() {
+                let futex = self.peripheral_wakes[at];
+                self.futex_wake(futex, 1, WakeSource::Kernel);
+            }
+            self.peripheral_wakes.clear();
+        }
     }
 
     /// Whether an interrupt's exit may preempt work of this mode.
@@ -319,7 +336,7 @@ impl Kernel {
             Syscall::NanosleepUntil { until } => self.nanosleep_until(task, until),
             Syscall::FutexWait { futex } => self.futex_wait(task, futex),
             Syscall::FutexWake { futex, count } => {
-                let woken = self.futex_wake(futex, count);
+                let woken = self.futex_wake(futex, count, WakeSource::Task);
                 self.tasks[task].outcome = Outcome::Value(woken as u64);
             }
             Syscall::SchedYield => {

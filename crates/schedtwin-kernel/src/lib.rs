@@ -35,7 +35,7 @@ use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
 use sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, IpiKind, Ns, TaskId};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, TaskId};
 
 /// What the hardware sees of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,8 @@ pub struct Kernel {
     pub futexes: sync::futex::Futexes,
     /// Pipes.
     pub pipes: sync::pipe::Pipes,
+    /// Whom the handlers of the workload's devices wake, in the entry that follows.
+    peripheral_wakes: Vec<FutexId>,
     /// What hardware sees.
     pub wires: Arena<CpuId, Wires>,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.

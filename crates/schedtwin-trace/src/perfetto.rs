@@ -719,8 +719,8 @@ pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
 
 /// Appends the names of the lines of an interrupt: `timer+reschedule`.
 pub(crate) fn push_lines(lines: u8, to: &mut Vec<u8>) {
-    const NAMES: [&str; 2 + IpiKind::COUNT] =
-        ["timer", "reschedule", "wake_list", "nohz_kick", "irq_work", "cpufreq"];
+    const NAMES: [&str; 3 + IpiKind::COUNT] =
+        ["timer", "reschedule", "wake_list", "nohz_kick", "irq_work", "cpufreq", "device"];
     let mut first = true;
     for bit in 0..8 {
         if lines >> bit & 1 != 0 {

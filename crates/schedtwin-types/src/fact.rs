@@ -103,7 +103,8 @@ pub enum FactKind {
     },
     /// `irq_handler_entry` of the interrupts delivered together.
     IrqEntry {
-        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k, bit 5 a device.
+        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k, bit 5 a frequency
+        /// driver's device, bit 6 a device of the workload.
         lines: u8,
     },
     /// `irq_handler_exit`.

@@ -9,6 +9,7 @@
 //! mistaken for something else (a CPU, a task, a thread of a workload) is a newtype.
 
 mod decision;
+pub mod draw;
 mod fact;
 mod ids;
 mod op;

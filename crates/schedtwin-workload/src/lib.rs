@@ -19,7 +19,8 @@
 //! assert_eq!(programs.thread_name(schedtwin_types::ThreadId(1)), "job-0");
 //! ```
 //!
-//! Recordings of real threads are in [`recorded`].
+//! Recordings of real threads are in [`recorded`]. Models of benchmarks take options
+//! (`periodic -f 73 -t 12`): see `builtin`.
 //!
 //! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
 //! conditions and semaphores in `program::memory`.
@@ -32,7 +33,9 @@ mod rtapp;
 mod suggestion;
 mod workload;
 
-pub use builtin::builtin_names;
+pub use builtin::{
+    BenchmarkResult, FrameCount, OptionKind, WorkloadOption, builtin_names, builtin_options,
+};
 pub use program::WORK_KIND;
 pub use programs::Programs;
 pub use workload::{Host, Workload};

@@ -1,8 +1,10 @@
 //! The running threads of a workload, whichever kind it is.
 
+use crate::builtin::BenchmarkResult;
+use crate::builtin::player::Player;
 use crate::program;
 use crate::recorded::{Done, Replay};
-use schedtwin_types::{Ns, Op, Outcome, ThreadId};
+use schedtwin_types::{CpuId, FutexId, NEVER, Ns, Op, Outcome, ThreadId};
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
@@ -12,11 +14,18 @@ pub struct Programs(Kind);
 enum Kind {
     RtApp(program::Programs),
     Recorded(Replay),
+    Benchmark(Box<Player>),
 }
 
 impl From<program::Programs> for Programs {
     fn from(programs: program::Programs) -> Programs {
         Programs(Kind::RtApp(programs))
+    }
+}
+
+impl From<Player> for Programs {
+    fn from(player: Player) -> Programs {
+        Programs(Kind::Benchmark(Box::new(player)))
     }
 }
 
@@ -37,6 +46,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.thread_name(thread),
             Kind::Recorded(replay) => replay.name(thread),
+            Kind::Benchmark(player) => player.name(thread),
         }
     }
 
@@ -46,6 +56,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_name(thread),
             Kind::Recorded(replay) => replay.name(thread),
+            Kind::Benchmark(player) => player.group(thread),
         }
     }
 
@@ -54,6 +65,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.work_kind(thread),
             Kind::Recorded(_) => "recorded",
+            Kind::Benchmark(_) => "benchmark",
         }
     }
 
@@ -62,6 +74,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.nr_threads(),
             Kind::Recorded(replay) => replay.nr_threads(),
+            Kind::Benchmark(player) => player.nr_threads(),
         }
     }
 
@@ -70,6 +83,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.nr_futexes(),
             Kind::Recorded(replay) => replay.nr_futexes(),
+            Kind::Benchmark(player) => player.nr_futexes(),
         }
     }
 
@@ -77,7 +91,7 @@ impl Programs {
     pub fn nr_pipes(&self) -> usize {
         match &self.0 {
             Kind::RtApp(programs) => programs.nr_pipes(),
-            Kind::Recorded(_) => 0,
+            Kind::Recorded(_) | Kind::Benchmark(_) => 0,
         }
     }
 
@@ -87,6 +101,7 @@ impl Programs {
         match &mut self.0 {
             Kind::RtApp(programs) => programs.shutdown(),
             Kind::Recorded(replay) => replay.shutdown(),
+            Kind::Benchmark(player) => player.shutdown(),
         }
     }
 
@@ -95,6 +110,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.finished(),
             Kind::Recorded(replay) => replay.finished(),
+            Kind::Benchmark(player) => player.finished(),
         }
     }
 
@@ -102,14 +118,14 @@ impl Programs {
     pub fn limit_reached(&self) -> Option<&'static str> {
         match &self.0 {
             Kind::RtApp(programs) => programs.limit_reached(),
-            Kind::Recorded(_) => None,
+            Kind::Recorded(_) | Kind::Benchmark(_) => None,
         }
     }
 
     /// How long the workload prepares itself after its start, ns; not to be measured.
     pub fn warmup(&self) -> Ns {
         match &self.0 {
-            Kind::RtApp(_) => 0,
+            Kind::RtApp(_) | Kind::Benchmark(_) => 0,
             Kind::Recorded(replay) => replay.warmup(),
         }
     }
@@ -117,8 +133,56 @@ impl Programs {
     /// How much of a recording is done; `None` for other workloads.
     pub fn replayed(&self) -> Option<Done> {
         match &self.0 {
-            Kind::RtApp(_) => None,
+            Kind::RtApp(_) | Kind::Benchmark(_) => None,
             Kind::Recorded(replay) => Some(replay.done()),
+        }
+    }
+
+    /// What a benchmark says of itself; `None` for other workloads.
+    pub fn benchmark(&self) -> Option<BenchmarkResult> {
+        match &self.0 {
+            Kind::Benchmark(player) => Some(player.result()),
+            Kind::RtApp(_) | Kind::Recorded(_) => None,
+        }
+    }
+
+    /// Devices that interrupt, numbered from 0; never changes.
+    pub fn nr_devices(&self) -> usize {
+        match &self.0 {
+            Kind::Benchmark(player) => player.nr_devices(),
+            Kind::RtApp(_) | Kind::Recorded(_) => 0,
+        }
+    }
+
+    /// The CPU that a device's interrupt goes to.
+    pub fn device_cpu(&self, device: usize) -> CpuId {
+        match &self.0 {
+            Kind::Benchmark(player) => player.device_cpu(device),
+            Kind::RtApp(_) | Kind::Recorded(_) => CpuId(0),
+        }
+    }
+
+    /// When a device interrupts next ([`NEVER`]: it is quiet).
+    pub fn device_at(&self, device: usize) -> Ns {
+        match &self.0 {
+            Kind::Benchmark(player) => player.device_at(device),
+            Kind::RtApp(_) | Kind::Recorded(_) => NEVER,
+        }
+    }
+
+    /// Whether some device's next interrupt has changed since the last call.
+    #[inline]
+    pub fn take_devices_changed(&mut self) -> bool {
+        match &mut self.0 {
+            Kind::Benchmark(player) => player.take_devices_changed(),
+            Kind::RtApp(_) | Kind::Recorded(_) => false,
+        }
+    }
+
+    /// A CPU handles a device's interrupt: pushes the futexes of which its handler wakes one waiter each.
+    pub fn device_interrupt(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        if let Kind::Benchmark(player) = &mut self.0 {
+            player.device_interrupt(device, now, wakes);
         }
     }
 
@@ -131,6 +195,7 @@ impl Programs {
         match &mut self.0 {
             Kind::RtApp(programs) => programs.next(thread, outcome, now),
             Kind::Recorded(replay) => replay.next(thread, outcome, now),
+            Kind::Benchmark(player) => player.next(thread, outcome, now),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
 use crate::Programs;
-use crate::builtin;
+use crate::builtin::options::{self, Values};
+use crate::builtin::player::Player;
+use crate::builtin::{self, Builtin, Model as Benchmark};
 use crate::program;
 use crate::recorded::{Recording, Replay};
 use crate::rtapp::model::Model;
@@ -52,30 +54,28 @@ pub struct Workload {
 enum What {
     RtApp(Arc<Model>),
     Recorded(Recording),
+    Benchmark(Arc<Modelled>),
 }
 
-/// What a recording waits for: nothing.
+/// A benchmark model with its options.
+#[derive(Debug)]
+struct Modelled {
+    model: &'static Benchmark,
+    values: Values,
+    /// Name and all options, for hashing.
+    canonical: String,
+}
+
+/// What recordings and models wait for: nothing.
 static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 
 impl Workload {
-    /// A built-in workload by name (`w1`), or an rt-app file by path (`my/file.json`).
+    /// A built-in workload by name with its options (`w1`, `periodic -f 73 -t 12`), or an rt-app file by path
+    /// (`my/file.json`).
     pub fn from_path_or_name(spec: &str) -> Result<Workload, Diagnostics> {
-        let mut words = spec.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        if let Some(text) = builtin::text(first) {
-            let mut faults = Diagnostics::new();
-            if let Some(option) = words.next() {
-                let source = Source::new("<command line>", spec);
-                let at = spec.find(first).unwrap_or(0) + first.len();
-                let at = at + spec[at..].find(option).unwrap_or(0);
-                let message = format!("workload \"{first}\" takes no options");
-                faults.push(&source, at..at + option.len(), message, None);
-                return Err(faults);
-            }
-            let mut workload =
-                Workload::parse_rtapp(Source::new(format!("<built in> {first}"), text))?;
-            workload.name = first.to_owned();
-            return Ok(workload);
+        let first = spec.split_whitespace().next().unwrap_or_default();
+        if let Some(known) = builtin::builtin(first) {
+            return Workload::built_in(known, spec);
         }
         let is_json = Path::new(spec).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
         if is_json || spec.contains('/') || Path::new(spec).exists() {
@@ -93,6 +93,42 @@ impl Workload {
         let source = Source::new("<command line>", spec);
         faults.push(&source, 0..spec.len(), format!("unknown workload \"{spec}\""), help);
         Err(faults)
+    }
+
+    /// A built-in with the options that follow its name in `spec`.
+    fn built_in(known: &'static Builtin, spec: &str) -> Result<Workload, Diagnostics> {
+        let source = Source::new("<command line>", spec);
+        let behind = spec.find(known.name).unwrap_or(0) + known.name.len();
+        let model = match known.what {
+            builtin::What::RtApp(text) => {
+                options::read(&source, behind, known.name, &[])?;
+                let text = Source::new(format!("<built in> {}", known.name), text);
+                let mut workload = Workload::parse_rtapp(text)?;
+                workload.name = known.name.to_owned();
+                return Ok(workload);
+            }
+            builtin::What::Model(model) => model,
+        };
+        let values = options::read(&source, behind, known.name, model.options)?;
+        let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
+        let duration = (model.duration)(&values);
+        let canonical = values.canonical(known.name);
+        let what = What::Benchmark(Arc::new(Modelled { model, values, canonical }));
+        Ok(Workload { name, what, duration })
+    }
+
+    /// What a built-in model is made of and which options it takes; of a file its text.
+    pub fn describe(&self) -> String {
+        match &self.what {
+            What::RtApp(model) => format!("{}\n", model.source.text.trim_end()),
+            What::Recorded(_) => String::new(),
+            What::Benchmark(modelled) => format!(
+                "{}\n{}\nas asked for:\n  {}\n",
+                options::describe(modelled.model.options),
+                modelled.model.about,
+                modelled.canonical
+            ),
+        }
     }
 
     /// Reads and checks an rt-app file. The name is the source's without folders and ending.
@@ -132,7 +168,7 @@ impl Workload {
     pub fn notices(&self) -> Vec<String> {
         match &self.what {
             What::RtApp(model) => model.notices.clone(),
-            What::Recorded(_) => Vec::new(),
+            What::Recorded(_) | What::Benchmark(_) => Vec::new(),
         }
     }
 
@@ -141,29 +177,30 @@ impl Workload {
     pub fn pending(&self) -> &Diagnostics {
         match &self.what {
             What::RtApp(model) => &model.pending,
-            What::Recorded(_) => &NOTHING_PENDING,
+            What::Recorded(_) | What::Benchmark(_) => &NOTHING_PENDING,
         }
     }
 
-    /// The bytes that it was read from, for hashing; of a recording a digest of what is replayed.
+    /// The bytes that it was read from, for hashing; of a recording a digest of what is replayed, of a model
+    /// its name and all its options.
     pub fn bytes(&self) -> &[u8] {
         match &self.what {
             What::RtApp(model) => model.source.text.as_bytes(),
             What::Recorded(recording) => recording.fingerprint().as_bytes(),
+            What::Benchmark(modelled) => modelled.canonical.as_bytes(),
         }
     }
 
     /// Fits the workload to a machine and makes its threads.
     ///
     /// Fails if the file names a CPU that the machine does not have, and if it waits for something
-    /// that is not modelled yet ("waits for: DEADLINE tasks"); all of it at once. `seed` has no
-    /// effect on an rt-app workload: nothing in the language is random.
+    /// that is not modelled yet ("waits for: DEADLINE tasks"); all of it at once. `seed` is for benchmark
+    /// models, which draw the work of their threads; nothing in rt-app's language or a recording is random.
     ///
     /// # Panics
     ///
     /// If the host has no CPU.
     pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
-        let _ = seed;
         assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
         Ok(match &self.what {
             What::RtApp(model) => {
@@ -172,6 +209,12 @@ impl Workload {
             }
             What::Recorded(recording) => {
                 Replay::new(recording.code.clone(), host.cpu_capacity.len()).into()
+            }
+            What::Benchmark(modelled) => {
+                let Modelled { model, values, .. } = &**modelled;
+                let script = Arc::new((model.build)(values, host));
+                let word = self.name.split(' ').next().unwrap_or_default();
+                Player::new(word, script, model.score, seed, self.duration).into()
             }
         })
     }

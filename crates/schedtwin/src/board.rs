@@ -3,7 +3,8 @@
 //! Each source of events (a CPU's timer, an interrupt of a kind, the end of its work, ...) has a slot with at
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
-//! frequency domains first, then the interrupts of their drivers, then CPU by CPU in the order of [`CpuSlot`].
+//! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
+//! CPU in the order of [`CpuSlot`].
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -55,6 +56,8 @@ pub struct Slots {
     pub nr_domains: usize,
     /// Then the drivers that interrupt when they are done: one for each domain, or none at all.
     pub nr_drivers: usize,
+    /// Then the devices of the workload.
+    pub nr_devices: usize,
     /// Then CPUs.
     pub nr_cpus: usize,
 }
@@ -62,13 +65,18 @@ pub struct Slots {
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.nr_domains + self.nr_drivers + self.nr_cpus * CpuSlot::COUNT
+        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
+    }
+
+    #[inline(always)]
+    fn first_cpu(&self) -> usize {
+        self.nr_domains + self.nr_drivers + self.nr_devices
     }
 
     /// A CPU's slot.
     #[inline(always)]
     pub fn cpu(&self, cpu: CpuId, slot: u8) -> usize {
-        self.nr_domains + self.nr_drivers + cpu.index() * CpuSlot::COUNT + slot as usize
+        self.first_cpu() + cpu.index() * CpuSlot::COUNT + slot as usize
     }
 
     /// The slot of a domain's driver.
@@ -77,12 +85,19 @@ impl Slots {
         self.nr_domains + domain
     }
 
+    /// The slot of a device of the workload.
+    #[inline(always)]
+    pub fn device(&self, device: usize) -> usize {
+        self.nr_domains + self.nr_drivers + device
+    }
+
     /// What a number stands for.
     #[inline(always)]
     pub fn name(&self, slot: usize) -> Slot {
-        match slot.checked_sub(self.nr_domains + self.nr_drivers) {
+        match slot.checked_sub(self.first_cpu()) {
             None if slot < self.nr_domains => Slot::Domain(slot),
-            None => Slot::Driver,
+            None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
+            None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
             Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
         }
     }
@@ -95,6 +110,8 @@ pub enum Slot {
     Domain(usize),
     /// A frequency driver interrupts.
     Driver,
+    /// A device of the workload interrupts.
+    Device(usize),
     /// A CPU's event.
     Cpu(CpuId, u8),
 }

@@ -7,10 +7,10 @@
 //! assert!(result.tasks.iter().any(|task| task.name == "job-0" && task.cpu_time_ns > 0));
 //! ```
 
+mod benchmark;
 pub mod board;
 mod cluster;
 pub mod difference;
-pub mod draw;
 pub mod firmware;
 pub mod kernel_file;
 pub mod meter;
@@ -27,6 +27,7 @@ use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, read_source};
 use schedtwin_machine::Machine;
 use schedtwin_workload::Workload;
+pub use schedtwin_workload::{OptionKind, WorkloadOption};
 use std::path::Path;
 
 /// The built-in machines: name and description.
@@ -60,14 +61,20 @@ pub fn list_workloads() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Text about a workload: what of it is ignored, and the file itself.
+/// The options of a built-in workload; `None`: there is no such workload.
+pub fn workload_options(name: &str) -> Option<&'static [WorkloadOption]> {
+    schedtwin_workload::builtin_options(name)
+}
+
+/// Text about a workload: what of it is ignored, and the file itself; of a model its options and how it is made.
 pub fn describe_workload(spec: &str) -> Result<String, Diagnostics> {
     let workload = Workload::from_path_or_name(spec)?;
-    let description = list_workloads().into_iter().find(|(name, _)| name == spec);
+    let first = spec.split_whitespace().next().unwrap_or_default();
+    let description = list_workloads().into_iter().find(|(name, _)| name == first);
     let mut text = format!("workload {}\n", workload.name());
     text.extend(description.map(|(_, description)| format!("{description}\n")));
     text.extend(workload.notices().iter().map(|notice| format!("note: {notice}\n")));
-    text.push_str(&format!("\n{}\n", String::from_utf8_lossy(workload.bytes()).trim_end()));
+    text.push_str(&format!("\n{}", workload.describe()));
     Ok(text)
 }
 

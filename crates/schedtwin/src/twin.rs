@@ -28,9 +28,9 @@
 
 mod silicon;
 
+use crate::benchmark;
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
 use crate::cluster::Clusters;
-use crate::draw::{Purpose, draw};
 use crate::firmware;
 use crate::meter::{Activity as Silicon, Meter};
 use crate::recording;
@@ -38,9 +38,10 @@ use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::{Machine, RATE_SHIFT};
+use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, FactKind, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId, ThreadId,
-    Work,
+    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId,
+    ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -51,6 +52,9 @@ const MAX_PIECE: Work = 1 << 42;
 /// Operations that a thread may do at one instant before the twin calls it a bug of the workload: every
 /// system call costs time and every event of a program works at least a little.
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
+
+/// Devices of a workload: those that wait at a CPU are a set of bits.
+const DEVICES_MAX: usize = 32;
 
 /// Watches a run: traces, records, comparisons.
 pub trait Observer {
@@ -91,6 +95,8 @@ struct CpuState {
     masked_until: Ns,
     /// Interrupts that wait for the debt's end or for the way out of idle.
     pending: IrqLines,
+    /// The workload's devices among them.
+    pending_devices: u32,
     /// Work is accounted up to here.
     since: Ns,
     /// Work per nanosecond of what it runs, 20 fractional bits.
@@ -162,6 +168,8 @@ pub struct Twin<B = FlatBoard> {
     nr_kinds: usize,
     clusters: Clusters,
     meter: Meter,
+    /// Room for whom the handlers of one interrupt wake.
+    device_wakes: Vec<FutexId>,
     seed: u64,
     now: Ns,
     end: Ns,
@@ -199,8 +207,10 @@ impl<B: Board> Twin<B> {
         }
         let nr_domains = machine.domains.len();
         let interrupts = kernel.policies.iter().any(|p| p.kthread.is_some());
-        let slots =
-            Slots { nr_domains, nr_drivers: if interrupts { nr_domains } else { 0 }, nr_cpus };
+        let nr_drivers = if interrupts { nr_domains } else { 0 };
+        let nr_devices = programs.nr_devices();
+        assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
+        let slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus };
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
@@ -209,6 +219,7 @@ impl<B: Board> Twin<B> {
                     phase: Phase::IdleLoop,
                     masked_until: 0,
                     pending: IrqLines::default(),
+                    pending_devices: 0,
                     since: 0,
                     rate: 0,
                     timer_latency: 0,
@@ -232,6 +243,7 @@ impl<B: Board> Twin<B> {
             kernel,
             programs,
             meter,
+            device_wakes: Vec::with_capacity(DEVICES_MAX),
             seed,
             now: 0,
             end: end.min(LATEST - 1),
@@ -362,6 +374,12 @@ impl<B: Board> Twin<B> {
             Slot::Domain(domain) => self.frequency_settled(domain, observer),
             // Linux leaves interrupts that nobody moves to the first CPU.
             Slot::Driver => self.interrupt_arrives(CpuId(0), IrqLines::DEVICE, slot, observer),
+            Slot::Device(device) => {
+                let cpu = self.programs.device_cpu(device);
+                self.board.set(slot, NEVER);
+                self.cpus[cpu.index()].pending_devices |= 1 << device;
+                self.interrupt_arrives(cpu, IrqLines::PERIPHERAL, slot, observer);
+            }
             Slot::Cpu(cpu, line @ 0..=4) => {
                 self.interrupt_arrives(cpu, IrqLines(1 << line), slot, observer);
             }
@@ -442,10 +460,43 @@ impl<B: Board> Twin<B> {
         if lines.contains(IrqLines::CLOCK_EVENT) {
             self.draw_timer_latency(cpu);
         }
-        if lines.0 & !(IrqLines::CLOCK_EVENT.0 | IrqLines::DEVICE.0) != 0 {
+        let not_ipis = IrqLines::CLOCK_EVENT.0 | IrqLines::DEVICE.0 | IrqLines::PERIPHERAL.0;
+        if lines.0 & !not_ipis != 0 {
             self.draw_ipi_latency(cpu);
         }
+        if lines.contains(IrqLines::PERIPHERAL) {
+            self.handle_devices(cpu);
+        }
         lines
+    }
+
+    /// The handlers of the devices that wait at a CPU run in the entry that follows.
+    fn handle_devices(&mut self, cpu: CpuId) {
+        let mut devices = std::mem::take(&mut self.cpus[cpu.index()].pending_devices);
+        while devices != 0 {
+            let device = devices.trailing_zeros() as usize;
+            devices &= devices - 1;
+            self.programs.device_interrupt(device, self.now, &mut self.device_wakes);
+        }
+        for futex in self.device_wakes.drain(..) {
+            self.kernel.peripheral(futex);
+        }
+    }
+
+    /// Re-arms the slots of the workload's devices, if one has got something to do.
+    #[inline]
+    fn sync_devices(&mut self) {
+        if !self.programs.take_devices_changed() {
+            return;
+        }
+        for device in 0..self.slots.nr_devices {
+            let cpu = self.programs.device_cpu(device);
+            if self.cpus[cpu.index()].pending_devices >> device & 1 == 0 {
+                let at = self.programs.device_at(device);
+                let at = if at == NEVER { NEVER } else { at.max(self.now) };
+                self.board.set(self.slots.device(device), at);
+            }
+        }
     }
 
     fn draw_timer_latency(&mut self, cpu: CpuId) {
@@ -574,6 +625,7 @@ impl<B: Board> Twin<B> {
                     t.mode = mode;
                     let at = self.work_done_at(cpu);
                     self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+                    self.sync_devices();
                     return;
                 }
                 Op::Call(call) => {
@@ -605,6 +657,7 @@ impl<B: Board> Twin<B> {
 
     /// Reads the wires of all CPUs that an entry touched. `executed`: the CPU that executed it.
     fn after_entry(&mut self, executed: Option<CpuId>, observer: &mut impl Observer) {
+        self.sync_devices();
         if let Some(cpu) = executed {
             self.take_up_activity(cpu, observer);
         }
@@ -738,6 +791,9 @@ impl<B: Board> Twin<B> {
         }
         let digest = self.meter.digest();
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        if let Some(result) = self.programs.benchmark() {
+            metrics.extend(benchmark::metrics(&result));
+        }
         if let Some(done) = self.programs.replayed() {
             metrics.extend(recording::metrics(&done));
         }

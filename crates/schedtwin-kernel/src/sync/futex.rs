@@ -102,12 +102,13 @@ impl Kernel {
         self.schedule(false);
     }
 
-    /// `futex(FUTEX_WAKE)`; how many were woken.
-    pub(crate) fn futex_wake(&mut self, futex: FutexId, count: u32) -> u32 {
+    /// `futex(FUTEX_WAKE)`; how many were woken. A device's handler wakes by `source` Kernel, through a wait queue
+    /// of its own in Linux.
+    pub(crate) fn futex_wake(&mut self, futex: FutexId, count: u32, source: WakeSource) -> u32 {
         let mut woken = 0;
         while woken < count {
             let Some(task) = self.futexes.take(futex) else { break };
-            self.try_to_wake_up(task, 0, WakeSource::Task);
+            self.try_to_wake_up(task, 0, source);
             woken += 1;
         }
         woken

@@ -132,6 +132,16 @@ pub(crate) struct Semaphore {
 }
 
 impl Semaphore {
+    /// With a value to begin with.
+    pub fn of(value: u32) -> Semaphore {
+        Semaphore { value, ..Semaphore::default() }
+    }
+
+    /// Whether there is nothing to take.
+    pub fn is_down(&self) -> bool {
+        self.value == 0
+    }
+
     /// Whether a waiter must be woken.
     pub fn post(&mut self, now: Ns) -> bool {
         self.value = self.value.saturating_add(1);

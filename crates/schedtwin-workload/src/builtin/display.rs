@@ -1,0 +1,391 @@
+//! The way of a frame on Android: from the display's clock through the app's threads and the GPU to the compositor and
+//! back to the display, and the way of an input event to the app.
+//!
+//! ```text
+//! timer ── TimerDispatch ── app ── UI thread ── RenderThread ──> GPU ──irq── kgsl_worker     frame done
+//!               │                   ▲    │ wants the next vsync       (fence) ──────┐
+//!               │                   │    └─ Binder:sf ── app                      │
+//!               └── sf ── surfaceflinger ── HwBinder (composer) ── crtc_commit <──┘
+//!                                                                    │ display ──irq── crtc_event
+//!                                        RenderThread <── free buffer ┘ at its next vsync
+//!
+//! injector ── Binder:system ── InputDispatcher ── UI thread ── InputDispatcher ── Binder:system ── injector
+//! ```
+//!
+//! **Terms.** A frame is *intended* for the vsync that wakes the UI thread, and *done* when the GPU's worker signals its
+//! fence; its duration is what lies between, as FrameMetrics.TOTAL_DURATION has it. It then still goes to the display, which
+//! shows it at a later vsync and frees the buffer shown before. There are three buffers: an app that is late makes
+//! RenderThread wait for one, and then the UI thread for RenderThread.
+//!
+//! **Algorithm** of a frame, with the classes of real traces (SM8150 and SM8250 phones) [S]:
+//! 1. `TimerDispatch` (FIFO 2) sleeps until the next vsync while anybody wants one; a timer, not an interrupt, because
+//!    SurfaceFlinger predicts vsyncs. It wakes `app` (FIFO 2), which wakes the UI thread (nice -10) if that asked for it.
+//! 2. The UI thread asks for the next vsync if it goes on animating (through `Binder:sf_1` to `app`), answers waiting input,
+//!    works, hands the frame to RenderThread (nice -10) and waits until that has taken over the view tree.
+//! 3. RenderThread waits for a free buffer (a call of `Binder:sf_2`), draws, gives the GPU its work and queues the
+//!    buffer (`Binder:sf_2` again), which makes surfaceflinger want a vsync.
+//! 4. The GPU does one frame after the other. Its interrupt wakes `kgsl_worker` (FIFO 2), which signals the fence.
+//! 5. 5 ms after a vsync [E] `sf` (FIFO 2) wakes surfaceflinger (FIFO 1) if a buffer is queued. It latches it and calls the
+//!    composer (FIFO 1, its caller's), which starts `crtc_commit` (FIFO 16). That waits for the fence, and for the vsync at which
+//!    the display interrupts; then a buffer is free.
+//!
+//! Shares of work between the steps of one thread are estimates [E]; their sums are measured. The GPU's time a frame is a
+//! parameter: no trace has it.
+//!
+//! Differences: names are those of the traces (Pixel 6 has other drivers than `kgsl` and `crtc`). Binder threads always have
+//! the priority of the callers that they mostly have, rather than inherit it; a call wakes one certain thread. The GPU has one clock.
+//! The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
+
+use super::amount::Amount;
+use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};
+use super::script::{Device, Flag, Grid, Register, Script, Step, fifo, nice};
+use schedtwin_types::Ns;
+
+const NS_PER_MS: Ns = 1_000_000;
+/// From the vsync until surfaceflinger wakes up. [E]
+const SF_OFFSET: Ns = 5 * NS_PER_MS;
+/// From the vsync until the display has read the frame, which is its second interrupt. [E]
+const SCAN_OUT: Ns = 3 * NS_PER_MS;
+/// Buffers of the app's window, without the one that is shown.
+const FREE_BUFFERS: u32 = 2;
+
+/// What an app's display pipeline is made with.
+pub(super) struct Settings {
+    /// `comm` of the app's UI thread.
+    pub ui_name: &'static str,
+    /// Between two vsyncs.
+    pub refresh: Ns,
+    /// Work a frame, per cent of the measured.
+    pub frame_work: u64,
+    /// The GPU's mean time a frame.
+    pub gpu: Ns,
+}
+
+/// What others need of the pipeline.
+pub(super) struct Display {
+    /// Not 0: the UI thread asks for a vsync with each frame.
+    pub animating: Register,
+    /// Per cent of the measured work, of this part of the workload.
+    pub ui_percent: Register,
+    pub render_percent: Register,
+    pub gpu_percent: Register,
+    /// More work of the UI thread's next frame, ns.
+    pub ui_extra: Register,
+    /// More work of the UI thread outside frames, ns: see `ui_event`.
+    pub launch: Register,
+    /// That work is done.
+    pub launched: Flag,
+    /// An input event waits for its frame, as motion does; else it is answered at once.
+    pub batched: Register,
+    /// Something has come for the UI thread.
+    pub ui_event: Flag,
+    /// An injected event begins its way, and has been answered.
+    pub inject: Flag,
+    pub injected: Flag,
+    /// A frame was handed over.
+    pub drawn: Flag,
+}
+
+/// Shared memory of the pipeline's threads.
+struct Shared {
+    display: Display,
+    /// Register of 100: nothing more, nothing less.
+    hundred: Register,
+    refresh: Ns,
+    /// TimerDispatch is to go on for another vsync.
+    armed: Flag,
+    app_event: Flag,
+    app_tick: Register,
+    /// The UI thread wants to be told of the next vsync, and has not been.
+    wanted: Register,
+    vsync: Register,
+    /// The vsync that the UI thread was told of last, and whether it has heard.
+    frame_vsync: Register,
+    frame_due: Register,
+    request: Flag,
+    input_due: Register,
+    /// A motion event is to be answered by the next frame.
+    input_held: Register,
+    answer_due: Register,
+    dispatcher: Flag,
+    draw: Flag,
+    synced: Flag,
+    free: Flag,
+    sf_tick: Flag,
+    queued: Register,
+    latch: Flag,
+    fence: Flag,
+    compose: Flag,
+    composed: Flag,
+    commit: Flag,
+}
+
+/// Adds the pipeline to a script.
+pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
+    script.refresh = settings.refresh;
+    let display = Display {
+        animating: script.register(0),
+        ui_percent: script.register(100),
+        render_percent: script.register(100),
+        gpu_percent: script.register(100),
+        ui_extra: script.register(0),
+        launch: script.register(0),
+        launched: script.flag(0),
+        batched: script.register(0),
+        ui_event: script.flag(0),
+        inject: script.flag(0),
+        injected: script.flag(0),
+        drawn: script.flag(0),
+    };
+    let shared = Shared {
+        display,
+        hundred: script.register(100),
+        refresh: settings.refresh,
+        armed: script.flag(0),
+        app_event: script.flag(0),
+        app_tick: script.register(0),
+        wanted: script.register(0),
+        vsync: script.register(0),
+        frame_vsync: script.register(0),
+        frame_due: script.register(0),
+        request: script.flag(0),
+        input_due: script.register(0),
+        input_held: script.register(0),
+        answer_due: script.register(0),
+        dispatcher: script.flag(0),
+        draw: script.flag(0),
+        synced: script.flag(0),
+        free: script.flag(FREE_BUFFERS),
+        sf_tick: script.flag(0),
+        queued: script.register(0),
+        latch: script.flag(0),
+        fence: script.flag(0),
+        compose: script.flag(0),
+        composed: script.flag(0),
+        commit: script.flag(0),
+    };
+    vsyncs(script, &shared);
+    ui_thread(script, &shared, settings);
+    let gpu = gpu(script, &shared);
+    render_thread(script, &shared, settings, gpu);
+    compositor(script, &shared);
+    input(script, &shared);
+    shared.display
+}
+
+/// TimerDispatch and the event threads of app and compositor.
+fn vsyncs(script: &mut Script, s: &Shared) {
+    let period = s.refresh;
+    script
+        .thread("TimerDispatch", fifo(2))
+        .then(&[
+            Step::Wait(s.armed),
+            Step::Until(Grid { period, phase: 0 }),
+            Step::Now(s.vsync),
+            Step::Work(burst(9_500)),
+            Step::Set(s.app_tick, 1),
+            Step::Post(s.app_event),
+            Step::Until(Grid { period, phase: SF_OFFSET.min(period - 1) }),
+            Step::Work(burst(9_500)),
+            Step::Raise(s.sf_tick),
+        ])
+        .for_ever();
+    script
+        .thread("app", fifo(2))
+        .then(&[Step::Wait(s.app_event), Step::Work(burst(9_500))])
+        .if_set(s.app_tick, |tick| {
+            tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.wanted, |wanted| {
+                wanted.then(&[
+                    Step::Set(s.wanted, 0),
+                    Step::Copy(s.frame_vsync, s.vsync),
+                    Step::Set(s.frame_due, 1),
+                    Step::Post(s.display.ui_event),
+                ])
+            })
+        })
+        .if_set(s.wanted, |wanted| wanted.then(&[Step::Raise(s.armed)]))
+        .for_ever();
+    script
+        .thread("sf", fifo(2))
+        .then(&[Step::Wait(s.sf_tick), Step::Work(burst(6_900))])
+        .if_set(s.queued, |queued| queued.then(&[Step::Raise(s.latch)]))
+        .for_ever();
+    let vsync_asked = [Step::Wait(s.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
+    script.thread("Binder:sf_1", nice(-10)).then(&vsync_asked).for_ever();
+}
+
+/// The UI thread: frames, input, and what its app does besides (starting an activity).
+fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
+    let work = script.register(0);
+    let ask = [Step::Set(s.wanted, 1), Step::Post(s.request)];
+    let answer = [Step::Set(s.answer_due, 1), Step::Post(s.dispatcher)];
+    let d = &s.display;
+    script
+        .thread(settings.ui_name, nice(-10))
+        .then(&[Step::Wait(d.ui_event)])
+        .if_set(d.launch, |launch| launch.then(&[Step::WorkRest(d.launch), Step::Post(d.launched)]))
+        .if_set(s.input_due, |input| {
+            let input = input.then(&[Step::Set(s.input_due, 0), Step::Work(burst(25_000))]);
+            // Motion waits for the next frame, which answers it; a key is answered at once.
+            let held = input.either(
+                d.batched,
+                |motion| motion.then(&[Step::Set(s.input_held, 1)]),
+                |key| key.then(&answer),
+            );
+            held.unless_set(s.wanted, |first| first.unless_set(s.frame_due, |free| free.then(&ask)))
+        })
+        .if_set(s.frame_due, |frame| {
+            let frame = frame.then(&[Step::Set(s.frame_due, 0), Step::FrameBegin(s.frame_vsync)]);
+            frame
+                .if_set(s.input_held, |held| held.then(&[Step::Set(s.input_held, 0)]).then(&answer))
+                .if_set(d.animating, |animating| animating.then(&ask))
+                .then(&[
+                    Step::WorkRest(d.ui_extra),
+                    Step::Draw(work, Amount::Table(&DO_FRAME, settings.frame_work), d.ui_percent),
+                    Step::WorkShare(work, 85),
+                    Step::Post(s.draw),
+                    Step::Wait(s.synced),
+                    Step::WorkShare(work, 15),
+                ])
+        })
+        .for_ever();
+}
+
+/// RenderThread, the binder thread that gives and takes buffers, and who waits for the GPU on its behalf.
+fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Device) {
+    let work = script.register(0);
+    let [call, reply] = std::array::from_fn(|_| script.flag(0));
+    let gpu_time = Amount::Uniform(settings.gpu * 6 / 10, settings.gpu * 14 / 10);
+    let drawing = Amount::Table(&DRAW_FRAME, settings.frame_work);
+    script
+        .thread("RenderThread", nice(-10))
+        .then(&[
+            Step::Wait(s.draw),
+            Step::Draw(work, drawing, s.display.render_percent),
+            Step::WorkShare(work, 10),
+            Step::Post(s.synced),
+            // dequeueBuffer
+            Step::Post(call),
+            Step::Wait(reply),
+            Step::Wait(s.free),
+            Step::WorkShare(work, 55),
+            Step::Start(gpu, gpu_time, s.display.gpu_percent),
+            Step::WorkShare(work, 35),
+            // queueBuffer
+            Step::Add(s.queued, 1),
+            Step::Post(call),
+            Step::Wait(reply),
+            Step::Raise(s.armed),
+            Step::Raise(s.display.drawn),
+        ])
+        .for_ever();
+    let serve = [Step::Wait(call), Step::Work(burst(31_300)), Step::Post(reply)];
+    script.thread("Binder:sf_2", nice(-10)).then(&serve).for_ever();
+}
+
+/// The GPU, its worker, and the app's thread that waits for its fences.
+fn gpu(script: &mut Script, s: &Shared) -> Device {
+    let [irq, waiter, timer] = std::array::from_fn(|_| script.flag(0));
+    let device = script.device("gpu", 2, &[irq]);
+    script
+        .thread("kgsl_worker", fifo(2))
+        .then(&[
+            Step::Wait(irq),
+            Step::Work(burst(15_300)),
+            Step::FrameEnd,
+            Step::Post(s.fence),
+            Step::Post(waiter),
+            Step::Raise(timer),
+        ])
+        .for_ever();
+    // Its timers, 96 wakeups a second among 55 frames.
+    let nap = Step::Sleep(Amount::Uniform(NS_PER_MS, 4 * NS_PER_MS));
+    let work = Step::Work(burst(15_300));
+    script
+        .thread("kgsl_timer", fifo(2))
+        .then(&[Step::Wait(timer), nap, work, nap, work])
+        .for_ever();
+    script
+        .thread("GPU completion", nice(-10))
+        .then(&[Step::Wait(waiter), Step::Work(burst(4_000))])
+        .for_ever();
+    device
+}
+
+/// surfaceflinger, the composer, and the display's threads and interrupts.
+fn compositor(script: &mut Script, s: &Shared) {
+    let [shown, event] = std::array::from_fn(|_| script.flag(0));
+    let vsync_irq = script.device("display", 1, &[event, shown]);
+    let done_irq = script.device("display done", 1, &[event]);
+    script
+        .thread("surfaceflinger", fifo(1))
+        .then(&[Step::Wait(s.latch)])
+        .if_set(s.queued, |queued| {
+            queued.then(&[
+                Step::Take(s.queued),
+                Step::Work(Amount::Table(&INVALIDATE, 100)),
+                Step::Work(Amount::Table(&REFRESH, 60)),
+                Step::Post(s.compose),
+                Step::Wait(s.composed),
+                Step::Work(Amount::Table(&REFRESH, 40)),
+            ])
+        })
+        // Another buffer waits for the vsync after the next.
+        .if_set(s.queued, |more| more.then(&[Step::Raise(s.armed)]))
+        .for_ever();
+    script
+        .thread("HwBinder:composer", fifo(1))
+        .then(&[
+            Step::Wait(s.compose),
+            Step::Work(burst(133_100)),
+            Step::Post(s.commit),
+            Step::Post(s.composed),
+        ])
+        .for_ever();
+    let period = s.refresh;
+    // 78 us a frame in the trace, in 3.3 bursts of which one is large.
+    script
+        .thread("crtc_commit", fifo(16))
+        .then(&[
+            Step::Wait(s.commit),
+            Step::Work(burst(60_000)),
+            Step::Wait(s.fence),
+            Step::Work(burst(7_000)),
+            Step::StartUntil(vsync_irq, Grid { period, phase: 0 }),
+            Step::Wait(shown),
+            Step::Start(done_irq, Amount::Fixed(SCAN_OUT), s.hundred),
+            Step::Work(burst(11_000)),
+            // The buffer that was shown before.
+            Step::Post(s.free),
+        ])
+        .for_ever();
+    script
+        .thread("crtc_event", fifo(16))
+        .then(&[Step::Wait(event), Step::Work(burst(3_400))])
+        .for_ever();
+}
+
+/// Who brings injected input to the UI thread, and its answer back.
+fn input(script: &mut Script, s: &Shared) {
+    let delivered = script.flag(0);
+    script
+        .thread("Binder:system_1", nice(0))
+        .then(&[
+            Step::Wait(s.display.inject),
+            Step::Work(burst(31_300)),
+            Step::Post(s.dispatcher),
+            Step::Wait(delivered),
+            Step::Work(burst(15_000)),
+            Step::Post(s.display.injected),
+        ])
+        .for_ever();
+    script
+        .thread("InputDispatcher", nice(-8))
+        .then(&[Step::Wait(s.dispatcher), Step::Work(burst(17_600))])
+        .either(
+            s.answer_due,
+            |answer| answer.then(&[Step::Set(s.answer_due, 0), Step::Post(delivered)]),
+            |event| event.then(&[Step::Set(s.input_due, 1), Step::Post(s.display.ui_event)]),
+        )
+        .for_ever();
+}

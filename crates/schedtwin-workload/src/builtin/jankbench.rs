@@ -1,0 +1,281 @@
+//! `jankbench`: Android's Jankbench, eight tests of an app's frames.
+//!
+//! # What the app does (JankBenchX's source) [S]
+//!
+//! A second after the last test an activity is started, and with its first layout a thread of the app begins to
+//! inject input events, each only when the one before has been handled:
+//!
+//! | test | interactions |
+//! |---|---|
+//! | list_view, image_list_view, shadow_grid, low_ and high_hitrate_text | 8 flings |
+//! | edit_text | a tap, 5 times the alphabet with a blank |
+//! | overdraw, bitmap_upload | a tap, which starts animations of 30.3 s |
+//!
+//! A fling or tap is 22 motion events. Motion is handled with the next frame, a key at once. A fling of 500
+//! pixels in 20 ms is as fast as a 420 dpi screen lets it be (8000 dp/s) and scrolls for 2.57 s [D: OverScroller]. An
+//! interaction is over when at one of the app's looks, every 320 ms, none of its frames was seen for 320 ms: 320 to 640 ms
+//! in which nothing happens. The frames that follow such a pause find low frequencies, decayed signals and deep idle states.
+//!
+//! ```text
+//! |= launch =|'''''''~~~~~~~~~~~~~~~~~~~~~~~........'''''''~~~~~~~~~~~~~~~~~~........        x 8
+//!             22 events    2.57 s of frames   pause
+//! ```
+//!
+//! # What it measures
+//!
+//! `frame_duration`: FrameMetrics.TOTAL_DURATION, from the intended vsync until the GPU is through. `jank`: per cent of frames by
+//! the app's rule ([`super::frames`]), `frames_over_period` beside it, both also by test. Counted are frames that begin from the first
+//! injected event of a test until its last interaction is over.
+//!
+//! # What is in a frame
+//!
+//! [`super::display`] with the distributions of [`super::measured`], times per cent by test [E] (lists with images and
+//! shadows draw more, text lays out more, animations of one view hardly lay out). The first counted frame of a test works another
+//! 10 to 28 ms: with every CPU at full speed the real app still has a frame of 40.9 ms, and one in a thousand is jank,
+//! about one a test [D, from the base kernel with the performance governor]. The GPU takes 2 ms in the mean: what is left of
+//! that kernel's mean frame of 4.4 ms when the threads have done their 1.0 ms of work and woken each other [D].
+//!
+//! Free parameters are the options marked so, within bounds that devices of that class keep: the scale of the work of
+//! frames, and the GPU's time.
+//!
+//! Differences: no page cache, JIT or garbage collection; the GPU's clock is constant; a launch is work of the UI thread and
+//! ActivityManager alone [E]. Notes on the study say that an iteration of all tests took 25.4 s; by the app's constants that is one
+//! test of eight flings, and all eight take 194 s. `--flings 1 --animation-s 2.6` makes about 36 s of it.
+
+use super::amount::Amount;
+use super::display::{self, Display, Settings};
+use super::frames::FrameCount;
+use super::measured::burst;
+use super::options::{Values, WorkloadOption};
+use super::script::{Flag, Register, Script, Step, ThreadSteps, nice};
+use super::{BenchmarkResult, Model, background};
+use crate::Host;
+use schedtwin_types::Ns;
+
+const NS_PER_S: Ns = 1_000_000_000;
+const NS_PER_MS: Ns = 1_000_000;
+const NS_PER_US: Ns = 1_000;
+
+/// Down, 20 moves, up.
+const MOTION_EVENTS: u64 = 22;
+/// 26 letters and the blank, each down and up.
+const KEY_EVENTS: u64 = 54;
+const ALPHABETS: u64 = 5;
+/// How long a fling scrolls.
+const FLING: Ns = 2_567 * NS_PER_MS;
+/// Between a test's end and the next one's launch.
+const BETWEEN_TESTS: Ns = NS_PER_S;
+/// Nothing is seen for 320 ms, at one of the looks every 320 ms.
+const PAUSE: Amount = Amount::Uniform(320 * NS_PER_MS, 640 * NS_PER_MS);
+/// Work of the UI thread to start an activity, and of its first counted frame beyond the usual.
+const LAUNCH: Amount = Amount::Uniform(20 * NS_PER_MS, 40 * NS_PER_MS);
+const FIRST_FRAME: Amount = Amount::Uniform(10 * NS_PER_MS, 28 * NS_PER_MS);
+/// Images of image_list_view, each decoded once.
+const IMAGES: u64 = 16;
+
+/// What a test's user does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Flings,
+    Keys,
+    Animation,
+}
+
+/// A test: its input, and the work of UI thread, RenderThread and GPU in per cent. [E]
+struct Test {
+    name: &'static str,
+    input: Input,
+    ui: u64,
+    render: u64,
+    gpu: u64,
+}
+
+const fn test(name: &'static str, input: Input, ui: u64, render: u64, gpu: u64) -> Test {
+    Test { name, input, ui, render, gpu }
+}
+
+const TESTS: [Test; 8] = [
+    test("list_view", Input::Flings, 100, 90, 80),
+    test("image_list_view", Input::Flings, 110, 110, 100),
+    test("shadow_grid", Input::Flings, 110, 140, 130),
+    test("low_hitrate_text", Input::Flings, 130, 110, 80),
+    test("high_hitrate_text", Input::Flings, 110, 100, 80),
+    test("edit_text", Input::Keys, 80, 80, 60),
+    test("overdraw", Input::Animation, 60, 60, 200),
+    test("bitmap_upload", Input::Animation, 100, 110, 150),
+];
+
+const NAMES: [&str; TESTS.len()] = {
+    let mut names = [""; TESTS.len()];
+    let mut at = 0;
+    while at < TESTS.len() {
+        names[at] = TESTS[at].name;
+        at += 1;
+    }
+    names
+};
+
+const OPTIONS: &[WorkloadOption] = &[
+    WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run"),
+    WorkloadOption::words("tests", &NAMES, "which tests"),
+    WorkloadOption::count(None, "flings", "", 8, (1, 8), "flings of a test that scrolls"),
+    WorkloadOption::decimal(
+        None,
+        "animation-s",
+        "s",
+        30_300,
+        (100, 30_300),
+        "how long overdraw and bitmap_upload animate",
+    ),
+    WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
+    WorkloadOption::count(
+        None,
+        "frame-work",
+        "%",
+        100,
+        (30, 300),
+        "work of UI thread and RenderThread a frame, of the measured",
+    )
+    .free(),
+    WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
+        .free(),
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+];
+
+pub(super) const MODEL: Model = Model {
+    options: OPTIONS,
+    about: "\
+per test: a second; launch of an activity; 8 flings (22 motion events, 2.57 s of frames, a pause of 320 to 640 ms),
+  or a tap and 5 alphabets, or a tap and 30.3 s of animation
+per frame: TimerDispatch - app - UI thread - RenderThread - GPU - kgsl_worker (done) - crtc_commit,
+  sf - surfaceflinger - composer
+jank: the app's rule: longer than one period (16 ms at 60 Hz), after which only longer than two counts, once
+",
+    duration: |_| None,
+    build,
+    score: frames_by_test,
+};
+
+/// Frames of each test.
+pub(super) fn frames_by_test(
+    script: &Script,
+    counts: &[FrameCount],
+    _: &[Vec<Ns>],
+) -> BenchmarkResult {
+    let frames = script.tests.iter().copied().zip(counts.iter().copied()).collect();
+    BenchmarkResult { frames, scores: Vec::new() }
+}
+
+fn build(values: &Values, host: &Host) -> Script {
+    let mut script = Script::new(host.cpu_capacity.len());
+    let display = display::add(
+        &mut script,
+        &Settings {
+            ui_name: "droid.benchmark",
+            refresh: NS_PER_S / values.whole("hz"),
+            frame_work: values.whole("frame-work"),
+            gpu: values.whole("gpu-us") * NS_PER_US,
+        },
+    );
+    if values.whole("background") == 1 {
+        background::add(&mut script);
+    }
+    let app = App {
+        counter: script.register(0),
+        started: script.flag(0),
+        image: script.flag(0),
+        display,
+        flings: values.whole("flings"),
+        animation: values.thousandths("animation-s") * NS_PER_MS,
+    };
+    let steps = [Step::Wait(app.display.drawn), Step::Work(burst(20_000))];
+    script.thread("FrameStatsCollectorThread", nice(0)).then(&steps).for_ever();
+    let steps = [Step::Wait(app.started), Step::Work(burst(3_000_000))];
+    script.thread("ActivityManager", nice(-2)).then(&steps).for_ever();
+    let steps = [Step::Wait(app.image), Step::Work(burst(4_000_000))];
+    script.thread("AsyncTask #1", nice(10)).then(&steps).for_ever();
+
+    let chosen = values.words("tests");
+    script.tests = chosen.iter().map(|test| NAMES[*test]).collect();
+    let mut steps = script.thread("AutomatorThread", nice(0));
+    for (number, test) in chosen.iter().enumerate() {
+        for _ in 0..values.whole("iterations") {
+            steps = app.test(steps, number as u16, &TESTS[*test]);
+        }
+    }
+    steps.then(&[Step::End]).for_ever();
+    script
+}
+
+/// What the app shares with the display.
+struct App {
+    display: Display,
+    counter: Register,
+    /// An activity is started; an image is to be decoded.
+    started: Flag,
+    image: Flag,
+    flings: u64,
+    animation: Ns,
+}
+
+impl App {
+    /// One run of a test.
+    fn test<'s>(&self, steps: ThreadSteps<'s>, number: u16, test: &Test) -> ThreadSteps<'s> {
+        let d = &self.display;
+        let steps = steps.then(&[
+            Step::Sleep(Amount::Fixed(BETWEEN_TESTS)),
+            Step::Set(d.ui_percent, test.ui),
+            Step::Set(d.render_percent, test.render),
+            Step::Set(d.gpu_percent, test.gpu),
+            Step::SetDrawn(d.launch, LAUNCH),
+            Step::Post(self.started),
+            Step::Post(d.ui_event),
+            Step::Wait(d.launched),
+            Step::Count(Some(number)),
+            Step::SetDrawn(d.ui_extra, FIRST_FRAME),
+        ]);
+        let steps = if test.name == "image_list_view" {
+            steps.times(self.counter, IMAGES, |image| image.then(&[Step::Post(self.image)]))
+        } else {
+            steps
+        };
+        let fling = Amount::Fixed(FLING);
+        let steps = match test.input {
+            Input::Flings => (0..self.flings).fold(steps, |steps, _| self.motion(steps, fling)),
+            Input::Animation => self.motion(steps, Amount::Fixed(self.animation)),
+            Input::Keys => {
+                let steps = self.motion(steps, Amount::Fixed(0));
+                (0..ALPHABETS).fold(steps, |steps, _| self.keys(steps))
+            }
+        };
+        steps.then(&[Step::Count(None)])
+    }
+
+    /// Motion events, then frames for a while, then a pause.
+    fn motion<'s>(&self, steps: ThreadSteps<'s>, frames_for: Amount) -> ThreadSteps<'s> {
+        let d = &self.display;
+        let steps = steps.then(&[Step::Set(d.batched, 1)]);
+        let steps = self.inject(steps, MOTION_EVENTS - 1);
+        let animates = frames_for != Amount::Fixed(0);
+        let steps = steps.then(&[Step::Set(d.animating, u64::from(animates))]);
+        let steps = self.inject(steps, 1);
+        steps.then(&[Step::Sleep(frames_for), Step::Set(d.animating, 0), Step::Sleep(PAUSE)])
+    }
+
+    /// Key events, as fast as they are handled, then a pause.
+    fn keys<'s>(&self, steps: ThreadSteps<'s>) -> ThreadSteps<'s> {
+        let steps = steps.then(&[Step::Set(self.display.batched, 0)]);
+        self.inject(steps, KEY_EVENTS).then(&[Step::Sleep(PAUSE)])
+    }
+
+    /// Events, one after the other.
+    fn inject<'s>(&self, steps: ThreadSteps<'s>, count: u64) -> ThreadSteps<'s> {
+        steps.times(self.counter, count, |event| {
+            event.then(&[
+                Step::Work(burst(30_000)),
+                Step::Post(self.display.inject),
+                Step::Wait(self.display.injected),
+            ])
+        })
+    }
+}

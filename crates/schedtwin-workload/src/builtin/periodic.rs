@@ -1,0 +1,75 @@
+//! `periodic`: threads that work and sleep at a fixed frequency, as in studies of idle governors.
+//!
+//! Each of `threads` threads wakes up `frequency` times a second and works for `duty` per cent of the
+//! period, counted at the highest frequency of the strongest CPU: a slower CPU takes longer. A thread that
+//! is not through when its next moment comes skips it.
+//!
+//! ```text
+//! -f 100 -d 20      |==........|==........|==........     10 ms each
+//! ```
+//!
+//! The threads' moments are spread evenly over the period, as those of programs that were started one after
+//! another; `--together` puts them all on one moment.
+//!
+//! Differences: the programs in such studies spin in user space in pieces of unknown size, and "very light"
+//! load has no published number: the default duty is an estimate [E].
+
+use super::amount::Amount;
+use super::options::{Values, WorkloadOption};
+use super::script::{Grid, Script, Step};
+use super::{Model, no_score};
+use crate::Host;
+use schedtwin_types::{Ns, SchedAttr};
+
+const NS_PER_S: Ns = 1_000_000_000;
+/// Thousandths of a per cent in one.
+const DUTY_ONE: u64 = 100_000;
+
+const OPTIONS: &[WorkloadOption] = &[
+    WorkloadOption::count(Some('f'), "frequency", "Hz", 73, (1, 10_000), "how often each works"),
+    WorkloadOption::count(Some('t'), "threads", "", 1, (0, 1024), "how many threads"),
+    WorkloadOption::decimal(
+        Some('d'),
+        "duty",
+        "%",
+        1_000,
+        (0, 100_000),
+        "work a period, at the highest frequency of the strongest CPU",
+    ),
+    WorkloadOption::count(None, "together", "", 0, (0, 1), "1: all threads wake at one moment"),
+    SECONDS,
+];
+
+pub(super) const MODEL: Model = Model {
+    options: OPTIONS,
+    about: "thread N: until its next moment, N/threads of a period after the first thread's; work; again\n",
+    duration: |values| Some(values.whole("seconds") * NS_PER_S),
+    build,
+    score: no_score,
+};
+
+/// No threads at all.
+pub(super) const IDLE: Model = Model {
+    options: &[SECONDS],
+    about: "no threads\n",
+    duration: MODEL.duration,
+    build: |_, host| Script::new(host.cpu_capacity.len()),
+    score: no_score,
+};
+
+const SECONDS: WorkloadOption =
+    WorkloadOption::count(None, "seconds", "s", 10, (1, 3600), "how long");
+
+fn build(values: &Values, host: &Host) -> Script {
+    let mut script = Script::new(host.cpu_capacity.len());
+    let period = NS_PER_S / values.whole("frequency");
+    let threads = values.whole("threads");
+    let work = period * values.thousandths("duty") / DUTY_ONE;
+    for thread in 0..threads {
+        let phase = if values.whole("together") == 1 { 0 } else { period * thread / threads };
+        let steps = [Step::Until(Grid { period, phase }), Step::Work(Amount::Fixed(work))];
+        let name = format!("periodic-{thread}");
+        script.thread(&name, SchedAttr::default()).group("periodic").then(&steps).for_ever();
+    }
+    script
+}

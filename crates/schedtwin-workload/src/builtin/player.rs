@@ -1,0 +1,450 @@
+//! Plays a [`Script`]: threads, their shared memory and the devices of one run.
+//!
+//! Thread 0 starts all others and then sleeps for the run's duration, or until a thread says that the
+//! workload is over. Every other thread takes its place (affinity, class, priority) and goes through
+//! its steps. What takes no time (raising a flag that nobody waits for, setting a register) is done at
+//! once; what takes time is answered to the twin.
+//!
+//! Draws are keyed by thread, step and the how-manieth time the step is gone through, so the seventh frame is as
+//! heavy under every kernel.
+//!
+//! Differences: as in `program`: the test of a futex word and the call that follows are one instant. A shared
+//! number is never contended. A device does one thing after the other, and takes as many as it is given.
+
+use super::amount::Amount;
+use super::frames::Frames;
+use super::script::{Device, Flag, Grid, Register, Script, Step};
+use super::{BenchmarkResult, Score};
+use crate::program::memory::Semaphore;
+use schedtwin_types::draw::Draws;
+use schedtwin_types::{
+    CpuId, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Steps without time that a thread may take at one instant: a script that takes more is wrong.
+const FREE_STEPS_MAX: u32 = 10_000;
+/// Things that a device can have to do.
+const DEVICE_QUEUE_MAX: usize = 64;
+/// What is recorded: enough for any published benchmark's parts.
+const RECORDED_MAX: usize = 1 << 20;
+/// Where thread 0 waits for the end.
+const MAIN_FUTEX: FutexId = FutexId(0);
+
+/// How a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Born,
+    Placed,
+    Going,
+    /// Slept for the flag of its step, and is awake again.
+    Waits,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    state: State,
+    step: u32,
+    /// The moment that it last slept until.
+    moment: Ns,
+}
+
+/// What thread 0 does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Main {
+    Born,
+    Clone { next: u32 },
+    Wait,
+    Leave,
+    Done,
+}
+
+#[derive(Clone, Debug)]
+struct DeviceState {
+    /// When it will be through with each thing.
+    due: VecDeque<Ns>,
+    draws: Draws,
+    times: u64,
+}
+
+/// A script being played. A clone goes on independently.
+#[derive(Clone, Debug)]
+pub(crate) struct Player {
+    script: Arc<Script>,
+    score: Score,
+    main: Main,
+    name: Arc<str>,
+    threads: Vec<Thread>,
+    flags: Vec<Semaphore>,
+    registers: Vec<u64>,
+    devices: Vec<DeviceState>,
+    devices_changed: bool,
+    /// Per step: what it draws, and how often it was gone through.
+    draws: Vec<Draws>,
+    times: Vec<u64>,
+    frames: Frames,
+    recorded: Vec<Vec<Ns>>,
+    begin: Ns,
+    duration: Option<Ns>,
+    over: bool,
+}
+
+impl Player {
+    pub fn new(
+        name: &str,
+        script: Arc<Script>,
+        score: Score,
+        seed: u64,
+        duration: Option<Ns>,
+    ) -> Player {
+        let mut draws = Vec::with_capacity(script.steps.len());
+        for (index, thread) in script.threads.iter().enumerate() {
+            let next = script.threads.get(index + 1);
+            let end = next.map_or(script.steps.len(), |next| next.first_step as usize);
+            // Threads of one name are told apart by their place among them.
+            let earlier = &script.threads[..index];
+            let alike = earlier.iter().filter(|other| other.name == thread.name).count();
+            for step in 0..end - thread.first_step as usize {
+                draws.push(Draws::new(seed, &thread.name, &format!("{alike}.{step}")));
+            }
+        }
+        let device = |device: &super::script::DeviceScript| DeviceState {
+            due: VecDeque::with_capacity(DEVICE_QUEUE_MAX),
+            draws: Draws::new(seed, &device.name, "again"),
+            times: 0,
+        };
+        let thread = |thread: &super::script::ThreadScript| Thread {
+            state: State::Born,
+            step: thread.first_step,
+            moment: 0,
+        };
+        Player {
+            score,
+            main: Main::Born,
+            name: Arc::from(name),
+            threads: script.threads.iter().map(thread).collect(),
+            flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
+            registers: script.registers.clone(),
+            devices: script.devices.iter().map(device).collect(),
+            devices_changed: false,
+            times: vec![0; script.steps.len()],
+            draws,
+            frames: Frames::new(script.tests.len(), script.refresh),
+            recorded: vec![Vec::new(); script.recorded.len()],
+            begin: 0,
+            duration,
+            over: false,
+            script,
+        }
+    }
+
+    pub fn name(&self, thread: ThreadId) -> &str {
+        match thread.index().checked_sub(1) {
+            None => &self.name,
+            Some(at) => &self.script.threads[at].name,
+        }
+    }
+
+    pub fn group(&self, thread: ThreadId) -> &str {
+        match thread.index().checked_sub(1) {
+            None => &self.name,
+            Some(at) => &self.script.threads[at].group,
+        }
+    }
+
+    pub fn nr_threads(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    pub fn nr_futexes(&self) -> usize {
+        self.flags.len() + 1
+    }
+
+    pub fn finished(&self) -> bool {
+        self.main == Main::Done
+    }
+
+    /// Thread 0 leaves with its next step.
+    pub fn shutdown(&mut self) {
+        self.over = true;
+        self.main = Main::Leave;
+    }
+
+    // ---- devices ------------------------------------------------------------------------------
+
+    pub fn nr_devices(&self) -> usize {
+        self.devices.len()
+    }
+
+    pub fn device_cpu(&self, device: usize) -> CpuId {
+        self.script.devices[device].cpu
+    }
+
+    /// When a device interrupts next.
+    pub fn device_at(&self, device: usize) -> Ns {
+        self.devices[device].due.front().copied().unwrap_or(NEVER)
+    }
+
+    /// Whether devices have got something to do since the last call.
+    #[inline]
+    pub fn take_devices_changed(&mut self) -> bool {
+        std::mem::take(&mut self.devices_changed)
+    }
+
+    /// A device's interrupt is handled: pushes the futexes that its handler wakes one waiter of.
+    pub fn device_interrupt(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        let state = &mut self.devices[device];
+        state.due.pop_front();
+        if let Some(again) = self.script.devices[device].again {
+            let gap = again.of(state.draws.nth(state.times)).max(1);
+            state.times += 1;
+            state.due.push_back(now + gap);
+        }
+        let script = self.script.clone();
+        for flag in &script.devices[device].posts {
+            if self.flags[flag.0 as usize].post(now) {
+                wakes.push(futex_of(*flag));
+            }
+        }
+        self.devices_changed = true;
+    }
+
+    fn start(&mut self, device: Device, begin: Ns, work: Ns) {
+        let due = &mut self.devices[device.0 as usize].due;
+        assert!(due.len() < DEVICE_QUEUE_MAX, "a device has more to do than it can remember");
+        let free = due.back().copied().unwrap_or(0).max(begin);
+        due.push_back(free + work);
+        self.devices_changed = true;
+    }
+
+    // ---- threads ------------------------------------------------------------------------------
+
+    pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
+        match thread.index().checked_sub(1) {
+            None => self.next_of_main(now),
+            Some(at) => self.next_of(at, now),
+        }
+    }
+
+    fn next_of_main(&mut self, now: Ns) -> Op {
+        if self.main == Main::Born {
+            self.begin = now;
+            self.main = Main::Clone { next: 0 };
+            self.start_sources(now);
+        }
+        if let Main::Clone { next } = self.main {
+            if (next as usize) < self.threads.len() {
+                self.main = Main::Clone { next: next + 1 };
+                return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
+            }
+            self.main = Main::Wait;
+        }
+        if self.main == Main::Wait && !self.over {
+            self.main = Main::Leave;
+            return Op::Call(match self.duration {
+                Some(duration) => Syscall::NanosleepUntil { until: self.begin + duration },
+                None => Syscall::FutexWait { futex: MAIN_FUTEX },
+            });
+        }
+        self.main = Main::Done;
+        Op::Exit
+    }
+
+    /// Devices that come by themselves come for the first time after a part of their gap.
+    fn start_sources(&mut self, now: Ns) {
+        for device in 0..self.devices.len() {
+            if let Some(again) = self.script.devices[device].again {
+                let state = &mut self.devices[device];
+                let gap = again.of(state.draws.nth(state.times)).max(1);
+                state.times += 1;
+                state.due.push_back(now + gap);
+            }
+        }
+        self.devices_changed = true;
+    }
+
+    fn next_of(&mut self, at: usize, now: Ns) -> Op {
+        match self.threads[at].state {
+            State::Born => {
+                self.threads[at].state = State::Placed;
+                if let Some(mask) = self.script.threads[at].cpus {
+                    return Op::Call(Syscall::SchedSetaffinity { mask });
+                }
+                return self.next_of(at, now);
+            }
+            State::Placed => {
+                self.threads[at].state = State::Going;
+                let attributes = self.script.threads[at].attributes;
+                if attributes != SchedAttr::default() {
+                    return Op::Call(Syscall::SchedSetattr(attributes));
+                }
+            }
+            State::Waits => {
+                let flag = self.waits_for(at);
+                if !self.flags[flag.0 as usize].wait_again(false) {
+                    return Op::Call(Syscall::FutexWait { futex: futex_of(flag) });
+                }
+                self.threads[at].moment = self.flags[flag.0 as usize].woken_at;
+                self.threads[at].state = State::Going;
+                self.threads[at].step += 1;
+            }
+            State::Going => {}
+        }
+        for _ in 0..FREE_STEPS_MAX {
+            if let Some(op) = self.step(at, now) {
+                return op;
+            }
+        }
+        panic!("thread {} does not let time pass", self.script.threads[at].name);
+    }
+
+    fn waits_for(&self, at: usize) -> Flag {
+        match self.script.steps[self.threads[at].step as usize] {
+            Step::Wait(flag) => flag,
+            other => unreachable!("{other:?} waits for no flag"),
+        }
+    }
+
+    /// The amount of a step, this time.
+    fn amount(&mut self, step: usize, amount: Amount) -> u64 {
+        if !amount.is_drawn() {
+            return amount.of(0);
+        }
+        let word = self.draws[step].nth(self.times[step]);
+        self.times[step] += 1;
+        amount.of(word)
+    }
+
+    /// One step; what it takes time for, if it does.
+    fn step(&mut self, at: usize, now: Ns) -> Option<Op> {
+        let index = self.threads[at].step as usize;
+        self.threads[at].step += 1;
+        match self.script.steps[index] {
+            Step::Work(amount) => {
+                let work = self.amount(index, amount);
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
+            }
+            Step::Draw(register, amount, percent) => {
+                let amount = self.amount(index, amount);
+                *self.register(register) = amount * *self.register(percent) / 100;
+            }
+            Step::WorkShare(register, percent) => {
+                let work = *self.register(register) * percent / 100;
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
+            }
+            Step::WorkRest(register) => {
+                let work = std::mem::take(self.register(register));
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::User });
+            }
+            Step::Sleep(amount) => {
+                let duration = self.amount(index, amount);
+                self.threads[at].moment = now + duration;
+                return Some(Op::Call(Syscall::Nanosleep { duration }));
+            }
+            Step::Until(grid) => {
+                let until = self.next_on(grid, now);
+                self.threads[at].moment = until;
+                return Some(Op::Call(Syscall::NanosleepUntil { until }));
+            }
+            Step::Wait(flag) => {
+                if !self.flags[flag.0 as usize].wait() {
+                    let thread = &mut self.threads[at];
+                    (thread.state, thread.step) = (State::Waits, index as u32);
+                    return Some(Op::Call(Syscall::FutexWait { futex: futex_of(flag) }));
+                }
+                self.threads[at].moment = now;
+            }
+            Step::Post(flag) => return self.post(flag, now),
+            Step::Raise(flag) => {
+                if self.flags[flag.0 as usize].is_down() {
+                    return self.post(flag, now);
+                }
+            }
+            Step::Start(device, amount, percent) => {
+                let work = self.amount(index, amount) * *self.register(percent) / 100;
+                self.start(device, now, work);
+            }
+            Step::StartUntil(device, grid) => {
+                let until = self.next_on(grid, now);
+                self.start(device, until, 0);
+            }
+            Step::Set(register, value) => *self.register(register) = value,
+            Step::Add(register, value) => *self.register(register) += value,
+            Step::SetDrawn(register, amount) => {
+                let drawn = self.amount(index, amount);
+                *self.register(register) = drawn;
+            }
+            Step::Copy(to, from) => {
+                let value = *self.register(from);
+                *self.register(to) = value;
+            }
+            Step::Take(register) => *self.register(register) -= 1,
+            Step::Now(register) => {
+                let moment = self.threads[at].moment;
+                *self.register(register) = moment;
+            }
+            Step::Jump(label) => self.threads[at].step = label.index(),
+            Step::JumpIfZero(register, label) => {
+                if *self.register(register) == 0 {
+                    self.threads[at].step = label.index();
+                }
+            }
+            Step::FrameBegin(register) => {
+                let intended = *self.register(register);
+                self.frames.begin(intended);
+            }
+            Step::FrameEnd => {
+                if let Some(released) = self.frames.end(now) {
+                    return Some(Op::Mark(Mark::JobDone { released }));
+                }
+            }
+            Step::Count(test) => self.frames.count(test),
+            Step::Record(what, since) => {
+                let since = *self.register(since);
+                let recorded = &mut self.recorded[usize::from(what)];
+                if recorded.len() < RECORDED_MAX {
+                    recorded.push(now - since);
+                }
+            }
+            Step::End => return Some(self.end()),
+        }
+        None
+    }
+
+    /// The workload is over: the run ends here, unless it was given a duration.
+    fn end(&mut self) -> Op {
+        self.over = true;
+        if self.duration.is_none() {
+            self.main = Main::Done;
+        }
+        Op::Exit
+    }
+
+    fn register(&mut self, register: Register) -> &mut u64 {
+        &mut self.registers[register.0 as usize]
+    }
+
+    fn post(&mut self, flag: Flag, now: Ns) -> Option<Op> {
+        let wakes = self.flags[flag.0 as usize].post(now);
+        wakes.then_some(Op::Call(Syscall::FutexWake { futex: futex_of(flag), count: 1 }))
+    }
+
+    /// The first moment of a grid after now.
+    fn next_on(&self, grid: Grid, now: Ns) -> Ns {
+        let first = self.begin + grid.phase;
+        match now.checked_sub(first) {
+            None => first,
+            Some(past) => first + (past / grid.period + 1) * grid.period,
+        }
+    }
+
+    /// What the benchmark itself says in the end.
+    pub fn result(&self) -> BenchmarkResult {
+        (self.score)(&self.script, &self.frames.tests, &self.recorded)
+    }
+}
+
+fn futex_of(flag: Flag) -> FutexId {
+    FutexId(flag.0 + 1)
+}

@@ -1,0 +1,295 @@
+//! What the threads of a built-in workload do: a few steps over shared memory, as rt-app's events are, and
+//! the devices that interrupt them.
+//!
+//! # Terms
+//!
+//! * *flag*: a semaphore in user memory (a futex). [`Step::Post`] adds one and wakes a waiter;
+//!   [`Step::Raise`] does so only if it is down, so that what comes too fast is one event.
+//! * *register*: a number that all threads share: a wish, a moment.
+//! * *device*: what interrupts a CPU at a time of its own. A thread gives it something to do
+//!   ([`Step::Start`]), or it comes again by itself; its handler raises flags. No timer shows it:
+//!   idle governors are surprised, as by real devices.
+//!
+//! ```text
+//! thread   Work | Start gpu, 2 ms | Wait done ...............| Work
+//! device                 |==== 2 ms ====> interrupt: Post done
+//! ```
+//!
+//! A script is built for one machine; [`super::player`] plays it.
+
+use super::amount::Amount;
+use schedtwin_types::{CpuId, CpuMask, Ns, Policy, SchedAttr};
+
+/// A semaphore in user memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flag(pub u32);
+
+/// A shared number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Register(pub u32);
+
+/// A device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Device(pub u32);
+
+/// A place in a thread's steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label(u32);
+
+/// A grid of moments: `phase`, `phase + period`, ... after the workload's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub period: Ns,
+    pub phase: Ns,
+}
+
+/// One step of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Computes.
+    Work(Amount),
+    /// Draws an amount into a register, times the per cent in another.
+    Draw(Register, Amount, Register),
+    /// Computes so many per cent of an amount in a register.
+    WorkShare(Register, u64),
+    /// Computes what is in a register, and sets it to 0.
+    WorkRest(Register),
+    /// Sleeps, with a timer.
+    Sleep(Amount),
+    /// Sleeps until the next moment of a grid, with a timer.
+    Until(Grid),
+    /// Takes one of a flag; sleeps until there is one.
+    Wait(Flag),
+    /// Adds one to a flag.
+    Post(Flag),
+    /// Adds one to a flag that is down.
+    Raise(Flag),
+    /// Gives a device something to do, for so long times the per cent in a register; it begins when it is
+    /// through with what it has.
+    Start(Device, Amount, Register),
+    /// A device is to interrupt at the next moment of a grid.
+    StartUntil(Device, Grid),
+    /// Sets a register.
+    Set(Register, u64),
+    /// Adds to a register.
+    Add(Register, u64),
+    /// Draws an amount into a register.
+    SetDrawn(Register, Amount),
+    /// Sets a register to what is in another.
+    Copy(Register, Register),
+    /// Takes one from a register, which is not 0.
+    Take(Register),
+    /// Sets a register to the present moment, or to that which the thread last slept until.
+    Now(Register),
+    /// Goes on elsewhere.
+    Jump(Label),
+    /// Goes on elsewhere if a register is 0.
+    JumpIfZero(Register, Label),
+    /// A frame begins, intended for the moment in a register.
+    FrameBegin(Register),
+    /// The oldest frame under way is on its way to the display.
+    FrameEnd,
+    /// Frames that begin from now on count for a test, or for none.
+    Count(Option<u16>),
+    /// A thing measured took from the moment in a register until now.
+    Record(u16, Register),
+    /// The workload is over.
+    End,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadScript {
+    /// As `comm` shows it, at most 15 bytes.
+    pub name: String,
+    /// Under which its measurements are summed.
+    pub group: String,
+    pub attributes: SchedAttr,
+    /// Where it may run; `None`: everywhere.
+    pub cpus: Option<CpuMask>,
+    pub first_step: u32,
+}
+
+/// A device.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceScript {
+    pub name: String,
+    /// Which CPU its interrupt goes to.
+    pub cpu: CpuId,
+    /// What its handler posts.
+    pub posts: Vec<Flag>,
+    /// When it comes again by itself.
+    pub again: Option<Amount>,
+}
+
+/// All of a built-in workload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    pub threads: Vec<ThreadScript>,
+    pub steps: Vec<Step>,
+    /// The value of each flag at the beginning.
+    pub flags: Vec<u32>,
+    /// The value of each register at the beginning.
+    pub registers: Vec<u64>,
+    pub devices: Vec<DeviceScript>,
+    /// Names of the tests whose frames are counted, and the display's period.
+    pub tests: Vec<&'static str>,
+    pub refresh: Ns,
+    /// What is recorded by number, see `Step::Record`.
+    pub recorded: Vec<&'static str>,
+    pub nr_cpus: usize,
+}
+
+/// The longest `comm`.
+const NAME_BYTES_MAX: usize = 15;
+
+impl Script {
+    /// An empty script for a machine with so many CPUs.
+    pub fn new(nr_cpus: usize) -> Script {
+        Script { nr_cpus, ..Script::default() }
+    }
+
+    pub fn flag(&mut self, value: u32) -> Flag {
+        self.flags.push(value);
+        Flag(self.flags.len() as u32 - 1)
+    }
+
+    pub fn register(&mut self, value: u64) -> Register {
+        self.registers.push(value);
+        Register(self.registers.len() as u32 - 1)
+    }
+
+    /// A device that a thread starts. Its interrupt goes to CPU `cpu`, or where there are not so many to
+    /// the first.
+    pub fn device(&mut self, name: &str, cpu: u16, posts: &[Flag]) -> Device {
+        let cpu = if usize::from(cpu) < self.nr_cpus { CpuId(cpu) } else { CpuId(0) };
+        let posts = posts.to_vec();
+        self.devices.push(DeviceScript { name: name.to_owned(), cpu, posts, again: None });
+        Device(self.devices.len() as u32 - 1)
+    }
+
+    /// A device that interrupts by itself, time and again.
+    pub fn source(&mut self, name: &str, cpu: u16, posts: &[Flag], every: Amount) -> Device {
+        let device = self.device(name, cpu, posts);
+        self.devices[device.0 as usize].again = Some(every);
+        device
+    }
+
+    /// A thread; its steps follow.
+    pub fn thread(&mut self, name: &str, attributes: SchedAttr) -> ThreadSteps<'_> {
+        let end = (0..=NAME_BYTES_MAX.min(name.len())).rev();
+        let end = end.into_iter().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        self.threads.push(ThreadScript {
+            name: name[..end].to_owned(),
+            group: name.to_owned(),
+            attributes,
+            cpus: None,
+            first_step: self.steps.len() as u32,
+        });
+        ThreadSteps { script: self }
+    }
+}
+
+/// Writes the steps of a thread. What comes after its last step is its first one again.
+pub(crate) struct ThreadSteps<'s> {
+    script: &'s mut Script,
+}
+
+impl ThreadSteps<'_> {
+    /// Its measurements are summed under another name.
+    pub fn group(self, group: &str) -> Self {
+        self.script.threads.last_mut().expect("a thread").group = group.to_owned();
+        self
+    }
+
+    /// Where it may run.
+    pub fn cpus(self, cpus: CpuMask) -> Self {
+        self.script.threads.last_mut().expect("a thread").cpus = Some(cpus);
+        self
+    }
+
+    /// More steps.
+    pub fn then(self, steps: &[Step]) -> Self {
+        self.script.steps.extend_from_slice(steps);
+        self
+    }
+
+    /// This place.
+    pub fn here(&self) -> Label {
+        Label(self.script.steps.len() as u32)
+    }
+
+    /// Steps that are gone through only if a register is not 0.
+    pub fn if_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        let at = self.script.steps.len();
+        let inner = steps(self.then(&[Step::JumpIfZero(register, Label(0))]));
+        let behind = inner.here();
+        inner.script.steps[at] = Step::JumpIfZero(register, behind);
+        inner
+    }
+
+    /// One or the other steps: `some` if a register is not 0 now, else `none`.
+    pub fn either(
+        self,
+        register: Register,
+        some: impl FnOnce(Self) -> Self,
+        none: impl FnOnce(Self) -> Self,
+    ) -> Self {
+        let jump = self.script.steps.len();
+        let inner = some(self.then(&[Step::JumpIfZero(register, Label(0))]));
+        let over = inner.script.steps.len();
+        let inner = inner.then(&[Step::Jump(Label(0))]);
+        inner.script.steps[jump] = Step::JumpIfZero(register, inner.here());
+        let inner = none(inner);
+        inner.script.steps[over] = Step::Jump(inner.here());
+        inner
+    }
+
+    /// Steps that are gone through only if a register is 0.
+    pub fn unless_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        self.either(register, |none| none, steps)
+    }
+
+    /// Steps that are gone through so often; `counter` counts.
+    pub fn times(self, counter: Register, count: u64, steps: impl FnOnce(Self) -> Self) -> Self {
+        let head = self.then(&[Step::Set(counter, count)]);
+        let again = head.here();
+        head.if_set(counter, |inner| {
+            steps(inner.then(&[Step::Take(counter)])).then(&[Step::Jump(again)])
+        })
+    }
+
+    /// The first step follows.
+    pub fn for_ever(self) {
+        let first = self.script.threads.last().expect("a thread").first_step;
+        self.script.steps.push(Step::Jump(Label(first)));
+    }
+
+    /// From here on the steps from `label` follow, again and again.
+    pub fn again_from(self, label: Label) {
+        self.script.steps.push(Step::Jump(label));
+    }
+
+    /// It sleeps for ever.
+    pub fn ends(self) {
+        let never = self.script.flag(0);
+        let here = self.here();
+        self.then(&[Step::Wait(never), Step::Jump(here)]);
+    }
+}
+
+impl Label {
+    pub fn index(self) -> u32 {
+        self.0
+    }
+}
+
+/// Parameters of a fair thread.
+pub(crate) fn nice(nice: i8) -> SchedAttr {
+    SchedAttr { nice, ..SchedAttr::default() }
+}
+
+/// Parameters of a `SCHED_FIFO` thread. Traces show kernel priorities: 99 less this one.
+pub(crate) fn fifo(rt_priority: u8) -> SchedAttr {
+    SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
+}
