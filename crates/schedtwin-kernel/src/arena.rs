@@ -1,6 +1,6 @@
 //! A vector indexed by an identifier of its own kind, so that a CPU is never used as a task.
 
-use schedtwin_types::{CpuId, TaskId};
+use schedtwin_types::{CpuId, TaskGroupId, TaskId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -30,6 +30,16 @@ impl Id for TaskId {
     }
     fn from_index(index: usize) -> TaskId {
         TaskId(index as u32)
+    }
+}
+
+impl Id for TaskGroupId {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+    fn from_index(index: usize) -> TaskGroupId {
+        TaskGroupId(index as u32)
     }
 }
 

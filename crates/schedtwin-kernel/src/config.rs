@@ -90,11 +90,22 @@ pub struct Config {
     pub cpu_map_package: CpuMapPackage,
     /// `CONFIG_SCHED_CLUSTER`: a domain level for clusters below the last-level cache.
     pub sched_cluster: bool,
+    /// How often a CPU tells a group of its load.
+    pub tg_load_avg: TgLoadAvg,
     /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups, and lets
     /// CFS leave a task that is picked again as it is, without which it starts another slice.
     pub fair_group_sched: bool,
     /// Timer slack of fair tasks, nanoseconds (`prctl(PR_SET_TIMERSLACK)`, default 50000).
     pub timer_slack: Ns,
+}
+
+/// How often a CPU may change its contribution to a task group's `load_avg`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TgLoadAvg {
+    /// Whenever its load has changed by 1/64. Up to 6.6.
+    Always,
+    /// And at most once in a millisecond. 6.7 and later.
+    OncePerMs,
 }
 
 /// Kernel preemption (`CONFIG_PREEMPT_*`, `preempt=`).
@@ -481,6 +492,7 @@ impl Config {
             util_est: UtilEstForm::Single,
             util_est_update: UtilEstUpdate::BeforeDequeue,
             init_util_weight: InitUtilWeight::ScaledDown,
+            tg_load_avg: TgLoadAvg::OncePerMs,
             migrate_se_pelt_lag: MigrateSePeltLag::Decayed,
             runnable_boost: RunnableBoost::On,
             energy_aware: true,

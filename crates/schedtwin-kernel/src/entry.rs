@@ -11,6 +11,7 @@ use crate::cpuidle::governor::Governor;
 use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::sched::deadline::{DlRq, FairServer};
+use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
@@ -20,7 +21,7 @@ use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Mode, NEVER, Ns, Outcome,
-    Syscall, TaskId, TaskState, ThreadId, WakeSource,
+    Syscall, TaskGroupId, TaskId, TaskState, ThreadId, WakeSource,
 };
 
 /// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
@@ -111,6 +112,7 @@ impl Kernel {
             tasks: Arena::new(),
             se: Arena::new(),
             cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint)).collect(),
+            groups: std::iter::once(TaskGroup::root(nr_cpus)).collect(),
             rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
             topology,
             rd,
@@ -349,6 +351,7 @@ impl Kernel {
             }
             Syscall::SchedSetattr(attr) => self.sched_setattr(task, attr),
             Syscall::SchedSetaffinity { mask } => self.sched_setaffinity(task, mask),
+            Syscall::CgroupAttach { group } => self.sched_move_task(task, group),
             Syscall::Clone { thread } => {
                 let cost = self.device_tree.path_costs.fork;
                 self.charge(cost);
@@ -415,7 +418,7 @@ impl Kernel {
     }
 }
 
-fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
+pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
     CfsRq {
         avg: SchedAvg::default(),
         load_weight: 0,
@@ -436,6 +439,12 @@ fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         timeline: Vec::with_capacity(hint.min(1024) + 8),
         removed: Removed::default(),
         cpu,
+        group: TaskGroupId::ROOT,
+        propagate: false,
+        prop_runnable_sum: 0,
+        tg_load_avg_contrib: 0,
+        last_update_tg_load_avg: 0,
+        on_list: false,
     }
 }
 
@@ -465,6 +474,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         irq_work_raised: 0,
         cfs_tasks_head: None,
         cfs_tasks_tail: None,
+        leaf_cfs_rqs: Vec::new(),
         misfit_task_load: 0,
         idle_stamp: 0,
         avg_idle: 2 * config.migration_cost,

@@ -35,7 +35,9 @@ use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
 use sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, TaskId};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, TaskGroupId, TaskId,
+};
 
 /// What the hardware sees of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +84,8 @@ pub struct Kernel {
     pub se: Arena<EntityId, SchedEntity>,
     /// Fair run queues: the root one of CPU c is number c; group ones follow.
     pub cfs: Arena<CfsRqId, CfsRq>,
+    /// Task groups; 0 is the root.
+    pub groups: Arena<TaskGroupId, sched::fair::group::TaskGroup>,
     /// Run queues.
     pub rq: Arena<CpuId, Rq>,
     /// Scheduling domains.

@@ -25,6 +25,15 @@ pub struct FutexId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PipeId(pub u32);
 
+/// A task group (a cgroup of the cpu controller). Numbered densely; 0 is the root.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct TaskGroupId(pub u32);
+
+impl TaskGroupId {
+    /// The root group, in which everybody is who was not moved elsewhere.
+    pub const ROOT: TaskGroupId = TaskGroupId(0);
+}
+
 impl CpuId {
     /// The CPU as an index into per-CPU arrays.
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What a thread of a workload asks for, one operation at a time.
 
-use crate::{CpuMask, FutexId, Ns, PipeId, ThreadId, Work};
+use crate::{CpuMask, FutexId, Ns, PipeId, TaskGroupId, ThreadId, Work};
 
 /// The next thing that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,13 @@ pub enum Syscall {
         /// The allowed CPUs.
         mask: CpuMask,
     },
+    /// `write()` of the caller's number to the `tasks` file of a cgroup: it moves there.
+    CgroupAttach {
+        /// Where to.
+        group: TaskGroupId,
+    },
     /// `clone()`: starts `thread`, whose program begins with [`Outcome::Started`]. It inherits
-    /// policy, nice value, slice and affinity.
+    /// policy, nice value, slice, affinity and task group.
     Clone {
         /// The workload's number of the new thread.
         thread: ThreadId,

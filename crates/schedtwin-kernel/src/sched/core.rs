@@ -17,7 +17,7 @@ use crate::config::TtwuQueueCond;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskGroupId, TaskId, TaskState, WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -219,8 +219,7 @@ impl Kernel {
             }
             _ => self.set_task_rq_fair(task, new_cpu),
         }
-        let se = self.tasks[task].se;
-        self.se[se].cfs_rq = CfsRqId::root(new_cpu);
+        self.set_task_rq(task, new_cpu);
         self.tasks[task].cpu = new_cpu;
     }
 
@@ -628,13 +627,17 @@ impl Kernel {
             custom_slice,
             rel_deadline: false,
             parent: None,
+            depth: 0,
             cfs_rq: CfsRqId::root(cpu),
             my_q: None,
+            runnable_weight: 0,
             task: id,
         });
         let max_allowed_capacity = self.max_allowed_capacity(&cpus_mask);
+        let group = parent.map_or(TaskGroupId::ROOT, |p| self.tasks[p].group);
         self.tasks.push(Task {
             se,
+            group,
             class,
             policy,
             nice,
@@ -665,6 +668,7 @@ impl Kernel {
             is_user,
             exiting: false,
         });
+        self.set_task_rq(id, cpu);
         self.futexes.make_room(self.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
@@ -677,10 +681,9 @@ impl Kernel {
         let prev = self.tasks[task].cpu;
         self.tasks[task].recent_used_cpu = prev;
         let cpu = self.select_task_rq(task, prev, WF_FORK);
-        let se = self.tasks[task].se;
         // __set_task_cpu(): no migration of anything, the task has never been anywhere.
         self.tasks[task].cpu = cpu;
-        self.se[se].cfs_rq = CfsRqId::root(cpu);
+        self.set_task_rq(task, cpu);
         self.update_rq_clock(cpu);
         self.post_init_entity_util_avg(task);
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);

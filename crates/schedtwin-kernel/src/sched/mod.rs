@@ -18,7 +18,7 @@ mod verify;
 
 use crate::arena::Id;
 use pelt::{Removed, RqClockPelt, SchedAvg};
-use schedtwin_types::{CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskId, TaskState};
+use schedtwin_types::{CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskGroupId, TaskId, TaskState};
 
 /// `SCHED_CAPACITY_SCALE`.
 pub const SCHED_CAPACITY_SCALE: u64 = 1024;
@@ -101,8 +101,12 @@ pub struct SchedEntity {
     pub parent: Option<EntityId>,
     /// The fair run queue on which it is (to be) queued.
     pub cfs_rq: CfsRqId,
+    /// How many entities are above.
+    pub depth: u32,
     /// A group's own run queue; `None` for a task.
     pub my_q: Option<CfsRqId>,
+    /// A group's runnable tasks, as of the last enqueue or dequeue below.
+    pub runnable_weight: u32,
     /// The task; meaningless for a group.
     pub task: TaskId,
 }
@@ -159,6 +163,18 @@ pub struct CfsRq {
     pub removed: Removed,
     /// Its CPU.
     pub cpu: CpuId,
+    /// Its group.
+    pub group: TaskGroupId,
+    /// Something has changed that the levels above do not know yet.
+    pub propagate: bool,
+    /// By how much the unweighted runnable sum has changed since they were told.
+    pub prop_runnable_sum: i64,
+    /// What of the group's `load_avg` is its own.
+    pub tg_load_avg_contrib: u64,
+    /// When that was changed last.
+    pub last_update_tg_load_avg: Ns,
+    /// In its CPU's list of leaf queues.
+    pub on_list: bool,
 }
 
 /// Scheduling class of a task.
@@ -192,6 +208,8 @@ pub enum OnRq {
 pub struct Task {
     /// Its entity in the fair class.
     pub se: EntityId,
+    /// Its task group.
+    pub group: TaskGroupId,
     /// Class.
     pub class: Class,
     /// Policy.
@@ -314,6 +332,8 @@ pub struct Rq {
     pub cfs_tasks_head: Option<TaskId>,
     /// Tail (least recently run).
     pub cfs_tasks_tail: Option<TaskId>,
+    /// Run queues of groups whose averages decay with the CPU's (`leaf_cfs_rq_list`), children first.
+    pub leaf_cfs_rqs: Vec<CfsRqId>,
     /// The running task's load if it does not fit the CPU.
     pub misfit_task_load: u64,
     /// When the CPU went idle (0: it did not, or the time is taken).

@@ -90,7 +90,7 @@ impl Kernel {
         }
     }
 
-    fn put_running(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn put_running(&mut self, cpu: CpuId, task: TaskId) {
         match self.tasks[task].class {
             Class::Fair => self.put_prev_task_fair(cpu, task),
             Class::Rt => self.put_prev_task_rt(cpu, task, task),
@@ -98,7 +98,7 @@ impl Kernel {
         }
     }
 
-    fn set_running(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn set_running(&mut self, cpu: CpuId, task: TaskId) {
         match self.tasks[task].class {
             Class::Fair => self.set_next_task_fair(cpu, task, false),
             // Does what switched_to_rt() would do, too.

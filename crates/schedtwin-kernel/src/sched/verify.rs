@@ -3,9 +3,9 @@
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
 use crate::Kernel;
-use crate::sched::{CfsRqId, Class, OnRq, pelt};
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
 use crate::time::hrtimer::TimerKind;
-use schedtwin_types::{CpuId, NEVER, TaskId, TaskState};
+use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
 impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
@@ -46,17 +46,22 @@ impl Kernel {
         }
     }
 
-    fn verify_cpu(&self, cpu: CpuId) {
-        let root = CfsRqId::root(cpu);
-        let (rq, cfs) = (&self.rq[cpu], &self.cfs[root]);
-        let (mut load, mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0, 0u64);
+    /// A fair run queue: its own entities, and the tasks of the hierarchy below.
+    fn verify_cfs_rq(&self, id: CfsRqId) {
+        let cfs = &self.cfs[id];
+        let what = (cfs.cpu, cfs.group);
+        let is_below = |se: EntityId| {
+            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent);
+            above.any(|se| self.se[se].cfs_rq == id)
+        };
+        let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
         for task in self.tasks.ids().skip(1) {
             let t = &self.tasks[task];
-            if t.cpu != cpu || t.class != Class::Fair || t.on_rq != OnRq::Queued {
+            if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
                 continue;
             }
+            assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
             let se = &self.se[t.se];
-            load += se.load.weight;
             queued += 1;
             delayed += se.sched_delayed as u32;
             idle += (t.policy == schedtwin_types::Policy::Idle) as u32;
@@ -64,24 +69,41 @@ impl Kernel {
                 estimate += pelt::_task_util_est(&se.avg);
             }
         }
-        assert_eq!(cfs.load_weight, load, "{cpu:?}: weight");
-        assert_eq!(cfs.h_nr_queued, queued, "{cpu:?}: h_nr_queued");
-        assert_eq!(cfs.nr_queued, queued, "{cpu:?}: nr_queued");
-        assert_eq!(cfs.h_nr_delayed, delayed, "{cpu:?}: h_nr_delayed");
-        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{cpu:?}: h_nr_runnable");
-        assert_eq!(cfs.h_nr_idle, idle, "{cpu:?}: idle_h_nr_running");
-        if self.config.features.util_est {
-            assert_eq!(cfs.avg.util_est as u64, estimate, "{cpu:?}: util_est");
+        assert_eq!(cfs.h_nr_queued, queued, "{what:?}: h_nr_queued");
+        assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
+        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{what:?}: h_nr_runnable");
+        assert_eq!(cfs.h_nr_idle, idle, "{what:?}: idle_h_nr_running");
+        if self.config.features.util_est && cfs.group == TaskGroupId::ROOT {
+            assert_eq!(cfs.avg.util_est as u64, estimate, "{what:?}: util_est");
         }
 
+        let own = self.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
+        let (load, entities) = own.fold((0, 0), |(load, n), se| (load + se.load.weight, n + 1));
+        assert_eq!(cfs.load_weight, load, "{what:?}: weight");
+        assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
         let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
-        assert_eq!(cfs.timeline.len() + running, queued as usize, "{cpu:?}: timeline");
+        assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
         for node in &cfs.timeline {
             let se = &self.se[node.se];
-            assert_eq!((node.deadline, node.vruntime), (se.deadline, se.vruntime), "{cpu:?}: node");
-            assert!(cfs.curr != Some(node.se), "{cpu:?}: the running entity is queued");
+            assert_eq!((node.deadline, node.vruntime), (se.deadline, se.vruntime), "{what:?}: node");
+            assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
         }
-        self.verify_timeline(root);
+        self.verify_timeline(id);
+        if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
+            let se = &self.se[se];
+            // A group with a queued entity competes above; an empty one may wait for its dequeue.
+            assert!(se.on_rq || entities == 0, "{what:?}: the group's entity is not queued");
+            assert!(!se.on_rq || se.sched_delayed == (entities == 0), "{what:?}: delayed");
+            assert!(cfs.on_list || entities == 0, "{what:?}: its averages would not decay");
+        }
+    }
+
+    fn verify_cpu(&self, cpu: CpuId) {
+        let rq = &self.rq[cpu];
+        for group in self.groups.ids() {
+            self.verify_cfs_rq(self.groups[group].cfs_rq[cpu.index()]);
+        }
+        let queued = self.cfs[CfsRqId::root(cpu)].h_nr_queued;
 
         self.verify_demand(cpu);
         self.verify_uclamp(cpu);

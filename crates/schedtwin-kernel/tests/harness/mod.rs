@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Steps: `run T`, `krun T` (kernel mode), `sleep T`, `until T`, `nice N`, `slice T`, `policy P`, `fifo P`, `rr P`,
-//! `cpus LIST`, `yield`, `wait F`, `wake F [N]`, `read P N`, `write P N`, `fork NAME`.
+//! `cpus LIST`, `group N`, `yield`, `wait F`, `wake F [N]`, `read P N`, `write P N`, `fork NAME`.
 //!
 //! The machine is ideal: equal CPUs at a fixed frequency, interrupts that arrive at once, kernel paths
 //! that take no time (a system call takes the 1 ns that it always takes). So what a timeline shows are decisions alone.
@@ -133,6 +133,7 @@ fn step(text: &str) -> Step {
         "wake" => call(Syscall::FutexWake { futex: FutexId(number(1)), count: number(2) }),
         "read" => call(Syscall::PipeRead { pipe: PipeId(number(1)), bytes: number(2) }),
         "write" => call(Syscall::PipeWrite { pipe: PipeId(number(1)), bytes: number(2) }),
+        "group" => call(Syscall::CgroupAttach { group: TaskGroupId(number(1)) }),
         "cpus" => call(Syscall::SchedSetaffinity { mask: cpu_list(words[1]) }),
         "nice" => Step::Attr(AttrChange::Nice(words[1].parse().unwrap())),
         "slice" => Step::Attr(AttrChange::Slice(duration(words[1]))),

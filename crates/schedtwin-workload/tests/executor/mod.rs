@@ -145,7 +145,10 @@ impl Executor {
                 self.at(time + 1 + delay, child, Outcome::Started);
                 self.at(time + 1, thread, Outcome::Done);
             }
-            Syscall::SchedYield | Syscall::SchedSetattr(_) | Syscall::SchedSetaffinity { .. } => {
+            Syscall::SchedYield
+            | Syscall::SchedSetattr(_)
+            | Syscall::SchedSetaffinity { .. }
+            | Syscall::CgroupAttach { .. } => {
                 self.at(time + 1, thread, Outcome::Done);
             }
             Syscall::PipeWrite { .. } | Syscall::PipeRead { .. } => panic!("rt-app uses no pipes"),

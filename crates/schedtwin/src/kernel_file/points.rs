@@ -9,7 +9,7 @@ use schedtwin_kernel::config::{
     Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
     FrequencyGovernor, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm, MigrateSePeltLag,
     MisfitStatus, Preempt, RateLimitDefault, RtBandwidth, RtTask, RunnableBoost, TeoForm,
-    TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
+    TgLoadAvg, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
 };
 
 /// One of the ways in which a point can be.
@@ -127,6 +127,10 @@ points! {
     INIT_UTIL_WEIGHT: InitUtilWeight = "init_util_weight", "post_init_entity_util_avg()" {
         ScaledUp = "scaled-up", "up to 6.9", "a new task gets half of what is left of its CPU";
         ScaledDown = "scaled-down", "6.10 and later", "a new task gets its share of the queue's";
+    }
+    TG_LOAD_AVG: TgLoadAvg = "tg_load_avg", "update_tg_load_avg()" {
+        Always = "always", "up to 6.6", "a CPU tells a group of each change of its load by 1/64";
+        OncePerMs = "once-per-ms", "6.7 and later", "and at most once in a millisecond";
     }
     MIGRATE_SE_PELT_LAG: MigrateSePeltLag = "migrate_se_pelt_lag", "migrate_task_rq_fair()" {
         Forgotten = "forgotten", "up to 5.19",

@@ -45,6 +45,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let util_est = points::UTIL_EST.read(&mut top, faults);
     let util_est_update = points::UTIL_EST_UPDATE.read(&mut top, faults);
     let init_util_weight = points::INIT_UTIL_WEIGHT.read(&mut top, faults);
+    let tg_load_avg = points::TG_LOAD_AVG.read(&mut top, faults);
     let migrate_se_pelt_lag = points::MIGRATE_SE_PELT_LAG.read(&mut top, faults);
     let runnable_boost = points::RUNNABLE_BOOST.read(&mut top, faults);
     let energy_aware = top.required("energy_aware", faults);
@@ -103,6 +104,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         util_est: util_est?,
         util_est_update: util_est_update?,
         init_util_weight: init_util_weight?,
+        tg_load_avg: tg_load_avg?,
         migrate_se_pelt_lag: migrate_se_pelt_lag?,
         runnable_boost: runnable_boost?,
         energy_aware: energy_aware?,

@@ -50,8 +50,8 @@
 //! `pick_next_entity`, `check_preempt_wakeup`, `yield_task_fair`, `task_fork_fair`,
 //! `migrate_task_rq_fair`.
 //! Differences: a sorted array instead of a tree. The vruntime that a very long sleeper (104 days) loses
-//! is as in 6.1.y and 6.3; before, it depended on how the clocks wrapped. No groups, so no group of
-//! `SCHED_IDLE` and no next buddy from a group whose task sleeps; no `sched_child_runs_first`, no hrtick.
+//! is as in 6.1.y and 6.3; before, it depended on how the clocks wrapped. No group of
+//! `SCHED_IDLE`; no `sched_child_runs_first`, no hrtick.
 
 #[cfg(test)]
 mod tests;
@@ -92,12 +92,6 @@ impl CfsRq {
 }
 
 impl Kernel {
-    /// `se_is_idle()`: a task of `SCHED_IDLE`.
-    fn se_is_idle(&self, se: EntityId) -> bool {
-        let entity = &self.se[se];
-        entity.my_q.is_none() && self.tasks[entity.task].policy == Policy::Idle
-    }
-
     /// `sched_idle_cfs_rq()`: nothing but `SCHED_IDLE` here.
     fn sched_idle_cfs_rq(&self, cfs_rq: CfsRqId) -> bool {
         let cfs = &self.cfs[cfs_rq];
@@ -323,7 +317,7 @@ impl Kernel {
         curr: TaskId,
         wake_flags: u32,
     ) -> (bool, &'static str) {
-        let (se, pse) = (self.tasks[curr].se, self.tasks[task].se);
+        let (mut se, mut pse) = (self.tasks[curr].se, self.tasks[task].se);
         let cfs_rq = self.se[se].cfs_rq;
         let features = self.config.features;
         let crowded = self.cfs[cfs_rq].nr_queued as u64 >= self.sched_nr_latency();
@@ -345,7 +339,8 @@ impl Kernel {
             if !features.wakeup_preemption {
                 return (false, "WAKEUP_PREEMPTION is off");
             }
-            self.update_curr(cfs_rq);
+            (se, pse) = self.find_matching_se(se, pse);
+            self.update_curr(self.se[se].cfs_rq);
             match self.wakeup_preempt_entity(se, pse) {
                 1 => {}
                 0 => return (false, "behind by less than wakeup_granularity"),
@@ -357,7 +352,8 @@ impl Kernel {
             "behind by more than wakeup_granularity"
         };
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
-        if features.last_buddy && crowded && self.se[se].on_rq {
+        let entity = &self.se[se];
+        if features.last_buddy && crowded && entity.on_rq && entity.my_q.is_none() {
             self.set_last_buddy(se);
         }
         (true, rule)
@@ -376,19 +372,16 @@ impl Kernel {
 
     // ---- buddies ------------------------------------------------------------------------------
 
-    /// `set_next_buddy()`; never a task of `SCHED_IDLE`.
-    fn set_next_buddy(&mut self, se: EntityId) {
-        debug_assert!(self.se[se].on_rq);
-        if !self.se_is_idle(se) {
-            self.cfs[self.se[se].cfs_rq].next = Some(se);
-        }
-    }
-
-    /// `set_last_buddy()`; never a task of `SCHED_IDLE`.
+    /// `set_last_buddy()`: on each level, unless `SCHED_IDLE`.
     fn set_last_buddy(&mut self, se: EntityId) {
-        debug_assert!(self.se[se].on_rq);
-        if !self.se_is_idle(se) {
+        let mut level = Some(se);
+        while let Some(se) = level {
+            debug_assert!(self.se[se].on_rq);
+            if self.se_is_idle(se) {
+                return;
+            }
             self.cfs[self.se[se].cfs_rq].last = Some(se);
+            level = self.se[se].parent;
         }
     }
 

@@ -14,7 +14,7 @@
 //! What EEVDF and CFS do differently in these walks is behind the hooks of `discipline.rs`.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c; the order of steps is 6.1.192's too, as far as it can be seen.
-//! Differences: no bandwidth control; group entities are walked but no group exists yet. Before 6.12 a
+//! Differences: no bandwidth control. Before 6.12 a
 //! running task that RT tasks keep waiting is put back before it is picked, not after: as nobody but
 //! RT is picked then, nobody notices.
 
@@ -25,8 +25,8 @@ use crate::sched::core::{
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
-use crate::sched::{CfsRqId, EntityId, LoadWeight, OnRq, pelt};
-use schedtwin_types::{CpuId, Decision, Policy, TaskId};
+use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq, pelt};
+use schedtwin_types::{CpuId, Decision, Ns, Policy, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
 pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
@@ -126,15 +126,50 @@ impl Kernel {
 
     // ---- buddies ------------------------------------------------------------------------------
 
-    /// `clear_buddies()`.
+    /// `clear_buddies()`: of each kind, up to where it is no longer about `se`.
     #[inline(always)]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let cfs = &mut self.cfs[cfs_rq];
-        for buddy in [&mut cfs.last, &mut cfs.next, &mut cfs.skip] {
-            if *buddy == Some(se) {
-                *buddy = None;
-            }
+        let cfs = &self.cfs[cfs_rq];
+        if [cfs.last, cfs.next, cfs.skip].contains(&Some(se)) {
+            self.clear_buddy(se, |cfs| &mut cfs.last);
+            self.clear_buddy(se, |cfs| &mut cfs.next);
+            self.clear_buddy(se, |cfs| &mut cfs.skip);
         }
+    }
+
+    fn clear_buddy(
+        &mut self,
+        se: EntityId,
+        buddy: impl Fn(&mut crate::sched::CfsRq) -> &mut Option<EntityId>,
+    ) {
+        let mut level = Some(se);
+        while let Some(se) = level {
+            let buddy = buddy(&mut self.cfs[self.se[se].cfs_rq]);
+            if *buddy != Some(se) {
+                return;
+            }
+            *buddy = None;
+            level = self.se[se].parent;
+        }
+    }
+
+    /// `set_next_buddy()`: on each level, unless `SCHED_IDLE`.
+    pub(super) fn set_next_buddy(&mut self, se: EntityId) {
+        let mut level = Some(se);
+        while let Some(se) = level {
+            debug_assert!(self.se[se].on_rq);
+            if self.se_is_idle(se) {
+                return;
+            }
+            self.cfs[self.se[se].cfs_rq].next = Some(se);
+            level = self.se[se].parent;
+        }
+    }
+
+    /// `se_is_idle()`: a task of `SCHED_IDLE` (no group is idle).
+    pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
+        let entity = &self.se[se];
+        entity.my_q.is_none() && self.tasks[entity.task].policy == Policy::Idle
     }
 
     /// Whether moving `se` elsewhere would waste its cache, since it is to run next or again
@@ -167,6 +202,8 @@ impl Kernel {
         self.place_before_update(cfs_rq, se, flags);
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
+        self.se_update_runnable(se);
+        self.update_cfs_group(se);
         self.place_after_update(cfs_rq, se, flags);
         self.account_entity_enqueue(cfs_rq, se);
         let entity = &mut self.se[se];
@@ -177,6 +214,9 @@ impl Kernel {
         entity.on_rq = true;
         if self.cfs[cfs_rq].curr != Some(se) {
             self.timeline_insert(cfs_rq, se);
+        }
+        if self.cfs[cfs_rq].nr_queued == 1 {
+            self.list_add_leaf_cfs_rq(cfs_rq);
         }
     }
 
@@ -248,18 +288,25 @@ impl Kernel {
 
         let mut level = Some(se);
         let mut parent_is_queued = false;
+        let mut slice_below = None;
         while let Some(id) = level {
+            let cfs_rq = self.se[id].cfs_rq;
             if parent_is_queued || self.se[id].on_rq {
                 if !parent_is_queued && self.se[id].sched_delayed {
                     self.requeue_delayed_entity(id);
                 }
                 parent_is_queued = true;
-                self.update_load_avg(self.se[id].cfs_rq, id, UPDATE_TG);
+                self.stays_queued(id, slice_below);
             } else {
-                self.enqueue_entity(self.se[id].cfs_rq, id, flags);
+                if let Some(slice) = slice_below {
+                    self.takes_slice(id, slice);
+                }
+                self.enqueue_entity(cfs_rq, id, flags);
                 flags = ENQUEUE_WAKEUP;
             }
-            let cfs_rq = self.se[id].cfs_rq;
+            if self.se[id].parent.is_some() {
+                slice_below = self.slice_for_above(cfs_rq);
+            }
             let cfs = &mut self.cfs[cfs_rq];
             if still_delayed {
                 cfs.h_nr_delayed += 1;
@@ -280,6 +327,16 @@ impl Kernel {
         self.add_nr_running(cpu, 1);
         if !task_new {
             self.check_update_overutilized_status(cpu);
+        }
+    }
+
+    /// A level above whose entity stays where it is: what is below it has changed.
+    fn stays_queued(&mut self, se: EntityId, slice: Option<Ns>) {
+        self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+        self.se_update_runnable(se);
+        self.update_cfs_group(se);
+        if let Some(slice) = slice {
+            self.se[se].slice = slice;
         }
     }
 
@@ -305,12 +362,14 @@ impl Kernel {
             action |= DO_DETACH;
         }
         self.update_load_avg(cfs_rq, se, action);
+        self.se_update_runnable(se);
         self.before_leaving(cfs_rq, se, flags);
         if self.cfs[cfs_rq].curr != Some(se) {
             self.timeline_remove(cfs_rq, se);
         }
         self.se[se].on_rq = false;
         self.account_entity_dequeue(cfs_rq, se);
+        self.update_cfs_group(se);
         self.after_leaving(cfs_rq, se, flags);
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
@@ -324,41 +383,55 @@ impl Kernel {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.se[se];
-        let task = entity.task;
-        let was_delayed = !sleep && !finishing && entity.sched_delayed;
-        let idle_policy = (self.tasks[task].policy == Policy::Idle) as u32;
+        // A delayed group stands for no task: who was in it has been counted out before.
+        let task = entity.my_q.is_none().then_some(entity.task);
+        let tasks = task.is_some() as u32;
+        let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
+        let idle_policy = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
 
         let mut level = Some(se);
         let mut parent_stays = false;
+        let mut slice_below = None;
         while let Some(id) = level {
             let cfs_rq = self.se[id].cfs_rq;
+            let parent = self.se[id].parent;
             if parent_stays {
-                self.update_load_avg(cfs_rq, id, UPDATE_TG);
+                self.stays_queued(id, slice_below);
             } else if !self.dequeue_entity(cfs_rq, id, flags) {
-                if id == se {
+                if task.is_some() && id == se {
                     return false;
                 }
+                // The group waits to be dequeued, with all that is above.
+                self.stays_queued(id, self.slice_for_above(cfs_rq));
                 parent_stays = true;
             }
             let cfs = &mut self.cfs[cfs_rq];
             if was_delayed {
-                cfs.h_nr_delayed -= 1;
+                cfs.h_nr_delayed -= tasks;
             } else {
-                cfs.h_nr_runnable -= 1;
+                cfs.h_nr_runnable -= tasks;
             }
-            cfs.h_nr_queued -= 1;
+            cfs.h_nr_queued -= tasks;
             cfs.h_nr_idle -= idle_policy;
-            if cfs.load_weight != 0 {
-                parent_stays = true;
+            let occupied = cfs.load_weight != 0;
+            if let Some(parent) = parent {
+                if occupied && !parent_stays && sleep {
+                    // It sleeps within its slice: another one of the group shall have the rest.
+                    self.set_next_buddy(parent);
+                }
+                slice_below = self.slice_for_above(cfs_rq);
             }
+            parent_stays |= occupied;
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
-            level = self.se[id].parent;
+            level = parent;
         }
-        self.sub_nr_running(cpu, 1);
+        self.sub_nr_running(cpu, tasks);
         if !was_sched_idle && self.sched_idle_cpu(cpu) {
             self.rq[cpu].next_balance = self.jiffies();
         }
-        if finishing {
+        if let Some(task) = task
+            && finishing
+        {
             self.finish_block_task(task);
         }
         true
@@ -418,8 +491,11 @@ impl Kernel {
     pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
+                let common = self.groups.len() > 1 && self.tasks[prev].class == Class::Fair;
                 if next == prev {
                     self.repicked(cpu, next);
+                } else if common {
+                    self.put_prev_set_next_task_fair(cpu, prev, next);
                 } else {
                     self.put_prev_set_next_task(cpu, prev, next);
                 }
@@ -436,35 +512,53 @@ impl Kernel {
     pub(crate) fn put_prev_task_fair(&mut self, _cpu: CpuId, prev: TaskId) {
         let mut level = Some(self.tasks[prev].se);
         while let Some(se) = level {
-            let cfs_rq = self.se[se].cfs_rq;
-            if self.se[se].on_rq {
-                self.update_curr(cfs_rq);
-                self.timeline_insert(cfs_rq, se);
-                self.update_load_avg(cfs_rq, se, 0);
-            }
-            self.cfs[cfs_rq].curr = None;
+            self.put_prev_entity(se);
             level = self.se[se].parent;
         }
+    }
+
+    /// `put_prev_entity()`.
+    #[inline(always)]
+    pub(super) fn put_prev_entity(&mut self, se: EntityId) {
+        let cfs_rq = self.se[se].cfs_rq;
+        if self.se[se].on_rq {
+            self.update_curr(cfs_rq);
+            self.timeline_insert(cfs_rq, se);
+            self.update_load_avg(cfs_rq, se, 0);
+        }
+        self.cfs[cfs_rq].curr = None;
     }
 
     /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
     pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
-            let cfs_rq = self.se[se].cfs_rq;
-            self.clear_buddies(cfs_rq, se);
-            if self.se[se].on_rq {
-                self.timeline_remove(cfs_rq, se);
-                self.update_load_avg(cfs_rq, se, UPDATE_TG);
-                self.installed(se);
-            }
-            let clock_task = self.rq[cpu].clock_task;
-            let entity = &mut self.se[se];
-            entity.exec_start = clock_task;
-            entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-            self.cfs[cfs_rq].curr = Some(se);
+            self.set_next_entity(se);
             level = self.se[se].parent;
         }
+        self.next_task_is_set(cpu, next, first);
+    }
+
+    /// `set_next_entity()`.
+    #[inline(always)]
+    pub(super) fn set_next_entity(&mut self, se: EntityId) {
+        let cfs_rq = self.se[se].cfs_rq;
+        self.clear_buddies(cfs_rq, se);
+        if self.se[se].on_rq {
+            self.timeline_remove(cfs_rq, se);
+            self.update_load_avg(cfs_rq, se, UPDATE_TG);
+            self.installed(se);
+        }
+        let clock_task = self.rq[self.cfs[cfs_rq].cpu].clock_task;
+        let entity = &mut self.se[se];
+        entity.exec_start = clock_task;
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
+        self.cfs[cfs_rq].curr = Some(se);
+    }
+
+    /// `__set_next_task_fair()`.
+    #[inline(always)]
+    pub(super) fn next_task_is_set(&mut self, cpu: CpuId, next: TaskId, first: bool) {
         if self.tasks[next].on_rq == OnRq::Queued {
             self.cfs_tasks_move_to_head(cpu, next);
         }
@@ -486,6 +580,7 @@ impl Kernel {
             let cfs_rq = self.se[se].cfs_rq;
             self.update_curr(cfs_rq);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
+            self.update_cfs_group(se);
             self.tick_preempts(cfs_rq, se);
             level = self.se[se].parent;
         }

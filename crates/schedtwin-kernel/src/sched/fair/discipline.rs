@@ -18,6 +18,8 @@
 //! | `forked` | | starts a slice behind its parent |
 //! | `sleeper_migrates` | | absolute → relative |
 //! | `slice_changes` | `sched_setattr()` sets slices | has none |
+//! | `slice_for_above`, `takes_slice` | a group has the shortest slice in it | |
+//! | `lift`, `lower` | reweighting changes its place | its place stays |
 //!
 //! Not hooks, since features that CFS does not have turn them off: delayed dequeue, relative deadlines.
 //!
@@ -26,7 +28,7 @@
 use crate::Kernel;
 use crate::config::FairClass;
 use crate::sched::{CfsRqId, EntityId};
-use schedtwin_types::{CpuId, SchedAttr, TaskId};
+use schedtwin_types::{CpuId, Ns, SchedAttr, TaskId};
 
 impl Kernel {
     /// `__enqueue_entity()`: into the timeline.
@@ -194,6 +196,40 @@ impl Kernel {
             // Compared with the slice in force, so asking for the default counts as a change.
             FairClass::Eevdf => attr.slice != self.se[se].slice,
             FairClass::Cfs => false,
+        }
+    }
+
+    /// `cfs_rq_min_slice()`: the slice of a group with this queue.
+    #[inline]
+    pub(super) fn slice_for_above(&self, cfs_rq: CfsRqId) -> Option<Ns> {
+        match self.config.fair {
+            FairClass::Eevdf => {
+                let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);
+                waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice).min()
+            }
+            FairClass::Cfs => None,
+        }
+    }
+
+    /// A group that joins a queue has the slice of those in it.
+    #[inline]
+    pub(super) fn takes_slice(&mut self, se: EntityId, slice: Ns) {
+        let entity = &mut self.se[se];
+        entity.slice = slice;
+        entity.custom_slice = true;
+    }
+
+    /// A queued entity is going to be reweighted: out of the timeline where that depends on the weight.
+    pub(super) fn lift(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
+        if self.config.fair == FairClass::Eevdf && !curr {
+            self.timeline_remove(cfs_rq, se);
+        }
+    }
+
+    /// It has been.
+    pub(super) fn lower(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
+        if self.config.fair == FairClass::Eevdf && !curr {
+            self.timeline_insert(cfs_rq, se);
         }
     }
 

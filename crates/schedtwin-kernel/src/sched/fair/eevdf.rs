@@ -124,11 +124,30 @@ impl Kernel {
     /// `update_entity_lag()`: V − v, at most two slices (or a tick) worth.
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let average = self.avg_vruntime(cfs_rq);
-        let tick = self.tick_nsec;
+        self.se[se].vlag = self.entity_lag(average, se);
+    }
+
+    /// `entity_lag()`.
+    #[inline(always)]
+    fn entity_lag(&self, average: u64, se: EntityId) -> i64 {
+        let entity = &self.se[se];
+        let limit = calc_delta_fair((2 * entity.slice).max(self.tick_nsec), &entity.load) as i64;
+        (average.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
+    }
+
+    /// `reweight_eevdf()`: a queued entity, out of the timeline, is to have another weight. Its lag, and what is
+    /// left of its request, are worth less virtual time the heavier it is.
+    pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64) {
+        let lag = self.entity_lag(average, se);
         let entity = &mut self.se[se];
-        let limit = calc_delta_fair((2 * entity.slice).max(tick), &entity.load) as i64;
-        let lag = average.wrapping_sub(entity.vruntime) as i64;
-        entity.vlag = lag.clamp(-limit, limit);
+        let old = entity.load.weight as i64;
+        // div_s64() takes a 32-bit divisor.
+        let rescaled = |virtual_time: i64| virtual_time.wrapping_mul(old) / weight as i32 as i64;
+        if average != entity.vruntime {
+            entity.vruntime = average.wrapping_sub(rescaled(lag) as u64);
+        }
+        let left = entity.deadline.wrapping_sub(average) as i64;
+        entity.deadline = average.wrapping_add(rescaled(left) as u64);
     }
 
     /// The middle of `dequeue_entity()`: what an entity takes along.
@@ -282,10 +301,8 @@ impl Kernel {
         if !self.config.features.wakeup_preemption {
             return (false, "WAKEUP_PREEMPTION is off");
         }
-        let se = self.tasks[curr].se;
-        let pse = self.tasks[task].se;
-        let curr_is_idle = self.tasks[curr].policy == Policy::Idle;
-        let task_is_idle = self.tasks[task].policy == Policy::Idle;
+        let (se, pse) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
+        let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
             self.cancel_protect_slice(se);
             return (true, "SCHED_IDLE gives way");
@@ -296,7 +313,7 @@ impl Kernel {
         if self.tasks[task].policy != Policy::Normal {
             return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
         }
-        let cfs_rq = CfsRqId::root(cpu);
+        let cfs_rq = self.se[se].cfs_rq;
         self.update_curr(cfs_rq);
         let short = self.do_preempt_short(cfs_rq, pse, se);
         if short {

@@ -9,14 +9,14 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `update_load_avg`, `cpu_util`, `migrate_task_rq_fair`,
 //! `sched_balance_update_blocked_averages`.
-//! Differences: no propagation through groups (no groups yet); hardware pressure is 0.
+//! Differences: hardware pressure is 0. What groups add is in [`super::group`].
 
 use super::scale_load_down;
 use crate::Kernel;
 use crate::config::{InitUtilWeight, MigrateSePeltLag, RunnableBoost};
 use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
-use schedtwin_types::{CpuId, TaskId};
+use schedtwin_types::{CpuId, TaskGroupId, TaskId};
 
 /// `UPDATE_TG`.
 pub const UPDATE_TG: u32 = 1;
@@ -37,22 +37,40 @@ impl Kernel {
         // A task that is switched to was often queued in the same entry: then nothing is to be aged.
         if known && !pelt::is_up_to_date(now, &entity.avg) {
             let weight = scale_load_down(entity.load.weight);
-            let runnable = (entity.on_rq && !entity.sched_delayed) as u64;
+            let runnable = Kernel::se_runnable(entity);
             pelt::update_load_avg_se(now, &mut entity.avg, entity.on_rq, runnable, running, weight);
         }
-        let decayed = self.update_cfs_rq_load_avg(now, cfs_rq);
+        let my_q = entity.my_q;
+        let mut decayed = self.update_cfs_rq_load_avg(now, cfs_rq);
+        if let Some(my_q) = my_q {
+            decayed |= self.propagate_entity_load_avg(se, my_q);
+        }
         if !known && flags & DO_ATTACH != 0 {
             self.attach_entity_load_avg(cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
         } else if flags & DO_DETACH != 0 {
             self.detach_entity_load_avg(cfs_rq, se);
+            self.update_tg_load_avg(cfs_rq);
         } else if decayed {
-            self.cpufreq_update_util(cpu, 0);
+            self.cfs_rq_util_change(cfs_rq);
+            if flags & UPDATE_TG != 0 {
+                self.update_tg_load_avg(cfs_rq);
+            }
+        }
+    }
+
+    /// `cfs_rq_util_change()`: schedutil looks at the root's queue alone.
+    #[inline(always)]
+    fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        if cfs.group == TaskGroupId::ROOT {
+            self.cpufreq_update_util(cfs.cpu, 0);
         }
     }
 
     /// `update_cfs_rq_load_avg()`; whether the averages were refreshed.
     #[inline(always)]
-    fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
+    pub(super) fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let cfs = &self.cfs[cfs_rq];
         let nothing_to_do = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
         !nothing_to_do && self.age_cfs_rq(now, cfs_rq)
@@ -61,32 +79,37 @@ impl Kernel {
     #[inline(never)]
     fn age_cfs_rq(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let cfs = &mut self.cfs[cfs_rq];
-        let folded = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed).is_some();
+        let left = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed);
+        let folded = left.is_some();
         let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
         let weight = scale_load_down(cfs.load_weight);
         let running = cfs.curr.is_some();
         let aged = pelt::update_load_avg_cfs_rq(now, &mut cfs.avg, weight, runnable, running);
+        let cpu = cfs.cpu;
+        if let Some(left) = left {
+            self.add_tg_cfs_propagate(cfs_rq, left);
+        }
         if aged | folded {
-            let cpu = cfs.cpu;
             self.demand_changed(cpu);
         }
         aged | folded
     }
 
-    fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(super) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
-        pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
-        let cpu = self.cfs[cfs_rq].cpu;
-        self.demand_changed(cpu);
-        self.cpufreq_update_util(cpu, 0);
+        let joined =
+            pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
+        self.add_tg_cfs_propagate(cfs_rq, joined);
+        self.demand_changed(self.cfs[cfs_rq].cpu);
+        self.cfs_rq_util_change(cfs_rq);
     }
 
-    fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(super) fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
-        pelt::detach_entity(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, weight);
-        let cpu = self.cfs[cfs_rq].cpu;
-        self.demand_changed(cpu);
-        self.cpufreq_update_util(cpu, 0);
+        let left = pelt::detach_entity(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, weight);
+        self.add_tg_cfs_propagate(cfs_rq, left);
+        self.demand_changed(self.cfs[cfs_rq].cpu);
+        self.cfs_rq_util_change(cfs_rq);
     }
 
     /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
@@ -147,28 +170,19 @@ impl Kernel {
     pub(crate) fn set_task_rq_fair(&mut self, task: TaskId, new_cpu: CpuId) {
         let se = self.tasks[task].se;
         let prev = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
-        let next = self.cfs[CfsRqId::root(new_cpu)].avg.last_update_time;
+        let next = self.cfs[self.task_cfs_rq_on(task, new_cpu)].avg.last_update_time;
         let entity = &mut self.se[se];
         pelt::set_task_rq(&mut entity.avg, scale_load_down(entity.load.weight), prev, next);
     }
 
     /// `switched_from_fair()`: the task's load leaves its queue.
     pub(crate) fn switched_from_fair(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        let cfs_rq = self.se[se].cfs_rq;
-        if self.se[se].avg.last_update_time == 0 {
-            return;
-        }
-        self.update_load_avg(cfs_rq, se, 0);
-        self.detach_entity_load_avg(cfs_rq, se);
+        self.detach_entity_cfs_rq(self.tasks[task].se);
     }
 
     /// `switched_to_fair()`: and comes back.
     pub(crate) fn switched_to_fair(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        let cfs_rq = self.se[se].cfs_rq;
-        self.update_load_avg(cfs_rq, se, 0);
-        self.attach_entity_load_avg(cfs_rq, se);
+        self.attach_entity_cfs_rq(self.tasks[task].se);
     }
 
     /// `post_init_entity_util_avg()`: the first utilisation of a new task.
@@ -233,10 +247,12 @@ impl Kernel {
         let mut decayed = self.update_other_load_avgs(cpu);
         let now = self.rq_clock_pelt(cpu);
         let root = CfsRqId::root(cpu);
+        let below = self.update_blocked_groups(cpu, now);
         decayed |= self.update_cfs_rq_load_avg(now, root);
         let avg = &self.cfs[root].avg;
         let rq = &mut self.rq[cpu];
-        let blocked = avg.load_avg != 0
+        let blocked = below
+            || avg.load_avg != 0
             || avg.util_avg != 0
             || rq.avg_rt.util_avg != 0
             || rq.avg_dl.util_avg != 0
@@ -304,14 +320,15 @@ impl Kernel {
         runnable.saturating_sub(self.se[self.tasks[task].se].avg.runnable_avg)
     }
 
-    /// `task_h_load()`: with group scheduling compiled in, the root's formula rounds down a little.
+    /// `task_h_load()`: what of a task's load counts at the root. With group scheduling compiled in, the formula
+    /// rounds down a little also for a task of the root.
     pub fn task_h_load(&self, task: TaskId) -> u64 {
-        let load = self.se[self.tasks[task].se].avg.load_avg;
+        let entity = &self.se[self.tasks[task].se];
+        let load = entity.avg.load_avg;
         if !self.config.fair_group_sched {
             return load;
         }
-        let root = self.cfs[self.se[self.tasks[task].se].cfs_rq].avg.load_avg;
-        load * root / (root + 1)
+        load * self.h_load(entity.cfs_rq) / (self.cfs[entity.cfs_rq].avg.load_avg + 1)
     }
 
     /// `task_util()`.

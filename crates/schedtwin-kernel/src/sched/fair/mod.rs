@@ -6,6 +6,7 @@
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
+//! | `group.rs` | task groups: weights, propagation, moving a task |
 //! | `load_avg.rs` | which PELT update happens when; utilisation of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
 //! | `energy.rs` | CPU selection by energy: `find_energy_efficient_cpu` |
@@ -20,6 +21,7 @@ pub mod conformance;
 mod discipline;
 pub mod eevdf;
 pub mod energy;
+pub mod group;
 pub mod load_avg;
 pub mod slow_path;
 pub mod wakeup;

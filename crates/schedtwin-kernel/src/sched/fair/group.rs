@@ -1,0 +1,475 @@
+//! Task groups: how CPU time is shared between cgroups, and their tasks compete within them.
+//!
+//! **Decides** the weight with which a group's entity competes on each CPU.
+//!
+//! **Idea.** A group has a run queue and an entity on every CPU. Its tasks compete on its run queue; its
+//! entity competes on the run queue above, on behalf of all of them. The group's `shares` are one number for the
+//! whole machine, so each CPU gets the part of them that its load is of the group's load:
+//!
+//! ```text
+//!   root cfs_rq of CPU 0          root cfs_rq of CPU 1        shares 1024, load 3 : 1
+//!    ├── task                      └── entity (weight 256)
+//!    └── entity (weight 768)            └── group's cfs_rq ── task
+//!         └── group's cfs_rq ── task, task, task
+//! ```
+//!
+//! The load of the others is not looked up but kept in the group's `load_avg`, to which each CPU
+//! contributes what it had last, when that has moved by more than 1/64 (and not within a millisecond).
+//!
+//! Signals climb: what is attached to a group's run queue or leaves it changes the entity above
+//! ([`Kernel::propagate_entity_load_avg`]), and so the root's utilisation is that of all tasks below.
+//!
+//! **Algorithm of `update_cfs_group`.** 1. load = the larger of the queued weight and `load_avg`. 2. total =
+//! the group's `load_avg`, with this CPU's contribution replaced by load. 3. weight = shares · load / total, at least
+//! 2, at most shares. 4. The entity is reweighted where it stands: its lag and what is left of its
+//! slice keep their worth in real time. A group that has become empty keeps its weight, as its entity may still
+//! wait to be dequeued.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
+//! `update_tg_load_avg`, `propagate_entity_load_avg`, `task_change_group_fair`, kernel/sched/core.c
+//! `sched_move_task`; before 6.6 as in 6.1.192.
+//! Differences: no `cpu.max` and no `cpu.idle`; groups are made before the run and stay; the list of a CPU's
+//! leaf queues is children first, in other respects not in Linux's order, which nothing depends on but roundings
+//! of simultaneous changes; `task_h_load` is not cached per jiffy.
+
+use super::{NICE_0_LOAD, scale_load_down};
+use crate::Kernel;
+use crate::arena::Id;
+use crate::config::{FairClass, TgLoadAvg};
+use crate::sched::core::{
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
+};
+use crate::sched::fair::load_avg::UPDATE_TG;
+use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
+use schedtwin_types::{CpuId, TaskGroupId, TaskId};
+
+/// `MIN_SHARES`, not scaled up where a CPU's part of the shares is concerned.
+const MIN_SHARES: i64 = 2;
+/// `MAX_SHARES`.
+const MAX_SHARES: u64 = 1 << 18;
+/// How often a CPU may change its contribution to a group's `load_avg`, where that is limited.
+const TG_LOAD_AVG_NS: u64 = 1_000_000;
+
+/// `struct task_group`.
+#[derive(Clone, Debug)]
+pub struct TaskGroup {
+    /// The group above; `None` for the root.
+    pub parent: Option<TaskGroupId>,
+    /// `cpu.shares` (1024 by default), `<< 10`.
+    pub shares: u64,
+    /// What the CPUs have contributed.
+    pub load_avg: i64,
+    /// Its run queue of each CPU.
+    pub cfs_rq: Vec<CfsRqId>,
+    /// Its entity on each CPU; none for the root.
+    pub se: Vec<EntityId>,
+}
+
+impl TaskGroup {
+    /// The root of a machine with `nr_cpus` CPUs.
+    pub(crate) fn root(nr_cpus: usize) -> TaskGroup {
+        let cfs_rq = (0..nr_cpus).map(|cpu| CfsRqId::root(CpuId(cpu as u16))).collect();
+        TaskGroup { parent: None, shares: NICE_0_LOAD, load_avg: 0, cfs_rq, se: Vec::new() }
+    }
+}
+
+impl Kernel {
+    /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
+    pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
+        assert!(self.config.fair_group_sched, "groups need CONFIG_FAIR_GROUP_SCHED");
+        let id = TaskGroupId::from_index(self.groups.len());
+        let above = &self.groups[parent];
+        let (above_se, above_cfs_rq) = (above.se.clone(), above.cfs_rq.clone());
+        let (mut entities, mut queues) = (Vec::new(), Vec::new());
+        for (c, &cfs_rq) in above_cfs_rq.iter().enumerate() {
+            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), self.device_tree.nr_threads_hint);
+            let my_q = self.cfs.push(crate::sched::CfsRq { group: id, ..queue });
+            let parent = above_se.get(c).copied();
+            entities.push(self.se.push(SchedEntity {
+                avg: pelt::init_entity(None),
+                vruntime: 0,
+                deadline: 0,
+                vlag: 0,
+                slice: self.base_slice,
+                exec_start: 0,
+                sum_exec_runtime: 0,
+                prev_sum_exec_runtime: 0,
+                load: LoadWeight { weight: NICE_0_LOAD, inv_weight: 0 },
+                on_rq: false,
+                sched_delayed: false,
+                custom_slice: false,
+                rel_deadline: false,
+                parent,
+                depth: parent.map_or(0, |p| self.se[p].depth + 1),
+                cfs_rq,
+                my_q: Some(my_q),
+                runnable_weight: 0,
+                task: TaskId::IDLE,
+            }));
+            queues.push(my_q);
+        }
+        let shares = shares.clamp(MIN_SHARES as u64, MAX_SHARES) << 10;
+        let group = TaskGroup {
+            parent: Some(parent),
+            shares,
+            load_avg: 0,
+            cfs_rq: queues.clone(),
+            se: entities.clone(),
+        };
+        let pushed = self.groups.push(group);
+        debug_assert_eq!(pushed, id);
+        // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
+        for se in entities {
+            let entity = &mut self.se[se];
+            let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
+            let joined =
+                pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut entity.avg, weight);
+            self.add_tg_cfs_propagate(cfs_rq, joined);
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+        id
+    }
+
+    /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
+    #[inline(always)]
+    pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
+        let t = &self.tasks[task];
+        let entity = &mut self.se[t.se];
+        if t.group == TaskGroupId::ROOT {
+            entity.cfs_rq = CfsRqId::root(cpu);
+            (entity.parent, entity.depth) = (None, 0);
+        } else {
+            let group = &self.groups[t.group];
+            let parent = group.se[cpu.index()];
+            entity.cfs_rq = group.cfs_rq[cpu.index()];
+            entity.parent = Some(parent);
+            let depth = self.se[parent].depth + 1;
+            self.se[t.se].depth = depth;
+        }
+    }
+
+    /// A task's run queue if it were on `cpu`.
+    pub(crate) fn task_cfs_rq_on(&self, task: TaskId, cpu: CpuId) -> CfsRqId {
+        self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
+    }
+
+    /// `sched_move_task()` of the running task by itself: it writes its number into a cgroup's file.
+    pub(crate) fn sched_move_task(&mut self, task: TaskId, group: TaskGroupId) {
+        if self.tasks[task].group == group {
+            return;
+        }
+        let cpu = self.tasks[task].cpu;
+        self.update_rq_clock(cpu);
+        self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);
+        self.put_running(cpu, task);
+        let fair = self.tasks[task].class == Class::Fair;
+        let se = self.tasks[task].se;
+        if fair {
+            self.detach_entity_cfs_rq(se);
+            self.se[se].avg.last_update_time = 0;
+        }
+        self.tasks[task].group = group;
+        if !fair {
+            self.set_task_rq_fair(task, cpu);
+        }
+        self.set_task_rq(task, cpu);
+        if fair {
+            self.attach_entity_cfs_rq(se);
+        }
+        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
+        self.set_running(cpu, task);
+        self.resched_curr(cpu);
+    }
+
+    // ---- attach and detach ----------------------------------------------------------------------
+
+    /// `attach_entity_cfs_rq()`.
+    pub(crate) fn attach_entity_cfs_rq(&mut self, se: EntityId) {
+        let cfs_rq = self.se[se].cfs_rq;
+        self.update_load_avg(cfs_rq, se, 0);
+        self.attach_entity_load_avg(cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    /// `detach_entity_cfs_rq()`.
+    pub(crate) fn detach_entity_cfs_rq(&mut self, se: EntityId) {
+        if self.se[se].avg.last_update_time == 0 {
+            return;
+        }
+        let cfs_rq = self.se[se].cfs_rq;
+        self.update_load_avg(cfs_rq, se, 0);
+        self.detach_entity_load_avg(cfs_rq, se);
+        self.update_tg_load_avg(cfs_rq);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    /// `propagate_entity_cfs_rq()`: all levels above learn at once.
+    fn propagate_entity_cfs_rq(&mut self, se: EntityId) {
+        self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
+        let mut level = self.se[se].parent;
+        while let Some(se) = level {
+            let cfs_rq = self.se[se].cfs_rq;
+            self.update_load_avg(cfs_rq, se, UPDATE_TG);
+            self.list_add_leaf_cfs_rq(cfs_rq);
+            level = self.se[se].parent;
+        }
+    }
+
+    /// `propagate_entity_load_avg()` of a group's entity: what has changed on its run queue is carried
+    /// into the entity and the run queue above; whether there was anything.
+    pub(super) fn propagate_entity_load_avg(&mut self, se: EntityId, my_q: CfsRqId) -> bool {
+        if !std::mem::take(&mut self.cfs[my_q].propagate) {
+            return false;
+        }
+        let pending = std::mem::take(&mut self.cfs[my_q].prop_runnable_sum);
+        let cfs_rq = self.se[se].cfs_rq;
+        self.add_tg_cfs_propagate(cfs_rq, pending);
+        let (below, weight_below) = (self.cfs[my_q].avg, self.cfs[my_q].load_weight);
+        let entity = &mut self.se[se];
+        let weight = scale_load_down(entity.load.weight);
+        let above = &mut self.cfs[cfs_rq].avg;
+        pelt::propagate_util(above, &mut entity.avg, &below);
+        pelt::propagate_runnable(above, &mut entity.avg, &below);
+        let weight_below = scale_load_down(weight_below);
+        pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
+        let cpu = self.cfs[cfs_rq].cpu;
+        self.demand_changed(cpu);
+        true
+    }
+
+    /// `add_tg_cfs_propagate()`; of no consequence for a root's queue, which has nothing above.
+    #[inline(always)]
+    pub(super) fn add_tg_cfs_propagate(&mut self, cfs_rq: CfsRqId, runnable_sum: i64) {
+        let cfs = &mut self.cfs[cfs_rq];
+        if cfs.group != TaskGroupId::ROOT {
+            cfs.propagate = true;
+            cfs.prop_runnable_sum = cfs.prop_runnable_sum.wrapping_add(runnable_sum);
+        }
+    }
+
+    // ---- weights --------------------------------------------------------------------------------
+
+    /// `update_tg_load_avg()`: this CPU's contribution to the group's load.
+    #[inline(always)]
+    pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs[cfs_rq].group != TaskGroupId::ROOT {
+            self.contribute_to_group(cfs_rq);
+        }
+    }
+
+    fn contribute_to_group(&mut self, cfs_rq: CfsRqId) {
+        let now = self.local_clock();
+        let cfs = &mut self.cfs[cfs_rq];
+        let limited = self.config.tg_load_avg == TgLoadAvg::OncePerMs;
+        if limited && now - cfs.last_update_tg_load_avg < TG_LOAD_AVG_NS {
+            return;
+        }
+        let delta = cfs.avg.load_avg as i64 - cfs.tg_load_avg_contrib as i64;
+        if delta.unsigned_abs() > cfs.tg_load_avg_contrib / 64 {
+            self.groups[cfs.group].load_avg += delta;
+            cfs.tg_load_avg_contrib = cfs.avg.load_avg;
+            cfs.last_update_tg_load_avg = now;
+        }
+    }
+
+    /// `calc_group_shares()`: the part of a group's shares that its queue on one CPU is worth. Read-only:
+    /// the decision alone.
+    fn calc_group_shares(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        let group = &self.groups[cfs.group];
+        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg) as i64;
+        let total = group.load_avg - cfs.tg_load_avg_contrib as i64 + load;
+        let mut shares = (group.shares as i64).wrapping_mul(load);
+        if total != 0 {
+            shares /= total;
+        }
+        shares.clamp(MIN_SHARES, group.shares as i64) as u64
+    }
+
+    /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
+    #[inline(always)]
+    pub(super) fn update_cfs_group(&mut self, se: EntityId) {
+        if let Some(my_q) = self.se[se].my_q
+            && self.cfs[my_q].load_weight != 0
+        {
+            let shares = self.calc_group_shares(my_q);
+            if self.se[se].load.weight != shares {
+                self.reweight_entity(se, shares);
+            }
+        }
+    }
+
+    /// `reweight_entity()` where it stands, queued or not.
+    fn reweight_entity(&mut self, se: EntityId, weight: u64) {
+        let cfs_rq = self.se[se].cfs_rq;
+        let curr = self.cfs[cfs_rq].curr == Some(se);
+        let on_rq = self.se[se].on_rq;
+        let eevdf = self.config.fair == FairClass::Eevdf;
+        let mut average = 0;
+        if on_rq {
+            if eevdf || curr {
+                self.update_curr(cfs_rq);
+            }
+            if eevdf {
+                average = self.avg_vruntime(cfs_rq);
+            }
+            self.lift(cfs_rq, se, curr);
+            self.cfs[cfs_rq].load_weight -= self.se[se].load.weight;
+        }
+        let entity = &mut self.se[se];
+        let old = entity.load.weight;
+        pelt::dequeue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, scale_load_down(old));
+        if on_rq {
+            if eevdf {
+                self.reweight_eevdf(se, average, weight);
+            }
+        } else {
+            let scaled = entity.vlag.wrapping_mul(old as i64);
+            entity.vlag = scaled / weight as i32 as i64;
+        }
+        let entity = &mut self.se[se];
+        entity.load = LoadWeight { weight, inv_weight: 0 };
+        let down = scale_load_down(weight);
+        pelt::reweight_load_avg(&mut entity.avg, down);
+        pelt::enqueue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, down);
+        if on_rq {
+            self.cfs[cfs_rq].load_weight += weight;
+            self.lower(cfs_rq, se, curr);
+        }
+    }
+
+    // ---- walks ----------------------------------------------------------------------------------
+
+    /// `se_update_runnable()`: how many tasks a group's entity stands for.
+    #[inline(always)]
+    pub(super) fn se_update_runnable(&mut self, se: EntityId) {
+        if let Some(my_q) = self.se[se].my_q {
+            let below = &self.cfs[my_q];
+            self.se[se].runnable_weight = below.h_nr_queued - below.h_nr_delayed;
+        }
+    }
+
+    /// `se_runnable()`.
+    #[inline(always)]
+    pub(super) fn se_runnable(entity: &SchedEntity) -> u64 {
+        match entity.my_q {
+            _ if entity.sched_delayed => 0,
+            None => entity.on_rq as u64,
+            Some(_) => entity.runnable_weight as u64,
+        }
+    }
+
+    /// `find_matching_se()`: the ancestors of two tasks of one CPU that compete with each other.
+    #[inline(always)]
+    pub(super) fn find_matching_se(
+        &self,
+        mut se: EntityId,
+        mut pse: EntityId,
+    ) -> (EntityId, EntityId) {
+        let above = |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
+        while self.se[se].cfs_rq != self.se[pse].cfs_rq {
+            let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
+            if depth >= pdepth {
+                se = above(se);
+            }
+            if pdepth >= depth {
+                pse = above(pse);
+            }
+        }
+        (se, pse)
+    }
+
+    /// `pick_next_task_fair()`, from one fair task to another: only the levels that differ are put and set.
+    pub(super) fn put_prev_set_next_task_fair(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let (mut pse, mut se) = (self.tasks[prev].se, self.tasks[next].se);
+        let above = |k: &Kernel, se: EntityId| k.se[se].parent.expect("the root is common");
+        while self.se[se].cfs_rq != self.se[pse].cfs_rq {
+            let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
+            if depth <= pdepth {
+                self.put_prev_entity(pse);
+                pse = above(self, pse);
+            }
+            if depth >= pdepth {
+                self.set_next_entity(se);
+                se = above(self, se);
+            }
+        }
+        self.put_prev_entity(pse);
+        self.set_next_entity(se);
+        self.next_task_is_set(cpu, next, true);
+    }
+
+    // ---- leaf queues ----------------------------------------------------------------------------
+
+    /// `list_add_leaf_cfs_rq()`: a group's queue takes part in the decay of its CPU's averages.
+    #[inline(always)]
+    pub(super) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs[cfs_rq].group != TaskGroupId::ROOT && !self.cfs[cfs_rq].on_list {
+            self.add_leaf(cfs_rq);
+        }
+    }
+
+    fn add_leaf(&mut self, cfs_rq: CfsRqId) {
+        self.cfs[cfs_rq].on_list = true;
+        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        let is_above = |other: TaskGroupId| {
+            std::iter::successors(self.groups[group].parent, |g| self.groups[*g].parent)
+                .any(|above| above == other)
+        };
+        let leaves = &self.rq[cpu].leaf_cfs_rqs;
+        let at = leaves.iter().position(|id| is_above(self.cfs[*id].group)).unwrap_or(leaves.len());
+        self.rq[cpu].leaf_cfs_rqs.insert(at, cfs_rq);
+    }
+
+    /// `__update_blocked_fair()`, the groups' part: bottom up; whether something is left to decay.
+    pub(super) fn update_blocked_groups(&mut self, cpu: CpuId, now: u64) -> bool {
+        let mut blocked = false;
+        let mut at = 0;
+        while at < self.rq[cpu].leaf_cfs_rqs.len() {
+            let cfs_rq = self.rq[cpu].leaf_cfs_rqs[at];
+            if self.update_cfs_rq_load_avg(now, cfs_rq) {
+                self.update_tg_load_avg(cfs_rq);
+            }
+            let se = self.groups[self.cfs[cfs_rq].group].se[cpu.index()];
+            let avg = &self.se[se].avg;
+            if avg.load_avg != 0 || avg.util_avg != 0 || self.cfs[cfs_rq].propagate {
+                self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+            }
+            let cfs = &self.cfs[cfs_rq];
+            blocked |= cfs.avg.load_avg != 0 || cfs.avg.util_avg != 0;
+            if self.cfs_rq_is_decayed(cfs_rq, at) {
+                self.rq[cpu].leaf_cfs_rqs.remove(at);
+                self.cfs[cfs_rq].on_list = false;
+            } else {
+                at += 1;
+            }
+        }
+        blocked
+    }
+
+    /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list.
+    fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
+        let cfs = &self.cfs[cfs_rq];
+        let has_child = || {
+            let before = &self.rq[cfs.cpu].leaf_cfs_rqs[..at];
+            before.iter().any(|id| self.groups[self.cfs[*id].group].parent == Some(cfs.group))
+        };
+        cfs.load_weight == 0
+            && pelt::load_avg_is_decayed(&cfs.avg)
+            && cfs.tg_load_avg_contrib == 0
+            && !has_child()
+    }
+
+    /// What of `load` on `cfs_rq` counts at the root (`task_h_load`, `update_cfs_rq_h_load`).
+    pub(super) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        match self.groups[cfs.group].se.get(cfs.cpu.index()) {
+            None => cfs.avg.load_avg,
+            Some(&se) => {
+                let above = self.se[se].cfs_rq;
+                self.h_load(above) * self.se[se].avg.load_avg / (self.cfs[above].avg.load_avg + 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Scenarios of task groups: shares, nesting, signals that climb, tasks that move.
+//!
+//! The harness recomputes all sums of all levels after each event.
+
+#[allow(dead_code, reason = "the harness serves other files too")]
+mod harness;
+
+use harness::{Board, MS, config, device_tree};
+use schedtwin_kernel::config::{CfsTunables, Config, FairClass, Features, TgLoadAvg};
+use schedtwin_kernel::sched::CfsRqId;
+use schedtwin_types::*;
+
+const ROOT: TaskGroupId = TaskGroupId::ROOT;
+
+fn with_groups() -> Config {
+    Config { fair_group_sched: true, base_slice_unscaled: 2_800_000, ..config() }
+}
+
+fn cfs_with_groups() -> Config {
+    let features = Features {
+        delay_dequeue: false,
+        delay_zero: false,
+        place_rel_deadline: false,
+        gentle_fair_sleepers: true,
+        start_debit: true,
+        last_buddy: true,
+        alt_period: true,
+        base_slice: true,
+        ..Config::linux_6_12().features
+    };
+    let cfs = CfsTunables {
+        latency: 24 * MS,
+        min_granularity: 3 * MS,
+        wakeup_granularity: 4 * MS,
+        idle_min_granularity: MS * 3 / 4,
+    };
+    let (fair, tg_load_avg) = (FairClass::Cfs, TgLoadAvg::Always);
+    Config { fair, tg_load_avg, features, cfs, ..with_groups() }
+}
+
+/// A board with groups, each (group above, shares); the first is number 1.
+fn board(nr_cpus: usize, config: &Config, groups: &[(u32, u64)], scenario: &str) -> Board {
+    let mut board = Board::with(device_tree(nr_cpus), config.clone(), scenario);
+    for (index, (parent, shares)) in groups.iter().enumerate() {
+        let id = board.kernel.new_task_group(TaskGroupId(*parent), *shares);
+        assert_eq!(id, TaskGroupId(index as u32 + 1));
+    }
+    board
+}
+
+/// Time goes by shares between groups and by weight within them, whoever has more tasks.
+#[test]
+fn time_follows_shares_on_every_level() {
+    let hogs = "a @0: group 1, [run 1s]
+        b @0: group 2, [run 1s]
+        c @0: group 2, [run 1s]
+        d @0: group 3, [run 1s]
+        e @0: group 3, nice 5, [run 1s]
+        f @0: [run 1s]";
+    // Root: group 1 with 1024, group 2 with 2048, f with 1024. Group 3 is in group 2.
+    let groups = [(0, 1024), (0, 2048), (2, 1024)];
+    let parts = [
+        ("a", 1024 * 1000 / 4096),
+        ("b", 2048 * 1000 / 4096 / 3),
+        ("c", 2048 * 1000 / 4096 / 3),
+        ("d", 2048 * 1000 / 4096 / 3 * 1024 / 1359),
+        ("e", 2048 * 1000 / 4096 / 3 * 335 / 1359),
+        ("f", 1024 * 1000 / 4096),
+    ];
+    for config in [with_groups(), cfs_with_groups()] {
+        let mut board = board(1, &config, &groups, hogs);
+        board.run_until(20_000 * MS);
+        for (name, per_mille) in parts {
+            let got = board.cpu_time(name) / (20 * MS);
+            assert!(got.abs_diff(per_mille) <= 4, "{:?} {name}: {got}, not {per_mille}", config.fair);
+        }
+    }
+}
+
+/// The machine's shares are split among the CPUs by load: three hogs to one, so 3/4 and 1/4.
+#[test]
+fn shares_are_split_by_load() {
+    for config in [with_groups(), cfs_with_groups()] {
+        let mut board = board(
+            2,
+            &config,
+            &[(0, 1024)],
+            "a @0: group 1, cpus 0, [run 1s]
+             b @0: group 1, cpus 0, [run 1s]
+             c @0: group 1, cpus 0, [run 1s]
+             d @0: group 1, cpus 1, [run 1s]
+             x @0: cpus 0, [run 1s]
+             y @0: cpus 1, [run 1s]",
+        );
+        board.run_until(4_000 * MS);
+        let group = &board.kernel.groups[TaskGroupId(1)];
+        let weights = group.se.iter().map(|se| board.kernel.se[*se].load.weight >> 10);
+        assert_eq!(weights.collect::<Vec<_>>(), [768, 256], "{:?}", config.fair);
+        // Against a weight of 1024 that is 3/7 and 1/5.
+        let share = |name| board.cpu_time(name) / (4 * MS);
+        assert!(share("x").abs_diff(1000 * 1024 / 1792) <= 12, "{}", share("x"));
+        assert!(share("d").abs_diff(1000 * 256 / 1280) <= 12, "{}", share("d"));
+    }
+}
+
+/// The root's utilisation is that of the tasks below, however deep they are.
+#[test]
+fn utilisation_climbs_to_the_root() {
+    let flat = "a @0: [run 3ms, sleep 7ms]\nb @5ms: [run 1ms, sleep 5ms]";
+    let deep = "a @0: group 1, [run 3ms, sleep 7ms]\nb @5ms: group 3, [run 1ms, sleep 5ms]";
+    let groups = [(0, 1024), (0, 1024), (2, 1024)];
+    for config in [with_groups(), cfs_with_groups()] {
+        let mut flat = board(1, &config, &groups, flat);
+        let mut deep = board(1, &config, &groups, deep);
+        // Each starts with half of what its own queue has free, so the beginnings differ; and who goes first
+        // now and then.
+        let (mut sum_flat, mut sum_deep) = (0, 0);
+        for step in 50..250 {
+            flat.run_until(step * 13 * MS);
+            deep.run_until(step * 13 * MS);
+            let util = |b: &Board| b.kernel.cfs[CfsRqId::root(CpuId(0))].avg.util_avg;
+            (sum_flat, sum_deep) = (sum_flat + util(&flat), sum_deep + util(&deep));
+        }
+        assert!(sum_deep.abs_diff(sum_flat) < sum_flat / 100, "{sum_deep} {sum_flat}");
+    }
+}
+
+/// What has moved out leaves nothing behind: queues decay and leave their CPU's list.
+#[test]
+fn a_group_that_was_left_decays() {
+    for config in [with_groups(), cfs_with_groups()] {
+        let mut board = board(
+            2,
+            &config,
+            &[(0, 1024), (1, 1024)],
+            "a @0: group 2, run 50ms, group 0, [run 2ms, sleep 2ms]
+             b @0: group 2, [run 50ms, sleep 5s]
+             c @0: [run 3ms, sleep 1700us]",
+        );
+        board.run_until(40 * MS);
+        assert!(board.kernel.rq.iter().any(|rq| rq.leaf_cfs_rqs.len() == 2));
+        board.run_until(4_000 * MS);
+        for rq in board.kernel.rq.iter() {
+            assert_eq!(rq.leaf_cfs_rqs, [], "{:?}, {:?}", config.fair, rq.cpu);
+        }
+        assert_eq!(board.kernel.groups[TaskGroupId(2)].load_avg, 0);
+        assert_eq!(board.kernel.tasks[board.task("a")].group, ROOT);
+    }
+}
+
+/// Children are in their parent's group, wherever they are started and balanced to.
+#[test]
+fn children_inherit_the_group() {
+    let mut board = board(
+        4,
+        &with_groups(),
+        &[(0, 1024), (1, 512)],
+        "a @0: group 2, fork b, fork c, fork d, fork e, [run 5ms, sleep 3ms]
+         b: [run 4ms, sleep 1ms]
+         c: [run 2ms, sleep 1ms]
+         d: [run 9ms, sleep 2ms]
+         e: cpus 1+3, [run 7ms, sleep 2ms, cpus 0+2, run 3ms, cpus 1+3]
+         x @0: [run 6ms, sleep 2ms]
+         y @0: group 1, [run 6ms, sleep 2ms]",
+    );
+    board.run_until(2_000 * MS);
+    for name in ["a", "b", "c", "d", "e"] {
+        assert_eq!(board.kernel.tasks[board.task(name)].group, TaskGroupId(2), "{name}");
+        assert!(board.cpu_time(name) > 200 * MS, "{name}: {}", board.cpu_time(name));
+    }
+}
+
+/// An RT task keeps its group for later, and an attached one that turns real-time leaves no load there.
+#[test]
+fn classes_and_groups() {
+    let mut board = board(
+        1,
+        &with_groups(),
+        &[(0, 1024)],
+        "a @0: group 1, run 5ms, fifo 3, run 5ms, group 0, run 5ms, group 1, policy normal, [run 3ms, sleep 3ms]
+         b @0: [run 5ms, sleep 1ms]",
+    );
+    board.run_until(1_000 * MS);
+    assert_eq!(board.kernel.tasks[board.task("a")].group, TaskGroupId(1));
+    assert!(board.cpu_time("a") > 300 * MS);
+}
