@@ -72,7 +72,11 @@ fn time_follows_shares_on_every_level() {
         board.run_until(20_000 * MS);
         for (name, per_mille) in parts {
             let got = board.cpu_time(name) / (20 * MS);
-            assert!(got.abs_diff(per_mille) <= 4, "{:?} {name}: {got}, not {per_mille}", config.fair);
+            assert!(
+                got.abs_diff(per_mille) <= 4,
+                "{:?} {name}: {got}, not {per_mille}",
+                config.fair
+            );
         }
     }
 }

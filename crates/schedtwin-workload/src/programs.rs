@@ -4,7 +4,7 @@ use crate::builtin::BenchmarkResult;
 use crate::builtin::player::Player;
 use crate::program;
 use crate::recorded::{Done, Replay};
-use schedtwin_types::{CpuId, FutexId, NEVER, Ns, Op, Outcome, ThreadId};
+use schedtwin_types::{CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupId, ThreadId};
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
@@ -92,6 +92,14 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.nr_pipes(),
             Kind::Recorded(_) | Kind::Benchmark(_) => 0,
+        }
+    }
+
+    /// Of each task group but the root, in the order of their numbers, the group above it.
+    pub fn task_groups(&self) -> &[TaskGroupId] {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.task_groups(),
+            Kind::Recorded(_) | Kind::Benchmark(_) => &[],
         }
     }
 

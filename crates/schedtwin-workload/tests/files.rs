@@ -94,7 +94,6 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
         faults.lines().map(|line| line.split("waits for: ").nth(1).unwrap()).collect();
     let expected = [
         "DEADLINE tasks",
-        "task groups",
         "NUMA memory binding",
         "memory-bound work",
         "I/O",

@@ -109,7 +109,14 @@ impl Scenario {
             ns_per_loop: machine.ns_per_loop,
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
-        faults.absorb(workload.instantiate(&host, 0));
+        let programs = faults.absorb(workload.instantiate(&host, 0));
+        let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
+        if groups && !kernel.config.fair_group_sched {
+            let source = Source::new("kernel", kernel_spec);
+            let message = "has no task groups, which the workload asks for".to_string();
+            let help = "add fair_group_sched=true".to_string();
+            faults.push(&source, 0..kernel_spec.len(), message, Some(help));
+        }
         if let Some(duration) = duration {
             faults.absorb(check_duration(duration));
         }
@@ -247,7 +254,7 @@ impl Scenario {
             ],
             trust: format!(
                 "nothing is fitted; path costs and idle energies are estimates{}; \
-                 absent: caches, memory, heat, task groups, task clamps (MODEL.md)",
+                 absent: caches, memory, heat, task clamps (MODEL.md)",
                 match self.machine.estimated {
                     0 => String::new(),
                     count => format!("; machine: {count} lines of its file estimated"),

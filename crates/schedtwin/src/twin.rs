@@ -53,6 +53,9 @@ const MAX_PIECE: Work = 1 << 42;
 /// system call costs time and every event of a program works at least a little.
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
 
+/// `cpu.shares` of a new cgroup (`cpu.weight` 100).
+const DEFAULT_SHARES: u64 = 1024;
+
 /// Devices of a workload: those that wait at a CPU are a set of bits.
 const DEVICES_MAX: usize = 32;
 
@@ -191,6 +194,10 @@ impl<B: Board> Twin<B> {
     ) -> Twin<B> {
         let device_tree = firmware::device_tree(&machine, programs.nr_threads());
         let mut kernel = Kernel::boot(device_tree, config);
+        for above in programs.task_groups() {
+            // What the cpu controller gives who asks for nothing.
+            kernel.new_task_group(*above, DEFAULT_SHARES);
+        }
         let nr_cpus = machine.nr_cpus();
         let tick = kernel.config.tick_nsec();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.

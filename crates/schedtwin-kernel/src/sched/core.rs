@@ -17,7 +17,8 @@ use crate::config::TtwuQueueCond;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskGroupId, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskGroupId, TaskId, TaskState,
+    WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.

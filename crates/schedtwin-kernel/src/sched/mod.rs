@@ -18,7 +18,9 @@ mod verify;
 
 use crate::arena::Id;
 use pelt::{Removed, RqClockPelt, SchedAvg};
-use schedtwin_types::{CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskGroupId, TaskId, TaskState};
+use schedtwin_types::{
+    CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskGroupId, TaskId, TaskState,
+};
 
 /// `SCHED_CAPACITY_SCALE`.
 pub const SCHED_CAPACITY_SCALE: u64 = 1024;

@@ -85,7 +85,11 @@ impl Kernel {
         assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
         for node in &cfs.timeline {
             let se = &self.se[node.se];
-            assert_eq!((node.deadline, node.vruntime), (se.deadline, se.vruntime), "{what:?}: node");
+            assert_eq!(
+                (node.deadline, node.vruntime),
+                (se.deadline, se.vruntime),
+                "{what:?}: node"
+            );
             assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
         }
         self.verify_timeline(id);

@@ -13,7 +13,7 @@
 //! `Event` opens each event of the file. It is where rt-app looks whether to go on, where a job may
 //! end, and where the work of an event that did nothing else is charged.
 
-use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, TaskGroupId, Work};
 
 /// One step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub(crate) struct Code {
     pub timers: Vec<bool>,
     /// Of each barrier: its condition, and how many threads meet there (rt-app's count).
     pub barriers: Vec<(u32, u32)>,
+    /// Of each task group but the root: the group above. The first is number 1.
+    pub task_groups: Vec<TaskGroupId>,
     /// Every CPU of the machine: the affinity of a thread that nothing restricts.
     pub all_cpus: CpuMask,
 }
@@ -136,6 +138,8 @@ pub(crate) struct PhaseCode {
     pub attributes: Option<AttributeCode>,
     /// The phase's affinity, or else the task's.
     pub cpus: Option<CpuMask>,
+    /// The phase's task group, or else the task's; `None`: stays where it is.
+    pub group: Option<TaskGroupId>,
 }
 
 /// A change of scheduling parameters.

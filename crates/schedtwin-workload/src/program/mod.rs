@@ -48,7 +48,7 @@ use code::{AttributeCode, Code, EventKind, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
-    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId,
+    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupId, ThreadId,
 };
 use std::sync::Arc;
 
@@ -101,6 +101,7 @@ enum State {
     Delayed,
     Iteration,
     IterationAttributes,
+    IterationGroup,
     /// At the instruction `pc`.
     Execute,
     /// Woken from a mutex.
@@ -145,6 +146,7 @@ struct Thread {
     cpus: CpuMask,
     /// The affinity it was created with.
     default_cpus: CpuMask,
+    group: TaskGroupId,
 }
 
 impl Programs {
@@ -220,6 +222,11 @@ impl Programs {
         0
     }
 
+    /// Of each task group but the root, the group above it.
+    pub fn task_groups(&self) -> &[TaskGroupId] {
+        &self.code.task_groups
+    }
+
     /// Sets rt-app's `continue_running` to 0: threads end when they look the next time. Who sleeps
     /// is woken only by thread 0, when its own sleep of `duration` is over.
     pub fn shutdown(&mut self) {
@@ -258,9 +265,9 @@ impl Programs {
         let index = self.threads.len();
         let code = self.code.clone();
         let definition = &code.tasks[task as usize];
-        let (attributes, cpus) = match parent {
-            Some(parent) => (self.threads[parent].attributes, self.threads[parent].cpus),
-            None => (SchedAttr::default(), code.all_cpus),
+        let (attributes, cpus, group) = match parent.map(|at| &self.threads[at]) {
+            Some(parent) => (parent.attributes, parent.cpus, parent.group),
+            None => (SchedAttr::default(), code.all_cpus, TaskGroupId::ROOT),
         };
         let name = match parent {
             Some(_) => format!("{}-{index}-{:04}", definition.name, self.forks[task as usize]),
@@ -287,6 +294,7 @@ impl Programs {
             reference: 0,
             t_first: 0,
             attributes,
+            group,
             cpus,
             default_cpus: cpus,
         });
@@ -321,13 +329,24 @@ impl Programs {
             State::Iteration => self.iteration(at),
             State::IterationAttributes => {
                 let phase = &self.code.phases[self.threads[at].phase as usize];
-                let (attributes, pc) = (phase.attributes, phase.first_instruction);
-                let thread = &mut self.threads[at];
-                thread.pc = pc;
-                thread.state = State::Execute;
+                let attributes = phase.attributes;
+                self.threads[at].state = State::IterationGroup;
                 match attributes {
                     Some(change) => self.set_attributes(at, &change),
                     None => NO_TIME,
+                }
+            }
+            State::IterationGroup => {
+                let thread = &mut self.threads[at];
+                let phase = &self.code.phases[thread.phase as usize];
+                thread.pc = phase.first_instruction;
+                thread.state = State::Execute;
+                match phase.group {
+                    Some(group) if group != thread.group => {
+                        thread.group = group;
+                        Op::Call(Syscall::CgroupAttach { group })
+                    }
+                    _ => NO_TIME,
                 }
             }
             State::LockRetry => {

@@ -21,7 +21,7 @@ use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, Policy
 use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
 use crate::{EVENT_WORK, Host};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{CpuMask, Ns, Policy, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, TaskGroupId, Work};
 
 const NS_PER_US: Ns = 1000;
 const NS_PER_S: Ns = 1_000_000_000;
@@ -66,6 +66,8 @@ pub(crate) fn compile(
     }
 
     let lower = Lowering { ns_per_loop, p_load, model };
+    let (task_groups, group_of_path) = cgroups(&model.task_groups);
+    let group = |number: Option<u32>| number.map(|number| group_of_path[number as usize]);
     let mut code = Code {
         instructions: Vec::new(),
         phases: Vec::new(),
@@ -77,6 +79,7 @@ pub(crate) fn compile(
         semaphores: model.semaphores.len() as u32,
         timers: model.timers.iter().map(|t| t.absolute).collect(),
         barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
+        task_groups,
         all_cpus: CpuMask::first(cpus),
     };
     for (number, task) in model.tasks.iter().enumerate() {
@@ -87,6 +90,7 @@ pub(crate) fn compile(
                 loops: times(phase.loops),
                 attributes: phase.attributes.as_ref().map(attributes),
                 cpus: phase.cpus.as_ref().or(task.cpus.as_ref()).map(|list| list.mask),
+                group: group(phase.task_group.or(task.task_group)),
             });
             lower.phase(&phase.events, &mut code.instructions);
         }
@@ -112,6 +116,27 @@ fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnosti
             faults.push(&model.source, span.clone(), message, None);
         }
     }
+}
+
+/// The folders that `paths` make: of each but the root the group above, and the group of each path.
+fn cgroups(paths: &[String]) -> (Vec<TaskGroupId>, Vec<TaskGroupId>) {
+    let mut folders: Vec<(TaskGroupId, &str)> = Vec::new();
+    let mut folder = |above: TaskGroupId, name| {
+        let known = folders.iter().position(|known| *known == (above, name));
+        let at = known.unwrap_or_else(|| {
+            folders.push((above, name));
+            folders.len() - 1
+        });
+        TaskGroupId(at as u32 + 1)
+    };
+    let group_of_path = paths
+        .iter()
+        .map(|path| {
+            let names = path.split('/').filter(|name| !name.is_empty());
+            names.fold(TaskGroupId::ROOT, &mut folder)
+        })
+        .collect();
+    (folders.into_iter().map(|(above, _)| above).collect(), group_of_path)
 }
 
 fn times(loops: Loops) -> Option<u32> {

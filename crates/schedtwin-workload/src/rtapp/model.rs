@@ -21,6 +21,8 @@ pub(crate) struct Model {
     /// Timers that all threads share.
     pub timers: Vec<TimerDefinition>,
     pub barriers: Vec<BarrierDefinition>,
+    /// Paths of task groups, each beginning with "/".
+    pub task_groups: Vec<String>,
     /// What a user should know although the file runs.
     pub notices: Vec<String>,
     /// What the file asks for that is understood but not modelled yet: it cannot run.
@@ -57,6 +59,8 @@ pub(crate) struct Task {
     pub loops: Loops,
     pub timers: Vec<TimerDefinition>,
     pub cpus: Option<CpuList>,
+    /// The number of its task group.
+    pub task_group: Option<u32>,
     pub attributes: Attributes,
     pub phases: Vec<Phase>,
 }
@@ -73,6 +77,8 @@ pub(crate) enum Loops {
 pub(crate) struct Phase {
     pub loops: Loops,
     pub cpus: Option<CpuList>,
+    /// The number of its task group.
+    pub task_group: Option<u32>,
     /// What the phase changes; `None` if it names no scheduling parameter.
     pub attributes: Option<Attributes>,
     pub events: Vec<Event>,

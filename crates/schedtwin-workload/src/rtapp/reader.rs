@@ -269,6 +269,7 @@ impl Reader {
             semaphores: std::mem::take(&mut self.semaphores.list),
             timers: std::mem::take(&mut self.timers.list),
             barriers: std::mem::take(&mut self.barriers),
+            task_groups: std::mem::take(&mut self.task_groups.list),
             notices: std::mem::take(&mut self.notices),
             pending: std::mem::take(&mut self.pending),
         })

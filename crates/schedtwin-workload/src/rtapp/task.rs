@@ -59,6 +59,8 @@ const PHASE_KEYS: &[&str] = &[
 const OLD_KEYS: [&str; 2] = ["exec", "lock_order"];
 /// rt-app's bound on task groups.
 const MAX_TASK_GROUPS: usize = 32;
+/// A bound of ours: each level costs a run queue per CPU.
+const MAX_TASK_GROUP_LEVELS: usize = 16;
 /// Default real-time priority.
 const DEFAULT_RT_PRIORITY: i64 = 10;
 
@@ -89,7 +91,8 @@ struct Properties {
     priority: Option<(i64, Range<usize>)>,
     slice_us: Option<u32>,
     cpus: Option<CpuList>,
-    task_group: Option<Range<usize>>,
+    /// The group's number, and its place.
+    task_group: Option<(u32, Range<usize>)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -245,7 +248,8 @@ impl Reader {
             }
             let phase_loops = properties.loops.unwrap_or(Loops::Times(1));
             loops = if properties.loops.is_some() { Loops::Times(1) } else { Loops::Forever };
-            phases.push(Phase { loops: phase_loops, cpus: None, attributes: None, events });
+            let (cpus, task_group, attributes) = (None, None, None);
+            phases.push(Phase { loops: phase_loops, cpus, task_group, attributes, events });
         }
         Some(Task {
             name,
@@ -254,6 +258,7 @@ impl Reader {
             loops,
             timers: context.timers.list,
             cpus: properties.cpus,
+            task_group: properties.task_group.map(|(number, _)| number),
             attributes,
             phases,
         })
@@ -304,6 +309,7 @@ impl Reader {
         Some(Phase {
             loops: properties.loops.unwrap_or(Loops::Times(1)),
             cpus: properties.cpus,
+            task_group: properties.task_group.map(|(number, _)| number),
             attributes,
             events,
         })
@@ -410,7 +416,7 @@ impl Reader {
                 }
                 "cpus" => found.cpus = self.cpus(member),
                 "nodes_membind" => self.nodes(member, owner),
-                "taskgroup" => found.task_group = self.task_group(member, owner),
+                "taskgroup" => found.task_group = self.task_group(member),
                 "util_min" => {
                     util_min = self.integer(member, -1..=1024, "a utilization, or -1 for no change")
                 }
@@ -517,8 +523,8 @@ impl Reader {
         }
     }
 
-    /// The place of a task group other than the root.
-    fn task_group(&mut self, member: &Member, owner: &str) -> Option<Range<usize>> {
+    /// A task group, with its place.
+    fn task_group(&mut self, member: &Member) -> Option<(u32, Range<usize>)> {
         let path = self.text(member)?;
         if path.is_empty() {
             return None;
@@ -532,8 +538,13 @@ impl Reader {
             );
             return None;
         }
+        if path.split('/').filter(|name| !name.is_empty()).count() > MAX_TASK_GROUP_LEVELS {
+            let message = format!("a task group is at most {MAX_TASK_GROUP_LEVELS} levels deep");
+            self.fault(span, message, None);
+            return None;
+        }
         let known = self.task_groups.list.len();
-        self.task_groups.intern(path);
+        let number = self.task_groups.intern(path);
         if known == MAX_TASK_GROUPS && self.task_groups.list.len() > known {
             self.fault(
                 span,
@@ -542,16 +553,16 @@ impl Reader {
             );
             return None;
         }
-        if path == "/" {
-            return None;
-        }
-        self.pend(span.clone(), &format!("\"taskgroup\" of \"{}\"", shorten(owner)), "task groups");
-        Some(span)
+        Some((number, span))
     }
 
     fn check_task_group(&mut self, properties: &Properties, policy: PolicyName, owner: &str) {
-        if let (Some(span), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) =
+        let list = &self.task_groups.list;
+        let in_root =
+            properties.task_group.as_ref().is_some_and(|(at, _)| list[*at as usize] == "/");
+        if let (Some((_, span)), PolicyName::Fifo | PolicyName::Rr | PolicyName::Deadline) =
             (&properties.task_group, policy)
+            && !in_root
         {
             let message =
                 format!("\"{}\" cannot be in a task group with its policy", shorten(owner));

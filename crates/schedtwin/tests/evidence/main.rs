@@ -29,3 +29,4 @@ mod releases;
 mod runnable_boost;
 mod scenarios;
 mod slow_path;
+mod task_groups;

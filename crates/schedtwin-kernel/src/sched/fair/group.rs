@@ -122,8 +122,7 @@ impl Kernel {
         for se in entities {
             let entity = &mut self.se[se];
             let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
-            let joined =
-                pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut entity.avg, weight);
+            let joined = pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut entity.avg, weight);
             self.add_tg_cfs_propagate(cfs_rq, joined);
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
@@ -262,7 +261,7 @@ impl Kernel {
         let now = self.local_clock();
         let cfs = &mut self.cfs[cfs_rq];
         let limited = self.config.tg_load_avg == TgLoadAvg::OncePerMs;
-        if limited && now - cfs.last_update_tg_load_avg < TG_LOAD_AVG_NS {
+        if limited && now.wrapping_sub(cfs.last_update_tg_load_avg) < TG_LOAD_AVG_NS {
             return;
         }
         let delta = cfs.avg.load_avg as i64 - cfs.tg_load_avg_contrib as i64;
@@ -367,7 +366,8 @@ impl Kernel {
         mut se: EntityId,
         mut pse: EntityId,
     ) -> (EntityId, EntityId) {
-        let above = |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
+        let above =
+            |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
         while self.se[se].cfs_rq != self.se[pse].cfs_rq {
             let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
             if depth >= pdepth {

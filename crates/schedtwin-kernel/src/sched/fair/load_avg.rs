@@ -97,8 +97,7 @@ impl Kernel {
 
     pub(super) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
-        let joined =
-            pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
+        let joined = pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
         self.add_tg_cfs_propagate(cfs_rq, joined);
         self.demand_changed(self.cfs[cfs_rq].cpu);
         self.cfs_rq_util_change(cfs_rq);

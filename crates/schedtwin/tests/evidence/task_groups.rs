@@ -1,0 +1,54 @@
+//! Task groups: rt-app's `taskgroup` from the file to the shares.
+
+use crate::scenarios::{SECOND, published_folder, run, scenario, written};
+use schedtwin::{RunOptions, Scenario};
+
+const EEVDF: &str = "linux-6.12:fair_group_sched=true";
+
+/// One hog in a group gets as much as three in another, on each of two CPUs that are full of them.
+const UNEVEN: &str = r#"
+    "one":   { "instance": 8, "taskgroup": "/one",   "run": 100000000 },
+    "three": { "instance": 24, "taskgroup": "/a/three", "run": 100000000 }"#;
+
+fn cpu_time_ms(scenario: &Scenario, name: &str) -> u64 {
+    let result = scenario.run(1, RunOptions { verify: true, ..Default::default() }).unwrap();
+    let of = result.tasks.iter().filter(|task| task.name.starts_with(name));
+    of.map(|task| task.cpu_time_ns / 1_000_000).sum()
+}
+
+#[test]
+fn groups_share_the_machine_not_their_tasks() {
+    for kernel in [EEVDF, "linux-5.18"] {
+        let scenario = written("uniform8", kernel, UNEVEN, SECOND);
+        let (one, three) = (cpu_time_ms(&scenario, "one"), cpu_time_ms(&scenario, "three"));
+        let half = (one + three) / 2;
+        assert!(one + three > 7_900, "{kernel}: {one} ms and {three} ms of 8 s");
+        assert!(one.abs_diff(half) < half / 8, "{kernel}: {one} ms and {three} ms");
+    }
+}
+
+#[test]
+fn without_groups_tasks_share_it() {
+    let flat = UNEVEN
+        .replace("taskgroup", "//")
+        .replace("\"//\": \"/one\",   ", "")
+        .replace("\"//\": \"/a/three\", ", "");
+    let scenario = written("uniform8", EEVDF, &flat, SECOND);
+    let (one, three) = (cpu_time_ms(&scenario, "one"), cpu_time_ms(&scenario, "three"));
+    assert!(three > 5 * one / 2, "{one} ms and {three} ms");
+}
+
+#[test]
+fn rt_apps_own_examples_run() {
+    let Some(folder) = published_folder() else { return };
+    for example in ["tutorial__example10", "tutorial__example11"] {
+        let file = folder.join(format!("rt-app/{example}.json")).display().to_string();
+        for kernel in [EEVDF, "linux-5.18", "linux-6.3"] {
+            let result = run(&scenario("pixel6", kernel, &file, Some(2 * SECOND)), 1);
+            assert!(result.tasks.iter().any(|t| t.cpu_time_ns > SECOND / 10), "{example} {kernel}");
+        }
+        let refused = Scenario::new("pixel6", "linux-6.12", &file, None).err().unwrap().to_string();
+        let expected = "kernel:1:1: has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
+        assert_eq!(refused, expected);
+    }
+}
