@@ -117,7 +117,8 @@ impl LadderCpu {
             return Some(0);
         }
         let stats = &mut self.stats[last];
-        let latency_ns = states[last].exit_latency_ns;
+        // A CPU that can but poll stands on a rung that does not exist: C reads zeros there.
+        let latency_ns = states.get(last).map_or(0, |state| state.exit_latency_ns);
         // As C computes it: unsigned.
         let slept_ns = input.last_residency_ns.wrapping_sub(latency_ns);
         let quick = |idx: usize| states[idx].exit_latency_ns as i64 <= input.latency_req_ns;
