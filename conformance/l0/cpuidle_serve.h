@@ -7,6 +7,10 @@ static void begin(void)
 	memset(&device, 0, sizeof(device));
 	tick_nsec = 4000000;
 	io_waiters = 0;
+	cpu_util = 0;
+#ifdef GOVERNOR_MEMORY /* which its enable() does not clear, as that is called once a boot */
+	memset(&GOVERNOR_MEMORY, 0, sizeof(GOVERNOR_MEMORY));
+#endif
 	GOVERNOR.enable(&driver, &device);
 }
 
@@ -26,6 +30,8 @@ static void operate(word op, const word *arg)
 		state->flags = arg[2] ? CPUIDLE_FLAG_POLLING : 0;
 		device.states_usage[driver.state_count].disable = arg[3];
 		driver.state_count++;
+		/* Nothing has been selected yet: as if the governor came last. */
+		GOVERNOR.enable(&driver, &device);
 		report(0, 0, 0);
 		break;
 	case OP_FIRST + 1:
@@ -57,6 +63,14 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 5: /* tasks that wait for I/O */
 		io_waiters = arg[0];
+		report(0, 0, 0);
+		break;
+	case OP_FIRST + 6: /* how long the stay lasted that is reflected next */
+		device.last_residency_ns = arg[0];
+		report(0, 0, 0);
+		break;
+	case OP_FIRST + 7: /* utilisation of the CPU */
+		cpu_util = arg[0];
 		report(0, 0, 0);
 		break;
 	default:

@@ -32,7 +32,7 @@ struct cpuidle_device {
 	unsigned int poll_time_limit : 1;
 	unsigned int cpu;
 	int last_state_idx;
-	u64 last_residency_ns;
+	u64 last_residency_ns, poll_limit_ns;
 	struct cpuidle_state_usage states_usage[CPUIDLE_STATE_MAX];
 };
 
@@ -55,12 +55,19 @@ static s64 tick_nsec, latency_req, sleep_length, delta_next;
 static bool tick_stopped, got_tick;
 static u64 clock_now;
 static unsigned timers_asked, io_waiters;
+static unsigned long cpu_util;
+static bool tick_nohz_enabled = true;
 
 #define DEFINE_PER_CPU(type, name) type name
 #define per_cpu_ptr(pointer, cpu) (pointer)
 #define this_cpu_ptr(pointer) (pointer)
 #define per_cpu(variable, cpu) (variable)
 #define postcore_initcall(function)
+#define module_param(name, type, mode)
+#define __read_mostly
+#ifndef unlikely
+#define unlikely(condition) (condition)
+#endif
 
 #define uint64_t u64
 #define int64_t s64
@@ -72,6 +79,11 @@ static u64 local_clock(void) { return clock_now; }
 static s64 cpuidle_governor_latency_req(unsigned int cpu) { (void)cpu; return latency_req; }
 static unsigned nr_iowait_cpu(int cpu) { (void)cpu; return io_waiters; }
 static bool tick_nohz_tick_stopped(void) { return tick_stopped; }
+static unsigned long sched_cpu_util(int cpu) { (void)cpu; return cpu_util; }
+static unsigned long arch_scale_cpu_capacity(int cpu) { (void)cpu; return 1024; }
+static bool kvm_para_available(void) { return true; }
+static void trace_guest_halt_poll_ns_grow(unsigned val, u64 old) { (void)val; (void)old; }
+static void trace_guest_halt_poll_ns_shrink(unsigned val, u64 old) { (void)val; (void)old; }
 static int cpuidle_register_governor(struct cpuidle_governor *gov) { (void)gov; return 0; }
 
 static bool tick_nohz_idle_got_tick(void)

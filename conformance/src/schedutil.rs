@@ -86,7 +86,7 @@ fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast:
     let device_tree = DeviceTree {
         cpus: (0..CPUS).map(|number| cpu((number >= cpus) as usize)).collect(),
         policies: vec![policy(0..cpus), policy(cpus..CPUS)],
-        idle_tables: vec![vec![DtIdleState { exit_latency: 1000, target_residency: 1000 }]],
+        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
         path_costs: PathCosts::default(),
         nr_threads_hint: 8,
     };

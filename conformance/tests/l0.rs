@@ -5,7 +5,10 @@ use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::l0::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
-use schedtwin_conformance::l0::teo::{Teo, TeoRecent};
+use schedtwin_conformance::l0::steps::{Haltpoll, Haltpoll61, HaltpollForm, Ladder, LadderForm};
+use schedtwin_conformance::l0::teo::{
+    Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
+};
 use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, pelt::Pelt61};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::schedutil::Schedutil;
@@ -35,8 +38,22 @@ fn teo_golden_vectors() {
 #[test]
 fn idle_golden_vectors_of_other_forms() {
     golden::<TeoRecent>();
+    golden::<TeoLate>();
+    golden::<TeoLatePlain>();
+    golden::<Ladder>();
+    golden::<Haltpoll>();
+    golden::<Haltpoll61>();
     golden::<Menu5_18>();
     golden::<Menu6_12>();
+}
+
+#[test]
+fn golden_vectors_of_utilisation_awareness() {
+    golden::<TeoPatched<0>>();
+    golden::<TeoPatched<1>>();
+    golden::<TeoPatched<2>>();
+    golden::<TeoPatched<3>>();
+    golden::<TeoPatched<4>>();
 }
 
 #[test]
@@ -89,6 +106,16 @@ fn pelt_6_1_equals_the_kernels_c() {
 fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v6_12::TeoCpu>();
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v5_14::TeoCpu>();
+    idle_oracle::<Late<true>>();
+    idle_oracle::<Late<false>>();
+    idle_oracle::<Patched<0>>();
+    idle_oracle::<Patched<1>>();
+    idle_oracle::<Patched<2>>();
+    idle_oracle::<Patched<3>>();
+    idle_oracle::<Patched<4>>();
+    idle_oracle::<LadderForm>();
+    idle_oracle::<HaltpollForm<true>>();
+    idle_oracle::<HaltpollForm<false>>();
     idle_oracle::<l0::menu::Waiters>();
     idle_oracle::<l0::menu::Plain>();
 }

@@ -6,7 +6,7 @@
 use super::mutate::Mutation;
 use super::{OpSpec, Out, Record, Rng, Subject, oracle};
 use schedtwin_kernel::cpuidle::states::{
-    CPUIDLE_STATE_MAX, IdleStateParams, KTIME_MAX, SelectInput, SleepLength,
+    CPUIDLE_STATE_MAX, IdleStateParams, KTIME_MAX, Reflection, SelectInput, SleepLength,
 };
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ const DISABLE: usize = 2;
 const SELECT: usize = 3;
 const REFLECT: usize = 4;
 const IOWAIT: usize = 5;
+const RESIDENCY: usize = 6;
+const UTIL: usize = 7;
 
 // Habits of the wakeups that only a finder of patterns can tell apart.
 const ALIKE_SHORT: u64 = 6;
@@ -42,7 +44,11 @@ pub trait Form: Sized {
     /// How many sequences the golden vectors show in full.
     const GOLDEN_SHOWN: u64;
     /// Whether it counts tasks that wait for I/O, and finds patterns in sleeps.
-    const MENU: bool;
+    const MENU: bool = false;
+    /// Whether it looks at utilisation.
+    const UTIL: bool = false;
+    /// Whether it looks at the length of a stay when that is reflected.
+    const RESIDENCY: bool = false;
 
     /// As after enabling it.
     fn new() -> Self;
@@ -52,9 +58,10 @@ pub trait Form: Sized {
         input: &SelectInput,
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> (usize, bool);
+    /// Is told the states, as far as there are any yet.
+    fn enable(&mut self, _states: &[IdleStateParams]) {}
     /// Returns the device's `poll_time_limit` afterwards.
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, now: u64, tick: i64)
-    -> bool;
+    fn reflect(&mut self, stay: &Reflection) -> bool;
     /// All that it remembers, with that many states.
     fn report(&self, states: usize, out: &mut Out);
     /// Whether a selection has been made since the last reflection.
@@ -69,9 +76,12 @@ pub struct World<F> {
     states: Vec<IdleStateParams>,
     tick_nsec: i64,
     nr_iowaiters: u32,
+    cpu_util: u64,
+    last_residency_ns: u64,
     /// What was selected last.
     selected: usize,
-    /// Generator only: the table to build, the habits of the wakeups, and the clock.
+    /// Generator only: whether the length of the stay has been told, the table to build, the habits of the wakeups, and the clock.
+    told: bool,
     planned: Vec<IdleStateParams>,
     habit: u64,
     length: usize,
@@ -112,6 +122,8 @@ impl<F: Form> Subject for World<F> {
         },
         OpSpec { name: "reflect", args: &["now", "state", "got_tick", "poll_time_limit"] },
         OpSpec { name: "iowait", args: &["tasks"] },
+        OpSpec { name: "residency", args: &["nsec"] },
+        OpSpec { name: "util", args: &["util"] },
     ];
 
     const MUTATIONS: &'static [Mutation] = F::MUTATIONS;
@@ -124,7 +136,10 @@ impl<F: Form> Subject for World<F> {
             states: Vec::new(),
             tick_nsec: 4_000_000,
             nr_iowaiters: 0,
+            cpu_util: 0,
+            last_residency_ns: 0,
             selected: 0,
+            told: false,
             planned: Vec::new(),
             habit: 0,
             length: 0,
@@ -144,6 +159,7 @@ impl<F: Form> Subject for World<F> {
                     polling: c != 0,
                     disabled: d != 0,
                 });
+                self.governor.enable(&self.states);
                 (0, 0, 0)
             }
             TICK => {
@@ -165,8 +181,9 @@ impl<F: Form> Subject for World<F> {
                     now: a,
                     last_residency_ns: d,
                     nr_iowaiters: self.nr_iowaiters,
-                    cpu_util: 0,
+                    cpu_util: self.cpu_util,
                 };
+                self.last_residency_ns = d;
                 let mut asked = 0;
                 let (idx, stop_tick) = self.governor.select(&input, &mut || {
                     asked += 1;
@@ -176,12 +193,26 @@ impl<F: Form> Subject for World<F> {
                 (idx as u64, stop_tick as u64, asked)
             }
             REFLECT => {
-                let (got_tick, gave_up) = (c != 0, d != 0);
-                let left = self.governor.reflect(b as usize, got_tick, gave_up, a, self.tick_nsec);
+                let left = self.governor.reflect(&Reflection {
+                    state: b as usize,
+                    got_tick: c != 0,
+                    poll_time_limit: d != 0,
+                    now: a,
+                    tick_nsec: self.tick_nsec,
+                    last_residency_ns: self.last_residency_ns,
+                });
                 (0, 0, left as u64)
             }
             IOWAIT => {
                 self.nr_iowaiters = a as u32;
+                (0, 0, 0)
+            }
+            RESIDENCY => {
+                self.last_residency_ns = a;
+                (0, 0, 0)
+            }
+            UTIL => {
+                self.cpu_util = a;
                 (0, 0, 0)
             }
             _ => panic!("unknown operation {}", record.op),
@@ -215,12 +246,26 @@ impl<F: Form> Subject for World<F> {
         if F::MENU && rng.one_in(30) {
             return record(IOWAIT, [rng.below(4).saturating_sub(1), 0, 0, 0, 0, 0]);
         }
+        if F::UTIL && rng.one_in(6) {
+            // 16 is the threshold.
+            let util = if rng.one_in(3) { rng.below(1025) } else { rng.below(34) };
+            return record(UTIL, [util, 0, 0, 0, 0, 0]);
+        }
         // Select and reflect alternate, except where an entry was refused.
         if self.governor.has_selected() && !rng.one_in(12) && step > self.planned.len() + 1 {
+            if F::RESIDENCY && !std::mem::replace(&mut self.told, true) {
+                let near = rng.pick(&[25_000, 50_000, 100_000, 200_000, 400_000]);
+                let residency =
+                    if rng.one_in(2) { near + rng.below(3) - 1 } else { rng.below(2 * near) };
+                return record(RESIDENCY, [residency, 0, 0, 0, 0, 0]);
+            }
+            self.told = false;
             self.now += self.duration(rng).clamp(0, 1 << 50) as u64 + rng.below(20_000);
             let got_tick = rng.one_in(5) as u64;
             let gave_up = rng.one_in(16) as u64;
-            return record(REFLECT, [self.now, self.selected as u64, got_tick, gave_up, 0, 0]);
+            // Where a governor answers a state that does not exist, the kernel takes the first.
+            let entered = if self.selected < self.states.len() { self.selected } else { 0 };
+            return record(REFLECT, [self.now, entered as u64, got_tick, gave_up, 0, 0]);
         }
         self.now += rng.below(100_000);
         if rng.one_in(4) {

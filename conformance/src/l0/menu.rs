@@ -4,7 +4,7 @@ use super::Out;
 use super::idle::{Form, World};
 use super::mutate::{MENU_5_18, MENU_6_12, Mutation};
 use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12};
-use schedtwin_kernel::cpuidle::states::{SelectInput, SleepLength};
+use schedtwin_kernel::cpuidle::states::{Reflection, SelectInput, SleepLength};
 
 /// menu of 4.20 to 6.5.
 pub type Menu5_18 = World<Waiters>;
@@ -60,9 +60,9 @@ impl Form for Waiters {
         (selection.idx, selection.stop_tick)
     }
 
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, _: u64, _: i64) -> bool {
-        self.0.reflect(state, got_tick, gave_up);
-        gave_up
+    fn reflect(&mut self, stay: &Reflection) -> bool {
+        self.0.reflect(stay.state, stay.got_tick, stay.poll_time_limit);
+        stay.poll_time_limit
     }
 
     fn report(&self, _: usize, out: &mut Out) {
@@ -103,9 +103,9 @@ impl Form for Plain {
         (selection.idx, selection.stop_tick)
     }
 
-    fn reflect(&mut self, state: usize, got_tick: bool, gave_up: bool, _: u64, _: i64) -> bool {
-        self.0.reflect(state, got_tick, gave_up);
-        gave_up
+    fn reflect(&mut self, stay: &Reflection) -> bool {
+        self.0.reflect(stay.state, stay.got_tick, stay.poll_time_limit);
+        stay.poll_time_limit
     }
 
     fn report(&self, _: usize, out: &mut Out) {

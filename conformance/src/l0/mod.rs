@@ -33,6 +33,7 @@ pub mod mutate;
 pub mod oracle;
 pub mod pelt;
 pub mod rng;
+pub mod steps;
 pub mod teo;
 
 use oracle::Oracle;
@@ -194,7 +195,10 @@ pub fn tree_version(tree: &Path) -> Result<String, String> {
             .find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='))
             .map_or("?".to_string(), |value| value.trim().to_string())
     };
-    Ok(format!("Linux {}.{}.{}", value("VERSION"), value("PATCHLEVEL"), value("SUBLEVEL")))
+    // What is patched says so.
+    let extra = value("EXTRAVERSION").replace('?', "");
+    let numbers = [value("VERSION"), value("PATCHLEVEL"), value("SUBLEVEL")];
+    Ok(format!("Linux {}{extra}", numbers.join(".")))
 }
 
 /// What a comparison found.
@@ -372,10 +376,15 @@ usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with
        schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
        schedtwin-conformance l0 eevdf ...                          as pelt and teo
        schedtwin-conformance l0 (menu-6.12|schedutil) ...          likewise
+       schedtwin-conformance l0 (ladder|haltpoll|haltpoll-6.1)     likewise
+       schedtwin-conformance l0 (teo-6.3|teo-6.6|teo-6.6.y)        likewise, of those releases
+       schedtwin-conformance l0 (teo-posted|teo-v2|teo-v3|teo-v4)  likewise, of 5.14 to 6.2 with that
+                                                                   version of teo's utilisation awareness
        schedtwin-conformance l0 (cfs|pelt-6.1|teo-5.14|menu-5.18|schedutil-6.1)
                                                                    likewise, of Linux 6.1
        schedtwin-conformance l0 balance [--cases N]                compare load balancing
 SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1;
+likewise _6_3, _6_6, _6_6_Y, _TEO_POSTED, _TEO_V2, _TEO_V3 and _TEO_V4;
 --golden needs none.";
 
 /// The subcommand `l0`. Returns the exit code: 0 equal, 1 different, 2 bad usage or no tree.
@@ -385,6 +394,16 @@ pub fn main(args: &[String]) -> i32 {
         Some(pelt::Pelt61::NAME) => run::<pelt::Pelt61>(&args[1..]),
         Some(teo::Teo::NAME) => run::<teo::Teo>(&args[1..]),
         Some(teo::TeoRecent::NAME) => run::<teo::TeoRecent>(&args[1..]),
+        Some(teo::TeoLate::NAME) => run::<teo::TeoLate>(&args[1..]),
+        Some(teo::TeoLatePlain::NAME) => run::<teo::TeoLatePlain>(&args[1..]),
+        Some("teo-posted") => run::<teo::TeoPatched<0>>(&args[1..]),
+        Some("teo-v2") => run::<teo::TeoPatched<1>>(&args[1..]),
+        Some("teo-v3") => run::<teo::TeoPatched<2>>(&args[1..]),
+        Some("teo-v4") => run::<teo::TeoPatched<3>>(&args[1..]),
+        Some("teo-6.3") => run::<teo::TeoPatched<4>>(&args[1..]),
+        Some(steps::Ladder::NAME) => run::<steps::Ladder>(&args[1..]),
+        Some(steps::Haltpoll::NAME) => run::<steps::Haltpoll>(&args[1..]),
+        Some(steps::Haltpoll61::NAME) => run::<steps::Haltpoll61>(&args[1..]),
         Some(menu::Menu5_18::NAME) => run::<menu::Menu5_18>(&args[1..]),
         Some(menu::Menu6_12::NAME) => run::<menu::Menu6_12>(&args[1..]),
         Some(balance::NAME) => balance::run(&args[1..]),

@@ -30,6 +30,10 @@ const EST: &str = "sched/pelt/util_est.rs";
 const TEO_SHARED: &str = "cpuidle/teo/mod.rs";
 const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
 const TEO_RECENT_FILE: &str = "cpuidle/teo/v5_14.rs";
+const TEO_6_6_FILE: &str = "cpuidle/teo/v6_6.rs";
+const TEO_UTIL_FILE: &str = "cpuidle/teo/util.rs";
+const LADDER_FILE: &str = "cpuidle/ladder.rs";
+const HALTPOLL_FILE: &str = "cpuidle/haltpoll.rs";
 const MENU_SHARED: &str = "cpuidle/menu/mod.rs";
 const MENU_5_18_FILE: &str = "cpuidle/menu/v5_18.rs";
 const MENU_6_12_FILE: &str = "cpuidle/menu/v6_12.rs";
@@ -149,6 +153,107 @@ pub const TEO_RECENT: &[Mutation] = &[
     m(TEO_RECENT_FILE, "first_suitable.is_none() {", "first_suitable.is_some() {"),
     m(TEO_RECENT_FILE, "found.idx > constraint_idx", "found.idx < constraint_idx"),
 ];
+
+/// Mutations of teo of 6.6 to 6.10.
+pub const TEO_6_6: &[Mutation] = &[
+    m(TEO_6_6_FILE, "% NR_RECENT as u8", "% 8"),
+    m(TEO_6_6_FILE, "*recent = recent.wrapping_sub(1)", "*recent = recent.saturating_sub(1)"),
+    m(TEO_6_6_FILE, "input.tick_nsec <= self.sleep", "input.tick_nsec < self.sleep"),
+    m(
+        TEO_6_6_FILE,
+        "input.tick_nsec as u64 <= measured_ns",
+        "input.tick_nsec as u64 >= measured_ns",
+    ),
+    m(TEO_6_6_FILE, "self.recent_idx[slot] = None", "self.recent_idx[slot] = Some(0)"),
+    m(TEO_6_6_FILE, "bin.recent.wrapping_add(1)", "bin.recent"),
+    m(TEO_6_6_FILE, "(1..states.len()).rfind(quick)", "(0..states.len() - 1).rfind(quick)"),
+    m(TEO_6_6_FILE, "if idx == 0 || beside", "if beside"),
+    m(TEO_6_6_FILE, "< RESIDENCY_THRESHOLD_NS", "<= RESIDENCY_THRESHOLD_NS"),
+    m(TEO_6_6_FILE, "> timers.sleep_length_ns {", ">= timers.sleep_length_ns {"),
+    m(TEO_6_6_FILE, "self.total / 2 + self.total / 8", "self.total / 2"),
+    m(TEO_6_6_FILE, "idx > first_enabled &&", "idx < first_enabled &&"),
+    m(TEO_6_6_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
+    m(TEO_6_6_FILE, "2 * below.intercepts > self", "2 * below.intercepts >= self"),
+    m(TEO_6_6_FILE, "below.recent > NR_RECENT", "below.recent >= NR_RECENT"),
+    m(TEO_6_6_FILE, "recent.wrapping_mul(2) > below", "recent.wrapping_mul(2) >= below"),
+    m(TEO_6_6_FILE, "first_suitable == candidate", "first_suitable != candidate"),
+    m(TEO_6_6_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+];
+
+/// Mutations of teo's utilisation awareness, by patch as in [`super::teo::PATCHES`].
+pub const TEO_UTIL: [&[Mutation]; 5] = [
+    &[
+        m(TEO_UTIL_FILE, "cpu_util > self.threshold", "cpu_util >= self.threshold"),
+        m(TEO_UTIL_FILE, "capacity >> shift", "capacity >> shift >> 1"),
+        m(TEO_UTIL_FILE, "self.forgetful && self.utilized", "self.forgetful"),
+        m(TEO_UTIL_FILE, "enabled.or(Some(states.len()))", "enabled"),
+        m(TEO_UTIL_FILE, "Step::None, true)", "Step::None, false)"),
+        m(TEO_RECENT_FILE, "&& states_to_choose(input, timers.sleep_length_ns)", "&& true"),
+        m(TEO_RECENT_FILE, "states[1].residency_ns() <= sleep", "states[1].residency_ns() < sleep"),
+    ],
+    &[
+        m(TEO_UTIL_FILE, "idx > 0 && !states[idx - 1].disabled", "idx > 0"),
+        m(TEO_UTIL_FILE, "                    idx - 1\n", "                    0\n"),
+        m(TEO_UTIL_FILE, "Step::NextBelow, true)", "Step::NextBelow, false)"),
+        m(TEO_UTIL_FILE, "states.len() > 2", "states.len() > 3"),
+    ],
+    &[
+        m(
+            TEO_UTIL_FILE,
+            "TeoUtil::V3 => (AtOnce::OfTwoFirstSleeping, Step::FromState1, true)",
+            "TeoUtil::V3 => (AtOnce::OfTwoFirstSleeping, Step::FromState1, false)",
+        ),
+        m(TEO_UTIL_FILE, "Step::FromState1 => idx == 1", "Step::FromState1 => idx == 2"),
+    ],
+    &[
+        m(TEO_UTIL_FILE, "sleeping.or(Some(states.len()))", "sleeping"),
+        m(TEO_UTIL_FILE, "Step::FromState1 => idx == 1", "Step::FromState1 => true"),
+        m(TEO_UTIL_FILE, "!s.disabled && !s.polling", "!s.disabled"),
+    ],
+    &[
+        m(TEO_UTIL_FILE, "Step::Shallower => true", "Step::Shallower => idx == 1"),
+        m(TEO_UTIL_FILE, "idx, duration_ns, true)", "idx, duration_ns, false)"),
+        m(TEO_UTIL_FILE, "states, idx, duration_ns", "states, idx, i64::MAX"),
+        m(
+            TEO_UTIL_FILE,
+            "OfTwoFirstSleepingIfAny => sleeping",
+            "OfTwoFirstSleepingIfAny => enabled",
+        ),
+    ],
+];
+
+/// Mutations of ladder.
+pub const LADDER: &[Mutation] = &[
+    m(LADDER_FILE, "PROMOTION_COUNT: u32 = 4", "PROMOTION_COUNT: u32 = 5"),
+    m(LADDER_FILE, "DEMOTION_COUNT: u32 = 1", "DEMOTION_COUNT: u32 = 2"),
+    m(LADDER_FILE, "wrapping_sub(latency_ns)", "saturating_sub(latency_ns)"),
+    m(LADDER_FILE, "{ (0, 0) }", "{ (1, 1) }"),
+    m(LADDER_FILE, "slept_ns > long_ns", "slept_ns >= long_ns"),
+    m(LADDER_FILE, "as i64 <= input.latency_req_ns", "as i64 - 1 <= input.latency_req_ns"),
+    m(LADDER_FILE, "!deeper.disabled && ", ""),
+    m(LADDER_FILE, "states[last].disabled || !quick(last)", "!quick(last)"),
+    m(LADDER_FILE, ".unwrap_or(first));", ".unwrap_or(last - 1));"),
+    m(LADDER_FILE, "slept_ns < latency_ns", "slept_ns <= latency_ns"),
+    m(LADDER_FILE, "return Some(last - 1)", "return Some(first)"),
+    m(LADDER_FILE, "usize::from(states[0].polling)", "0"),
+    m(LADDER_FILE, "self.stats[self.last_state_idx] = Stats::default();", ""),
+];
+
+/// Mutations of haltpoll.
+pub const HALTPOLL: &[Mutation] = &[
+    m(HALTPOLL_FILE, "NS: u64 = 200_000", "NS: u64 = 100_000"),
+    m(HALTPOLL_FILE, "GROW: u64 = 2", "GROW: u64 = 3"),
+    m(HALTPOLL_FILE, "GROW_START: u64 = 50_000", "GROW_START: u64 = 49_999"),
+    m(HALTPOLL_FILE, "self.last_state_idx == 0 && self", "self"),
+    m(HALTPOLL_FILE, "last_residency_ns > GUEST", "last_residency_ns >= GUEST"),
+    m(HALTPOLL_FILE, "poll_limit_ns < GROW_START", "poll_limit_ns <= GROW_START"),
+    m(HALTPOLL_FILE, "last_residency_ns > self.poll", "last_residency_ns >= self.poll"),
+    m(HALTPOLL_FILE, "return (0, false)", "return (0, true)"),
+];
+
+/// Mutations of haltpoll of 6.1.
+pub const HALTPOLL_6_1: &[Mutation] =
+    &[m(HALTPOLL_FILE, "self.closes && self", "self"), m(HALTPOLL_FILE, "/= GROW", "/= 4")];
 
 /// Mutations of menu, of what its forms share.
 macro_rules! menu_mutations {
@@ -364,6 +469,10 @@ fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
             TEO_SHARED,
             TEO_FILE,
             TEO_RECENT_FILE,
+            TEO_6_6_FILE,
+            TEO_UTIL_FILE,
+            LADDER_FILE,
+            HALTPOLL_FILE,
             MENU_SHARED,
             MENU_5_18_FILE,
             MENU_6_12_FILE,
@@ -415,7 +524,8 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
     let whole = WHOLE.contains(&subject);
     if !whole {
         let modules = "pub mod config;\npub mod sched { pub mod pelt; }\npub mod cpuidle {\n\
-                       pub mod menu; pub mod states; pub mod teo; }\n";
+                       pub mod haltpoll; pub mod ladder; pub mod menu; pub mod states;\n\
+                       pub mod teo; }\n";
         write(&library, modules)?;
     }
     let driver = dir.join("driver.rs");
@@ -425,6 +535,16 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         "pelt" => ("l0::pelt::Pelt", String::new()),
         "teo" => ("l0::teo::Teo", String::new()),
         "teo-5.14" => ("l0::teo::TeoRecent", String::new()),
+        "teo-posted" => ("l0::teo::TeoPatched::<0>", String::new()),
+        "teo-v2" => ("l0::teo::TeoPatched::<1>", String::new()),
+        "teo-v3" => ("l0::teo::TeoPatched::<2>", String::new()),
+        "teo-v4" => ("l0::teo::TeoPatched::<3>", String::new()),
+        "teo-6.3" => ("l0::teo::TeoPatched::<4>", String::new()),
+        "teo-6.6" => ("l0::teo::TeoLate", String::new()),
+        "teo-6.6.y" => ("l0::teo::TeoLatePlain", String::new()),
+        "ladder" => ("l0::steps::Ladder", String::new()),
+        "haltpoll" => ("l0::steps::Haltpoll", String::new()),
+        "haltpoll-6.1" => ("l0::steps::Haltpoll61", String::new()),
         "menu-5.18" => ("l0::menu::Menu5_18", String::new()),
         "menu-6.12" => ("l0::menu::Menu6_12", String::new()),
         "schedutil" | "schedutil-6.1" => {

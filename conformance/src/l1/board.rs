@@ -78,7 +78,7 @@ fn device_tree(machine: &Machine) -> DeviceTree {
             dvfs_possible_from_any_cpu: true,
         });
     }
-    let idle = DtIdleState { exit_latency: 1_000, target_residency: 1_000 };
+    let idle = DtIdleState::new(1_000, 1_000);
     DeviceTree {
         cpus,
         policies,

@@ -29,8 +29,19 @@ pub struct Config {
     pub cpuidle: IdleGovernor,
     /// Form of teo, where teo is chosen.
     pub teo: TeoForm,
+    /// Whether teo looks at utilisation, and what it makes of it.
+    pub teo_util: TeoUtil,
+    /// A CPU is utilised above its capacity shifted right by this, 0..=10; 6 in Linux, about 1.6 %.
+    pub teo_util_threshold_shift: u32,
     /// Form of menu, where menu is chosen.
     pub menu: MenuForm,
+    /// How haltpoll's window shrinks, where haltpoll is chosen.
+    pub haltpoll_shrink: HaltpollShrink,
+    /// Idle states that are switched off on all CPUs, by name or number
+    /// (`/sys/devices/system/cpu/cpuN/cpuidle/stateM/disable`).
+    pub cpuidle_disable: Vec<String>,
+    /// Limits on the exit latency of idle states.
+    pub pm_qos: PmQos,
     /// How the fair class divides time.
     pub fair: FairClass,
     /// CFS: `debugfs sched/{latency,min_granularity,...}_ns`; zeros with EEVDF.
@@ -181,6 +192,10 @@ pub enum IdleGovernor {
     Teo,
     /// Correction factors and typical intervals.
     Menu,
+    /// One state deeper after four long sleeps, one shallower after a short one.
+    Ladder,
+    /// Polls for a while that adapts, then halts; for guests.
+    Haltpoll,
     /// Always the shallowest state, the tick may stop.
     Shallow,
 }
@@ -188,12 +203,35 @@ pub enum IdleGovernor {
 /// Forms of teo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeoForm {
-    /// With recent intercepts; asks for the sleep length first. 5.14 to 6.2.
+    /// With recent intercepts; asks for the sleep length first. 5.14 to 6.5.
     V5_14,
-    /// And one state shallower on a utilised CPU. 6.3 to 6.5.
-    V6_3,
-    /// Without both; asks late. 6.11 and later.
+    /// With recent intercepts; asks late. 6.6 to 6.10.
+    V6_6,
+    /// Without; asks late, and looks at the timers also where state 0 is certain. 6.11 and later.
     V6_12,
+}
+
+/// Utilisation awareness of teo: what a CPU takes that is *utilised* (`sched_cpu_util()` above the
+/// threshold) while it goes idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeoUtil {
+    /// Nobody looks. Up to 6.2, 6.11 and later, and 6.6.y and 6.10.y since the revert.
+    Off,
+    /// The shallowest enabled state, also one that polls; the counters do not learn from it. RFC,
+    /// September 2022.
+    Posted,
+    /// Of two states the shallowest, of more the one below the choice, also one that polls; the counters do
+    /// not learn. v2, October 2022.
+    V2,
+    /// State 0 in place of state 1 unless it polls; the counters do not learn. v3, October 2022.
+    V3,
+    /// As v3, but the counters learn from every sleep. v4, November 2022.
+    V4,
+    /// A state shallower, whichever was chosen, but none that polls. v6 and 6.3 to 6.10.
+    V6_3,
+    /// The number of the state times the share of the capacity that is unused; whatever is chosen before.
+    /// Proposed in the discussion, never posted as a patch.
+    Gradual,
 }
 
 /// Forms of menu.
@@ -203,6 +241,45 @@ pub enum MenuForm {
     V5_18,
     /// Six buckets; asks only where the interval pattern leaves it open. 6.6 and later.
     V6_12,
+}
+
+/// What becomes of haltpoll's window when it shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HaltpollShrink {
+    /// It is halved. Up to 6.1.
+    Halved,
+    /// It is halved, and closed below its first size. 6.12 (from 6.8 on, from memory).
+    Closed,
+}
+
+/// Limits on the exit latency of idle states (PM QoS), microseconds; `None`: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PmQos {
+    /// For all CPUs (`/dev/cpu_dma_latency`).
+    pub cpu_latency_us: Option<u32>,
+    /// Of each CPU's device (`/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us`; 0 is "n/a"
+    /// there).
+    pub resume_latency_us: Option<u32>,
+}
+
+impl PmQos {
+    /// What governors are told (`cpuidle_governor_latency_req`): the stricter limit, nanoseconds.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::PmQos;
+    ///
+    /// let none = PmQos::default();
+    /// assert_eq!(none.latency_req_ns(), 2_000_000_000_000);
+    /// let both = PmQos { cpu_latency_us: Some(50), resume_latency_us: Some(20) };
+    /// assert_eq!(both.latency_req_ns(), 20_000);
+    /// ```
+    pub fn latency_req_ns(&self) -> i64 {
+        /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`: 2000 s. That of a device is larger.
+        const DEFAULT_US: u32 = 2_000_000_000;
+        let all = self.cpu_latency_us.unwrap_or(DEFAULT_US);
+        let own = self.resume_latency_us.unwrap_or(i32::MAX as u32);
+        i64::from(all.min(own)) * 1000
+    }
 }
 
 /// How the fair class divides time.
@@ -461,7 +538,12 @@ impl Config {
             effective_cpu_util: EffectiveCpuUtil::ClampLast,
             cpuidle: IdleGovernor::Teo,
             teo: TeoForm::V6_12,
+            teo_util: TeoUtil::Off,
+            teo_util_threshold_shift: 6,
             menu: MenuForm::V6_12,
+            haltpoll_shrink: HaltpollShrink::Closed,
+            cpuidle_disable: Vec::new(),
+            pm_qos: PmQos::default(),
             fair: FairClass::Eevdf,
             cfs: CfsTunables::default(),
             ideal_runtime: IdealRuntime::SchedSlice,

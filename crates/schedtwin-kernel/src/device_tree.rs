@@ -66,6 +66,17 @@ pub struct DtIdleState {
     pub exit_latency: Ns,
     /// Target residency.
     pub target_residency: Ns,
+    /// The CPU spins, watching `need_resched` (`CPUIDLE_FLAG_POLLING`); only state 0 may.
+    pub polling: bool,
+    /// Switched off from the start (`/sys/devices/system/cpu/cpuN/cpuidle/stateM/disable`).
+    pub disabled: bool,
+}
+
+impl DtIdleState {
+    /// A state that sleeps and is enabled.
+    pub const fn new(exit_latency: Ns, target_residency: Ns) -> DtIdleState {
+        DtIdleState { exit_latency, target_residency, polling: false, disabled: false }
+    }
 }
 
 /// What kernel paths cost.

@@ -80,19 +80,17 @@ impl Kernel {
             .collect();
         let cpuidle = (0..nr_cpus)
             .map(|c| {
-                let states = device_tree.idle_states(CpuId(c as u16));
-                CpuIdle::new(
-                    states
-                        .iter()
-                        .map(|s| IdleStateParams {
-                            exit_latency_ns: s.exit_latency,
-                            target_residency_ns: s.target_residency,
-                            polling: false,
-                            disabled: false,
-                        })
-                        .collect(),
-                    Governor::new(&config, device_tree.cpus[c].capacity as u64),
-                )
+                let states = device_tree.idle_states(CpuId(c as u16)).iter();
+                let states: Vec<IdleStateParams> = states
+                    .map(|s| IdleStateParams {
+                        exit_latency_ns: s.exit_latency,
+                        target_residency_ns: s.target_residency,
+                        polling: s.polling,
+                        disabled: s.disabled,
+                    })
+                    .collect();
+                let governor = Governor::new(&config, device_tree.cpus[c].capacity as u64, &states);
+                CpuIdle::new(states, governor, config.pm_qos.latency_req_ns())
             })
             .collect();
         let tick_nsec = config.tick_nsec();
@@ -230,6 +228,22 @@ impl Kernel {
         self.end();
     }
 
+    /// Silicon or firmware has refused the idle state that a CPU asked for: it never slept, and takes the
+    /// interrupts that wait.
+    pub fn idle_refused(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
+        self.begin(cpu, now, true);
+        self.cpuidle_refused();
+        self.handle_interrupts(lines, Mode::Kernel);
+        self.end();
+    }
+
+    /// The polling state's loop has ended: due at the time of [`Activity::Poll`].
+    pub fn poll_end(&mut self, cpu: CpuId, now: Ns) {
+        self.begin(cpu, now, false);
+        self.idle_after_poll();
+        self.end();
+    }
+
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
         let cpu = self.this_cpu;
         self.fact(FactKind::IrqEntry { lines: lines.0 });
@@ -264,7 +278,8 @@ impl Kernel {
         }
     }
 
-    fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
+    /// Does what interrupts of these lines are sent for.
+    pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
         if lines.contains(IrqLines::ipi(IpiKind::WakeList)) {
             self.sched_ttwu_pending(cpu);
         }

@@ -65,6 +65,11 @@ pub enum Activity {
         /// Index of the state.
         state: u8,
     },
+    /// Spins in the polling idle state, with interrupts on: [`Kernel::poll_end`] is due.
+    Poll {
+        /// When the loop ends: its time is up, or another CPU has set `need_resched`.
+        until: Ns,
+    },
 }
 
 /// The simulated kernel.

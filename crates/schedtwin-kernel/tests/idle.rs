@@ -4,7 +4,7 @@
 mod board;
 
 use board::{Board, Do, MS, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, TeoForm};
+use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, TeoForm, TeoUtil};
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::DECADES;
 use schedtwin_types::{CpuId, Decision, FactKind, Ns, Syscall};
@@ -12,20 +12,26 @@ use schedtwin_types::{CpuId, Decision, FactKind, Ns, Syscall};
 const US: Ns = 1000;
 
 /// Every governor in every form.
-const GOVERNORS: [(&str, IdleGovernor, TeoForm, MenuForm); 6] = [
-    ("teo 5.14", IdleGovernor::Teo, TeoForm::V5_14, MenuForm::V5_18),
-    ("teo 6.3", IdleGovernor::Teo, TeoForm::V6_3, MenuForm::V5_18),
-    ("teo 6.12", IdleGovernor::Teo, TeoForm::V6_12, MenuForm::V6_12),
-    ("menu 5.18", IdleGovernor::Menu, TeoForm::V5_14, MenuForm::V5_18),
-    ("menu 6.12", IdleGovernor::Menu, TeoForm::V6_12, MenuForm::V6_12),
-    ("shallow", IdleGovernor::Shallow, TeoForm::V6_12, MenuForm::V6_12),
+const GOVERNORS: [(&str, IdleGovernor, TeoForm, TeoUtil, MenuForm); 12] = [
+    ("teo 5.14", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
+    ("teo posted", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Posted, MenuForm::V5_18),
+    ("teo 6.3", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::V6_3, MenuForm::V5_18),
+    ("teo 6.6", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::V6_3, MenuForm::V5_18),
+    ("teo 6.6.y", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::Off, MenuForm::V5_18),
+    ("teo 6.12", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("teo gradual", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Gradual, MenuForm::V6_12),
+    ("menu 5.18", IdleGovernor::Menu, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
+    ("menu 6.12", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("ladder", IdleGovernor::Ladder, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("haltpoll", IdleGovernor::Haltpoll, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("shallow", IdleGovernor::Shallow, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
 ];
 
 /// A kernel with that governor of [`GOVERNORS`]; nothing but tasks and ticks has timers.
 fn config(governor: &str) -> Config {
-    let (_, cpuidle, teo, menu) = *GOVERNORS.iter().find(|g| g.0 == governor).unwrap();
+    let (_, cpuidle, teo, teo_util, menu) = *GOVERNORS.iter().find(|g| g.0 == governor).unwrap();
     let base = Config::linux_6_12();
-    Config { cpuidle, teo, menu, fair_server_runtime: 0, timer_slack: 0, ..base }
+    Config { cpuidle, teo, teo_util, menu, fair_server_runtime: 0, timer_slack: 0, ..base }
 }
 
 /// Works, and sleeps until the next of equal periods, on CPU 0.

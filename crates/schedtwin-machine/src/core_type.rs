@@ -11,7 +11,8 @@
 //!
 //! `power` is what the CPU draws: `"wfi"` (the WFI curve), `"30%"` (of it), `"off"` or `"active"`
 //! (polling). May be left out: `kernel_exit_ns` (entry + exit, as the device tree's binding has it),
-//! `entry_nj`, `exit_nj` (0), `deep`, `polling`, `local_timer_stops`, `cluster` (false).
+//! `entry_nj`, `exit_nj` (0), `deep`, `polling`, `refuses_pending`, `local_timer_stops`, `cluster`
+//! (false).
 //!
 //! A state with `cluster = true` is one of the whole frequency domain: the CPU asks for it, and gets it
 //! once all CPUs of the domain have asked. Such states are the deepest ones of a core.
@@ -117,6 +118,7 @@ fn read_state(
     let exit_nj = energy(&mut row, "exit_nj", faults);
     let deep: Option<bool> = row.optional("deep", faults);
     let polling: Option<Located<bool>> = row.optional("polling", faults);
+    let refuses_pending: Option<bool> = row.optional("refuses_pending", faults);
     let local_timer_stops: Option<bool> = row.optional("local_timer_stops", faults);
     let cluster: Option<Located<bool>> = row.optional("cluster", faults);
     row.finish(faults);
@@ -164,6 +166,7 @@ fn read_state(
         energy_exit_nj: exit_nj?,
         deep: deep.unwrap_or(false),
         polling,
+        refuses_pending: refuses_pending.unwrap_or(false),
         local_timer_stops: local_timer_stops.unwrap_or(false),
         cluster: cluster.is_some_and(|c| c.value),
     })

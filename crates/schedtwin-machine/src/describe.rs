@@ -206,6 +206,7 @@ impl Machine {
                 for (set, note) in [
                     (state.deep, "deep"),
                     (state.polling, "polls"),
+                    (state.refuses_pending, "refuses pending interrupts"),
                     (state.local_timer_stops, "timer stops"),
                     (state.cluster, "of the whole cluster"),
                 ] {

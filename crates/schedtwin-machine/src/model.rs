@@ -165,6 +165,9 @@ pub struct IdleState {
     pub deep: bool,
     /// Whether the CPU polls `need_resched` (`CPUIDLE_FLAG_POLLING`): only the first state may.
     pub polling: bool,
+    /// Whether an entry that an interrupt aborts counts as refused, as far as the kernel is told: firmware
+    /// that looks for pending interrupts and returns an error.
+    pub refuses_pending: bool,
     /// Whether the CPU's own timer stops (`CPUIDLE_FLAG_TIMER_STOP`), so that the kernel must ask
     /// another one to wake it.
     pub local_timer_stops: bool,

@@ -50,6 +50,8 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                     .map(|s| DtIdleState {
                         exit_latency: s.kernel_exit_latency_ns,
                         target_residency: s.target_residency_ns,
+                        polling: s.polling,
+                        disabled: false,
                     })
                     .collect()
             })
@@ -89,6 +91,24 @@ pub fn loop_capacities(machine: &Machine) -> Vec<u32> {
     (0..machine.nr_cpus()).map(capacity).collect()
 }
 
+/// Switches off the idle states that a kernel's user has (`cpuidle_disable`): words that are names or numbers
+/// of states. The words that fit no state of any core.
+pub fn disable_idle_states<'w>(
+    machine: &Machine,
+    device_tree: &mut DeviceTree,
+    words: &'w [String],
+) -> Vec<&'w str> {
+    let mut unknown: Vec<&str> = words.iter().map(String::as_str).collect();
+    for (core, table) in machine.core_types.iter().zip(&mut device_tree.idle_tables) {
+        for (index, (state, dt)) in core.idle_states.iter().zip(table).enumerate() {
+            let fits = |word: &str| word == state.name || word.parse() == Ok(index);
+            dt.disabled |= words.iter().any(|word| fits(word));
+            unknown.retain(|word| !fits(word));
+        }
+    }
+    unknown
+}
+
 /// What the meter is told about a machine.
 pub fn meter_setup(machine: &Machine) -> MeterSetup {
     MeterSetup {
@@ -106,7 +126,8 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
                         name: s.name.clone(),
                         wfi_permille: match s.power {
                             IdlePower::WfiPermille(permille) => permille,
-                            IdlePower::Active => unreachable!("polling states are refused"),
+                            // It polls, at the power of a busy CPU, and never rests.
+                            IdlePower::Active => 1000,
                         },
                         deep: s.deep,
                         entry_energy_pj: s.energy_entry_nj * 1000,
@@ -171,9 +192,9 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
     let source = &machine.source;
     for core in &machine.core_types {
         for state in &core.idle_states {
-            if state.polling || state.power == IdlePower::Active {
+            if state.polling != (state.power == IdlePower::Active) {
                 let message = format!(
-                    "idle state {} of {}: waits for: polling idle states",
+                    "idle state {} of {}: `polling = true` and `power = \"active\"` go together",
                     state.name, core.name
                 );
                 faults.push_whole(source, message, None);

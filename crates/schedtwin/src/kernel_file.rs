@@ -188,6 +188,12 @@ fn known_by(key: &str) -> String {
     let name = match key {
         "hz" => "CONFIG_HZ",
         "irq_time_accounting" => "CONFIG_IRQ_TIME_ACCOUNTING",
+        "teo_util_threshold_shift" => "UTIL_THRESHOLD_SHIFT: utilised above the capacity >> this",
+        "cpuidle_disable" => "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
+        "pm_qos.cpu_latency_us" => "/dev/cpu_dma_latency",
+        "pm_qos.resume_latency_us" => {
+            "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us (0 here: \"n/a\" there)"
+        }
         "schedutil.rate_limit_us" => {
             "/sys/devices/system/cpu/cpufreq/policy*/schedutil/rate_limit_us"
         }

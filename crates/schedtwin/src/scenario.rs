@@ -98,6 +98,9 @@ impl Scenario {
         if let Some(machine) = &machine {
             faults.absorb(firmware::refuse_what_waits(machine));
         }
+        if let (Some(machine), Some(kernel)) = (&machine, &kernel) {
+            faults.absorb(check_disabled_states(machine, kernel));
+        }
         let (Some(machine), Some(kernel), Some(mut workload)) = (machine, kernel, workload) else {
             return Err(faults);
         };
@@ -262,6 +265,23 @@ impl Scenario {
             ),
         }
     }
+}
+
+/// Refuses a kernel that switches off idle states which the machine does not have.
+fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let words = &kernel.config.cpuidle_disable;
+    let mut device_tree = firmware::device_tree(machine, 0);
+    for word in firmware::disable_idle_states(machine, &mut device_tree, words) {
+        let states = machine.core_types.iter().flat_map(|core| &core.idle_states);
+        let mut names: Vec<&str> = states.map(|state| state.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let message = format!("`cpuidle_disable`: {} has no idle state `{word}`", machine.identity);
+        let help = format!("known: {}, or their numbers", names.join(", "));
+        faults.push_whole(&kernel.source, message, Some(help));
+    }
+    faults.into_result(())
 }
 
 /// Refuses a run that ends before it begins, and one that the board has no room for.

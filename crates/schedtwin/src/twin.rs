@@ -18,7 +18,8 @@
 //!
 //! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
 //! the entry aborts it: the CPU is back when the entry would have been complete. Where a state is one of
-//! the whole cluster, `cluster.rs` says who rests in what.
+//! the whole cluster, `cluster.rs` says who rests in what. In the polling state the CPU executes: interrupts
+//! come as to a task, and a write to the flag that it watches is seen after the state's exit latency.
 //!
 //! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
 //! which is the running thread's.
@@ -122,8 +123,10 @@ enum Phase {
     IdleLoop,
     /// On the way into an idle state, or in it.
     Idle { state: u8, asleep_at: Ns },
-    /// On the way out.
-    Waking,
+    /// In the polling state; `spins`: the kernel's way there has been paid for.
+    Poll { spins: bool },
+    /// On the way out; or back, if silicon has refused the state.
+    Waking { refused: bool },
 }
 
 /// What a task still has to do.
@@ -192,7 +195,8 @@ impl<B: Board> Twin<B> {
         seed: u64,
         end: Ns,
     ) -> Twin<B> {
-        let device_tree = firmware::device_tree(&machine, programs.nr_threads());
+        let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
+        firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let mut kernel = Kernel::boot(device_tree, config);
         for above in programs.task_groups() {
             // What the cpu controller gives who asks for nothing.
@@ -421,29 +425,32 @@ impl<B: Board> Twin<B> {
         let c = &mut self.cpus[cpu.index()];
         c.pending.insert(line);
         let masked = now < c.masked_until;
-        if matches!(c.phase, Phase::Task(_) | Phase::IdleLoop) && !masked {
+        let executes = matches!(c.phase, Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. });
+        if executes && !masked {
             // The line's slot is set again when its wires are read after the entry.
             self.deliver(cpu, observer);
             return;
         }
         self.board.set(slot, NEVER);
         match c.phase {
-            Phase::Task(_) | Phase::IdleLoop => {
+            Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. } => {
                 let until = c.masked_until;
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), until);
             }
             // Interrupts are off until the debt is paid.
             Phase::Idle { .. } if masked => {}
             Phase::Idle { state, asleep_at } => {
-                c.phase = Phase::Waking;
                 let mut back = asleep_at;
-                if now >= asleep_at {
+                let aborted = now < asleep_at;
+                let refuses = self.machine.idle_states(cpu)[state as usize].refuses_pending;
+                c.phase = Phase::Waking { refused: aborted && refuses };
+                if !aborted {
                     let state = self.rest_ends(cpu, state, observer);
                     back = now + self.machine.idle_states(cpu)[state as usize].exit_latency_ns;
                 }
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
             }
-            Phase::Waking => {}
+            Phase::Waking { .. } => {}
         }
     }
 
@@ -710,9 +717,21 @@ impl<B: Board> Twin<B> {
         let activity = wires.activity;
         let work_slot = self.slots.cpu(cpu, CpuSlot::Work as u8);
         let idle_slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
-        let was_idle = matches!(self.cpus[cpu.index()].phase, Phase::Waking);
-        if was_idle {
-            self.silicon(cpu, Silicon::Active, observer);
+        let polls_on = matches!(activity, Activity::Poll { .. });
+        match self.cpus[cpu.index()].phase {
+            Phase::Poll { spins } if polls_on => {
+                // An interrupt is within the stay.
+                self.cpus[cpu.index()].masked_until = paid_at;
+                match spins {
+                    true => self.poll_goes_on(cpu),
+                    false => self.board.set(idle_slot, paid_at),
+                }
+                return;
+            }
+            Phase::Waking { .. } | Phase::Poll { spins: true } => {
+                self.silicon(cpu, Silicon::Active, observer);
+            }
+            _ => {}
         }
         let c = &mut self.cpus[cpu.index()];
         c.masked_until = paid_at;
@@ -744,6 +763,15 @@ impl<B: Board> Twin<B> {
                     self.enter_idle(cpu, state, asleep_at, observer);
                 }
             }
+            Activity::Poll { .. } => {
+                c.phase = Phase::Poll { spins: false };
+                self.board.set(work_slot, NEVER);
+                if paid_at > self.now {
+                    self.board.set(idle_slot, paid_at);
+                } else {
+                    self.begin_poll(cpu, observer);
+                }
+            }
         }
     }
 
@@ -760,6 +788,12 @@ impl<B: Board> Twin<B> {
             };
             self.board.set(base, at);
         }
+        if let Phase::Poll { spins: true } = c.phase {
+            // Somebody may have set the flag that the loop watches.
+            self.poll_goes_on(cpu);
+        }
+        let wires = &self.kernel.wires[cpu];
+        let c = &self.cpus[cpu.index()];
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
         if !in_flight && !c.ipis_armed && !self.eager {

@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use schedtwin_kernel::cpuidle::CpuIdle;
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu};
-use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
+use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
 use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
 
@@ -111,7 +111,7 @@ impl Cpu {
             last_line_ns: 0,
             stay_ended: false,
             miss: None,
-            accounting: CpuIdle::new(states.to_vec(), Governor::Shallow),
+            accounting: CpuIdle::new(states.to_vec(), Governor::Shallow, i64::MAX),
         }
     }
 }
@@ -399,11 +399,19 @@ impl Cpu {
         };
         let next = next.saturating_add(1000);
         let (tick, [shortest, longest]) = (self.got_tick, &mut self.bounds);
+        let stay = |now| Reflection {
+            state,
+            got_tick: tick,
+            poll_time_limit: false,
+            now,
+            tick_nsec,
+            last_residency_ns: self.last_residency_ns,
+        };
         for corner in &mut self.corners {
-            corner.reflect(state, tick, false, now, tick_nsec);
+            corner.reflect(&stay(now));
         }
-        shortest.reflect(state, tick, false, now, tick_nsec);
-        longest.reflect(state, tick, false, next, tick_nsec);
+        shortest.reflect(&stay(now));
+        longest.reflect(&stay(next));
         let (earliest, latest, length) = self.selected;
         let reached = |from: u64, to: u64| to.wrapping_sub(from) as i64 >= length;
         reached(latest, now) != reached(earliest, next)

@@ -7,14 +7,21 @@
 //! |---|---|---|
 //! | teo | hits and intercepts per state: [`teo`] | `"teo"` |
 //! | menu | corrected timer or typical interval: [`menu`] | `"menu"` |
+//! | ladder | a state deeper after long sleeps, shallower after a short one: [`ladder`](super::ladder) | `"ladder"` |
+//! | haltpoll | poll for a while, then halt: [`haltpoll`](super::haltpoll) | `"haltpoll"` |
 //! | shallow | the shallowest enabled state, the tick may stop | `"shallow"` |
+//!
+//! teo's utilisation awareness comes in forms of its own, [`teo::util`]; the gradual one wraps any form.
 //!
 //! Kernel: `struct cpuidle_governor`. shallow is no governor of Linux, but the reference that teo's
 //! utilisation awareness was first compared with; its code was not published.
 
+use super::haltpoll::HaltpollCpu;
+use super::ladder::LadderCpu;
 use super::menu::{self, MenuCpu};
-use super::states::{SelectInput, SleepLength};
+use super::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use super::teo;
+use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
 
 /// A CPU's governor with its memory.
@@ -22,12 +29,20 @@ use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
 pub enum Governor {
     /// teo of 6.12.
     Teo(teo::v6_12::TeoCpu),
-    /// teo with recent intercepts: of 5.14, or of 6.3 with a threshold of utilisation.
+    /// teo with recent intercepts, of 5.14.
     TeoRecent(teo::v5_14::TeoCpu),
+    /// teo with recent intercepts, of 6.6.
+    TeoRecentLate(teo::v6_6::TeoCpu),
+    /// Some teo, and a share of what it chooses.
+    Gradual(Gradual, Box<Governor>),
     /// menu of 5.18.
     MenuWaiters(MenuCpu),
     /// menu of 6.12.
     Menu(MenuCpu),
+    /// ladder.
+    Ladder(LadderCpu),
+    /// haltpoll.
+    Haltpoll(HaltpollCpu),
     /// Always the shallowest enabled state.
     Shallow,
 }
@@ -47,25 +62,47 @@ pub struct Choice {
 
 impl Governor {
     /// As after enabling the governor of `config` on a CPU of that capacity (0..=1024).
-    pub fn new(config: &Config, capacity: u64) -> Governor {
-        match (config.cpuidle, config.teo, config.menu) {
-            (IdleGovernor::Teo, TeoForm::V5_14, _) => {
-                Governor::TeoRecent(teo::v5_14::TeoCpu::new(None))
+    pub fn new(config: &Config, capacity: u64, states: &[IdleStateParams]) -> Governor {
+        match config.cpuidle {
+            IdleGovernor::Teo => {
+                let util = UtilAware::of(config, capacity);
+                let teo = match config.teo {
+                    TeoForm::V5_14 => Governor::TeoRecent(teo::v5_14::TeoCpu::new(util)),
+                    TeoForm::V6_6 => Governor::TeoRecentLate(teo::v6_6::TeoCpu::new(util)),
+                    TeoForm::V6_12 => Governor::Teo(Default::default()),
+                };
+                match Gradual::of(config, capacity) {
+                    Some(gradual) => Governor::Gradual(gradual, Box::new(teo)),
+                    None => teo,
+                }
             }
-            (IdleGovernor::Teo, TeoForm::V6_3, _) => {
-                Governor::TeoRecent(teo::v5_14::TeoCpu::new(Some(capacity)))
-            }
-            (IdleGovernor::Teo, TeoForm::V6_12, _) => Governor::Teo(Default::default()),
-            (IdleGovernor::Menu, _, MenuForm::V5_18) => Governor::MenuWaiters(Default::default()),
-            (IdleGovernor::Menu, _, MenuForm::V6_12) => Governor::Menu(Default::default()),
-            (IdleGovernor::Shallow, ..) => Governor::Shallow,
+            IdleGovernor::Menu => match config.menu {
+                MenuForm::V5_18 => Governor::MenuWaiters(Default::default()),
+                MenuForm::V6_12 => Governor::Menu(Default::default()),
+            },
+            IdleGovernor::Ladder => Governor::Ladder(LadderCpu::new(states)),
+            IdleGovernor::Haltpoll => Governor::Haltpoll(HaltpollCpu::of(config)),
+            IdleGovernor::Shallow => Governor::Shallow,
         }
     }
 
     /// Whether [`SelectInput::cpu_util`] must be computed.
     #[inline]
     pub fn reads_util(&self) -> bool {
-        matches!(self, Governor::TeoRecent(teo) if teo.util_threshold.is_some())
+        match self {
+            Governor::TeoRecent(teo) => teo.util.is_some(),
+            Governor::TeoRecentLate(teo) => teo.util.is_some(),
+            Governor::Gradual(..) => true,
+            _ => false,
+        }
+    }
+
+    /// The device's poll limit, where the governor sets it; 0: none.
+    pub(super) fn poll_limit_ns(&mut self) -> Option<&mut u64> {
+        match self {
+            Governor::Haltpoll(haltpoll) => Some(&mut haltpoll.poll_limit_ns),
+            _ => None,
+        }
     }
 
     /// Chooses a state for a CPU that goes idle. `sleep_length` asks the timers.
@@ -90,8 +127,30 @@ impl Governor {
         match self {
             Governor::Teo(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoRecent(teo) => of_teo(teo.select(input, sleep_length)),
+            Governor::TeoRecentLate(teo) => of_teo(teo.select(input, sleep_length)),
+            Governor::Gradual(gradual, teo) => {
+                let choice = teo.select(input, sleep_length);
+                let state = gradual.scale(choice.state.into(), input.cpu_util) as u8;
+                let rule = if state == choice.state {
+                    choice.rule
+                } else {
+                    "teo: the unused share of the CPU"
+                };
+                Choice { state, rule, ..choice }
+            }
             Governor::MenuWaiters(menu) => of_menu(menu::v5_18::select(menu, input, sleep_length)),
             Governor::Menu(menu) => of_menu(menu::v6_12::select(menu, input, sleep_length)),
+            Governor::Ladder(ladder) => Choice {
+                state: ladder.select(input) as u8,
+                stop_tick: true,
+                sleep_length_ns: None,
+                rule: "ladder: as long as the last sleeps",
+            },
+            Governor::Haltpoll(haltpoll) => {
+                let (state, stop_tick) = haltpoll.select(input);
+                let rule = if state == 0 { "haltpoll: poll first" } else { "haltpoll: halt" };
+                Choice { state: state as u8, stop_tick, sleep_length_ns: None, rule }
+            }
             Governor::Shallow => Choice {
                 state: input.states.iter().position(|state| !state.disabled).unwrap_or(0) as u8,
                 stop_tick: true,
@@ -101,24 +160,20 @@ impl Governor {
         }
     }
 
-    /// A stay in `state` has ended. `got_tick`: the tick's handler ran meanwhile. `poll_time_limit`: the
-    /// polling state gave up. `now` is `local_clock()`.
+    /// A stay has ended.
     #[inline]
-    pub fn reflect(
-        &mut self,
-        state: usize,
-        got_tick: bool,
-        poll_time_limit: bool,
-        now: u64,
-        tick_nsec: i64,
-    ) {
+    pub fn reflect(&mut self, stay: &Reflection) {
         match self {
-            Governor::Teo(teo) => teo.reflect(state, got_tick, poll_time_limit, now, tick_nsec),
-            Governor::TeoRecent(teo) => {
-                teo.reflect(state, got_tick, poll_time_limit, now, tick_nsec);
-            }
+            Governor::Teo(teo) => teo.reflect(stay),
+            Governor::TeoRecent(teo) => teo.reflect(stay),
+            Governor::TeoRecentLate(teo) => teo.reflect(stay),
+            Governor::Gradual(_, teo) => teo.reflect(stay),
             Governor::MenuWaiters(menu) | Governor::Menu(menu) => {
-                menu.reflect(state, got_tick, poll_time_limit);
+                menu.reflect(stay.state, stay.got_tick, stay.poll_time_limit);
+            }
+            Governor::Ladder(ladder) => ladder.reflect(stay.state),
+            Governor::Haltpoll(haltpoll) => {
+                haltpoll.reflect(stay.state, stay.last_residency_ns, stay.poll_time_limit);
             }
             Governor::Shallow => {}
         }
@@ -139,6 +194,19 @@ impl Governor {
                     assert_eq!(bin.recent as usize, recent.count(), "teo: recent of bin {i}");
                 }
             }
+            Governor::TeoRecentLate(teo) => {
+                let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
+                assert_eq!(teo.total, sum + teo.tick_hits, "teo: total");
+            }
+            Governor::Gradual(_, teo) => teo.verify(),
+            Governor::Ladder(ladder) => {
+                let most = super::ladder::PROMOTION_COUNT;
+                assert!(
+                    ladder.stats.iter().all(|s| s.promotion_count < most),
+                    "ladder: {ladder:?}"
+                );
+            }
+            Governor::Haltpoll(_) => {}
             Governor::MenuWaiters(menu) | Governor::Menu(menu) => {
                 let most = (menu::RESOLUTION * menu::DECAY) as u32;
                 let factors = menu.correction_factor;
@@ -152,23 +220,34 @@ impl Governor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpuidle::states::IdleStateParams;
+    use crate::config::TeoUtil;
 
     #[test]
     fn a_kernel_file_chooses_governor_and_form() {
-        use {IdleGovernor as G, MenuForm as M, TeoForm as T};
-        let of = |cpuidle, teo, menu| {
-            Governor::new(&Config { cpuidle, teo, menu, ..Config::linux_6_12() }, 124)
+        use {IdleGovernor as G, MenuForm as M, TeoForm as T, TeoUtil as U};
+        let states = [IdleStateParams::default(); 2];
+        let of = |cpuidle, teo, teo_util, menu| {
+            let config = Config { cpuidle, teo, teo_util, menu, ..Config::linux_6_12() };
+            Governor::new(&config, 124, &states)
         };
-        assert!(matches!(of(G::Teo, T::V6_12, M::V5_18), Governor::Teo(_)));
-        let old = of(G::Teo, T::V5_14, M::V5_18);
-        assert!(matches!(&old, Governor::TeoRecent(teo) if teo.util_threshold.is_none()));
-        let util_aware = of(G::Teo, T::V6_3, M::V5_18);
-        assert!(matches!(&util_aware, Governor::TeoRecent(teo) if teo.util_threshold == Some(1)));
-        assert!(util_aware.reads_util() && !old.reads_util());
-        assert!(matches!(of(G::Menu, T::V6_12, M::V5_18), Governor::MenuWaiters(_)));
-        assert!(matches!(of(G::Menu, T::V6_12, M::V6_12), Governor::Menu(_)));
-        assert!(matches!(of(G::Shallow, T::V6_12, M::V6_12), Governor::Shallow));
+        let (plain, old) = (M::V6_12, M::V5_18);
+        assert!(matches!(of(G::Teo, T::V6_12, U::Off, old), Governor::Teo(_)));
+        let recent = of(G::Teo, T::V5_14, U::Off, old);
+        assert!(matches!(&recent, Governor::TeoRecent(teo) if teo.util.is_none()));
+        let util_aware = of(G::Teo, T::V5_14, U::V6_3, old);
+        assert!(
+            matches!(&util_aware, Governor::TeoRecent(teo) if teo.util.unwrap().threshold == 1)
+        );
+        assert!(util_aware.reads_util() && !recent.reads_util());
+        assert!(of(G::Teo, T::V6_6, U::V6_3, old).reads_util());
+        assert!(matches!(of(G::Teo, T::V6_6, U::Off, old), Governor::TeoRecentLate(_)));
+        let gradual = of(G::Teo, T::V6_12, U::Gradual, old);
+        assert!(matches!(&gradual, Governor::Gradual(_, teo) if matches!(**teo, Governor::Teo(_))));
+        assert!(matches!(of(G::Menu, T::V6_12, U::Off, old), Governor::MenuWaiters(_)));
+        assert!(matches!(of(G::Menu, T::V6_12, U::Off, plain), Governor::Menu(_)));
+        assert!(matches!(of(G::Ladder, T::V6_12, U::Off, plain), Governor::Ladder(_)));
+        assert!(matches!(of(G::Haltpoll, T::V6_12, U::Off, plain), Governor::Haltpoll(_)));
+        assert!(matches!(of(G::Shallow, T::V6_12, U::Off, plain), Governor::Shallow));
     }
 
     #[test]

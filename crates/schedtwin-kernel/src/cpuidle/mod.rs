@@ -11,25 +11,34 @@
 //! state's target residency is too deep if a shallower state was enabled; a stay that, less the exit
 //! latency, reached the residency of the next deeper enabled state is too shallow.
 //!
+//! **Refused entries** (`rejected`): a stay of length 0, which is neither a miss nor told the governor.
+//!
+//! **Latency constraint** (PM QoS): the stricter of the one for all CPUs and the CPU's own.
+//!
+//! **Polling** is in [`poll_state`].
+//!
 //! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`; the same
 //! in 6.1.
-//! Differences: entries are never rejected; no polling states yet; no latency constraint (PM QoS); the
-//! governor is asked on a CPU with one state too, not only from two on: who looks at the tick there
-//! notices (Linux stops it after a tick that woke nobody).
+//! Differences: a CPU that is woken on the way into a state enters it, not -EBUSY: the entry is atomic, and
+//! the wakeup's interrupt ends the stay at once; constraints and disabled states are set at boot and stay;
+//! the governor is asked on a CPU with one state too, not only from two on: who looks at the tick there
+//! notices (Linux stops it after a tick that woke nobody). Where governors answer a state that does not
+//! exist (teo's utilisation awareness as posted with all states disabled, haltpoll with one state), Linux
+//! crashes; here it is state 0.
 
 pub mod governor;
+pub mod haltpoll;
+pub mod ladder;
 pub mod menu;
+pub mod poll_state;
 pub mod states;
 pub mod teo;
 
-use crate::Kernel;
 use crate::time::tick_sched::TickSched;
+use crate::{Activity, IrqLines, Kernel};
 use governor::Governor;
 use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
-use states::{IdleStateParams, SelectInput};
-
-/// Default global latency limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`): 2000 s, no limit.
-const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
+use states::{IdleStateParams, Reflection, SelectInput};
 
 /// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).
 #[derive(Clone, Debug)]
@@ -46,6 +55,14 @@ pub struct CpuIdle {
     pub entered_at: Ns,
     /// `dev->last_residency_ns`.
     pub last_residency_ns: u64,
+    /// Longest exit latency that is allowed (`cpuidle_governor_latency_req`).
+    pub latency_req_ns: i64,
+    /// How long to poll (`dev->poll_limit_ns`); 0: not computed yet.
+    poll_limit_ns: Ns,
+    /// Calls that came while polling, for which no interrupt was sent (`call_single_queue`).
+    pending_calls: IrqLines,
+    /// Entries that silicon has refused (`states_usage[].rejected`, of all states together).
+    pub rejected: u64,
     /// A stay that the governor has not been told about.
     reflect_pending: Option<u8>,
     /// What the CPU's idle task has woken, from interrupts.
@@ -65,7 +82,7 @@ pub struct Wakees {
 
 impl CpuIdle {
     /// A CPU that has never been idle.
-    pub fn new(states: Vec<IdleStateParams>, governor: Governor) -> CpuIdle {
+    pub fn new(states: Vec<IdleStateParams>, governor: Governor, latency_req_ns: i64) -> CpuIdle {
         CpuIdle {
             tick: TickSched::default(),
             states,
@@ -73,6 +90,10 @@ impl CpuIdle {
             entered: None,
             entered_at: 0,
             last_residency_ns: 0,
+            latency_req_ns,
+            poll_limit_ns: 0,
+            pending_calls: IrqLines::default(),
+            rejected: 0,
             reflect_pending: None,
             wakees: Wakees { last_wakee: TaskId::IDLE, ..Wakees::default() },
         }
@@ -118,7 +139,12 @@ impl Kernel {
         idle.entered = Some(state);
         idle.entered_at = at;
         self.fact(FactKind::IdleEnter { state, tick_stopped });
-        self.wires[cpu].activity = crate::Activity::Idle { state };
+        let idle = &mut self.cpuidle[cpu];
+        self.wires[cpu].activity = if idle.states[state as usize].polling {
+            Activity::Poll { until: at + idle.poll_time(self.tick_nsec) }
+        } else {
+            Activity::Idle { state }
+        };
     }
 
     /// Asks the governor (`cpuidle_select`).
@@ -128,10 +154,11 @@ impl Kernel {
         let reads_util = self.cpuidle[cpu].governor.reads_util();
         let cpu_util = if reads_util { self.sched_cpu_util(cpu) } else { 0 };
         let nr_iowaiters = self.rq[cpu].nr_iowait;
-        let CpuIdle { governor, states, last_residency_ns, tick, .. } = &mut self.cpuidle[cpu];
+        let CpuIdle { governor, states, last_residency_ns, latency_req_ns, tick, .. } =
+            &mut self.cpuidle[cpu];
         let input = SelectInput {
             states,
-            latency_req_ns: LATENCY_REQ_NS,
+            latency_req_ns: *latency_req_ns,
             tick_stopped: tick.tick_stopped,
             tick_nsec: self.tick_nsec as i64,
             now,
@@ -144,13 +171,15 @@ impl Kernel {
         if self.want_decisions {
             self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
         }
+        // No such state: see above.
+        let state = if usize::from(state) < self.cpuidle[cpu].states.len() { state } else { 0 };
         (state, stop_tick)
     }
 
     /// The CPU is awake again after `cpuidle_enter_state()`.
     pub(crate) fn cpuidle_exit(&mut self) {
         let cpu = self.this_cpu;
-        let now = self.now;
+        let now = self.local_clock();
         let idle = &mut self.cpuidle[cpu];
         let state = idle.entered.take().expect("an idle CPU has entered a state");
         idle.last_residency_ns = now - idle.entered_at;
@@ -163,25 +192,65 @@ impl Kernel {
         }
     }
 
+    /// `cpuidle_enter_state()` has failed: as if the CPU had not tried.
+    pub(crate) fn cpuidle_refused(&mut self) {
+        let idle = &mut self.cpuidle[self.this_cpu];
+        let state = idle.entered.take().expect("a refused CPU has asked for a state");
+        idle.last_residency_ns = 0;
+        idle.rejected += 1;
+        self.fact(FactKind::IdleExit { state, residency_ns: 0 });
+    }
+
     /// After an interrupt in idle: tell the governor, then leave or go round again.
     pub(crate) fn idle_after_interrupt(&mut self) {
         let cpu = self.this_cpu;
+        let resched = self.rq[cpu].need_resched;
+        if !resched {
+            self.tick_nohz_irq_exit(cpu);
+        }
+        if matches!(self.wires[cpu].activity, Activity::Poll { .. }) {
+            if !resched {
+                // An interrupt alone does not end the loop that it came into.
+                return;
+            }
+            self.cpuidle_exit();
+        }
+        self.idle_round_ends(cpu, false);
+    }
+
+    /// The polling state's loop is over: its time is up, unless there is something to do.
+    pub(crate) fn idle_after_poll(&mut self) {
+        let cpu = self.this_cpu;
+        let poll_time_limit = !self.rq[cpu].need_resched;
+        self.cpuidle_exit();
+        self.idle_round_ends(cpu, poll_time_limit);
+    }
+
+    /// A round of the idle loop ends: the governor hears of the stay, if there was one, and then the loop is
+    /// left or goes round again.
+    fn idle_round_ends(&mut self, cpu: CpuId, poll_time_limit: bool) {
         // tick_nohz_idle_got_tick(): a tick is forgotten at the end of each round, whether the governor
         // heard of it or not.
         let got_tick = std::mem::take(&mut self.cpuidle[cpu].tick.got_idle_tick);
         if let Some(state) = self.cpuidle[cpu].reflect_pending.take() {
             let now = self.local_clock();
             let tick_nsec = self.tick_nsec as i64;
-            let idle = &mut self.cpuidle[cpu];
-            idle.governor.reflect(state as usize, got_tick, false, now, tick_nsec);
+            let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle[cpu];
+            governor.reflect(&Reflection {
+                state: state as usize,
+                got_tick,
+                poll_time_limit,
+                now,
+                tick_nsec,
+                last_residency_ns: *last_residency_ns,
+            });
         }
         if self.rq[cpu].need_resched {
             self.leave_idle(cpu);
         } else {
-            self.tick_nohz_irq_exit(cpu);
             let cost = self.device_tree.path_costs.idle_enter;
             self.charge(cost);
-            self.wires[cpu].activity = crate::Activity::IdleLoop;
+            self.wires[cpu].activity = Activity::IdleLoop;
         }
     }
 
@@ -192,10 +261,11 @@ impl Kernel {
         if self.cpuidle[cpu].tick.inidle {
             self.tick_nohz_idle_exit(cpu);
         }
+        self.flush_smp_call_function_queue(cpu);
         self.schedule(false);
         if self.rq[cpu].curr.is_idle() {
             // The task was taken away again before this CPU got to it.
-            self.wires[cpu].activity = crate::Activity::IdleLoop;
+            self.wires[cpu].activity = Activity::IdleLoop;
         }
     }
 }
@@ -213,7 +283,7 @@ mod tests {
             disabled: false,
         };
         let states = vec![state(1, 1), state(455, 3500), state(500, 9000)];
-        let mut idle = CpuIdle::new(states, Governor::Shallow);
+        let mut idle = CpuIdle::new(states, Governor::Shallow, i64::MAX);
         let (deep, shallow) = (Some(false), Some(true));
         for (state, us, miss) in [
             (1, 3000, deep),

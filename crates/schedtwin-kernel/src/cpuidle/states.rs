@@ -51,9 +51,26 @@ pub struct SelectInput<'a> {
     pub last_residency_ns: u64,
     /// Tasks of this CPU that sleep until I/O is done (`nr_iowait_cpu`); read by menu up to 6.5.
     pub nr_iowaiters: u32,
-    /// `sched_cpu_util()`, 0..=1024; read by teo of 6.3 to 6.5, see
+    /// `sched_cpu_util()`, 0..=1024; read by teo where it looks at utilisation, see
     /// [`Governor::reads_util`](super::governor::Governor::reads_util).
     pub cpu_util: u64,
+}
+
+/// What `reflect` is told about a stay that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Reflection {
+    /// Index of the state entered.
+    pub state: usize,
+    /// The tick's handler ran meanwhile (`tick_nohz_idle_got_tick`).
+    pub got_tick: bool,
+    /// The polling state gave up (`dev->poll_time_limit`).
+    pub poll_time_limit: bool,
+    /// `local_clock()`, ns.
+    pub now: u64,
+    /// Length of a tick (`TICK_NSEC`).
+    pub tick_nsec: i64,
+    /// How long the stay lasted, latencies included (`dev->last_residency_ns`).
+    pub last_residency_ns: u64,
 }
 
 /// The answer of `tick_nohz_get_sleep_length`, ns. Both can be negative.

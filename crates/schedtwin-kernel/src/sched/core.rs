@@ -121,7 +121,7 @@ impl Kernel {
             return;
         }
         self.rq[cpu].need_resched = true;
-        if cpu != self.this_cpu {
+        if cpu != self.this_cpu && !self.polls(cpu) {
             self.send_ipi(cpu, IpiKind::Reschedule);
         }
     }
@@ -129,6 +129,9 @@ impl Kernel {
     /// Sends an inter-processor interrupt; at most one of a kind is in flight.
     pub(crate) fn send_ipi(&mut self, target: CpuId, kind: IpiKind) {
         if self.wires[target].ipi_at[kind as usize] != NEVER {
+            return;
+        }
+        if target != self.this_cpu && self.call_without_ipi(target, kind) {
             return;
         }
         let cost = self.device_tree.path_costs.ipi_send;

@@ -158,7 +158,7 @@ pub(crate) mod tests {
                 dvfs_possible_from_any_cpu: true,
             });
         }
-        let idle = DtIdleState { exit_latency: 1_000, target_residency: 1_000 };
+        let idle = DtIdleState::new(1_000, 1_000);
         DeviceTree {
             cpus,
             policies,

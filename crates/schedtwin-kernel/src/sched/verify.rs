@@ -138,6 +138,8 @@ impl Kernel {
         let io_waiters = self.tasks.ids().filter(waits_for_io).count();
         assert_eq!(rq.nr_iowait as usize, io_waiters, "{cpu:?}: nr_iowait");
         self.cpuidle[cpu].governor.verify();
+        let polls = matches!(self.wires[cpu].activity, crate::Activity::Poll { .. });
+        self.cpuidle[cpu].verify(polls, rq.need_resched);
         assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
         let only_sched_idle = self.sched_idle_cpu(cpu);
         assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");

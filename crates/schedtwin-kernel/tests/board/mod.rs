@@ -80,10 +80,7 @@ pub fn machine(domains: &[Domain]) -> DeviceTree {
     DeviceTree {
         cpus,
         policies,
-        idle_tables: vec![vec![
-            DtIdleState { exit_latency: 1_000, target_residency: 1_000 },
-            DtIdleState { exit_latency: 200_000, target_residency: 2 * MS },
-        ]],
+        idle_tables: vec![vec![DtIdleState::new(1_000, 1_000), DtIdleState::new(200_000, 2 * MS)]],
         path_costs: PathCosts { constant_time: true, interrupt: IRQ_NS, ..PathCosts::default() },
         nr_threads_hint: 8,
     }
@@ -171,6 +168,7 @@ impl Board {
         let own = match wires.activity {
             Activity::IdleLoop => free,
             Activity::Idle { .. } => NEVER,
+            Activity::Poll { until } => free.max(until),
             Activity::Task(task) => match self.programs.get(&task) {
                 Some(p) => free.max(self.since[cpu.index()]) + p.left.unwrap_or(0),
                 None => free.max(self.kernel.kthread_busy_until(task)),
@@ -224,6 +222,7 @@ impl Board {
                     self.work_done(cpu, task)
                 }
                 Activity::Task(_) => self.kernel.kthread(cpu, self.now),
+                Activity::Poll { .. } => self.kernel.poll_end(cpu, self.now),
                 Activity::Idle { .. } => unreachable!("a sleeping CPU does nothing"),
             }
         }

@@ -206,7 +206,7 @@ pub fn device_tree(nr_cpus: usize) -> DeviceTree {
             driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
-        idle_tables: vec![vec![DtIdleState { exit_latency: 0, target_residency: 0 }]],
+        idle_tables: vec![vec![DtIdleState::new(0, 0)]],
         path_costs: PathCosts { constant_time: true, ..PathCosts::default() },
         nr_threads_hint: 8,
     }
@@ -317,7 +317,7 @@ impl Board {
         let phase = match wires.activity {
             Activity::Task(task) => Phase::Task(task),
             Activity::IdleLoop => Phase::IdleLoop,
-            Activity::Idle { .. } => Phase::Idle,
+            Activity::Idle { .. } | Activity::Poll { .. } => Phase::Idle,
         };
         self.cpus[index] = Cpu { phase, masked_until: paid_at, since: paid_at };
         self.kernel.take_dirty();

@@ -20,8 +20,12 @@ use schedtwin_input::{
 use std::sync::Arc;
 
 /// Name and text of each built-in patch.
-const BUILTIN: [(&str, &str); 1] =
-    [("runnable-boost", include_str!("../../../../patches/runnable-boost.toml"))];
+const BUILTIN: [(&str, &str); 4] = [
+    ("runnable-boost", include_str!("../../../../patches/runnable-boost.toml")),
+    ("teo-util", include_str!("../../../../patches/teo-util.toml")),
+    ("teo-util-step", include_str!("../../../../patches/teo-util-step.toml")),
+    ("teo-util-gradual", include_str!("../../../../patches/teo-util-gradual.toml")),
+];
 
 /// A patch.
 pub(super) struct Patch {

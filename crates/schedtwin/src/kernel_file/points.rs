@@ -7,9 +7,9 @@
 use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
 use schedtwin_kernel::config::{
     Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
-    FrequencyGovernor, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm, MigrateSePeltLag,
-    MisfitStatus, Preempt, RateLimitDefault, RtBandwidth, RtTask, RunnableBoost, TeoForm,
-    TgLoadAvg, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
+    FrequencyGovernor, HaltpollShrink, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm,
+    MigrateSePeltLag, MisfitStatus, Preempt, RateLimitDefault, RtBandwidth, RtTask, RunnableBoost,
+    TeoForm, TeoUtil, TgLoadAvg, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
 };
 
 /// One of the ways in which a point can be.
@@ -83,6 +83,8 @@ points! {
     CPUIDLE: IdleGovernor = "cpuidle", "/sys/devices/system/cpu/cpuidle/current_governor" {
         Teo = "teo", "5.1 and later", "timer events oriented";
         Menu = "menu", "any", "correction factors and typical intervals";
+        Ladder = "ladder", "any", "one state deeper after long sleeps, shallower after a short one";
+        Haltpoll = "haltpoll", "5.4 and later, in guests", "polls for a while that adapts, then halts";
         Shallow = "shallow", "none (a reference)", "always the shallowest state";
     }
     RATE_LIMIT_DEFAULT: RateLimitDefault = "schedutil.rate_limit_default",
@@ -99,13 +101,28 @@ points! {
         ClampLast = "clamp-last", "6.8 and later", "25 % on the utilisation, then floor and cap";
     }
     TEO: TeoForm = "teo", "drivers/cpuidle/governors/teo.c" {
-        V5_14 = "5.14", "5.14 to 6.2", "recent intercepts; asks for the sleep length first";
-        V6_3 = "6.3", "6.3 to 6.5", "and a state shallower on a utilised CPU";
-        V6_12 = "6.12", "6.11 and later", "neither; asks for the sleep length late";
+        V5_14 = "5.14", "5.14 to 6.5", "recent intercepts; asks for the sleep length first";
+        V6_6 = "6.6", "6.6 to 6.10", "recent intercepts; asks for the sleep length late";
+        V6_12 = "6.12", "6.11 and later", "all intercepts alike; asks for the sleep length late";
+    }
+    TEO_UTIL: TeoUtil = "teo_util", "teo_cpu_is_utilized()" {
+        Off = "off", "up to 6.2, 6.11 and later; 6.6.y, 6.10.y", "teo does not look at utilisation";
+        Posted = "posted", "none (RFC, September 2022)",
+            "a utilised CPU takes the first state, and the counters do not learn from it";
+        V2 = "v2", "none (October 2022)", "the next state below; of two the first; nothing is learnt";
+        V3 = "v3", "none (October 2022)", "state 0 for state 1, but no polling; nothing is learnt";
+        V4 = "v4", "none (November 2022)", "as v3, and the counters learn";
+        V6_3 = "6.3", "6.3 to 6.10", "a state shallower, but no polling; the counters learn";
+        Gradual = "gradual", "none (proposed in the discussion)",
+            "the state's number times the share of the capacity that is unused";
     }
     MENU: MenuForm = "menu", "drivers/cpuidle/governors/menu.c" {
         V5_18 = "5.18", "4.20 to 6.5", "I/O waiters count; asks for the sleep length first";
         V6_12 = "6.12", "6.6 and later", "typical interval first, sleep length only if needed";
+    }
+    HALTPOLL_SHRINK: HaltpollShrink = "haltpoll_shrink", "adjust_poll_limit()" {
+        Halved = "halved", "up to 6.1", "the window of haltpoll is halved";
+        Closed = "closed", "6.12", "and closed if it falls below its first size";
     }
     FAIR: FairClass = "fair", "kernel/sched/fair.c" {
         Cfs = "cfs", "up to 6.5", "the smallest virtual runtime runs";
@@ -227,4 +244,13 @@ pub(super) fn is_cfs(fair: FairClass) -> bool {
 /// Whether a kernel file has the table `[fair_server]`.
 pub(super) fn has_fair_server(rt_bandwidth: RtBandwidth) -> bool {
     rt_bandwidth == RtBandwidth::FairServer
+}
+
+/// Whether a form of teo can be told to look at utilisation in this way.
+pub(super) fn takes_util(teo: TeoForm, util: TeoUtil) -> bool {
+    match teo {
+        TeoForm::V5_14 => true,
+        TeoForm::V6_6 => matches!(util, TeoUtil::Off | TeoUtil::V6_3 | TeoUtil::Gradual),
+        TeoForm::V6_12 => matches!(util, TeoUtil::Off | TeoUtil::Gradual),
+    }
 }

@@ -3,7 +3,8 @@
 use super::points;
 use schedtwin_input::{Diagnostics, Located, TableReader, TomlDocument};
 use schedtwin_kernel::config::{
-    CfsTunables, Config, FairClass, Features, IdealRuntime, RtBandwidth, Schedutil,
+    CfsTunables, Config, FairClass, Features, IdealRuntime, PmQos, RtBandwidth, Schedutil, TeoForm,
+    TeoUtil,
 };
 use schedtwin_types::Ns;
 
@@ -34,7 +35,18 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let cpufreq = points::CPUFREQ.read(&mut top, faults);
     let cpuidle = points::CPUIDLE.read(&mut top, faults);
     let teo = points::TEO.read(&mut top, faults);
+    let teo_util = points::TEO_UTIL.read(&mut top, faults);
+    refuse_foreign_util(document, teo, teo_util, faults);
+    let teo_util_threshold_shift = bounded(&mut top, "teo_util_threshold_shift", 0, 10, faults);
     let menu = points::MENU.read(&mut top, faults);
+    let haltpoll_shrink = points::HALTPOLL_SHRINK.read(&mut top, faults);
+    let cpuidle_disable = read_cpuidle_disable(&mut top, faults);
+    let pm_qos = top.required_table("pm_qos", faults).and_then(|mut table| {
+        let cpu_latency_us = read_latency(&mut table, "cpu_latency_us", faults);
+        let resume_latency_us = read_latency(&mut table, "resume_latency_us", faults);
+        table.finish(faults);
+        Some(PmQos { cpu_latency_us: cpu_latency_us?, resume_latency_us: resume_latency_us? })
+    });
     let fair = points::FAIR.read(&mut top, faults);
     // One fault for a fair class whose tables are those of the other; theirs follow from it.
     let mut unheard = Diagnostics::new();
@@ -93,7 +105,12 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         effective_cpu_util: effective_cpu_util?,
         cpuidle: cpuidle?,
         teo: teo?,
+        teo_util: teo_util?,
+        teo_util_threshold_shift: teo_util_threshold_shift? as u32,
         menu: menu?,
+        haltpoll_shrink: haltpoll_shrink?,
+        cpuidle_disable: cpuidle_disable?,
+        pm_qos: pm_qos?,
         fair: fair?,
         cfs,
         ideal_runtime,
@@ -144,6 +161,69 @@ fn read_rate_limit(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Opt
             faults.push_at(&text.at, message, Some(help.into()));
             None
         }
+    }
+}
+
+/// `"none"` or a number of microseconds.
+fn read_latency(
+    table: &mut TableReader<'_>,
+    key: &str,
+    faults: &mut Diagnostics,
+) -> Option<Option<u32>> {
+    let text: Located<String> = table.required(key, faults)?;
+    if text.value == "none" {
+        return Some(None);
+    }
+    match text.value.parse::<u32>() {
+        Ok(us) if us <= 2_000_000_000 => Some(Some(us)),
+        _ => {
+            let message = format!("`{key}` cannot be `{}`", text.value);
+            let help = "microseconds up to 2000000000, 0 for no latency at all, or `none`";
+            faults.push_at(&text.at, message, Some(help.into()));
+            None
+        }
+    }
+}
+
+/// `"none"`, or names or numbers of idle states with `/` between them. Whether the machine has them is
+/// checked where both are known.
+fn read_cpuidle_disable(
+    reader: &mut TableReader<'_>,
+    faults: &mut Diagnostics,
+) -> Option<Vec<String>> {
+    let text: Located<String> = reader.required("cpuidle_disable", faults)?;
+    if text.value == "none" {
+        return Some(Vec::new());
+    }
+    let words: Vec<String> = text.value.split('/').map(|word| word.trim().to_string()).collect();
+    if words.iter().any(String::is_empty) {
+        let message = format!("`cpuidle_disable` cannot be `{}`", text.value);
+        let help = "names or numbers of idle states: `C3`, `2` or `C3/C6`; or `none`";
+        faults.push_at(&text.at, message, Some(help.into()));
+        return None;
+    }
+    Some(words)
+}
+
+/// A way of looking at utilisation that the form of teo has no place for.
+fn refuse_foreign_util(
+    document: &TomlDocument,
+    teo: Option<TeoForm>,
+    util: Option<TeoUtil>,
+    faults: &mut Diagnostics,
+) {
+    if let (Some(teo), Some(util)) = (teo, util)
+        && !points::takes_util(teo, util)
+    {
+        let entry = |key| document.get(key).expect("it was read");
+        let word = |key| match &entry(key).value {
+            schedtwin_input::Value::String(word) => word.clone(),
+            _ => String::new(),
+        };
+        let message =
+            format!("teo of {} cannot look at utilisation as `{}`", word("teo"), word("teo_util"));
+        let help = "all forms are for `teo = \"5.14\"`; 6.6 takes `off`, `6.3` and `gradual`, 6.12 `off` and `gradual`";
+        faults.push_at(&entry("teo_util").at, message, Some(help.into()));
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
+use schedtwin_kernel::Activity;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns};
 
 impl<B: Board> Twin<B> {
@@ -30,17 +31,50 @@ impl<B: Board> Twin<B> {
                 self.enter_idle(cpu, state, asleep_at, observer);
                 if !self.cpus[cpu.index()].pending.is_empty() {
                     // It came while the debt was paid: the way in is gone to its end, and back.
-                    self.cpus[cpu.index()].phase = Phase::Waking;
+                    let refused = self.machine.idle_states(cpu)[state as usize].refuses_pending;
+                    self.cpus[cpu.index()].phase = Phase::Waking { refused };
                     self.board.set(slot, asleep_at);
                 }
             }
-            Phase::Waking => {
+            Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
+            Phase::Poll { spins: true } => {
+                if self.cpus[cpu.index()].pending.is_empty() {
+                    self.kernel.poll_end(cpu, self.now);
+                    self.after_entry(Some(cpu), observer);
+                } else {
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+                    self.deliver(cpu, observer);
+                }
+            }
+            Phase::Waking { refused } => {
                 let lines = self.take_pending(cpu);
-                self.kernel.idle_exit(cpu, self.now, lines);
+                if refused {
+                    self.kernel.idle_refused(cpu, self.now, lines);
+                } else {
+                    self.kernel.idle_exit(cpu, self.now, lines);
+                }
                 self.after_entry(Some(cpu), observer);
             }
             Phase::Task(_) => unreachable!("a CPU with a task is not idle"),
         }
+    }
+
+    /// A CPU that owes nothing spins in its polling state.
+    pub(super) fn begin_poll(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        self.cpus[cpu.index()].phase = Phase::Poll { spins: true };
+        self.silicon(cpu, Silicon::Polling, observer);
+        self.poll_goes_on(cpu);
+    }
+
+    /// A CPU spins until its time is up or the flag that it watches is set, which it sees after the state's
+    /// exit latency.
+    pub(super) fn poll_goes_on(&mut self, cpu: CpuId) {
+        let Activity::Poll { until } = self.kernel.wires[cpu].activity else {
+            unreachable!("a CPU polls as its wires say")
+        };
+        let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;
+        let at = seen.max(self.cpus[cpu.index()].masked_until).max(self.now);
+        self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), at);
     }
 
     /// A CPU that owes nothing is on its way into an idle state until `asleep_at`, or there.

@@ -79,6 +79,8 @@ struct WatchedCpu {
     last_fact: Ns,
     /// The idle state it is in and since when.
     idle: Option<(u8, Ns)>,
+    /// Its state 0 polls.
+    polls: bool,
     /// Number of the last tick's grid point.
     last_tick: u64,
     in_irq: bool,
@@ -110,6 +112,7 @@ impl Invariants {
             busy_since: NEVER,
             last_fact: 0,
             idle: None,
+            polls: false,
             last_tick: 0,
             in_irq: false,
             idle_ns: 0,
@@ -117,7 +120,12 @@ impl Invariants {
         Invariants {
             name: name.to_string(),
             tick_ns: scenario.kernel().config.tick_nsec(),
-            cpus: vec![cpu; nr_cpus],
+            cpus: (0..nr_cpus)
+                .map(|c| WatchedCpu {
+                    polls: scenario.machine().idle_states(CpuId(c as u16))[0].polling,
+                    ..cpu.clone()
+                })
+                .collect(),
             tasks: vec![],
             domains: vec![(0, 0, 0); scenario.machine().domains.len()],
             overutilized: false,
@@ -336,9 +344,11 @@ impl Observer for Invariants {
         let c = self.cpus[cpu.index()].clone();
         self.must(at >= c.last_fact, fact, "a CPU's facts go forward in time");
         self.cpus[cpu.index()].last_fact = at;
-        if c.idle.is_some() {
+        if let Some((state, _)) = c.idle {
             let is_exit = matches!(kind, FactKind::IdleExit { .. });
-            self.must(is_exit, fact, "a sleeping CPU does nothing but wake up");
+            let in_irq = c.in_irq || matches!(kind, FactKind::IrqEntry { .. });
+            let polls = state == 0 && c.polls && in_irq;
+            self.must(is_exit || polls, fact, "a sleeping CPU does nothing but wake up");
         }
         match kind {
             FactKind::Switch { prev, next, prev_state } => {
@@ -403,7 +413,9 @@ impl Observer for Invariants {
                     return self.must(false, fact, "an exit follows an entry");
                 };
                 self.must(entered == state, fact, "the state that is left was entered");
-                self.must(residency_ns == at - since, fact, "the residency is the time between");
+                // Nothing, if silicon has refused the state.
+                let told = residency_ns == at - since || residency_ns == 0;
+                self.must(told, fact, "the residency is the time between");
                 self.cpus[cpu.index()].idle = None;
             }
             FactKind::IdleMiss { .. } => {

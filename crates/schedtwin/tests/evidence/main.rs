@@ -9,6 +9,7 @@
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
@@ -19,6 +20,7 @@
 
 mod bad_input;
 mod determinism;
+mod idle;
 mod invariants;
 mod machines;
 mod metamorphic;

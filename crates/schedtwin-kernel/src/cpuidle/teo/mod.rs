@@ -5,11 +5,16 @@
 //! | releases | form |
 //! |---|---|
 //! | 5.14 to 6.2 | [`v5_14`] |
-//! | 6.3 to 6.5 | [`v5_14`] with a threshold of utilisation |
+//! | 6.3 to 6.5 | [`v5_14`] with [`util`] |
+//! | 6.6 to 6.10 | [`v6_6`] with [`util`], in 6.6.y and 6.10.y by now without |
 //! | 6.11 and later | [`v6_12`] |
 
+pub mod util;
 pub mod v5_14;
 pub mod v6_12;
+pub mod v6_6;
+
+use super::states::Reflection;
 
 /// What a wakeup adds to its counter.
 pub const PULSE: u32 = 1024;
@@ -112,17 +117,10 @@ fn measured_ns(
 /// it) and a polling state that gave up are safety nets: such a wakeup says nothing about the load, and
 /// counts as if the CPU had slept until the timer.
 #[inline(always)]
-fn reflected_span_ns(
-    selected_at: i64,
-    now: u64,
-    sleep_length_ns: i64,
-    got_tick: bool,
-    poll_time_limit: bool,
-    tick_nsec: i64,
-) -> i64 {
-    if poll_time_limit || (got_tick && sleep_length_ns > tick_nsec) {
+fn reflected_span_ns(selected_at: i64, sleep_length_ns: i64, stay: &Reflection) -> i64 {
+    if stay.poll_time_limit || (stay.got_tick && sleep_length_ns > stay.tick_nsec) {
         sleep_length_ns
     } else {
-        now.wrapping_sub(selected_at as u64) as i64
+        stay.now.wrapping_sub(selected_at as u64) as i64
     }
 }

@@ -1,30 +1,30 @@
-//! teo as of Linux 5.14 to 6.2, and with a threshold of utilisation as of 6.3 to 6.5.
+//! teo as of Linux 5.14 to 6.5, with or without an eye on utilisation.
 //!
 //! **The idea** is that of [`v6_12`](super::v6_12), where the terms are explained: bins of hits and
 //! intercepts. These forms know one thing more, the *recent* intercepts: of the last [`NR_RECENT`]
-//! wakeups, how many were early, and in which bin. A change of habit shows there first. And they ask the
+//! wakeups, how many were early, and in which bin. A change of habit shows there first. And it asks the
 //! timers before anything else, also where the answer cannot matter.
 //!
 //! **Algorithm** ([`TeoCpu::select`]):
-//! 1. Count the last wakeup, if one was reflected, in the bins and in the ring of recent ones.
+//! 1. Count the last wakeup, if one was reflected, in the bins and in the ring of recent ones (*).
 //! 2. Ask the timers. The next one comes before state 1 pays: state 0.
-//! 3. 6.3: with two states, a utilised CPU takes the shallowest that does not spin.
+//! 3. A utilised CPU may take a shallow state at once (*).
 //! 4. Candidate: the deepest enabled state that pays until the timer. It is the first enabled one: take it.
 //! 5. Do intercepts prevail (twice those of the shallower bins exceed all else but the hits there), or
 //!    are more than half of the recent wakeups intercepts there? Walk from the candidate towards state 0
 //!    until more than half of whichever prevails lies at or above a state: that is the new candidate, and
 //!    the middle of its bin is how long the CPU is expected to sleep. With a stopped tick, only states
 //!    whose middle is a tick away.
-//! 6. Apply the latency limit. 6.3: a utilised CPU goes one state shallower, but does not spin.
+//! 6. Apply the latency limit. A utilised CPU may go a state shallower (*).
 //! 7. The tick may stop unless the state spins or the CPU is expected to sleep less than a tick; if it
 //!    goes on, go shallower if it comes before the state pays.
 //!
-//! *Utilised*: `sched_cpu_util()` exceeds 1/64 of the CPU's capacity ([`UTIL_THRESHOLD_SHIFT`]).
+//! (*) What utilisation alters is a matter of [`util`](super::util); without it, as up to 6.2, nothing.
 //!
 //! **Example.** Five early wakeups of the last nine are enough, whatever the bins have counted before:
 //!
 //! ```
-//! use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
+//! use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 //! use schedtwin_kernel::cpuidle::teo::{SelectRule, v5_14::TeoCpu};
 //!
 //! let state = |exit_us: u64, residency_us: u64| IdleStateParams {
@@ -51,26 +51,34 @@
 //!     let timers = SleepLength { sleep_length_ns: 5_000_000, delta_tick_ns: 3_000_000 };
 //!     let selection = teo.select(&input, &mut || timers);
 //!     chosen.push(selection.idx);
-//!     teo.reflect(selection.idx, false, false, input.now + slept_us * 1000, 4_000_000);
+//!     teo.reflect(&Reflection {
+//!         state: selection.idx,
+//!         got_tick: false,
+//!         poll_time_limit: false,
+//!         now: input.now + slept_us * 1000,
+//!         tick_nsec: 4_000_000,
+//!         last_residency_ns: slept_us * 1000,
+//!     });
 //! }
 //! assert_eq!(chosen[50..], [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]);
 //! ```
 //!
-//! **Kernel:** Linux 6.1, `drivers/cpuidle/governors/teo.c`; this file without a threshold is checked bit
-//! for bit against that C (`conformance/l0`). 6.3: commits 9ce0f7c4bc64 and 27f850880192.
+//! **Kernel:** Linux 6.1, `drivers/cpuidle/governors/teo.c`. This file is checked bit for bit against that C,
+//! alone and with each patch of [`util`](super::util) (`conformance/l0`).
 //!
 //! **Differences:**
 //! - The driver, the device and the tick are arguments, not globals. Nobody can notice.
 //! - `last_state_idx` lives here, not in the device. Who could notice: a run that changes governors
 //!   on the way; the twin has none.
 
+use super::util::UtilAware;
 use super::{DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns};
-use crate::cpuidle::states::{CPUIDLE_STATE_MAX, SelectInput, SleepLength, find_shallower_state};
+use crate::cpuidle::states::{
+    CPUIDLE_STATE_MAX, Reflection, SelectInput, SleepLength, find_shallower_state,
+};
 
 /// How many wakeups are recent.
 pub const NR_RECENT: usize = 9;
-/// The threshold of utilisation is the CPU's capacity, shifted by this: 1/64, about 1.6 %.
-pub const UTIL_THRESHOLD_SHIFT: u32 = 6;
 
 /// Counters of one range of durations (`struct teo_bin`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,8 +110,8 @@ pub struct TeoCpu {
     ///
     /// A zeroed device says 0 and not "none": the very first selection counts a hit that never was.
     pub last_state_idx: Option<u8>,
-    /// From 6.3 on: a CPU with a higher utilisation than this is utilised.
-    pub util_threshold: Option<u64>,
+    /// Where utilisation counts.
+    pub util: Option<UtilAware>,
 }
 
 /// What the choice of a state hands on to the decision about the tick.
@@ -116,10 +124,15 @@ struct Candidate {
     rule: SelectRule,
 }
 
+/// Whether there is anything to choose: two states at least, and time for state 1 until the timer.
+fn states_to_choose(input: &SelectInput, sleep_length_ns: i64) -> bool {
+    let states = input.states;
+    states.len() >= 2 && (states[0].disabled || states[1].residency_ns() <= sleep_length_ns)
+}
+
 impl TeoCpu {
-    /// As after `teo_enable_device` on a fresh device. `capacity`: of the CPU, 0..=1024, where
-    /// utilisation counts.
-    pub fn new(capacity: Option<u64>) -> TeoCpu {
+    /// As after `teo_enable_device` on a fresh device.
+    pub fn new(util: Option<UtilAware>) -> TeoCpu {
         TeoCpu {
             time_span_ns: 0,
             sleep_length_ns: 0,
@@ -128,7 +141,7 @@ impl TeoCpu {
             next_recent_idx: 0,
             recent_idx: [None; NR_RECENT],
             last_state_idx: Some(0),
-            util_threshold: capacity.map(|capacity| capacity >> UTIL_THRESHOLD_SHIFT),
+            util,
         }
     }
 
@@ -139,34 +152,27 @@ impl TeoCpu {
         input: &SelectInput,
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> Selection {
+        if self.util.is_some_and(|util| util.forgets()) {
+            self.last_state_idx = None;
+        }
         self.update(input);
         let timers = sleep_length();
+        if let Some(util) = &mut self.util
+            && states_to_choose(input, timers.sleep_length_ns)
+        {
+            util.look(input.cpu_util);
+        }
         let selection = self.decide(input, timers);
         self.commit(input.now, timers);
         selection
     }
 
-    /// Notes the end of an idle period (`teo_reflect`). `state` is the one entered; not to be called
-    /// when the entry was refused or a task was already waiting. The other arguments are those of
-    /// [`v6_12`](super::v6_12::TeoCpu::reflect).
+    /// Notes the end of an idle period (`teo_reflect`); not to be called when the entry was refused or a task
+    /// was already waiting.
     #[inline]
-    pub fn reflect(
-        &mut self,
-        state: usize,
-        got_tick: bool,
-        poll_time_limit: bool,
-        now: u64,
-        tick_nsec: i64,
-    ) {
-        self.last_state_idx = Some(state as u8);
-        self.time_span_ns = reflected_span_ns(
-            self.time_span_ns,
-            now,
-            self.sleep_length_ns,
-            got_tick,
-            poll_time_limit,
-            tick_nsec,
-        );
+    pub fn reflect(&mut self, stay: &Reflection) {
+        self.last_state_idx = Some(stay.state as u8);
+        self.time_span_ns = reflected_span_ns(self.time_span_ns, self.sleep_length_ns, stay);
     }
 
     /// Counts the last wakeup (`teo_update`), unless that was done or there was none.
@@ -231,9 +237,11 @@ impl TeoCpu {
         let states = input.states;
         let Candidate { mut idx, idx0, duration_ns, mut rule } =
             self.candidate(input, timers.sleep_length_ns);
-        let polling = states[idx].polling;
+        // The patch as posted may answer a state behind the last: C reads zeros there.
+        let state = states.get(idx).copied().unwrap_or_default();
+        let polling = state.polling;
         let keep_tick = !input.tick_stopped && (polling || duration_ns < input.tick_nsec);
-        if keep_tick && idx > idx0 && states[idx].residency_ns() > timers.delta_tick_ns {
+        if keep_tick && idx > idx0 && state.residency_ns() > timers.delta_tick_ns {
             let shallower = find_shallower_state(states, idx, timers.delta_tick_ns, false);
             if shallower != idx {
                 rule = SelectRule::Tick;
@@ -257,16 +265,13 @@ impl TeoCpu {
         if states.len() < 2 {
             return at(0, 0, SelectRule::NoChoice);
         }
-        if !states[0].disabled && states[1].residency_ns() > sleep_length_ns {
+        if !states_to_choose(input, sleep_length_ns) {
             return at(0, 0, SelectRule::Timer);
         }
-        let utilised = self.util_threshold.is_some_and(|threshold| input.cpu_util > threshold);
-        if utilised && states.len() < 3 {
-            // The counters need not be asked. The first enabled state is not looked for either: the
-            // tick may move this choice down to a state that spins.
-            if let Some(idx) = states.iter().position(|state| !state.disabled && !state.polling) {
-                return at(idx, 0, SelectRule::Utilised);
-            }
+        if let Some(idx) = self.util.and_then(|util| util.at_once(states)) {
+            // The counters need not be asked. The first enabled state is not looked for either: the tick
+            // may move this choice down to a state that spins.
+            return at(idx, 0, SelectRule::Utilised);
         }
 
         let mut candidate = (!states[0].disabled).then_some(0);
@@ -321,8 +326,8 @@ impl TeoCpu {
             found.idx = constraint_idx;
             found.rule = SelectRule::LatencyLimit;
         }
-        if utilised {
-            let shallower = find_shallower_state(states, found.idx, found.duration_ns, true);
+        if let Some(util) = self.util {
+            let shallower = util.step(states, found.idx, found.duration_ns);
             if shallower != found.idx {
                 found.rule = SelectRule::Utilised;
             }

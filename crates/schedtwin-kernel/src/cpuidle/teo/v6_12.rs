@@ -35,7 +35,7 @@
 //! **Example.** A CPU that is always woken after 100 µs learns to stay in the shallower state:
 //!
 //! ```
-//! use schedtwin_kernel::cpuidle::states::{IdleStateParams, SelectInput, SleepLength};
+//! use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 //! use schedtwin_kernel::cpuidle::teo::{SelectRule, v6_12::TeoCpu};
 //!
 //! let state = |exit_us: u64, residency_us: u64| IdleStateParams {
@@ -60,7 +60,14 @@
 //!     let far = SleepLength { sleep_length_ns: 50_000_000, delta_tick_ns: 3_000_000 };
 //!     let selection = teo.select(&input, &mut || far);
 //!     chosen.push((selection.idx, selection.rule));
-//!     teo.reflect(selection.idx, false, false, round * 1_000_000 + 120_000, 4_000_000);
+//!     teo.reflect(&Reflection {
+//!         state: selection.idx,
+//!         got_tick: false,
+//!         poll_time_limit: false,
+//!         now: round * 1_000_000 + 120_000,
+//!         tick_nsec: 4_000_000,
+//!         last_residency_ns: 100_000,
+//!     });
 //! }
 //! assert_eq!(chosen[0], (1, SelectRule::Deepest)); // nothing known yet
 //! assert_eq!(chosen[3], (0, SelectRule::Intercepts));
@@ -76,7 +83,7 @@
 
 use super::{DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns};
 use crate::cpuidle::states::{
-    CPUIDLE_STATE_MAX, KTIME_MAX, RESIDENCY_THRESHOLD_NS, SelectInput, SleepLength,
+    CPUIDLE_STATE_MAX, KTIME_MAX, RESIDENCY_THRESHOLD_NS, Reflection, SelectInput, SleepLength,
     find_shallower_state,
 };
 
@@ -137,29 +144,12 @@ impl TeoCpu {
         selection
     }
 
-    /// Notes the end of an idle period (`teo_reflect`). `state` is the one entered; not to be called
-    /// when the entry was refused or a task was already waiting.
-    ///
-    /// `got_tick`: the tick's handler ran meanwhile. `poll_time_limit`: the polling state gave up.
-    /// `now` is `local_clock()`.
+    /// Notes the end of an idle period (`teo_reflect`); not to be called when the entry was refused or a task
+    /// was already waiting.
     #[inline]
-    pub fn reflect(
-        &mut self,
-        state: usize,
-        got_tick: bool,
-        poll_time_limit: bool,
-        now: u64,
-        tick_nsec: i64,
-    ) {
-        self.last_state_idx = Some(state);
-        self.time_span_ns = reflected_span_ns(
-            self.time_span_ns,
-            now,
-            self.sleep_length_ns,
-            got_tick,
-            poll_time_limit,
-            tick_nsec,
-        );
+    pub fn reflect(&mut self, stay: &Reflection) {
+        self.last_state_idx = Some(stay.state);
+        self.time_span_ns = reflected_span_ns(self.time_span_ns, self.sleep_length_ns, stay);
     }
 
     /// Counts the last wakeup (`teo_update`), unless that was done or there was none.

@@ -255,6 +255,7 @@ impl Kernel {
             Activity::Idle { state } => {
                 Some(self.device_tree.idle_states(cpu)[state as usize].exit_latency / 1000)
             }
+            Activity::Poll { .. } => Some(0),
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 //! differential tests of the form without a threshold are in `conformance/l0`.
 
 use super::*;
+use crate::config::TeoUtil;
 use crate::cpuidle::states::IdleStateParams;
 
 const TICK: i64 = 4_000_000;
@@ -39,9 +40,14 @@ fn timers(sleep_us: i64, tick_us: i64) -> SleepLength {
     SleepLength { sleep_length_ns: sleep_us * 1000, delta_tick_ns: tick_us * 1000 }
 }
 
+/// Utilisation as in 6.3, on a CPU of that capacity.
+fn merged(capacity: Option<u64>) -> Option<UtilAware> {
+    UtilAware::new(TeoUtil::V6_3, capacity?, 6)
+}
+
 /// A CPU that remembers these (hits, intercepts, recent) and nothing to update.
 fn remembers(capacity: Option<u64>, bins: &[(u32, u32, u32)]) -> TeoCpu {
-    let mut teo = TeoCpu { last_state_idx: None, ..TeoCpu::new(capacity) };
+    let mut teo = TeoCpu { last_state_idx: None, ..TeoCpu::new(merged(capacity)) };
     for (bin, &(hits, intercepts, recent)) in teo.state_bins.iter_mut().zip(bins) {
         *bin = TeoBin { hits, intercepts, recent };
         teo.total += hits + intercepts;
@@ -56,6 +62,10 @@ fn check(
     timers: SleepLength,
     expected: (usize, bool, SelectRule, TickRule),
 ) {
+    let mut teo = teo.clone();
+    if let Some(util) = &mut teo.util {
+        util.look(input.cpu_util);
+    }
     let chosen = teo.decide(input, timers);
     assert_eq!((chosen.idx, chosen.stop_tick, chosen.rule, chosen.tick_rule), expected);
 }
@@ -80,14 +90,6 @@ fn the_ring_of_recent_wakeups() {
         assert_eq!(teo.state_bins[0].recent, left);
     }
     assert_eq!(teo.recent_idx, [None; NR_RECENT]);
-}
-
-#[test]
-fn the_threshold_is_a_64th_of_the_capacity() {
-    for (capacity, threshold) in [(1024, 16), (160, 2), (124, 1), (63, 0)] {
-        assert_eq!(TeoCpu::new(Some(capacity)).util_threshold, Some(threshold));
-    }
-    assert_eq!(TeoCpu::new(None).util_threshold, None);
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn a_utilised_cpu_with_two_states_takes_the_shallowest_that_sleeps() {
     let only_poll = [poll(), off(states[1])];
     check(&teo, &with(&only_poll, 17), far, (0, false, S::OneEnabled, T::Polling));
     // Before 6.3 nobody looks.
-    let teo = TeoCpu { util_threshold: None, ..teo };
+    let teo = TeoCpu { util: None, ..teo };
     check(&teo, &with(&states, 1024), far, (1, true, S::Deepest, T::LongSleep));
 }
 
@@ -198,7 +200,7 @@ fn a_cpu_that_is_not_utilised_is_that_of_5_14() {
         states.truncate(2 + life % 3);
         states[0].polling = draw(3) == 0;
         states[1].disabled = draw(4) == 0;
-        let (mut v5_14, mut v6_3) = (TeoCpu::new(None), TeoCpu::new(Some(1024)));
+        let (mut v5_14, mut v6_3) = (TeoCpu::new(None), TeoCpu::new(merged(Some(1024))));
         let habit = 1 + draw(6_000_000);
         let mut now = 0;
         for _ in 0..100 {
@@ -215,10 +217,46 @@ fn a_cpu_that_is_not_utilised_is_that_of_5_14() {
             choices[chosen.idx] += 1;
             now += draw(habit) + 1000;
             let got_tick = draw(5) == 0;
-            v5_14.reflect(chosen.idx, got_tick, false, now, TICK);
-            v6_3.reflect(chosen.idx, got_tick, false, now, TICK);
-            assert_eq!(TeoCpu { util_threshold: None, ..v6_3.clone() }, v5_14);
+            let stay = Reflection {
+                state: chosen.idx,
+                got_tick,
+                poll_time_limit: false,
+                now,
+                tick_nsec: TICK,
+                last_residency_ns: 0,
+            };
+            v5_14.reflect(&stay);
+            v6_3.reflect(&stay);
+            assert_eq!(TeoCpu { util: None, ..v6_3.clone() }, v5_14);
         }
     }
     assert!(choices.iter().all(|count| *count > 100), "{choices:?}");
+}
+
+/// As posted, a sleep of a utilised CPU is not counted; and where the timers leave no choice, nobody looks, so
+/// that an old flag decides.
+#[test]
+fn as_posted_the_counters_do_not_learn_from_a_utilised_cpu() {
+    let states = [state(1, 1), state(455, 3500)];
+    let mut teo = TeoCpu::new(UtilAware::new(TeoUtil::Posted, 1024, 6));
+    let (far, near) = (timers(50_000, 3_900), timers(100, 100));
+    let round = |teo: &mut TeoCpu, cpu_util, timers| {
+        let chosen = teo.select(&SelectInput { cpu_util, ..input(&states) }, &mut || timers);
+        teo.reflect(&Reflection {
+            state: chosen.idx,
+            got_tick: false,
+            poll_time_limit: false,
+            now: 0,
+            tick_nsec: TICK,
+            last_residency_ns: 0,
+        });
+        (chosen.idx, chosen.stop_tick, chosen.rule, teo.next_recent_idx)
+    };
+    // The first selection counts a hit that never was; the flag is down.
+    assert_eq!(round(&mut teo, 17, far), (0, true, S::Utilised, 1));
+    assert_eq!(round(&mut teo, 16, far), (1, true, S::Deepest, 1), "nothing was counted");
+    assert_eq!(round(&mut teo, 17, near), (0, false, S::Timer, 2), "nobody has looked");
+    assert_eq!(round(&mut teo, 17, far), (0, true, S::Utilised, 3));
+    assert_eq!(round(&mut teo, 0, near), (0, false, S::Timer, 3), "the flag is still up");
+    assert_eq!(round(&mut teo, 0, near), (0, false, S::Timer, 3), "and stays so");
 }

@@ -132,7 +132,14 @@ fn safety_nets_count_as_if_the_timer_had_been_met() {
     let reflected = |sleep_length_ns, got_tick, poll_time_limit| {
         let mut teo = remembers(&[]);
         (teo.sleep_length_ns, teo.time_span_ns) = (sleep_length_ns, 1000);
-        teo.reflect(1, got_tick, poll_time_limit, 5000, TICK);
+        teo.reflect(&Reflection {
+            state: 1,
+            got_tick,
+            poll_time_limit,
+            now: 5000,
+            tick_nsec: TICK,
+            last_residency_ns: 0,
+        });
         assert_eq!(teo.last_state_idx, Some(1));
         teo.time_span_ns
     };

@@ -49,10 +49,8 @@ impl Board {
             });
         }
         // The second one is deep enough for the tick to be stopped.
-        dt.idle_tables = vec![vec![
-            DtIdleState { exit_latency: 1000, target_residency: 1000 },
-            DtIdleState { exit_latency: 100_000, target_residency: 5 * MS },
-        ]];
+        dt.idle_tables =
+            vec![vec![DtIdleState::new(1000, 1000), DtIdleState::new(100_000, 5 * MS)]];
         dt.path_costs = PathCosts {
             constant_time: true,
             interrupt: 500,
@@ -96,7 +94,7 @@ impl Board {
         let proceeds = match wires.activity {
             Activity::IdleLoop => true,
             Activity::Task(task) => !self.kernel.tasks[task].is_user,
-            Activity::Idle { .. } => false,
+            Activity::Idle { .. } | Activity::Poll { .. } => false,
         };
         let proceed = proceeds.then_some((self.free_at[cpu], Event::Proceed));
         interrupt.into_iter().chain(proceed).min()

@@ -72,7 +72,7 @@ fn boot(nr_cpus: usize) -> Kernel {
             driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
-        idle_tables: vec![vec![DtIdleState { exit_latency: 0, target_residency: 0 }]],
+        idle_tables: vec![vec![DtIdleState::new(0, 0)]],
         path_costs: PathCosts::default(),
         nr_threads_hint: 16,
     };

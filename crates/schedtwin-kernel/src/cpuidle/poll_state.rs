@@ -1,0 +1,127 @@
+//! The polling idle state: a loop that watches `need_resched` instead of sleeping.
+//!
+//! On x86 it is state 0, "POLL": nothing is faster to leave, and nothing draws more.
+//!
+//! **A wakeup without an interrupt.** While it polls, the idle task has `TIF_POLLING_NRFLAG` set. Who wants
+//! something of the CPU, writes `need_resched` and sends nothing; the loop sees the write and ends, and what
+//! was wanted is done on the way out of the idle loop.
+//!
+//! ```text
+//!  cpu0   wakes a task for cpu1: need_resched = 1
+//!                                     │ (no interrupt)
+//!  cpu1   ── poll ────────────────────┴─ reflect ─ tick back ─ calls that wait ─ schedule ── task
+//!                  └─ limit: gives up, asks the governor again
+//! ```
+//!
+//! **How long.** Until the *poll limit*: the target residency of the first enabled deeper state that is worth
+//! 10 µs, at most 1/16 tick. It is computed once, so that switching states off later does not alter it;
+//! haltpoll sets its own. A loop that reaches its limit says so (`poll_time_limit`), since it was a safety net
+//! and not an event that ended it.
+//!
+//! **Interrupts** are on in the loop. One that asks for no reschedule leaves the CPU polling, within the same
+//! stay, and counts into its residency.
+//!
+//! Kernel: 6.12 drivers/cpuidle/poll_state.c `poll_idle`, drivers/cpuidle/cpuidle.c `cpuidle_poll_time`,
+//! kernel/smp.c `flush_smp_call_function_queue`, kernel/sched/core.c `set_nr_if_polling`; the same in 6.1.
+//! Differences: the clock is looked at all the time, not every 201 turns of the loop: who counts the
+//! microseconds beyond the limit notices (up to 7 where a turn is 140 cycles long). The flag is set in the
+//! loop only, not on the whole way round the idle loop, where an interrupt is sent that Linux saves; and
+//! states that watch the flag asleep (MWAIT) are left by an interrupt.
+
+use super::CpuIdle;
+use crate::{Activity, IrqLines, Kernel};
+use schedtwin_types::{CpuId, IpiKind, Ns};
+
+/// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
+const CPUIDLE_POLL_MIN: Ns = 10_000;
+
+impl CpuIdle {
+    /// How long to poll (`cpuidle_poll_time()`).
+    pub(super) fn poll_time(&mut self, tick_nsec: Ns) -> Ns {
+        let CpuIdle { governor, states, poll_limit_ns, .. } = self;
+        // The governor's own limit is the device's as well.
+        let limit_ns = governor.poll_limit_ns().unwrap_or(poll_limit_ns);
+        if *limit_ns == 0 {
+            // CPUIDLE_POLL_MAX
+            let max = tick_nsec / 16;
+            let worth = |ns: &Ns| *ns >= CPUIDLE_POLL_MIN;
+            let deeper = states[1..].iter().filter(|s| !s.disabled).map(|s| s.target_residency_ns);
+            *limit_ns = deeper.filter(worth).map(|ns| ns.min(max)).next().unwrap_or(max);
+        }
+        *limit_ns
+    }
+
+    /// Asserts that a CPU polls in its polling state, and that calls without an interrupt are heard.
+    pub(crate) fn verify(&self, polls: bool, need_resched: bool) {
+        let in_poll_state = self.entered.is_some_and(|state| self.states[state as usize].polling);
+        assert_eq!(polls, in_poll_state, "polling outside of its state");
+        assert!(self.pending_calls.is_empty() || (polls && need_resched), "calls nobody hears of");
+    }
+}
+
+impl Kernel {
+    /// Whether a CPU polls; then it has been told that there is something to do.
+    pub(crate) fn polls(&mut self, cpu: CpuId) -> bool {
+        let now = self.local_clock();
+        let Activity::Poll { until } = &mut self.wires[cpu].activity else { return false };
+        *until = now.min(*until);
+        self.dirty.insert(cpu);
+        true
+    }
+
+    /// Calls a CPU that polls without an interrupt; `false`: it does not poll.
+    pub(crate) fn call_without_ipi(&mut self, cpu: CpuId, kind: IpiKind) -> bool {
+        if !self.polls(cpu) {
+            return false;
+        }
+        self.rq[cpu].need_resched = true;
+        self.cpuidle[cpu].pending_calls.insert(IrqLines::ipi(kind));
+        true
+    }
+
+    /// On the way out of the idle loop: does what it was called for while it polled.
+    pub(super) fn flush_smp_call_function_queue(&mut self, cpu: CpuId) {
+        let calls = std::mem::take(&mut self.cpuidle[cpu].pending_calls);
+        if calls.is_empty() {
+            return;
+        }
+        self.handle_ipis(cpu, calls);
+        if std::mem::take(&mut self.rq[cpu].sched_softirq) {
+            self.sched_balance_softirq(cpu);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpuidle::governor::Governor;
+    use crate::cpuidle::states::IdleStateParams;
+
+    #[test]
+    fn the_limit_is_the_first_residency_that_is_worth_it() {
+        const TICK: Ns = 4_000_000;
+        let state = |us: u64, disabled| IdleStateParams {
+            target_residency_ns: us * 1000,
+            disabled,
+            ..IdleStateParams::default()
+        };
+        let (on, off) = (false, true);
+        for (deeper, limit_us) in [
+            (vec![], 250),
+            (vec![state(2, on), state(20, on), state(100, on)], 20),
+            (vec![state(2, on), state(20, off), state(100, on)], 100),
+            (vec![state(2, on), state(9, on)], 250),
+            (vec![state(10, on)], 10),
+            (vec![state(800, on), state(20, on)], 250),
+        ] {
+            let poll = IdleStateParams { polling: true, ..IdleStateParams::default() };
+            let states = [vec![poll], deeper].concat();
+            let mut idle = CpuIdle::new(states, Governor::Shallow, i64::MAX);
+            assert_eq!(idle.poll_time(TICK), limit_us * 1000);
+            // It stays, whatever is switched off or on afterwards.
+            idle.states.iter_mut().for_each(|state| state.disabled ^= true);
+            assert_eq!(idle.poll_time(TICK), limit_us * 1000);
+        }
+    }
+}
