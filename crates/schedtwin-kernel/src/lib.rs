@@ -23,6 +23,7 @@ mod irq_work;
 pub mod sched;
 pub mod see;
 pub mod sync;
+pub mod thermal;
 pub mod time;
 
 use arena::Arena;
@@ -92,6 +93,8 @@ pub struct Kernel {
     pub nohz: Nohz,
     /// Frequency domains.
     pub policies: Vec<CpufreqPolicy>,
+    /// Thermal zones.
+    pub thermal_zones: Vec<thermal::ThermalZone>,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     sugov_stale: CpuMask,
@@ -119,7 +122,8 @@ pub struct Kernel {
     /// The executing CPU is in interrupt context: its costs are interrupt time.
     in_irq: bool,
     ns_per_work_shift_10: Vec<u64>,
-    dirty_policies: u64,
+    /// By number, as a set of CPUs is.
+    dirty_policies: CpuMask,
     facts: Vec<Fact>,
     /// Whether `CpuSignals` and `TaskSignals` facts are wanted.
     pub want_signals: bool,

@@ -3,7 +3,7 @@
 //! Each source of events (a CPU's timer, an interrupt of a kind, the end of its work, ...) has a slot with at
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
-//! frequency domains first, then the interrupts of their drivers, then CPU by CPU in the order of [`CpuSlot`].
+//! frequency domains first, then the interrupts of their drivers, then CPU by CPU in the order of [`CpuSlot`], then heat.
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -57,11 +57,18 @@ pub struct Slots {
     pub nr_drivers: usize,
     /// Then CPUs.
     pub nr_cpus: usize,
+    /// Then the grid on which heat flows, on machines that have it.
+    pub heat: bool,
 }
 
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
+        self.heat_slot() + usize::from(self.heat)
+    }
+
+    /// The slot of heat.
+    pub fn heat_slot(&self) -> usize {
         self.nr_domains + self.nr_drivers + self.nr_cpus * CpuSlot::COUNT
     }
 
@@ -83,6 +90,7 @@ impl Slots {
         match slot.checked_sub(self.nr_domains + self.nr_drivers) {
             None if slot < self.nr_domains => Slot::Domain(slot),
             None => Slot::Driver,
+            Some(_) if slot == self.heat_slot() => Slot::Heat,
             Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
         }
     }
@@ -97,6 +105,8 @@ pub enum Slot {
     Driver,
     /// A CPU's event.
     Cpu(CpuId, u8),
+    /// Heat has flowed for a step.
+    Heat,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

@@ -8,12 +8,13 @@
 //! ```
 
 pub mod board;
-mod cluster;
 pub mod difference;
 pub mod draw;
 pub mod firmware;
+mod heat;
 pub mod kernel_file;
 pub mod meter;
+mod negotiation;
 pub mod output;
 pub mod recording;
 pub mod result;

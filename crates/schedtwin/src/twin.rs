@@ -17,8 +17,8 @@
 //! interrupts wait; then those that wait are delivered together.
 //!
 //! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
-//! the entry aborts it: the CPU is back when the entry would have been complete. Where a state is one of
-//! the whole cluster, `cluster.rs` says who rests in what.
+//! the entry aborts it: the CPU is back after the state's abort latency, at the latest when the entry would have been
+//! complete. Where states are of clusters or packages, `negotiation.rs` says who rests in what.
 //!
 //! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
 //! which is the running thread's.
@@ -29,10 +29,11 @@
 mod silicon;
 
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
-use crate::cluster::Clusters;
 use crate::draw::{Purpose, draw};
 use crate::firmware;
+use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
+use crate::negotiation::Negotiation;
 use crate::recording;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
@@ -160,7 +161,8 @@ pub struct Twin<B = FlatBoard> {
     /// others are the machine's.
     rates: Vec<u64>,
     nr_kinds: usize,
-    clusters: Clusters,
+    negotiation: Negotiation,
+    heat: Option<Heat>,
     meter: Meter,
     seed: u64,
     now: Ns,
@@ -191,6 +193,10 @@ impl<B: Board> Twin<B> {
         if programs.warmup() > 0 {
             setup.warmup_ns = tick + phase + programs.warmup();
         }
+        let heat = Heat::new(&machine, setup.warmup_ns);
+        if let Some(model) = &machine.heat {
+            kernel.register_thermal_zones(&firmware::thermal_zones(model));
+        }
         let meter = Meter::new(setup);
         let first = kernel.boot_thread(tick + phase);
         for c in 0..nr_cpus {
@@ -199,8 +205,12 @@ impl<B: Board> Twin<B> {
         }
         let nr_domains = machine.domains.len();
         let interrupts = kernel.policies.iter().any(|p| p.kthread.is_some());
-        let slots =
-            Slots { nr_domains, nr_drivers: if interrupts { nr_domains } else { 0 }, nr_cpus };
+        let slots = Slots {
+            nr_domains,
+            nr_drivers: if interrupts { nr_domains } else { 0 },
+            nr_cpus,
+            heat: heat.is_some(),
+        };
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
@@ -227,7 +237,8 @@ impl<B: Board> Twin<B> {
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
-            clusters: Clusters::new(&machine),
+            negotiation: Negotiation::new(&machine),
+            heat,
             machine,
             kernel,
             programs,
@@ -349,6 +360,9 @@ impl<B: Board> Twin<B> {
                 self.sync_wires(CpuId(c as u16));
                 self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
             }
+            if let Some(heat) = &self.heat {
+                self.board.set(self.slots.heat_slot(), heat.step_ns());
+            }
             self.after_entry(None, observer);
         }
         let Some((at, slot)) = self.board.next() else { return false };
@@ -371,6 +385,7 @@ impl<B: Board> Twin<B> {
             }
             Slot::Cpu(cpu, 6) => self.work_done(cpu, observer),
             Slot::Cpu(cpu, _) => self.idle_step(cpu, observer),
+            Slot::Heat => self.heat_step(observer),
         }
         if self.eager {
             self.look_at_everything();
@@ -411,11 +426,11 @@ impl<B: Board> Twin<B> {
             Phase::Idle { .. } if masked => {}
             Phase::Idle { state, asleep_at } => {
                 c.phase = Phase::Waking;
-                let mut back = asleep_at;
-                if now >= asleep_at {
-                    let state = self.rest_ends(cpu, state, observer);
-                    back = now + self.machine.idle_states(cpu)[state as usize].exit_latency_ns;
-                }
+                let back = if now >= asleep_at {
+                    now + self.rest_ends(cpu, state, line, observer)
+                } else {
+                    self.entry_aborted(cpu, state, asleep_at)
+                };
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
             }
             Phase::Waking => {}
@@ -622,10 +637,7 @@ impl<B: Board> Twin<B> {
             }
         }
         self.kernel.clear_facts();
-        let mut policies = self.kernel.take_dirty_policies();
-        while policies != 0 {
-            let domain = policies.trailing_zeros() as usize;
-            policies &= policies - 1;
+        for domain in self.kernel.take_dirty_policies().iter().map(CpuId::index) {
             let policy = &self.kernel.policies[domain];
             self.domains[domain].requested = policy.requested;
             if let Some(thread) = &policy.kthread {
@@ -728,6 +740,7 @@ impl<B: Board> Twin<B> {
         }
         self.kernel.verify();
         self.meter.verify(self.now);
+        self.negotiation.verify(&self.machine);
     }
 
     /// Ends the run: the meter's results.
@@ -737,9 +750,13 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         let digest = self.meter.digest();
+        self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         if let Some(done) = self.programs.replayed() {
             metrics.extend(recording::metrics(&done));
+        }
+        if let Some(heat) = &self.heat {
+            metrics.extend(heat.metrics());
         }
         crate::result::RunResult {
             metrics,
