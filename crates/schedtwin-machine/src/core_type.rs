@@ -15,7 +15,7 @@
 //! `exit_nj` (0), `abort_nj` (`entry_nj`), `abort_ns`, `deep`, `polling`, `local_timer_stops`, `cluster`, `package`
 //! (false).
 //!
-//! A polling state has no way in and none out: its latencies are 0.
+//! A polling state has no way in: `entry_ns` is 0.
 //!
 //! An interrupt during the entry aborts it: the CPU is back `abort_ns` later, at the latest when the entry would be
 //! complete, and then without `abort_ns`.
@@ -157,12 +157,8 @@ fn read_state(
         faults.push_at(&polling.at, "only the first idle state may poll", None);
     }
     if let Some(at) = polling.as_ref().filter(|p| p.value).map(|p| &p.at) {
-        if entry.unwrap_or(0) + exit.unwrap_or(0) > 0 {
-            faults.push_at(
-                at,
-                "a polling state has no latency: `entry_ns` and `exit_ns` are 0",
-                None,
-            );
+        if entry.unwrap_or(0) > 0 {
+            faults.push_at(at, "a polling state has no way in: `entry_ns` is 0", None);
         }
         if matches!(power, Some(IdlePower::WfiPermille(_))) {
             let help = Some("write a share of busy power, such as \"50% active\"".to_string());

@@ -15,7 +15,7 @@
 //! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |
 //! | `[domain.NAME]` | a clock, see `domain` |
 //! | `[power.NAME]` | may be left out; clusters and packages, see `power_domain` |
-//! | `heat`, `ambient_c`, `start_c`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
+//! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |

@@ -7,7 +7,7 @@
 //! ```toml
 //! heat = true
 //! ambient_c = 25
-//! start_c = 25          # may be left out: as the air
+//! start_above_k = 0     # may be left out: how much warmer than the air everything is at the start
 //! heat_step_us = 5_000  # heat flows, and sensors are read, on this grid
 //!
 //! [heat_node.big]
@@ -159,7 +159,7 @@ pub enum TripType {
 pub(crate) struct Settings {
     on: bool,
     ambient_c: i64,
-    start_c: i64,
+    start_above_k: i64,
     step_us: Located<u64>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) struct Settings {
 pub(crate) fn settings(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Settings> {
     let on: Option<bool> = root.optional("heat", faults);
     let ambient: Option<Located<i64>> = root.optional("ambient_c", faults);
-    let start: Option<Located<i64>> = root.optional("start_c", faults);
+    let above: Option<Located<i64>> = root.optional("start_above_k", faults);
     let step: Option<Located<u64>> = root.optional("heat_step_us", faults);
     let on = on?;
     for (key, missing) in [("ambient_c", ambient.is_none()), ("heat_step_us", step.is_none())] {
@@ -177,16 +177,16 @@ pub(crate) fn settings(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> 
         }
     }
     let ambient = temperature(ambient, "ambient_c", faults);
-    let start_c = match start {
-        Some(start) => temperature(Some(start), "start_c", faults)?,
-        None => ambient.unwrap_or(0),
+    let start_above_k = match above {
+        Some(above) => temperature(Some(above), "start_above_k", faults)?,
+        None => 0,
     };
     let step_us = step?;
     if !(100..=1_000_000).contains(&step_us.value) {
         faults.push_at(&step_us.at, "`heat_step_us` is not within 100 us to a second", None);
         return None;
     }
-    Some(Settings { on, ambient_c: ambient?, start_c, step_us })
+    Some(Settings { on, ambient_c: ambient?, start_above_k, step_us })
 }
 
 fn temperature(value: Option<Located<i64>>, key: &str, faults: &mut Diagnostics) -> Option<i64> {
@@ -270,7 +270,7 @@ pub(crate) fn read(
     }
     Some(Heat {
         ambient_mc: settings.ambient_c * 1000,
-        start_mc: settings.start_c * 1000,
+        start_mc: (settings.ambient_c + settings.start_above_k) * 1000,
         step_ns: settings.step_us.value * 1000,
         nodes,
         edges,

@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_chain_comes_to_rest() {
         let mut heat = heat(
-            "heat = true\nambient_c = 4\nstart_c = 30\nheat_step_us = 10000\n",
+            "heat = true\nambient_c = 4\nstart_above_k = 26\nheat_step_us = 10000\n",
             "[heat_node.chip]\ncapacity_mj_per_k = 100\nheated_by = [\"all\"]\nto = [{ node = \"case\", mk_per_w = 10000 }]\n\
              [heat_node.case]\ncapacity_mj_per_k = 1000\nto = [{ node = \"ambient\", mk_per_w = 5000 }]\n",
         );

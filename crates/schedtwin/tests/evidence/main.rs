@@ -8,6 +8,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
+//! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
@@ -22,6 +23,7 @@ mod determinism;
 mod invariants;
 mod machines;
 mod metamorphic;
+mod power_and_heat;
 mod published;
 mod read_back;
 mod recordings;
