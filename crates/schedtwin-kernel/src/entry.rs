@@ -116,6 +116,7 @@ impl Kernel {
             rd,
             nohz: Default::default(),
             policies,
+            thermal_zones: Vec::new(),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             sugov_stale: device_tree.all_cpus(),
             cpuidle,
@@ -134,7 +135,7 @@ impl Kernel {
             idle_mask: device_tree.all_cpus(),
             sched_idle_mask: CpuMask::EMPTY,
             dirty: device_tree.all_cpus(),
-            dirty_policies: 0,
+            dirty_policies: CpuMask::EMPTY,
             tick_nsec,
             base_slice,
             cfs_tunables,
@@ -403,10 +404,10 @@ impl Kernel {
         std::mem::replace(&mut self.dirty, CpuMask::EMPTY)
     }
 
-    /// Frequency domains whose frequency was set since the last call, as a bit set.
+    /// Frequency domains whose frequency was set since the last call: a set of their numbers.
     #[inline]
-    pub fn take_dirty_policies(&mut self) -> u64 {
-        std::mem::take(&mut self.dirty_policies)
+    pub fn take_dirty_policies(&mut self) -> CpuMask {
+        std::mem::replace(&mut self.dirty_policies, CpuMask::EMPTY)
     }
 
     /// The facts since they were cleared.
@@ -477,6 +478,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         irq_time: 0,
         prev_irq_time: 0,
         arch_capacity: dt.cpus[cpu.index()].capacity as u64,
+        cpufreq_pressure: 0,
         freq_scale: 1024,
         cpu_capacity: dt.cpus[cpu.index()].capacity as u64,
         avg_rt: SchedAvg::default(),

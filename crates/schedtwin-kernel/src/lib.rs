@@ -23,6 +23,7 @@ mod irq_work;
 pub mod sched;
 pub mod see;
 pub mod sync;
+pub mod thermal;
 pub mod time;
 
 use arena::Arena;
@@ -101,6 +102,8 @@ pub struct Kernel {
     pub nohz: Nohz,
     /// Frequency domains.
     pub policies: Vec<CpufreqPolicy>,
+    /// Thermal zones.
+    pub thermal_zones: Vec<thermal::ThermalZone>,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     sugov_stale: CpuMask,
@@ -132,7 +135,8 @@ pub struct Kernel {
     /// Interrupt time of this entry that `account_irq_time` has not seen.
     irq_time_unaccounted: Ns,
     ns_per_work_shift_10: Vec<u64>,
-    dirty_policies: u64,
+    /// By number, as a set of CPUs is.
+    dirty_policies: CpuMask,
     facts: Vec<Fact>,
     /// Whether `CpuSignals` and `TaskSignals` facts are wanted.
     pub want_signals: bool,

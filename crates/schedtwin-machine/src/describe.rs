@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use schedtwin_types::{CpuId, CpuMask};
 
-use crate::{CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, Machine, OperatingPoint};
+use crate::{
+    CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, Machine, OperatingPoint, Shared,
+};
 
 /// A level of the topology: its name, and the number of a CPU's part of it.
 type LevelOf = (&'static str, fn(&Cpu) -> Option<u16>);
@@ -208,7 +210,8 @@ impl Machine {
                     (state.polling, "polls"),
                     (state.refuses_pending, "refuses pending interrupts"),
                     (state.local_timer_stops, "timer stops"),
-                    (state.cluster, "of the whole cluster"),
+                    (state.shared == Shared::Cluster, "of the whole cluster"),
+                    (state.shared == Shared::Package, "of the whole package"),
                 ] {
                     if set {
                         notes.push(note);
@@ -222,7 +225,10 @@ impl Machine {
                     span(state.kernel_exit_latency_ns),
                     span(state.target_residency_ns),
                     match state.power {
-                        IdlePower::Active => "busy".into(),
+                        IdlePower::ActivePermille(1000) => "busy".into(),
+                        IdlePower::ActivePermille(share) => {
+                            format!("{}.{}% busy", share / 10, share % 10)
+                        }
                         IdlePower::WfiPermille(0) => "off".into(),
                         IdlePower::WfiPermille(1000) => "WFI".into(),
                         IdlePower::WfiPermille(share) => format!("{}% of WFI", share / 10),

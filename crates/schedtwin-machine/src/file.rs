@@ -14,6 +14,8 @@
 //! | `[core.NAME]` | a kind of core, see `core_type` |
 //! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |
 //! | `[domain.NAME]` | a clock, see `domain` |
+//! | `[power.NAME]` | may be left out; clusters and packages, see `power_domain` |
+//! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
@@ -31,7 +33,9 @@ use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, MAX_CPUS};
 use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
-use crate::{choices, core_type, coupling, dependence, domain, speed, topology};
+use crate::{
+    choices, core_type, coupling, dependence, domain, heat, power_domain, speed, topology,
+};
 
 /// A group of equal CPUs, with the places that later checks point at.
 struct CpuGroup {
@@ -108,6 +112,14 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     if with_kinds == Some(false) {
         kinds.clear();
     }
+    let power_tables: Vec<_> = root
+        .named_tables("power", &mut faults)
+        .into_iter()
+        .filter_map(|(name, table)| power_domain::read(&name, table, &mut faults))
+        .collect();
+    let heat_settings = heat::settings(&mut root, &mut faults);
+    let heat_nodes = root.named_tables("heat_node", &mut faults);
+    let zones = root.named_tables("thermal_zone", &mut faults);
     let interrupts = root
         .required_table("interrupts", &mut faults)
         .and_then(|t| Interrupts::read(t, &mut faults));
@@ -130,6 +142,15 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let topology_name = sure(chosen).value;
     let domains: Vec<_> = domains.into_iter().map(|read| read.domain).collect();
     let cpus = build_cpus(&groups, &core_names, &domains, &topology, &cpus);
+    let core_types: Vec<CoreType> = core_types.into_iter().map(sure).collect();
+    // These refer to CPUs and clocks, so their faults are told once those have none.
+    let power_domains = power_domain::build(power_tables, &cpus, &core_types, &mut faults);
+    let parts = heat::Parts { clocks: &domains, power_domains: &power_domains };
+    let heat = heat::read(heat_settings, heat_nodes, zones, &parts, &mut faults);
+    if !faults.is_empty() {
+        faults.sort();
+        return Err(faults);
+    }
     Ok(Machine {
         identity: name.clone(),
         settings: Vec::new(),
@@ -138,7 +159,9 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         topology: topology_name,
         cpus,
         domains,
-        core_types: core_types.into_iter().map(sure).collect(),
+        core_types,
+        power_domains,
+        heat,
         couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         kinds,

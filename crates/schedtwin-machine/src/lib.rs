@@ -14,6 +14,8 @@
 //! | `coupling` | which frequency one domain forces upon another |
 //! | `speed` | work per nanosecond, and kinds of work |
 //! | `power` | µW of every situation, energy as exact integers |
+//! | `power_domain` | clusters and packages with power and idle states of their own |
+//! | `heat` | nodes and resistances, thermal zones |
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
 //! | `describe` | the text of `show machine` |
@@ -37,8 +39,10 @@ mod dependence;
 mod describe;
 mod domain;
 mod file;
+mod heat;
 mod model;
 mod power;
+mod power_domain;
 mod speed;
 mod topology;
 
@@ -47,11 +51,15 @@ pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
 pub use dependence::{DependenceTable, DependentPower, PowerDependence};
 pub use describe::EnergyModelRow;
+pub use heat::{
+    CoolingMap, Heat, HeatEdge, HeatNode, ThermalGovernor, ThermalZone, Trip, TripType,
+};
 pub use model::{
     CoreType, Cpu, DriverWait, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine,
-    OperatingPoint,
+    OperatingPoint, Shared,
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
+pub use power_domain::{PowerDomain, PowerState};
 pub use speed::{
     PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,
 };

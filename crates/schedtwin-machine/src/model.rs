@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{Capacity, CpuId, Khz, Ns};
 
-use crate::{Coupling, Interrupts, PathCosts, PowerDependence, WorkKind};
+use crate::{Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, WorkKind};
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
 pub const MAX_IDLE_STATES: usize = 10;
@@ -38,6 +38,11 @@ pub struct Machine {
     pub couplings: Vec<Coupling>,
     /// Domains whose power depends on the clocks of others; at most one entry a domain.
     pub power_dependences: Vec<PowerDependence>,
+    /// Parts above single CPUs with power and idle states of their own.
+    pub power_domains: Vec<PowerDomain>,
+    /// How heat flows, and what the kernel does about it; `None` where the file has no heat or it is
+    /// switched off.
+    pub heat: Option<Heat>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
     /// What the kernel's paths cost.
@@ -150,6 +155,13 @@ pub struct IdleState {
     pub entry_latency_ns: Ns,
     /// The truth: from the interrupt to the first instruction.
     pub exit_latency_ns: Ns,
+    /// The same where an interrupt of another CPU wakes it.
+    pub exit_ipi_latency_ns: Ns,
+    /// The same where a device does.
+    pub exit_device_latency_ns: Ns,
+    /// From an interrupt during the entry to the first instruction; `None`: the entry is completed first,
+    /// and no exit follows.
+    pub abort_latency_ns: Option<Ns>,
     /// `exit_latency_ns` of the kernel's table: the worst case, so entry and exit together unless
     /// the file says otherwise.
     pub kernel_exit_latency_ns: Ns,
@@ -161,6 +173,8 @@ pub struct IdleState {
     pub energy_entry_nj: u64,
     /// Energy of each exit on top of that, nJ: restoring.
     pub energy_exit_nj: u64,
+    /// Energy of an entry that is aborted, nJ: what was saved and flushed in vain, and restored.
+    pub energy_abort_nj: u64,
     /// Whether the domain's static power is off once all its CPUs are in states like this.
     pub deep: bool,
     /// Whether the CPU polls `need_resched` (`CPUIDLE_FLAG_POLLING`): only the first state may.
@@ -171,25 +185,35 @@ pub struct IdleState {
     /// Whether the CPU's own timer stops (`CPUIDLE_FLAG_TIMER_STOP`), so that the kernel must ask
     /// another one to wake it.
     pub local_timer_stops: bool,
-    /// Whether it is a state of the cluster (the frequency domain): it is entered only while every CPU
-    /// of the domain has asked for it; until then a CPU that did rests in [`CoreType::alone`].
-    pub cluster: bool,
+    /// Whose state it is: one that is shared is entered only while all who share it have asked for it.
+    pub shared: Shared,
+}
+
+/// Who must agree on an idle state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shared {
+    /// The CPU alone.
+    Own,
+    /// Every CPU of the cluster, which is the frequency domain.
+    Cluster,
+    /// Every CPU of the package.
+    Package,
 }
 
 impl CoreType {
-    /// Where a CPU rests that asked for `state` while its cluster stays on: the deepest state of a
-    /// CPU of its own that is no deeper.
-    pub fn alone(&self, state: usize) -> usize {
-        let own = self.idle_states[..=state].iter().rposition(|s| !s.cluster);
-        own.expect("the first idle state is the CPU's own: that is checked when a file is read")
+    /// How deep a request is, to compare it with one of another kind of core: whose state, and the how
+    /// manieth of those.
+    pub fn depth(&self, state: usize) -> (Shared, usize) {
+        let shared = self.idle_states[state].shared;
+        (shared, self.idle_states[..state].iter().filter(|s| s.shared == shared).count())
     }
 }
 
 /// What a CPU draws in an idle state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePower {
-    /// As if it were busy: it polls.
-    Active,
+    /// So many thousandths of busy power at the present frequency: it polls.
+    ActivePermille(u16),
     /// So many thousandths of the WFI curve at the present frequency; 0 = power is off.
     WfiPermille(u16),
 }

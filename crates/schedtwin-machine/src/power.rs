@@ -36,8 +36,8 @@ impl OperatingPoint {
     /// What a CPU in an idle state with this power draws at this operating point, µW.
     pub fn idle_uw(&self, power: IdlePower) -> u64 {
         match power {
-            IdlePower::Active => self.active_uw,
             // At most 10⁹ µW (checked when read) times 1000.
+            IdlePower::ActivePermille(share) => self.active_uw * u64::from(share) / 1000,
             IdlePower::WfiPermille(share) => self.idle_wfi_uw * u64::from(share) / 1000,
         }
     }
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(opp.idle_uw(IdlePower::WfiPermille(0)), 0);
         assert_eq!(opp.idle_uw(IdlePower::WfiPermille(500)), 150);
         assert_eq!(opp.idle_uw(IdlePower::WfiPermille(1000)), 301);
-        assert_eq!(opp.idle_uw(IdlePower::Active), 900);
+        assert_eq!(opp.idle_uw(IdlePower::ActivePermille(1000)), 900);
     }
 }

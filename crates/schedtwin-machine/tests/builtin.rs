@@ -1,6 +1,6 @@
 //! The built-in machines load, say what their sources say, and describe themselves.
 
-use schedtwin_machine::{CostScale, DriverWait, Machine, builtin_names};
+use schedtwin_machine::{CostScale, DriverWait, Machine, Shared, builtin_names};
 use schedtwin_types::CpuId;
 
 /// A file of the reference material, or `None` (with a line that says so) where it is absent.
@@ -18,7 +18,16 @@ fn every_built_in_machine_loads_and_describes_itself() {
     let names = builtin_names();
     assert_eq!(
         names.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        ["juno-r2", "pixel6", "rig8", "uniform8"]
+        [
+            "altra-2p160",
+            "i5-10600k",
+            "juno-r2",
+            "pixel6",
+            "power10-8core",
+            "rig8",
+            "spr-2s224",
+            "uniform8"
+        ]
     );
     for (name, description) in names {
         let machine =
@@ -156,8 +165,8 @@ fn juno_r2_says_what_its_sources_say() {
             told.collect::<Vec<_>>(),
             [("WFI", 1, 1), ("cpu-sleep-0", 1500, 2000), ("cluster-sleep-0", 1600, 2500)]
         );
-        assert_eq!(states.iter().map(|s| s.cluster).collect::<Vec<_>>(), [false, false, true]);
-        assert_eq!(machine.core_types[machine.cpus[usize::from(cpu)].core_type].alone(2), 1);
+        let shared = [Shared::Own, Shared::Own, Shared::Cluster];
+        assert_eq!(states.iter().map(|s| s.shared).collect::<Vec<_>>(), shared);
     }
 }
 
@@ -356,7 +365,7 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
-             help: built in: `juno-r2`, `pixel6`, `rig8`, `uniform8`; a path ends in .toml or contains `/`",
+             help: built in: `altra-2p160`, `i5-10600k`, `juno-r2`, `pixel6`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (

@@ -4,7 +4,7 @@
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
-//! CPU in the order of [`CpuSlot`].
+//! CPU in the order of [`CpuSlot`], then heat.
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -60,17 +60,24 @@ pub struct Slots {
     pub nr_devices: usize,
     /// Then CPUs.
     pub nr_cpus: usize,
+    /// Then the grid on which heat flows, on machines that have it.
+    pub heat: bool,
 }
 
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
+        self.heat_slot() + usize::from(self.heat)
     }
 
     #[inline(always)]
     fn first_cpu(&self) -> usize {
         self.nr_domains + self.nr_drivers + self.nr_devices
+    }
+
+    /// The slot of heat.
+    pub fn heat_slot(&self) -> usize {
+        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
     }
 
     /// A CPU's slot.
@@ -98,6 +105,7 @@ impl Slots {
             None if slot < self.nr_domains => Slot::Domain(slot),
             None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
             None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
+            Some(_) if slot == self.heat_slot() => Slot::Heat,
             Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
         }
     }
@@ -114,6 +122,8 @@ pub enum Slot {
     Device(usize),
     /// A CPU's event.
     Cpu(CpuId, u8),
+    /// Heat has flowed for a step.
+    Heat,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

@@ -3,13 +3,17 @@
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::topology::Topology;
+use schedtwin_kernel::thermal::{self, DtThermalZone, DtTrip};
 use schedtwin_machine::{
-    CostScale, DriverWait, FrequencyDomain, IdlePower, Machine, PowerDependence, RATE_SHIFT,
+    CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence, PowerDomain,
+    RATE_SHIFT, ThermalGovernor, TripType,
 };
 use schedtwin_types::{CpuId, CpuMask};
 use schedtwin_workload::WORK_KIND;
 
-use crate::meter::{MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterOpp, MeterSetup};
+use crate::meter::{
+    MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterOpp, MeterPowerDomain, MeterSetup,
+};
 
 /// What the kernel is told about a machine.
 pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
@@ -82,6 +86,40 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
     }
 }
 
+/// What it is told about heat.
+pub fn thermal_zones(heat: &Heat) -> Vec<DtThermalZone> {
+    let trip = |trip: &schedtwin_machine::Trip| DtTrip {
+        temperature: trip.mc as i32,
+        hysteresis: trip.hysteresis_mc as i32,
+        kind: match trip.kind {
+            TripType::Passive => thermal::TripType::Passive,
+            TripType::Active => thermal::TripType::Active,
+            TripType::Hot => thermal::TripType::Hot,
+            TripType::Critical => thermal::TripType::Critical,
+        },
+        cooling: trip.cools.iter().map(|map| map.domain).collect(),
+    };
+    let zone = |zone: &schedtwin_machine::ThermalZone| {
+        let [k_po, k_pu, k_i, k_d] = zone.coefficients;
+        DtThermalZone {
+            governor: match zone.governor {
+                ThermalGovernor::StepWise => thermal::Governor::StepWise,
+                ThermalGovernor::PowerAllocator => thermal::Governor::PowerAllocator,
+            },
+            polling_delay: zone.polling_delay_ns,
+            passive_delay: zone.passive_delay_ns,
+            trips: zone.trips.iter().map(trip).collect(),
+            sustainable_power: zone.sustainable_mw,
+            k_po,
+            k_pu,
+            k_i,
+            k_d,
+            integral_cutoff: zone.integral_cutoff_mc,
+        }
+    };
+    heat.zones.iter().map(zone).collect()
+}
+
 /// How fast each CPU does rt-app's loop at its highest frequency, 1024 = `ns_per_loop`: what a calibration
 /// on it would find.
 pub fn loop_capacities(machine: &Machine) -> Vec<u32> {
@@ -125,15 +163,17 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
                     .map(|s| MeterIdle {
                         name: s.name.clone(),
                         wfi_permille: match s.power {
-                            IdlePower::WfiPermille(permille) => permille,
-                            // It polls, at the power of a busy CPU, and never rests.
-                            IdlePower::Active => 1000,
+                            IdlePower::WfiPermille(share) => share,
+                            IdlePower::ActivePermille(_) => 0,
+                        },
+                        active_permille: match s.power {
+                            IdlePower::ActivePermille(share) => share,
+                            IdlePower::WfiPermille(_) => 0,
                         },
                         deep: s.deep,
                         entry_energy_pj: s.energy_entry_nj * 1000,
                         exit_energy_pj: s.energy_exit_nj * 1000,
-                        // An aborted entry has saved and flushed, and restores.
-                        abort_energy_pj: s.energy_entry_nj * 1000,
+                        abort_energy_pj: s.energy_abort_nj * 1000,
                     })
                     .collect(),
             })
@@ -163,7 +203,28 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
                     .map(|dependence| meter_dependence(domain, dependence)),
             })
             .collect(),
+        power_domains: (0..machine.power_domains.len())
+            .map(|index| meter_power_domain(machine, index))
+            .collect(),
+        heats: machine.heat.is_some(),
         warmup_ns: 0,
+    }
+}
+
+fn meter_power_domain(machine: &Machine, index: usize) -> MeterPowerDomain {
+    let domain = &machine.power_domains[index];
+    let inside = |cpus: &[CpuId]| cpus.iter().all(|cpu| domain.cpus.contains(cpu));
+    let within = |(at, other): (usize, &PowerDomain)| inside(&other.cpus).then_some(at);
+    let clocks = |(at, clock): (usize, &FrequencyDomain)| inside(&clock.cpus).then_some(at);
+    let states = &domain.states;
+    MeterPowerDomain {
+        name: domain.name.clone(),
+        outermost: domain.parent.is_none(),
+        within: machine.power_domains.iter().enumerate().filter_map(within).collect(),
+        clocks: machine.domains.iter().enumerate().filter_map(clocks).collect(),
+        uw: std::iter::once(domain.uw).chain(states.iter().map(|s| s.uw)).collect(),
+        states: states.iter().map(|s| s.name.clone()).collect(),
+        entry_energy_pj: states.iter().map(|s| s.energy_entry_nj * 1000).collect(),
     }
 }
 
@@ -192,9 +253,10 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
     let source = &machine.source;
     for core in &machine.core_types {
         for state in &core.idle_states {
-            if state.polling != (state.power == IdlePower::Active) {
+            let at_work = matches!(state.power, IdlePower::ActivePermille(_));
+            if state.polling && !at_work {
                 let message = format!(
-                    "idle state {} of {}: `polling = true` and `power = \"active\"` go together",
+                    "idle state {} of {}: a polling state is at work: its `power` is \"active\" or a share of it",
                     state.name, core.name
                 );
                 faults.push_whole(source, message, None);
@@ -204,8 +266,9 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
     if let Err(error) = Topology::check(&device_tree(machine, 0)) {
         faults.push_whole(source, format!("impossible topology: {error}"), None);
     }
-    if machine.domains.len() > 64 {
-        faults.push_whole(source, "more than 64 frequency domains", None);
+    // The works that an interrupt has to run are bits of a word.
+    if machine.domains.len() > 64 && machine.domains.iter().any(|domain| !domain.fast_switch) {
+        faults.push_whole(source, "more than 64 frequency domains without fast switch", None);
     }
     faults.into_result(())
 }

@@ -9,11 +9,12 @@
 
 mod benchmark;
 pub mod board;
-mod cluster;
 pub mod difference;
 pub mod firmware;
+mod heat;
 pub mod kernel_file;
 pub mod meter;
+mod negotiation;
 pub mod output;
 pub mod recording;
 pub mod result;

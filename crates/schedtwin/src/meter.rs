@@ -44,6 +44,7 @@
 mod contention;
 mod digest;
 mod distribution;
+mod power_domain;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,10 @@ pub struct MeterSetup {
     pub cpus: Vec<MeterCpu>,
     /// The frequency domains (cpufreq policies), by number.
     pub domains: Vec<MeterDomain>,
+    /// The power domains, by number.
+    pub power_domains: Vec<MeterPowerDomain>,
+    /// Whether somebody takes the heat away ([`Meter::take_heat`]).
+    pub heats: bool,
     /// Length of the warm-up, which is not measured, ns.
     pub warmup_ns: Ns,
 }
@@ -88,6 +93,8 @@ pub struct MeterIdle {
     pub name: String,
     /// What the CPU draws in it, thousandths of the WFI curve's power.
     pub wfi_permille: u16,
+    /// And thousandths of a busy CPU's power: it polls.
+    pub active_permille: u16,
     /// A domain whose CPUs are all in such states draws no static power.
     pub deep: bool,
     /// Energy of an entry, pJ.
@@ -96,6 +103,25 @@ pub struct MeterIdle {
     pub exit_energy_pj: u64,
     /// Energy of an entry that was aborted, pJ.
     pub abort_energy_pj: u64,
+}
+
+/// A set of CPUs with power of its own.
+#[derive(Clone, Debug)]
+pub struct MeterPowerDomain {
+    /// Its name.
+    pub name: String,
+    /// Whether it is in no other one: a package, not a cluster.
+    pub outermost: bool,
+    /// The power domains within it, itself included.
+    pub within: Vec<usize>,
+    /// The frequency domains whose CPUs are all in it.
+    pub clocks: Vec<usize>,
+    /// Its own power while it is on, then in each of its states, µW.
+    pub uw: Vec<u64>,
+    /// Names of its states.
+    pub states: Vec<String>,
+    /// Energy of an entry into each of its states, pJ.
+    pub entry_energy_pj: Vec<u64>,
 }
 
 /// A frequency domain.
@@ -150,6 +176,7 @@ impl MeterIdle {
     /// Power of a CPU at rest in the state, µW.
     fn rest_uw(&self, opp: &MeterOpp) -> u64 {
         opp.wfi_uw * u64::from(self.wfi_permille) / 1000
+            + opp.active_uw * u64::from(self.active_permille) / 1000
     }
 }
 
@@ -158,7 +185,7 @@ impl MeterIdle {
 pub enum Activity {
     /// Executes code.
     Active,
-    /// Spins in its polling idle state (state 0), at full power.
+    /// Spins in its polling idle state (state 0).
     Polling,
     /// On the way into an idle state, at full power.
     Entering(u8),
@@ -597,6 +624,18 @@ impl Meter {
         if self.truth.domain_opp(&self.setup, at, usize::from(domain), usize::from(opp)) {
             self.digest.absorb(at, Code::DomainOpp, domain, u64::from(opp), 0);
         }
+    }
+
+    /// From `at` on, power domain `domain` is in `state`; `None`: it is on. The digest does without: it follows
+    /// from what the CPUs do.
+    pub fn power_domain(&mut self, at: Ns, domain: usize, state: Option<u8>) {
+        self.truth.power_domain(&self.setup, at, domain, state);
+    }
+
+    /// Hands out what has been turned into heat since the last call, up to `at`, fJ: first of each frequency
+    /// domain, then of each power domain. Only where [`MeterSetup::heats`] is set.
+    pub fn take_heat(&mut self, at: Ns, take: impl FnMut(usize, u128)) {
+        self.truth.take_heat(at, take);
     }
 
     /// The run ends: closes everything that is open and writes down what was measured, in a fixed

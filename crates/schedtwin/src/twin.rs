@@ -17,9 +17,10 @@
 //! interrupts wait; then those that wait are delivered together.
 //!
 //! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
-//! the entry aborts it: the CPU is back when the entry would have been complete. Where a state is one of
-//! the whole cluster, `cluster.rs` says who rests in what. In the polling state the CPU executes: interrupts
-//! come as to a task, and a write to the flag that it watches is seen after the state's exit latency.
+//! the entry aborts it: the CPU is back after the state's abort latency, at the latest when the entry would have been
+//! complete. Where states are of clusters or packages, `negotiation.rs` says who rests in what. In the polling
+//! state the CPU executes: interrupts come as to a task, and a write to the flag that it watches is seen after
+//! the state's exit latency.
 //!
 //! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
 //! which is the running thread's.
@@ -31,9 +32,10 @@ mod silicon;
 
 use crate::benchmark;
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
-use crate::cluster::Clusters;
 use crate::firmware;
+use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
+use crate::negotiation::Negotiation;
 use crate::recording;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
@@ -172,7 +174,8 @@ pub struct Twin<B = FlatBoard> {
     /// others are the machine's.
     rates: Vec<u64>,
     nr_kinds: usize,
-    clusters: Clusters,
+    negotiation: Negotiation,
+    heat: Option<Heat>,
     meter: Meter,
     /// Room for whom the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -210,6 +213,10 @@ impl<B: Board> Twin<B> {
         if programs.warmup() > 0 {
             setup.warmup_ns = tick + phase + programs.warmup();
         }
+        let heat = Heat::new(&machine, setup.warmup_ns);
+        if let Some(model) = &machine.heat {
+            kernel.register_thermal_zones(&firmware::thermal_zones(model));
+        }
         let meter = Meter::new(setup);
         let first = kernel.boot_thread(tick + phase);
         for c in 0..nr_cpus {
@@ -221,7 +228,7 @@ impl<B: Board> Twin<B> {
         let nr_drivers = if interrupts { nr_domains } else { 0 };
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
-        let slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus };
+        let slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, heat: heat.is_some() };
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
@@ -249,7 +256,8 @@ impl<B: Board> Twin<B> {
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
-            clusters: Clusters::new(&machine),
+            negotiation: Negotiation::new(&machine),
+            heat,
             machine,
             kernel,
             programs,
@@ -372,6 +380,9 @@ impl<B: Board> Twin<B> {
                 self.sync_wires(CpuId(c as u16));
                 self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
             }
+            if let Some(heat) = &self.heat {
+                self.board.set(self.slots.heat_slot(), heat.step_ns());
+            }
             self.after_entry(None, observer);
         }
         let Some((at, slot)) = self.board.next() else { return false };
@@ -400,6 +411,7 @@ impl<B: Board> Twin<B> {
             }
             Slot::Cpu(cpu, 6) => self.work_done(cpu, observer),
             Slot::Cpu(cpu, _) => self.idle_step(cpu, observer),
+            Slot::Heat => self.heat_step(observer),
         }
         if self.eager {
             self.look_at_everything();
@@ -440,14 +452,14 @@ impl<B: Board> Twin<B> {
             // Interrupts are off until the debt is paid.
             Phase::Idle { .. } if masked => {}
             Phase::Idle { state, asleep_at } => {
-                let mut back = asleep_at;
                 let aborted = now < asleep_at;
                 let refuses = self.machine.idle_states(cpu)[state as usize].refuses_pending;
                 c.phase = Phase::Waking { refused: aborted && refuses };
-                if !aborted {
-                    let state = self.rest_ends(cpu, state, observer);
-                    back = now + self.machine.idle_states(cpu)[state as usize].exit_latency_ns;
-                }
+                let back = if aborted {
+                    self.entry_aborted(cpu, state, asleep_at)
+                } else {
+                    now + self.rest_ends(cpu, state, line, observer)
+                };
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
             }
             Phase::Waking { .. } => {}
@@ -689,10 +701,7 @@ impl<B: Board> Twin<B> {
             }
         }
         self.kernel.clear_facts();
-        let mut policies = self.kernel.take_dirty_policies();
-        while policies != 0 {
-            let domain = policies.trailing_zeros() as usize;
-            policies &= policies - 1;
+        for domain in self.kernel.take_dirty_policies().iter().map(CpuId::index) {
             let policy = &self.kernel.policies[domain];
             self.domains[domain].requested = policy.requested;
             if let Some(thread) = &policy.kthread {
@@ -822,6 +831,7 @@ impl<B: Board> Twin<B> {
         }
         self.kernel.verify();
         self.meter.verify(self.now);
+        self.negotiation.verify(&self.machine);
     }
 
     /// Ends the run: the meter's results.
@@ -831,12 +841,16 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         let digest = self.meter.digest();
+        self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         if let Some(result) = self.programs.benchmark() {
             metrics.extend(benchmark::metrics(&result));
         }
         if let Some(done) = self.programs.replayed() {
             metrics.extend(recording::metrics(&done));
+        }
+        if let Some(heat) = &self.heat {
+            metrics.extend(heat.metrics());
         }
         crate::result::RunResult {
             metrics,

@@ -7,8 +7,8 @@
 //!
 //! Kernel: 6.12.95 drivers/cpufreq/cpufreq.c `cpufreq_driver_resolve_freq`, `cpufreq_driver_fast_switch`,
 //! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
-//! Differences: limits stay at the table's ends, so `sugov_limits()` finds nothing to apply. What performance and
-//! powersave set is set before time begins, whatever the driver would take.
+//! Differences: only [`crate::thermal`] sets a limit, and only the upper one. What performance and powersave set at boot
+//! is set before time begins, whatever the driver would take.
 
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
@@ -29,6 +29,10 @@ pub struct CpufreqPolicy {
     pub table: Vec<Khz>,
     /// Per frequency: skipped when resolving, because a faster one costs no more.
     pub inefficient: Vec<bool>,
+    /// `policy->max`: at most this frequency may be asked for.
+    pub limit_max: Khz,
+    /// So many of the highest frequencies are taken away (`cpufreq_state` of its cooling device).
+    pub cooling_state: u32,
     /// `policy->cur`, as the kernel believes.
     pub cur: Khz,
     /// What the driver has asked the hardware for.
@@ -79,6 +83,8 @@ impl CpufreqPolicy {
         CpufreqPolicy {
             cpus: dt.cpus,
             is_single: dt.cpus.weight() == 1,
+            limit_max: left,
+            cooling_state: 0,
             cur: left,
             requested: left,
             table,
@@ -96,16 +102,21 @@ impl CpufreqPolicy {
         self.table[self.table.len() - 1]
     }
 
-    /// `cpufreq_driver_resolve_freq()`: the lowest efficient table frequency that is not below `target`.
+    /// `cpufreq_driver_resolve_freq()`: the lowest efficient table frequency that is not below `target`, or any that is
+    /// not, if that one is above the limit.
     #[inline]
     pub fn resolve(&self, target: Khz) -> Khz {
-        let target = target.clamp(self.table[0], self.max());
+        let target = target.clamp(self.table[0], self.limit_max);
         for (khz, inefficient) in self.table.iter().zip(&self.inefficient) {
             if *khz >= target && !inefficient {
+                if *khz > self.limit_max {
+                    break;
+                }
                 return *khz;
             }
         }
-        self.max()
+        let first = self.table.partition_point(|khz| *khz < target);
+        self.table[first]
     }
 }
 
@@ -127,7 +138,7 @@ impl Kernel {
     /// The driver hands a frequency to the hardware.
     pub(crate) fn cpufreq_driver_target_index(&mut self, index: usize, khz: Khz) {
         self.policies[index].requested = khz;
-        self.dirty_policies |= 1 << index;
+        self.dirty_policies.insert(CpuId(index as u16));
     }
 
     /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.

@@ -17,7 +17,7 @@
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/cpufreq_schedutil.c. Checked call by call against that C
 //! (`conformance/l0`).
 //! Differences: drivers with `adjust_perf` are not modelled; utilisation is always frequency-invariant, so
-//! requests refer to the highest frequency; limits are the table's ends.
+//! requests refer to the highest frequency; the lower limit is the table's end.
 
 #[doc(hidden)]
 pub mod conformance;

@@ -68,6 +68,11 @@ pub(super) struct DriverCall {
 }
 
 impl SugovKthread {
+    /// Whether a call of the driver is under way.
+    pub(crate) fn calls_driver(&self) -> bool {
+        self.call.is_some()
+    }
+
     /// When the interrupt comes that the thread waits for; `None`: it waits for none.
     pub fn interrupt_at(&self) -> Option<Ns> {
         self.call.filter(|call| call.waits).map(|call| call.until)
@@ -205,6 +210,10 @@ impl Kernel {
     fn cpufreq_freq_transition_end(&mut self, index: usize, khz: Khz, requested_at: Ns) {
         self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
         self.set_policy_cur(index, khz);
+        // A limit that came meanwhile has waited for the call.
+        if khz > self.policies[index].limit_max {
+            self.cpufreq_policy_apply_limits(index);
+        }
     }
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.

@@ -308,6 +308,8 @@ pub struct Rq {
     pub prev_irq_time: u64,
     /// `arch_scale_cpu_capacity`.
     pub arch_capacity: u64,
+    /// `cpufreq_pressure`: what a limited frequency takes off it.
+    pub cpufreq_pressure: u64,
     /// `arch_scale_freq_capacity`.
     pub freq_scale: u64,
     /// `rq->cpu_capacity` (`capacity_of`).

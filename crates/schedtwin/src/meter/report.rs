@@ -9,7 +9,9 @@
 //! here, integers become floating point, by one division per value.
 
 use super::distribution::Distribution;
-use super::{BALANCE_KINDS, CpuMeter, Latencies, Meter, SlackSum, TaskMeter, WAKE_SOURCES};
+use super::{
+    BALANCE_KINDS, CpuMeter, Latencies, Meter, MeterPowerDomain, SlackSum, TaskMeter, WAKE_SOURCES,
+};
 use crate::result::{Better, CpuResult, Metric, TaskResult};
 use schedtwin_types::{IpiKind, Ns};
 
@@ -156,6 +158,13 @@ fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         parts[0].1 += fj;
         parts.push((label("domain", &domain.name), fj));
     }
+    let own = |index: usize| meter.truth.power_domain_fj(&meter.setup, index);
+    for (index, domain) in meter.setup.power_domains.iter().enumerate() {
+        parts[0].1 += own(index);
+        let clocks = domain.clocks.iter().map(|c| meter.truth.domain_fj(&meter.setup, *c));
+        let fj = domain.within.iter().map(|d| own(*d)).chain(clocks).sum();
+        parts.push((label(level_of(domain), &domain.name), fj));
+    }
     for cpu in 0..meter.cpus.len() {
         parts.push((label("cpu", cpu), meter.truth.cpu_fj(&meter.setup, cpu)));
     }
@@ -169,6 +178,11 @@ fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     for (labels, fj) in parts {
         sheet.add("sum", labels, Some(fj as f64 / FJ_PER_MJ));
     }
+}
+
+/// The label of a power domain: `package` if it is in no other one. Its power includes all within.
+fn level_of(domain: &MeterPowerDomain) -> &'static str {
+    if domain.outermost { "package" } else { "cluster" }
 }
 
 fn latencies(sheet: &mut Sheet, meter: &Meter, latencies: &Latencies) {
@@ -226,6 +240,18 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
             }
             let labels = vec![("cluster", name.clone()), ("state", state_name.to_owned())];
             sheet.add("mean", labels, percent(part, whole));
+        }
+    }
+
+    if meter.setup.power_domains.is_empty() {
+        return;
+    }
+    // Of power domains: what is left of the time they were on.
+    sheet.metric("power_domain_residency", "%", Better::Neutral);
+    for (domain, truth) in meter.setup.power_domains.iter().zip(&meter.truth.power_domains) {
+        for (state, ns) in domain.states.iter().zip(&truth.ns[1..]) {
+            let labels = vec![(level_of(domain), domain.name.clone()), ("state", state.clone())];
+            sheet.add("mean", labels, percent(u128::from(*ns), u128::from(span_ns)));
         }
     }
 }

@@ -8,6 +8,7 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
     let idle = |name: &str, uses_wfi_power, entry, exit, abort| MeterIdle {
         name: name.to_owned(),
         wfi_permille: if uses_wfi_power { 1000 } else { 0 },
+        active_permille: 0,
         deep: !uses_wfi_power,
         entry_energy_pj: entry,
         exit_energy_pj: exit,
@@ -34,6 +35,8 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
             off("little", vec![opp(500_000, 100, 10, 3), opp(1_000_000, 400, 40, 7)]),
             off("big", vec![opp(800_000, 1_000, 100, 50), opp(2_000_000, 5_000, 200, 70)]),
         ],
+        power_domains: vec![],
+        heats: true,
         warmup_ns,
     }
 }
@@ -527,7 +530,8 @@ fn plain_power(setup: &MeterSetup, doing: &[Activity; 3], opp: &[usize; 2]) -> [
     let rests = |cpu: usize| matches!(doing[cpu], Activity::Idle(_));
     let deep = |cpu: usize| doing[cpu] == Activity::Idle(1);
     let cpu = |cpu: usize, opp: &MeterOpp| match doing[cpu] {
-        Activity::Idle(0) => opp.wfi_uw,
+        // A CPU that polls draws what its first state says.
+        Activity::Idle(0) | Activity::Polling => opp.wfi_uw,
         Activity::Idle(_) => 0,
         _ => opp.active_uw,
     };

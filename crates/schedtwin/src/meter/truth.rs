@@ -25,8 +25,8 @@
 //! # Energy of a domain
 //!
 //! ```text
-//!   Σ CPU, row:  active_uw · (active + polling + entering + exiting)
-//!              + wfi_uw · (rest in states that use the WFI curve)
+//!   Σ CPU, row:  active_uw · (active + entering + exiting)
+//!              + share of wfi_uw or active_uw · (rest, polling)
 //! + Σ CPU, idle state: entry, exit and abort energy · how often
 //! + Σ row: static_uw · time at it while a CPU executes + idle_static_uw · time awake while none does
 //! + off_uw · time not awake
@@ -40,11 +40,12 @@
 //! # Differences
 //!
 //! A polling state is always idle state 0, as on x86; its residency is the time spent polling.
-//! Power does not depend on heat, and static power not on which deep states the domain's sleeping CPUs
+//! Power does not depend on temperature, and static power not on which deep states the domain's sleeping CPUs
 //! are in.
 
 use super::distribution::Distribution;
-use super::{Activity, MeterSetup};
+use super::power_domain::PowerTruth;
+use super::{Activity, MeterIdle, MeterSetup};
 use schedtwin_types::{CpuId, Khz, Ns};
 use std::cell::Cell;
 
@@ -113,6 +114,10 @@ pub(super) struct DomainTruth {
     pub(super) transitions: u64,
     /// When the present OPP was settled.
     settled_at: Ns,
+    /// Per row: own power while off, resting and executing, µW; empty unless heat is wanted.
+    level_uw: Vec<[u64; 3]>,
+    /// What it and its CPUs have turned into heat since that was last taken, fJ.
+    heat_fj: u128,
     /// The governor's wish that the hardware has not fulfilled yet.
     pending: Option<Pending>,
     /// From the governor's wish to the settled OPP.
@@ -133,8 +138,13 @@ pub(super) struct Truth {
     now: Ns,
     cpus: Vec<CpuTruth>,
     pub(super) domains: Vec<DomainTruth>,
+    pub(super) power_domains: Vec<PowerTruth>,
     ns: Vec<Ns>,
+    /// Power of each cell, µW; empty unless heat is wanted.
+    cell_uw: Vec<u64>,
     visits: Vec<Visits>,
+    /// All heat that was taken, fJ.
+    taken_fj: u128,
     /// Energy at the last `verify`: it must never fall.
     verified_fj: Cell<u128>,
 }
@@ -197,6 +207,8 @@ impl Truth {
                 off_ns: 0,
                 transitions: 0,
                 settled_at: 0,
+                level_uw: if setup.heats { level_powers(domain) } else { Vec::new() },
+                heat_fj: 0,
                 pending: None,
                 update_latency: Distribution::new(),
             }
@@ -205,8 +217,11 @@ impl Truth {
             window_start: setup.warmup_ns,
             now: 0,
             domains: domains.collect(),
+            power_domains: setup.power_domains.iter().map(PowerTruth::new).collect(),
             cpus,
             ns: vec![0; cells],
+            cell_uw: if setup.heats { cell_powers(setup) } else { Vec::new() },
+            taken_fj: 0,
             visits: vec![Visits::default(); states],
             verified_fj: Cell::new(0),
         };
@@ -243,6 +258,10 @@ impl Truth {
         }
         let domain_index = truth.domain;
         let domain = &mut self.domains[domain_index];
+        if !domain.level_uw.is_empty() {
+            let pj = visit_pj(&setup.cpus[index].idle_states, before, activity);
+            domain.heat_fj += u128::from(pj) * FJ_PER_PJ;
+        }
         truth.cell = truth.base + domain.row() * truth.width + slot;
         if was_deep != is_deep {
             close_domain(domain, self.window_start, at);
@@ -384,6 +403,34 @@ impl Truth {
         for domain in &mut self.domains {
             close_domain(domain, self.window_start, end);
         }
+        for domain in 0..self.power_domains.len() {
+            self.power_domains[domain].close(self.window_start, end);
+        }
+    }
+
+    /// From `at` on, `domain` is in `state`; `None`: it is on.
+    pub(super) fn power_domain(
+        &mut self,
+        setup: &MeterSetup,
+        at: Ns,
+        domain: usize,
+        state: Option<u8>,
+    ) {
+        self.advance(at);
+        let state = state.map(usize::from);
+        let start = self.window_start;
+        self.power_domains[domain].enter(&setup.power_domains[domain], start, at, state);
+    }
+
+    /// Hands out the heat since the last call, by frequency domain, then by power domain.
+    pub(super) fn take_heat(&mut self, at: Ns, mut take: impl FnMut(usize, u128)) {
+        self.close(at);
+        let clocks = self.domains.iter_mut().map(|domain| &mut domain.heat_fj);
+        let power = self.power_domains.iter_mut().map(|domain| &mut domain.heat_fj);
+        for (source, fj) in clocks.chain(power).enumerate() {
+            self.taken_fj += *fj;
+            take(source, std::mem::take(fj));
+        }
     }
 
     #[inline]
@@ -396,6 +443,9 @@ impl Truth {
     fn close_cpu(&mut self, cpu: usize, at: Ns) {
         let truth = &mut self.cpus[cpu];
         self.ns[truth.cell] += at.max(self.window_start) - truth.since.max(self.window_start);
+        if let Some(uw) = self.cell_uw.get(truth.cell) {
+            self.domains[truth.domain].heat_fj += energy(*uw, at - truth.since);
+        }
         truth.since = at;
     }
 
@@ -437,30 +487,24 @@ impl Truth {
         for (row, opp) in setup.domains[truth.domain].rows().iter().enumerate() {
             let row = &self.ns[truth.base + row * truth.width..][..truth.width];
             for (slot, ns) in row.iter().enumerate() {
-                let power = match slot.checked_sub(SLOT_IDLE) {
-                    Some(column) if column % SLOTS_PER_STATE == 1 => {
-                        states[column / SLOTS_PER_STATE].rest_uw(opp)
-                    }
-                    _ => opp.active_uw,
-                };
-                fj += u128::from(power) * u128::from(*ns);
+                fj += energy(slot_uw(states, slot, opp), *ns);
             }
         }
         for (index, state) in states.iter().enumerate() {
-            let visits = self.visits(cpu, index);
-            let pj = u128::from(visits.entries) * u128::from(state.entry_energy_pj)
-                + u128::from(visits.exits) * u128::from(state.exit_energy_pj)
-                + u128::from(visits.aborts) * u128::from(state.abort_energy_pj);
-            fj += pj * FJ_PER_PJ;
+            fj += self.visits(cpu, index).pj(state) * FJ_PER_PJ;
         }
         fj
+    }
+
+    /// Energy of power domain `domain` by itself, in fJ, as far as booked.
+    pub(super) fn power_domain_fj(&self, setup: &MeterSetup, domain: usize) -> u128 {
+        self.power_domains[domain].fj(&setup.power_domains[domain])
     }
 
     /// Energy of `domain` and its CPUs, in fJ, as far as booked.
     pub(super) fn domain_fj(&self, setup: &MeterSetup, domain: usize) -> u128 {
         let truth = &self.domains[domain];
         let cpus: u128 = truth.cpus.iter().map(|cpu| self.cpu_fj(setup, *cpu)).sum();
-        let energy = |uw: u64, ns: Ns| u128::from(uw) * u128::from(ns);
         let rows = setup.domains[domain].rows().iter().enumerate();
         let own: u128 = rows
             .map(|(row, o)| {
@@ -481,10 +525,8 @@ impl Truth {
             Level::Executing => opp.static_uw,
         };
         for cpu in &truth.cpus {
-            power += match self.cpus[*cpu].activity {
-                Activity::Idle(s) => setup.cpus[*cpu].idle_states[s as usize].rest_uw(opp),
-                _ => opp.active_uw,
-            };
+            let slot = slot_of(self.cpus[*cpu].activity);
+            power += slot_uw(&setup.cpus[*cpu].idle_states, slot, opp);
         }
         power
     }
@@ -532,10 +574,54 @@ impl Truth {
             }
             assert_eq!(self.column(setup, index), domain.column, "domain {index}: the vote");
         }
+        for (index, domain) in self.power_domains.iter().enumerate() {
+            domain.verify(index, span, open(domain.since));
+        }
         let fj: u128 = (0..self.domains.len()).map(|d| self.domain_fj(setup, d)).sum();
+        let own = (0..self.power_domains.len()).map(|d| self.power_domain_fj(setup, d));
+        let fj = fj + own.sum::<u128>();
         assert!(fj >= self.verified_fj.get(), "energy fell");
         self.verified_fj.set(fj);
+        if setup.heats && self.window_start == 0 {
+            let clocks: u128 = self.domains.iter().map(|d| d.heat_fj).sum();
+            let own: u128 = self.power_domains.iter().map(|d| d.heat_fj).sum();
+            assert_eq!(self.taken_fj + clocks + own, fj, "all energy becomes heat");
+        }
     }
+}
+
+/// What `uw` makes in `ns`, fJ.
+#[inline]
+pub(super) fn energy(uw: u64, ns: Ns) -> u128 {
+    u128::from(uw) * u128::from(ns)
+}
+
+/// Power of a CPU that does what the column `slot` stands for, µW.
+fn slot_uw(states: &[MeterIdle], slot: usize, opp: &super::MeterOpp) -> u64 {
+    match slot.checked_sub(SLOT_IDLE) {
+        Some(column) if column % SLOTS_PER_STATE == 1 => {
+            states[column / SLOTS_PER_STATE].rest_uw(opp)
+        }
+        None if slot == SLOT_POLLING => states.first().map_or(0, |state| state.rest_uw(opp)),
+        _ => opp.active_uw,
+    }
+}
+
+/// Power of every cell of the table, µW.
+fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
+    let mut cells = Vec::new();
+    for cpu in &setup.cpus {
+        let slots = 0..SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
+        for opp in setup.domains[cpu.domain].rows() {
+            cells.extend(slots.clone().map(|slot| slot_uw(&cpu.idle_states, slot, opp)));
+        }
+    }
+    cells
+}
+
+/// A domain's own power by row and level, µW.
+fn level_powers(domain: &super::MeterDomain) -> Vec<[u64; 3]> {
+    domain.rows().iter().map(|o| [domain.off_uw, o.idle_static_uw, o.static_uw]).collect()
 }
 
 /// The column of an activity.
@@ -554,6 +640,23 @@ fn slot_of(activity: Activity) -> usize {
 #[inline]
 fn is_deep(deep: u32, activity: Activity) -> bool {
     matches!(activity, Activity::Idle(state) if deep >> state & 1 != 0)
+}
+
+impl Visits {
+    /// Energy of the visits to a state, pJ.
+    fn pj(self, state: &MeterIdle) -> u128 {
+        u128::from(self.entries) * u128::from(state.entry_energy_pj)
+            + u128::from(self.exits) * u128::from(state.exit_energy_pj)
+            + u128::from(self.aborts) * u128::from(state.abort_energy_pj)
+    }
+}
+
+/// What one change of activity costs, pJ.
+fn visit_pj(states: &[MeterIdle], before: Activity, after: Activity) -> u64 {
+    let mut visits = [Visits::default(); 32];
+    count_visit(&mut visits[..states.len()], before, after);
+    let pj = states.iter().zip(visits).map(|(state, visits)| visits.pj(state));
+    pj.sum::<u128>() as u64
 }
 
 /// Counts what the change from `before` to `after` means for the idle states of a CPU.
@@ -587,7 +690,7 @@ fn executes(activity: Activity) -> bool {
 /// What a domain's own power follows.
 enum Level {
     /// All CPUs are in deep states.
-    Off,
+    Off = 0,
     /// One is not, but none executes.
     Resting,
     /// One executes, or nobody counts who does.
@@ -617,6 +720,9 @@ fn close_domain(domain: &mut DomainTruth, window_start: Ns, at: Ns) {
     let ns = at.max(window_start) - domain.since.max(window_start);
     domain.opp_ns[domain.opp] += ns;
     let row = domain.row();
+    if let Some(levels) = domain.level_uw.get(row) {
+        domain.heat_fj += energy(levels[domain.level() as usize], at - domain.since);
+    }
     match domain.level() {
         Level::Off => domain.off_ns += ns,
         Level::Resting => domain.resting_ns[row] += ns,

@@ -1,4 +1,4 @@
-//! What the silicon does by itself: ways into and out of idle states, clusters, clocks that settle.
+//! What the silicon does by itself: ways into and out of idle states, clusters and packages, heat, clocks that settle.
 //!
 //! ```text
 //!  asks for a state ── entry latency ── rests ── interrupt ── exit latency ── back
@@ -9,7 +9,8 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::Activity;
+use schedtwin_kernel::{Activity, IrqLines};
+use schedtwin_machine::IdleState;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns};
 
 impl<B: Board> Twin<B> {
@@ -30,10 +31,11 @@ impl<B: Board> Twin<B> {
             Phase::Idle { state, asleep_at } => {
                 self.enter_idle(cpu, state, asleep_at, observer);
                 if !self.cpus[cpu.index()].pending.is_empty() {
-                    // It came while the debt was paid: the way in is gone to its end, and back.
+                    // It came while the debt was paid: the entry notices it as soon as it can be aborted.
                     let refused = self.machine.idle_states(cpu)[state as usize].refuses_pending;
                     self.cpus[cpu.index()].phase = Phase::Waking { refused };
-                    self.board.set(slot, asleep_at);
+                    let back = self.entry_aborted(cpu, state, asleep_at);
+                    self.board.set(slot, back);
                 }
             }
             Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
@@ -92,36 +94,50 @@ impl<B: Board> Twin<B> {
             self.board.set(slot, asleep_at);
         } else {
             self.board.set(slot, NEVER);
-            let domain = self.machine.cpus[cpu.index()].domain;
-            if self.clusters.negotiates(domain) {
-                self.clusters.ask(cpu, Some(state));
-                self.cluster_settles(domain, observer);
+            if self.negotiation.negotiates(cpu) {
+                self.negotiation.ask(cpu, Some(state));
+                self.sharers_settle(cpu, observer);
             } else {
                 self.silicon(cpu, Silicon::Idle(state), observer);
             }
         }
     }
 
-    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells in which it was.
+    /// When a CPU is back that an interrupt catches on its way into `state`.
     #[inline]
-    pub(super) fn rest_ends(&mut self, cpu: CpuId, state: u8, observer: &mut impl Observer) -> u8 {
-        let domain = self.machine.cpus[cpu.index()].domain;
-        if !self.clusters.negotiates(domain) {
-            self.silicon(cpu, Silicon::Exiting(state), observer);
-            return state;
+    pub(super) fn entry_aborted(&self, cpu: CpuId, state: u8, asleep_at: Ns) -> Ns {
+        match self.machine.idle_states(cpu)[state as usize].abort_latency_ns {
+            Some(latency) => asleep_at.min(self.now + latency),
+            None => asleep_at,
         }
-        let rested = self.clusters.rests_in(&self.machine, cpu).expect("it rests");
-        self.silicon(cpu, Silicon::Exiting(rested), observer);
-        self.clusters.ask(cpu, None);
-        self.cluster_settles(domain, observer);
-        rested
     }
 
-    /// A request has come or gone: the CPUs of the domain that rest do so where they may.
-    fn cluster_settles(&mut self, domain: usize, observer: &mut impl Observer) {
-        let machine = self.machine.clone();
-        for &cpu in &machine.domains[domain].cpus {
-            if let Some(state) = self.clusters.rests_in(&machine, cpu) {
+    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long the way out takes.
+    #[inline]
+    pub(super) fn rest_ends(
+        &mut self,
+        cpu: CpuId,
+        state: u8,
+        line: IrqLines,
+        observer: &mut impl Observer,
+    ) -> Ns {
+        let around = self.negotiation.exit_latency_ns(&self.machine, cpu);
+        if !self.negotiation.negotiates(cpu) {
+            self.silicon(cpu, Silicon::Exiting(state), observer);
+            return around + exit_latency(&self.machine.idle_states(cpu)[state as usize], line);
+        }
+        let rested = self.negotiation.rests_in(&self.machine, cpu).expect("it rests");
+        self.silicon(cpu, Silicon::Exiting(rested), observer);
+        self.negotiation.ask(cpu, None);
+        self.sharers_settle(cpu, observer);
+        around + exit_latency(&self.machine.idle_states(cpu)[rested as usize], line)
+    }
+
+    /// A request has come or gone: those who share states with the CPU rest where they may.
+    fn sharers_settle(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        for index in 0..self.negotiation.sharers(cpu).len() {
+            let cpu = self.negotiation.sharers(cpu)[index];
+            if let Some(state) = self.negotiation.rests_in(&self.machine, cpu) {
                 self.silicon(cpu, Silicon::Idle(state), observer);
             }
         }
@@ -131,7 +147,23 @@ impl<B: Board> Twin<B> {
     #[inline]
     pub(super) fn silicon(&mut self, cpu: CpuId, activity: Silicon, observer: &mut impl Observer) {
         self.meter.cpu_activity(self.now, cpu, activity);
+        if self.negotiation.has_power_domains() {
+            self.power_domains_settle(cpu, activity);
+        }
         self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
+    }
+
+    /// The power domains around a CPU follow where it rests.
+    fn power_domains_settle(&mut self, cpu: CpuId, activity: Silicon) {
+        let rests = match activity {
+            Silicon::Idle(state) => Some(state),
+            _ => None,
+        };
+        let Twin { negotiation, kernel, meter, machine, now, .. } = self;
+        let quiet_ns = |cpu: CpuId| kernel.wires[cpu].clock_event_at.saturating_sub(*now);
+        negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
+            meter.power_domain(*now, domain, state);
+        });
     }
 
     /// The power of a domain, and of those that depend on it, may have changed.
@@ -146,6 +178,30 @@ impl<B: Board> Twin<B> {
             let domain = domain as u16;
             observer.power(self.now, domain, self.meter.domain_power_uw(domain));
         }
+    }
+
+    // ---- heat ---------------------------------------------------------------------------------
+
+    /// A step of the grid is over: heat has flowed, and thermal zones may look.
+    pub(super) fn heat_step(&mut self, observer: &mut impl Observer) {
+        self.heat_flows(self.now);
+        let heat = self.heat.as_ref().expect("only heat has its slot");
+        self.board.set(self.slots.heat_slot(), self.now + heat.step_ns());
+        for zone in 0..self.kernel.thermal_zones.len() {
+            let temperature = heat.sensor_mc(zone);
+            if self.kernel.thermal_due(zone, self.now, temperature) {
+                self.kernel.thermal_zone_device_update(zone, self.now, temperature);
+            }
+        }
+        self.after_entry(None, observer);
+    }
+
+    /// What has been used until `at` becomes heat, which flows.
+    pub(super) fn heat_flows(&mut self, at: Ns) {
+        let Some(heat) = &mut self.heat else { return };
+        self.meter.take_heat(at, |source, fj| heat.add(source, fj));
+        let policies = &self.kernel.policies;
+        heat.step(at, |domain| policies[domain].cooling_state > 0);
     }
 
     // ---- frequency ----------------------------------------------------------------------------
@@ -198,5 +254,15 @@ impl<B: Board> Twin<B> {
                 self.retarget(coupling.to, 0);
             }
         }
+    }
+}
+
+/// How long the way out of a state takes, by what woke the CPU.
+#[inline]
+fn exit_latency(state: &IdleState, line: IrqLines) -> Ns {
+    match line {
+        IrqLines::CLOCK_EVENT => state.exit_latency_ns,
+        IrqLines::DEVICE => state.exit_device_latency_ns,
+        _ => state.exit_ipi_latency_ns,
     }
 }

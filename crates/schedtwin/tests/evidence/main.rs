@@ -8,6 +8,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
+//! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
@@ -24,6 +25,7 @@ mod idle;
 mod invariants;
 mod machines;
 mod metamorphic;
+mod power_and_heat;
 mod published;
 mod read_back;
 mod recordings;

@@ -272,10 +272,10 @@ impl Kernel {
         self.rq[cpu].arch_capacity
     }
 
-    /// `get_actual_cpu_capacity()`: no hardware or cpufreq pressure is modelled.
+    /// `get_actual_cpu_capacity()`: there is no hardware pressure.
     #[inline(always)]
     pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity
+        self.rq[cpu].arch_capacity - self.rq[cpu].cpufreq_pressure
     }
 
     /// `capacity_of()`.
