@@ -72,8 +72,9 @@ pub enum Command {
     /// Print a shell script that a device runs to describe itself: a machine and a kernel file
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture,
-    /// (later) Published experiments
-    Study(Later),
+    /// Published experiments: what was measured, and what the twin says
+    #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
+    Study(StudyArguments),
     /// (later) Fit parameters
     Calibrate(Later),
     /// What the work of a trace would have done on other kernels, and how far that is the recording
@@ -120,6 +121,24 @@ TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To r
 What threads computed and who woke whom is kept; where and how fast they ran is left to the
 kernel that replays them. The section on fidelity says what was used, left out and assumed.";
 
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  schedtwin study list                              and what each still waits for
+  schedtwin study show jankbench-pixel6             published numbers, settings, variants
+  schedtwin study run jankbench-pixel6 -n 10        both side by side, with a verdict per row
+  schedtwin study run ./my-study.toml --format markdown
+  schedtwin study run --all --format json           every study that can run
+
+Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
+direction (same sign only); disagree; inconclusive. Base values are no predictions.
+robust: the sign is the same in all sensitivity variants of the study.";
+
+const STUDY_RUN_EXAMPLES: &str = "\
+Examples:
+  schedtwin study run jankbench-pixel6 -n 10
+  schedtwin study run jankbench-pixel6 --precision 1%
+  schedtwin study run --all --format json";
+
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   schedtwin explain r.jsonl --at 1.5s               what happened around 1.5 s
@@ -165,12 +184,7 @@ pub struct Printing {
 
 impl Printing {
     pub fn format(&self) -> Format {
-        match self.format {
-            FormatArgument::Text => Format::Text,
-            FormatArgument::Markdown => Format::Markdown,
-            FormatArgument::Json => Format::Json,
-            FormatArgument::Csv => Format::Csv,
-        }
+        self.format.into()
     }
 
     pub fn extent(&self) -> Extent {
@@ -179,7 +193,7 @@ impl Printing {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArgument {
+pub enum FormatArgument {
     /// A table in ASCII
     Text,
     /// A table for web pages
@@ -188,6 +202,17 @@ enum FormatArgument {
     Json,
     /// Everything, a line per metric and kernel
     Csv,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(format: FormatArgument) -> Format {
+        match format {
+            FormatArgument::Text => Format::Text,
+            FormatArgument::Markdown => Format::Markdown,
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Csv => Format::Csv,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -292,6 +317,62 @@ pub struct Replay {
 }
 
 #[derive(Args)]
+pub struct StudyArguments {
+    #[command(subcommand)]
+    pub action: StudyAction,
+}
+
+#[derive(Subcommand)]
+pub enum StudyAction {
+    /// The built-in studies, and what each still waits for
+    List,
+    /// What was published, what runs, what may be fitted, what no sign shall depend on
+    Show {
+        /// NAME or a path
+        name: String,
+    },
+    /// Run studies: the published and the twin's numbers side by side, with a verdict per row
+    #[command(after_help = STUDY_RUN_EXAMPLES)]
+    Run(StudyRun),
+}
+
+#[derive(Args)]
+pub struct StudyRun {
+    /// Built-in studies or paths of study files
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub names: Vec<String>,
+    /// Every built-in study that can run
+    #[arg(long)]
+    pub all: bool,
+    /// Runs of each kernel, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
+    pub iterations: u64,
+    /// Run until the differences of the main rows are known that well (95% half-width), e.g. 1%
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub precision: Option<f64>,
+    /// The most runs of each kernel that --precision may take
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = 320, requires = "precision", value_name = "RUNS")]
+    pub max_iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Leave out the sensitivity variants: sooner done, and nothing is known to be robust
+    #[arg(long)]
+    pub no_variants: bool,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// The form of the result; csv is not one of them
+    #[arg(long, value_enum, default_value_t = FormatArgument::Text)]
+    pub format: FormatArgument,
+    /// No progress bar and no notes on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu"]))]
 pub struct Explain {
     /// What --record or --trace wrote
@@ -332,7 +413,7 @@ pub enum Kind {
     Workloads,
     /// What is measured: name, unit, meaning
     Metrics,
-    /// (later) Published experiments
+    /// Published experiments
     Studies,
     /// What a kernel can differ in: variation points, their arms, and the releases that have them
     Points,

@@ -1,7 +1,8 @@
 //! The laboratory: many runs of the twin, what they show, and how sure that is.
 //!
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
-//! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest.
+//! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest. [`study`] sets published
+//! experiments beside what the twin says of them.
 
 pub mod aa;
 pub mod compare;
@@ -15,6 +16,7 @@ pub mod report;
 pub mod schema;
 pub mod select;
 pub mod stats;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 pub mod twin;
