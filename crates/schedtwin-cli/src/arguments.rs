@@ -75,8 +75,9 @@ pub enum Command {
     /// Published experiments: what was measured, and what the twin says
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),
-    /// (later) Fit parameters
-    Calibrate(Later),
+    /// Fit what nobody published, on what was published of the base kernels only
+    #[command(after_help = CALIBRATE_EXAMPLES)]
+    Calibrate(Calibrate),
     /// What the work of a trace would have done on other kernels, and how far that is the recording
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
@@ -132,6 +133,19 @@ Examples:
 Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
 direction (same sign only); disagree; inconclusive. Base values are no predictions.
 robust: the sign is the same in all sensitivity variants of the study.";
+
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  schedtwin calibrate jankbench-pixel6 --dry-run    what would be fitted, on what, what stays a check
+  schedtwin calibrate jankbench-pixel6              writes studies/calibrations/jankbench-pixel6.toml
+  schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
+  schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
+The fitter is given base values only. The same bytes on every computer; refused under another model.";
+
+const STABILITY_EXAMPLES: &str = "\
+Examples:
+  schedtwin study stability jankbench-pixel6 --reruns 100
+  schedtwin study stability ./my-study.toml --fail-below 95";
 
 const STUDY_RUN_EXAMPLES: &str = "\
 Examples:
@@ -193,7 +207,7 @@ impl Printing {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArgument {
+enum FormatArgument {
     /// A table in ASCII
     Text,
     /// A table for web pages
@@ -334,6 +348,66 @@ pub enum StudyAction {
     /// Run studies: the published and the twin's numbers side by side, with a verdict per row
     #[command(after_help = STUDY_RUN_EXAMPLES)]
     Run(StudyRun),
+    /// Would other seeds give the same verdicts? Runs a study again and again
+    #[command(after_help = STABILITY_EXAMPLES)]
+    Stability(Stability),
+}
+
+#[derive(Args)]
+pub struct Stability {
+    /// NAME or a path
+    pub name: String,
+    /// How often
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), default_value_t = 100)]
+    pub reruns: u64,
+    /// Fresh seeds of each rerun
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = DEFAULT_ITERATIONS as u64)]
+    pub iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Exit with 1 if a row has its commonest verdict in fewer percent of the reruns
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub fail_below: Option<f64>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct Calibrate {
+    /// A study with [[fit]]: NAME or a path
+    pub name: String,
+    /// Print what would be fitted, on what, and what would stay a check; run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Seeds of each measurement, from 1
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1000),
+          default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
+    pub iterations: u64,
+    /// Where the calibration is written [default: calibrations/NAME.toml beside the study]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The forms of a study's result.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormat {
+    /// A table in ASCII
+    Text,
+    /// A table for web pages
+    Markdown,
+    /// Everything, see schedtwin show schema study
+    Json,
 }
 
 #[derive(Args)]
@@ -364,9 +438,15 @@ pub struct StudyRun {
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
-    /// The form of the result; csv is not one of them
-    #[arg(long, value_enum, default_value_t = FormatArgument::Text)]
-    pub format: FormatArgument,
+    /// What was fitted, instead of the calibration that belongs to the study
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub calibration: Option<PathBuf>,
+    /// Leave the calibration out: nothing is fitted
+    #[arg(long, conflicts_with = "calibration")]
+    pub uncalibrated: bool,
+    /// The form of the result
+    #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
+    pub format: DocumentFormat,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
     pub quiet: bool,
@@ -473,6 +553,9 @@ pub struct Aa {
     /// How many comparisons
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 400)]
     pub comparisons: u64,
+    /// Exit with 1 if less than 2% or more than 8% of all are called significant
+    #[arg(long)]
+    pub check: bool,
     /// Seeds of each side of a comparison
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 10)]
     pub iterations: u64,

@@ -158,8 +158,12 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// Percent of comparisons of a kernel with itself that may be called significant. 5 should be; the metrics
+/// of a run depend on each other, so that their common share scatters more than that of one metric.
+const HONEST: std::ops::RangeInclusive<f64> = 2.0..=8.0;
+
 pub fn aa(arguments: Aa) -> Result<(), Failure> {
-    let Aa { subject, kernel, comparisons, iterations, seed, threads, quiet } = arguments;
+    let Aa { subject, kernel, comparisons, check, iterations, seed, threads, quiet } = arguments;
     check_seeds(seed, comparisons.saturating_mul(2 * iterations))?;
     let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
     let column = Column { kernel, scenario };
@@ -188,5 +192,11 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
     for tally in &calibration.metrics {
         line(tally, &tally.metric);
     }
-    output::print(&text)
+    let printed = output::print(&text);
+    let share = 100.0 * calibration.overall.paired_share();
+    if check && !HONEST.contains(&share) {
+        let message = format!("{share:.1}% of the comparisons with itself are called significant");
+        return Err(Failure::Failed(vec![message]));
+    }
+    printed
 }

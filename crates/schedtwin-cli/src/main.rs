@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Study(study) => study::study(study),
-        Command::Calibrate(later) => waits("calibrate", &later, "calibrations"),
+        Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
     };

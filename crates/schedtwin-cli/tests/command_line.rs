@@ -99,7 +99,9 @@ fn bad_input_is_refused_with_what_to_do() {
         ("study run server-neutral-spr".into(), "waits for: kernel"),
         ("study show jankbench-pixel".into(), "did you mean `jankbench-pixel6`"),
         ("study run".into(), "--all"),
-        ("calibrate x --dry-run".into(), "waits for"),
+        ("calibrate x --dry-run".into(), "there is no study `x`"),
+        ("calibrate uibench-pixel9".into(), "nothing of uibench-pixel9 may be fitted"),
+        ("study run uibench-pixel9 --calibration no.toml".into(), "there is no such file"),
         ("replay no.txt -m pixel6 -k linux-6.12".into(), "cannot be read"),
         ("convert a b".into(), "waits for"),
         ("frobnicate".into(), "unrecognized subcommand"),
@@ -141,6 +143,10 @@ fn help_teaches_at_every_level() {
         "list --help",
         "show --help",
         "check --help",
+        "study --help",
+        "study run --help",
+        "study stability --help",
+        "calibrate --help",
     ] {
         let outcome = schedtwin(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{arguments}");

@@ -2,9 +2,10 @@
 //!
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
 //! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest. [`study`] sets published
-//! experiments beside what the twin says of them.
+//! experiments beside what the twin says of them, [`calibrate`] fits what nobody published.
 
 pub mod aa;
+pub mod calibrate;
 pub mod compare;
 pub mod fail_if;
 pub mod glossary;

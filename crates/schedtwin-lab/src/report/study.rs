@@ -154,7 +154,8 @@ fn notes(ran: &Ran) -> Vec<String> {
     reasons.sort();
     reasons.dedup();
     notes.extend(reasons.into_iter().map(|reason| format!("no value: {reason}")));
-    if !ran.study.variants.is_empty() {
+    let asked = ran.cells.iter().any(|cell| !cell.in_variants.is_empty());
+    if asked {
         let names: Vec<&str> = ran.study.variants.iter().map(|v| v.name.as_str()).collect();
         notes.push(format!("robust: the sign is the same with {}", names.join(", ")));
     }
@@ -323,7 +324,7 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
     ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n{title}\n"));
-            text.extend(lines.iter().map(|line| wrap(&format!("  {line}"), WIDTH, "    ")));
+            text.extend(lines.iter().map(|line| format!("  {}", wrap(line, WIDTH - 2, "    "))));
         }
     }
     text

@@ -46,8 +46,8 @@ pub fn studies(studies: &Studies) -> String {
         ("waiting", studies.waiting.iter().map(waiting).collect()),
         ("summary", Value::Object(summary)),
     ]);
-    let head = head.trim_end().trim_end_matches('}');
-    let tail = tail.trim_start_matches('{');
+    let head = head.trim_end().strip_suffix('}').expect("an object");
+    let tail = tail.strip_prefix('{').expect("an object");
     format!("{head},\n \"studies\":[{}],\n {tail}", ran.join(","))
 }
 

@@ -26,7 +26,10 @@ pub mod stability;
 mod tests;
 pub mod verdict;
 
-pub use read::load;
+pub(crate) use read::base_cells;
+pub use read::{load, read};
+#[cfg(test)]
+pub(crate) use tests::demo_text;
 
 use std::sync::Arc;
 

@@ -19,10 +19,9 @@ use crate::compare::{
 use crate::measured;
 use crate::stats::{self, Difference, Estimate};
 use crate::study::prepare::{Registry, Setup, setups};
-use crate::study::read::base_cells;
 use crate::study::spec::Assignment;
 use crate::study::verdict::{TwinDiff, Verdict, judge};
-use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study};
+use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
 use crate::twin;
 use crate::{Progress, Provenance};
 
@@ -301,7 +300,8 @@ impl Ready {
         cells.any(|at| at == (row, cell))
     }
 
-    fn provenance(&self) -> Provenance {
+    /// Where its results come from.
+    pub fn provenance(&self) -> Provenance {
         let of: Vec<(String, Provenance)> = self
             .setups
             .iter()

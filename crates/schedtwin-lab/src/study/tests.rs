@@ -95,7 +95,12 @@ set = ["machine.settle_us=300"]
 why = "an estimate"
 "#;
 
-pub fn demo() -> Study {
+/// The text of the study.
+pub fn demo_text() -> String {
+    DEMO.to_string()
+}
+
+fn demo() -> Study {
     read(&Source::new("demo.toml", DEMO)).unwrap()
 }
 
@@ -311,4 +316,16 @@ fn faults_of_a_study_are_told_all_at_once() {
     }
     let unknown = load("jankbench-pixel").unwrap_err().to_string();
     assert!(unknown.contains("did you mean `jankbench-pixel6`?"), "{unknown}");
+}
+
+#[test]
+fn reruns_count_every_verdict() {
+    let ready = Ready::new(demo(), Vec::new(), false, &Registry::built_in());
+    let progress = Progress::new();
+    let all = super::stability::stability(&ready, 3, 2, 1, &progress).unwrap();
+    assert_eq!(progress.done_runs(), progress.expected_runs());
+    assert_eq!(all.len(), 4, "the predicted cells");
+    assert!(all.iter().all(|one| one.counts.iter().sum::<usize>() == 3), "{all:?}");
+    // What has no number is inconclusive each time.
+    assert_eq!(all[3].commonest(), (Verdict::Inconclusive, 100.0));
 }
