@@ -101,6 +101,7 @@ Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=100 --precision 1%
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
+  schedtwin compare ... --html report.html          figures too: one file for a browser
   schedtwin compare ... --first-difference          where the executions part, and why
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
@@ -151,6 +152,7 @@ const STUDY_RUN_EXAMPLES: &str = "\
 Examples:
   schedtwin study run jankbench-pixel6 -n 10
   schedtwin study run jankbench-pixel6 --precision 1%
+  schedtwin study run jankbench-pixel6 --html jankbench.html
   schedtwin study run --all --format json";
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -279,7 +281,7 @@ pub struct Compare {
     /// Print where the executions of the first seed part, and why, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html"])]
     pub first_difference: bool,
-    /// (later) A report with figures
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
@@ -447,6 +449,9 @@ pub struct StudyRun {
     /// The form of the result
     #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
     pub format: DocumentFormat,
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
     pub quiet: bool,

@@ -2,19 +2,23 @@
 //! nobody published, on base values only.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, read_source};
 use schedtwin_lab::Progress;
+use schedtwin_lab::calibrate::{self, BaseOnly, Calibration, Effort};
 use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::report::{self, Format, Studies};
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
-use schedtwin_lab::study::{Study, builtin, load};
+use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
 
-use crate::arguments::{StudyAction, StudyArguments, StudyRun};
+use crate::arguments::{
+    Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
+};
 use crate::bar::Bar;
-use crate::compare::{check_seeds, with_threads};
+use crate::compare::{check_seeds, moments, with_threads, write_page};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::writable;
@@ -60,6 +64,9 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
     };
     let plan = Plan { first_seed: arguments.seed, iterations };
     let (ready, waiting) = understand(&arguments)?;
+    if let Some(path) = &arguments.html {
+        writable(path)?;
+    }
     let progress = Arc::new(Progress::new());
     progress.expect_runs(ready.iter().map(|one| one.first_runs(plan)).sum());
     let bar = Bar::watch(&progress, arguments.quiet);
@@ -71,11 +78,22 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         studies.ran.push(ran.map_err(failed)?);
     }
     drop(bar);
+    if let Some(path) = &arguments.html {
+        let of = |one: &Ready| {
+            let columns = one.setups().iter().flat_map(|setup| setup.scenarios.clone());
+            moments(&columns.collect::<Vec<_>>(), arguments.seed)
+        };
+        let all: Vec<_> = ready.iter().map(of).collect();
+        write_page(path, &report::html::studies(&studies, &all))?;
+    }
     output::print(&report::studies(&studies, arguments.format()))
 }
 
+/// A study that cannot run, and what it waits for.
+type Waiting = (String, Vec<String>);
+
 /// The studies that can run, and the others with what they wait for; or all that is wrong with any.
-fn understand(arguments: &StudyRun) -> Result<(Vec<Ready>, Vec<(String, Vec<String>)>), Failure> {
+fn understand(arguments: &StudyRun) -> Result<(Vec<Ready>, Vec<Waiting>), Failure> {
     let names: Vec<String> = match arguments.all {
         true => builtin::names().map(str::to_string).collect(),
         false => arguments.names.clone(),
@@ -106,9 +124,7 @@ fn understand(arguments: &StudyRun) -> Result<(Vec<Ready>, Vec<(String, Vec<Stri
         }
     }
     if ready.is_empty() && !arguments.all {
-        let line = |(name, waits): &(String, Vec<String>)| {
-            format!("{name} waits for: {}", waits.join(", "))
-        };
+        let line = |(name, waits): &Waiting| format!("{name} waits for: {}", waits.join(", "));
         let lines: Vec<String> = waiting.iter().map(line).collect();
         return Err(Failure::bad(lines.join("; ")));
     }

@@ -81,7 +81,10 @@ fn bad_input_is_refused_with_what_to_do() {
             format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --seed 18446744073709551615"),
             "below 2^64",
         ),
-        (format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html a.html"), "waits for"),
+        (
+            format!("compare {w1} -k linux-6.12 -k linux-6.12:hz=1000 --html no/where/a.html"),
+            "there is no directory",
+        ),
         (format!("compare {w1} -k a -k b --first-difference --fail-if power>5%"), "cannot be used"),
         (format!("compare {w1} -k a -k b --first-difference --format json"), "cannot be used"),
         (format!("compare {w1} -k a -k b --first-difference --html a.html"), "cannot be used"),

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod fail_if;
 pub mod glossary;
 mod measured;
+pub mod moment;
 mod progress;
 mod provenance;
 pub mod replay;

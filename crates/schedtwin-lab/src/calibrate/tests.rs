@@ -94,3 +94,17 @@ fn the_search_finds_a_known_setting() {
     let cost: f64 = found.residuals.iter().map(|r| (r.deviation_pct / 100.0).powi(2)).sum();
     assert!(cost < at_start / 4.0, "{found:?} {at_start}");
 }
+
+/// Every shipped study that may be calibrated keeps the rules.
+#[test]
+fn the_shipped_fits_keep_the_rules() {
+    let mut fitted = 0;
+    for name in crate::study::builtin::names() {
+        let study = crate::study::load(name).unwrap();
+        if !study.fits.is_empty() {
+            BaseOnly::of(&study).unwrap_or_else(|faults| panic!("{name}: {faults}"));
+            fitted += 1;
+        }
+    }
+    assert!(fitted >= 5, "{fitted}");
+}

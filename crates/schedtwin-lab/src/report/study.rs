@@ -42,26 +42,32 @@ fn one(ran: &Ran) -> String {
     }
     text.push('\n');
     let mut rows = vec![heading()];
+    rows.extend(ran.cells.iter().map(|beside| {
+        let mut row = cells(study, beside);
+        row[0].insert_str(0, "      ");
+        row
+    }));
+    let table = plain_table(rows, 1, &[6, 7]);
+    let mut lines = table.lines();
+    text.extend(lines.next().map(|heading| format!("{heading}\n")));
+    // A title stands above its cells: beside them it would make the lines wider than mails are.
     let mut last = None;
-    for beside in &ran.cells {
-        let [id, title, unit] = match last == Some(beside.row) {
-            true => Default::default(),
-            false => names(study, beside),
-        };
-        last = Some(beside.row);
-        let mut row = vec![id, title, unit];
-        row.extend(cells(study, beside));
-        rows.push(row);
+    for (beside, line) in ran.cells.iter().zip(lines) {
+        if last != Some(beside.row) {
+            let [id, title, unit] = names(study, beside);
+            let unit = if unit.is_empty() { unit } else { format!(", {unit}") };
+            text.push_str(&format!("{id}  {title}{unit}\n"));
+            last = Some(beside.row);
+        }
+        text.push_str(&format!("{line}\n"));
     }
-    text.push_str(&plain_table(rows, 4, &[9, 10]));
     text.push('\n');
     text.push_str(&notes(ran).iter().map(|note| wrap(note, WIDTH, "  ")).collect::<String>());
     text
 }
 
 fn heading() -> Vec<String> {
-    let heading =
-        ["", "", "", "", "published", "twin", "publ.diff", "twin diff", "95%", "robust", "verdict"];
+    let heading = ["", "published", "twin", "publ.diff", "twin diff", "95%", "robust", "verdict"];
     heading.iter().map(|cell| cell.to_string()).collect()
 }
 
@@ -71,7 +77,7 @@ fn names(study: &Study, beside: &Beside) -> [String; 3] {
 }
 
 /// From the kernel's letter to the verdict.
-fn cells(study: &Study, beside: &Beside) -> Vec<String> {
+pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
     let cell = &study.rows[beside.row].cells[beside.cell];
     let published = match &cell.published {
         Published::Value(value) => number(*value),
@@ -139,11 +145,16 @@ pub fn fitted_text(ran: &Ran) -> Option<String> {
     Some(format!("{}: fitted on base values only: {}", ran.study.name, all.join("; ")))
 }
 
-fn notes(ran: &Ran) -> Vec<String> {
+/// What is said of a study below its table.
+pub fn notes(ran: &Ran) -> Vec<String> {
     let mut notes = Vec::new();
     match fitted_text(ran) {
         Some(fitted) => notes.push(fitted),
-        None => notes.push("nothing is fitted: every base value is a check".to_string()),
+        None => notes.push("nothing is calibrated".to_string()),
+    }
+    for row in &ran.study.rows {
+        let used = row.used_by.iter().map(|by| format!("{}: {by} rests on it", row.title()));
+        notes.extend(used.filter(|used| !notes.contains(used)).collect::<Vec<_>>());
     }
     let settings: Vec<String> =
         ran.study.settings.iter().map(|one| format!("{} ({})", one.set.text(), one.why)).collect();

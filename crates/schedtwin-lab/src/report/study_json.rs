@@ -104,10 +104,12 @@ fn row(ran: &Ran, beside: &Beside) -> Value {
 }
 
 fn trust(studies: &Studies) -> String {
-    let fitted: Vec<String> = studies.ran.iter().filter_map(super::study::fitted_text).collect();
-    let of = studies.ran.first().map(|ran| ran.provenance.trust.clone()).unwrap_or_default();
-    match fitted.is_empty() {
-        true => of,
-        false => format!("{}; {of}", fitted.join("; ")).replace("nothing is fitted; ", ""),
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(studies.ran.iter().filter_map(super::study::fitted_text));
+    for ran in &studies.ran {
+        if !lines.contains(&ran.provenance.trust) {
+            lines.push(ran.provenance.trust.clone());
+        }
     }
+    lines.join("; ")
 }

@@ -117,6 +117,8 @@ pub struct Row {
     pub over_runs: OverRuns,
     /// Noise of the row in its unit, for cells without one of their own.
     pub noise: Option<Noise>,
+    /// What of ours rests on the base values, where that is not a calibration: then they are no checks.
+    pub used_by: Option<String>,
     /// What is doubtful.
     pub note: Option<String>,
     /// The published cells.

@@ -252,6 +252,7 @@ fn row(mut reader: TableReader, columns: &[Column], f: &mut Diagnostics) -> Opti
         table.finish(f);
         Some(Noise { half_width: half_width?, assumed })
     });
+    let used_by = reader.optional("used_by", f);
     let note = reader.optional("note", f);
     let cells: Vec<Cell> =
         reader.tables("cells", f).into_iter().filter_map(|t| cell(t, columns, f)).collect();
@@ -275,6 +276,7 @@ fn row(mut reader: TableReader, columns: &[Column], f: &mut Diagnostics) -> Opti
         twin,
         over_runs: over_runs?,
         noise,
+        used_by,
         note,
         cells,
     })

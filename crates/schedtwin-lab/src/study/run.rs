@@ -44,7 +44,7 @@ pub struct Beside {
     pub row: usize,
     /// The row's cell, by number.
     pub cell: usize,
-    /// Whether it is a base cell that a parameter was fitted on.
+    /// Whether it is a base cell that a parameter was fitted on, or that the machine rests on: no check.
     pub fitted: bool,
     /// What was published, where it is a number: in the unit of the row.
     pub published: Option<f64>,
@@ -85,6 +85,19 @@ pub struct Ran {
     pub notices: Vec<String>,
     /// Where it comes from.
     pub provenance: Provenance,
+    /// Everything that its setups measured, for figures.
+    pub measured: Vec<MeasuredSetup>,
+}
+
+/// All that a setup measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredSetup {
+    /// Machine and workload.
+    pub setup: String,
+    /// Its kernels, as the publication names them.
+    pub kernels: Vec<String>,
+    /// The metrics with their samples, by kernel and seed.
+    pub rows: Vec<measured::Row>,
 }
 
 /// A study with its scenarios, ready to run.
@@ -158,6 +171,7 @@ impl Ready {
             waits_for: self.waits_for(),
             notices: Vec::new(),
             provenance: self.provenance(),
+            measured: Vec::new(),
         };
         for (number, setup) in self.setups.iter().enumerate() {
             let measured = self.measure(setup, plan, progress)?;
@@ -184,6 +198,12 @@ impl Ready {
             if measured.seeds.len() > ran.seeds.len() {
                 ran.seeds = measured.seeds;
             }
+            let name = |column: &usize| study.columns[*column].kernel.clone();
+            ran.measured.push(MeasuredSetup {
+                setup: format!("{}, {}", setup.machine, setup.workload),
+                kernels: setup.columns.iter().map(name).collect(),
+                rows: measured.rows,
+            });
         }
         for (variant, setups) in study.variants.iter().zip(&self.variants) {
             for waits in crate::study::prepare::waits_for(setups) {
@@ -247,7 +267,8 @@ impl Ready {
         let mut beside = Beside {
             row: row_number,
             cell: cell_number,
-            fitted: self.is_fitted(row_number, cell_number),
+            fitted: cell.role == Role::Base
+                && (row.used_by.is_some() || self.is_fitted(row_number, cell_number)),
             published: value(cell),
             published_diff_pct,
             noise_pct,
@@ -328,6 +349,10 @@ impl Ready {
             if joined.trust.is_empty() {
                 joined.trust = one.trust;
             }
+        }
+        if !self.calibrated.is_empty() {
+            let fitted = "parameters are fitted on base values, see the studies";
+            joined.trust = joined.trust.replace("nothing is fitted", fitted);
         }
         joined.machine = self.study.machine.clone();
         joined.workload = self.study.workload.clone();
