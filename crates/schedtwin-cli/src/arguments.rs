@@ -72,10 +72,12 @@ pub enum Command {
     /// Print a shell script that a device runs to describe itself: a machine and a kernel file
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture,
-    /// (later) Published experiments
-    Study(Later),
-    /// (later) Fit parameters
-    Calibrate(Later),
+    /// Published experiments: what was measured, and what the twin says
+    #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
+    Study(StudyArguments),
+    /// Fit what nobody published, on what was published of the base kernels only
+    #[command(after_help = CALIBRATE_EXAMPLES)]
+    Calibrate(Calibrate),
     /// What the work of a trace would have done on other kernels, and how far that is the recording
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
@@ -99,6 +101,7 @@ Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=100 --precision 1%
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
+  schedtwin compare ... --html report.html          figures too: one file for a browser
   schedtwin compare ... --first-difference          where the executions part, and why
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
@@ -119,6 +122,38 @@ TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To r
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
 What threads computed and who woke whom is kept; where and how fast they ran is left to the
 kernel that replays them. The section on fidelity says what was used, left out and assumed.";
+
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  schedtwin study list                              and what each still waits for
+  schedtwin study show jankbench-pixel6             published numbers, settings, variants
+  schedtwin study run jankbench-pixel6 -n 10        both side by side, with a verdict per row
+  schedtwin study run ./my-study.toml --format markdown
+  schedtwin study run --all --format json           every study that can run
+
+Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
+direction (same sign only); disagree; inconclusive. Base values are no predictions.
+robust: the sign is the same in all sensitivity variants of the study.";
+
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  schedtwin calibrate jankbench-pixel6 --dry-run    what would be fitted, on what, what stays a check
+  schedtwin calibrate jankbench-pixel6              writes studies/calibrations/jankbench-pixel6.toml
+  schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
+  schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
+The fitter is given base values only. The same bytes on every computer; refused under another model.";
+
+const STABILITY_EXAMPLES: &str = "\
+Examples:
+  schedtwin study stability jankbench-pixel6 --reruns 100
+  schedtwin study stability ./my-study.toml --fail-below 95";
+
+const STUDY_RUN_EXAMPLES: &str = "\
+Examples:
+  schedtwin study run jankbench-pixel6 -n 10
+  schedtwin study run jankbench-pixel6 --precision 1%
+  schedtwin study run jankbench-pixel6 --html jankbench.html
+  schedtwin study run --all --format json";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -165,12 +200,7 @@ pub struct Printing {
 
 impl Printing {
     pub fn format(&self) -> Format {
-        match self.format {
-            FormatArgument::Text => Format::Text,
-            FormatArgument::Markdown => Format::Markdown,
-            FormatArgument::Json => Format::Json,
-            FormatArgument::Csv => Format::Csv,
-        }
+        self.format.into()
     }
 
     pub fn extent(&self) -> Extent {
@@ -188,6 +218,17 @@ enum FormatArgument {
     Json,
     /// Everything, a line per metric and kernel
     Csv,
+}
+
+impl From<FormatArgument> for Format {
+    fn from(format: FormatArgument) -> Format {
+        match format {
+            FormatArgument::Text => Format::Text,
+            FormatArgument::Markdown => Format::Markdown,
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Csv => Format::Csv,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -240,7 +281,7 @@ pub struct Compare {
     /// Print where the executions of the first seed part, and why, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html"])]
     pub first_difference: bool,
-    /// (later) A report with figures
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
@@ -292,6 +333,131 @@ pub struct Replay {
 }
 
 #[derive(Args)]
+pub struct StudyArguments {
+    #[command(subcommand)]
+    pub action: StudyAction,
+}
+
+#[derive(Subcommand)]
+pub enum StudyAction {
+    /// The built-in studies, and what each still waits for
+    List,
+    /// What was published, what runs, what may be fitted, what no sign shall depend on
+    Show {
+        /// NAME or a path
+        name: String,
+    },
+    /// Run studies: the published and the twin's numbers side by side, with a verdict per row
+    #[command(after_help = STUDY_RUN_EXAMPLES)]
+    Run(StudyRun),
+    /// Would other seeds give the same verdicts? Runs a study again and again
+    #[command(after_help = STABILITY_EXAMPLES)]
+    Stability(Stability),
+}
+
+#[derive(Args)]
+pub struct Stability {
+    /// NAME or a path
+    pub name: String,
+    /// How often
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), default_value_t = 100)]
+    pub reruns: u64,
+    /// Fresh seeds of each rerun
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = DEFAULT_ITERATIONS as u64)]
+    pub iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Exit with 1 if a row has its commonest verdict in fewer percent of the reruns
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub fail_below: Option<f64>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct Calibrate {
+    /// A study with [[fit]]: NAME or a path
+    pub name: String,
+    /// Print what would be fitted, on what, and what would stay a check; run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Seeds of each measurement, from 1
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1000),
+          default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
+    pub iterations: u64,
+    /// Where the calibration is written [default: calibrations/NAME.toml beside the study]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The forms of a study's result.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormat {
+    /// A table in ASCII
+    Text,
+    /// A table for web pages
+    Markdown,
+    /// Everything, see schedtwin show schema study
+    Json,
+}
+
+#[derive(Args)]
+pub struct StudyRun {
+    /// Built-in studies or paths of study files
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub names: Vec<String>,
+    /// Every built-in study that can run
+    #[arg(long)]
+    pub all: bool,
+    /// Runs of each kernel, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
+    pub iterations: u64,
+    /// Run until the differences of the main rows are known that well (95% half-width), e.g. 1%
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub precision: Option<f64>,
+    /// The most runs of each kernel that --precision may take
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = 320, requires = "precision", value_name = "RUNS")]
+    pub max_iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Leave out the sensitivity variants: sooner done, and nothing is known to be robust
+    #[arg(long)]
+    pub no_variants: bool,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// What was fitted, instead of the calibration that belongs to the study
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub calibration: Option<PathBuf>,
+    /// Leave the calibration out: nothing is fitted
+    #[arg(long, conflicts_with = "calibration")]
+    pub uncalibrated: bool,
+    /// The form of the result
+    #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
+    pub format: DocumentFormat,
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// No progress bar and no notes on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu"]))]
 pub struct Explain {
     /// What --record or --trace wrote
@@ -332,7 +498,7 @@ pub enum Kind {
     Workloads,
     /// What is measured: name, unit, meaning
     Metrics,
-    /// (later) Published experiments
+    /// Published experiments
     Studies,
     /// What a kernel can differ in: variation points, their arms, and the releases that have them
     Points,
@@ -392,6 +558,9 @@ pub struct Aa {
     /// How many comparisons
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 400)]
     pub comparisons: u64,
+    /// Exit with 1 if less than 2% or more than 8% of all are called significant
+    #[arg(long)]
+    pub check: bool,
     /// Seeds of each side of a comparison
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 10)]
     pub iterations: u64,

@@ -1,12 +1,15 @@
 //! `schedtwin compare`: kernels against each other; `schedtwin aa`: a kernel against itself.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use schedtwin::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;
+use schedtwin_lab::moment::{Moment, longest_wait};
 use schedtwin_lab::report;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab};
@@ -14,13 +17,14 @@ use schedtwin_lab::{Progress, compare as lab};
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
 use crate::failure::Failure;
-use crate::output;
+use crate::run::writable;
+use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    if arguments.html.is_some() {
-        return Err(Failure::bad("--html waits for: the HTML report"));
-    }
     let (columns, conditions) = understand(&arguments)?;
+    if let Some(path) = &arguments.html {
+        writable(path)?;
+    }
     if arguments.first_difference {
         return output::print(&first_differences(&columns, arguments.seed));
     }
@@ -45,6 +49,10 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
             comparison.notices.insert(0, notice);
         }
     }
+    if let Some(path) = &arguments.html {
+        let moments = moments(&columns, arguments.seed);
+        write_page(path, &report::html::comparison(&comparison, &moments))?;
+    }
     let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
     let printed =
@@ -54,6 +62,16 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         findings.extend(condition.judge(&comparison)?.findings);
     }
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
+}
+
+/// Of every column the longest wait in the run with this seed.
+pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
+    columns.par_iter().filter_map(|column| longest_wait(column, seed)).collect()
+}
+
+pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+    interrupt::guard(path);
+    std::fs::write(path, page).map_err(|error| Failure::of_file("write", path, &error))
 }
 
 /// The columns and conditions, or all that is wrong with any of them.
@@ -158,8 +176,12 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// Percent of comparisons of a kernel with itself that may be called significant. 5 should be; the metrics
+/// of a run depend on each other, so that their common share scatters more than that of one metric.
+const HONEST: std::ops::RangeInclusive<f64> = 2.0..=8.0;
+
 pub fn aa(arguments: Aa) -> Result<(), Failure> {
-    let Aa { subject, kernel, comparisons, iterations, seed, threads, quiet } = arguments;
+    let Aa { subject, kernel, comparisons, check, iterations, seed, threads, quiet } = arguments;
     check_seeds(seed, comparisons.saturating_mul(2 * iterations))?;
     let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
     let column = Column { kernel, scenario };
@@ -188,5 +210,11 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
     for tally in &calibration.metrics {
         line(tally, &tally.metric);
     }
-    output::print(&text)
+    let printed = output::print(&text);
+    let share = 100.0 * calibration.overall.paired_share();
+    if check && !HONEST.contains(&share) {
+        let message = format!("{share:.1}% of the comparisons with itself are called significant");
+        return Err(Failure::Failed(vec![message]));
+    }
+    printed
 }

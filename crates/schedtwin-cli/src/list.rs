@@ -5,13 +5,13 @@ use schedtwin_lab::schema;
 
 use crate::arguments::Kind;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, study};
 
 pub fn list(what: Option<Kind>) -> Result<(), Failure> {
     let text = match what {
         Some(Kind::Points) => points(),
         Some(Kind::Metrics) => metrics(),
-        Some(Kind::Studies) => return Err(Failure::bad("list studies waits for: the studies")),
+        Some(Kind::Studies) => study::list(),
         Some(kind) => names(&entries(kind), ""),
         None => [
             ("Machines (-m)", Kind::Machines),

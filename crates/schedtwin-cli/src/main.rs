@@ -16,6 +16,7 @@ mod output;
 mod replay;
 mod run;
 mod show;
+mod study;
 
 use std::process::ExitCode;
 
@@ -37,10 +38,8 @@ fn main() -> ExitCode {
         Command::Check(check) => show::check(&check.files),
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
-        Command::Study(later) => waits("study", &later, "the studies and their calibrations"),
-        Command::Calibrate(later) => {
-            waits("calibrate", &later, "the studies and their calibrations")
-        }
+        Command::Study(study) => study::study(study),
+        Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
     };

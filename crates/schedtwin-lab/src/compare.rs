@@ -111,18 +111,70 @@ pub fn compare<S: Subject>(
     provenance: Provenance,
     progress: &Progress,
 ) -> io::Result<Comparison> {
+    progress.expect_runs(plan.first_runs(subjects.len()));
+    let imprecise = |rows: &[Row], wanted_pct: f64| {
+        let judged = judge(rows.to_vec());
+        let of_all = |row: &ComparedRow| row.row.labels.is_empty();
+        worst_primary(judged.iter().filter(|row| of_all(row)), wanted_pct)
+    };
+    let Sampled { rows, digests, seeds, notices } = sample(subjects, plan, progress, imprecise)?;
+    let identical =
+        |kernel: &Vec<u64>| kernel.iter().zip(&digests[0]).filter(|(a, b)| a == b).count();
+    Ok(Comparison {
+        provenance,
+        kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
+        seeds,
+        rows: judge(rows),
+        identical_executions: digests.iter().map(identical).collect(),
+        notices,
+    })
+}
+
+/// What runs measured, not judged yet.
+pub struct Sampled {
+    /// The metrics with their samples.
+    pub rows: Vec<Row>,
+    /// By kernel, then by seed: equal digests are equal executions.
+    pub digests: Vec<Vec<u64>>,
+    /// The seeds, in order.
+    pub seeds: Vec<u64>,
+    /// Things worth knowing, each once.
+    pub notices: Vec<String>,
+}
+
+/// A metric that is not known well enough, and its half-width in percent if it has one.
+pub type Imprecise = (String, Option<f64>);
+
+impl Plan {
+    /// Runs of the first round, before a precision is looked at.
+    pub fn first_runs(&self, subjects: usize) -> u64 {
+        let seeds = match self.iterations {
+            Iterations::Fixed(n) => n,
+            Iterations::Precision { most, .. } => DEFAULT_ITERATIONS.min(most),
+        };
+        (seeds * subjects) as u64
+    }
+}
+
+/// Runs every subject with every seed. Whoever calls it has announced the runs of the first round;
+/// `imprecise` says what is not known to the wanted share yet.
+///
+/// # Panics
+/// As [`compare`].
+pub fn sample<S: Subject>(
+    subjects: &[S],
+    plan: Plan,
+    progress: &Progress,
+    imprecise: impl Fn(&[Row], f64) -> Option<Imprecise>,
+) -> io::Result<Sampled> {
     assert!(!subjects.is_empty(), "a comparison has a baseline");
     let mut measured = Measured::new(subjects.len());
     let mut digests: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
     let mut notices: Vec<String> = Vec::new();
     let mut done = 0;
-    let mut wanted = match plan.iterations {
-        Iterations::Fixed(n) => n,
-        Iterations::Precision { most, .. } => DEFAULT_ITERATIONS.min(most),
-    };
+    let mut wanted = plan.first_runs(1) as usize;
     assert!(wanted > 0, "a comparison has a seed");
     loop {
-        progress.expect_runs(((wanted - done) * subjects.len()) as u64);
         while done < wanted {
             // Batches bound the memory: results shrink to their samples when a batch is folded.
             let batch =
@@ -144,8 +196,7 @@ pub fn compare<S: Subject>(
         let Iterations::Precision { half_width_pct, most } = plan.iterations else {
             break;
         };
-        let rows = judge(measured.rows(done));
-        let Some((title, half_width)) = worst_primary(&rows, half_width_pct) else {
+        let Some((title, half_width)) = imprecise(&measured.rows(done), half_width_pct) else {
             break;
         };
         if done >= most {
@@ -156,15 +207,12 @@ pub fn compare<S: Subject>(
             break;
         }
         wanted = (done * 2).min(most);
+        progress.expect_runs(((wanted - done) * subjects.len()) as u64);
     }
-    let identical =
-        |kernel: &Vec<u64>| kernel.iter().zip(&digests[0]).filter(|(a, b)| a == b).count();
-    Ok(Comparison {
-        provenance,
-        kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
+    Ok(Sampled {
+        rows: measured.rows(done),
+        digests,
         seeds: (0..done as u64).map(|i| plan.first_seed + i).collect(),
-        rows: judge(measured.rows(done)),
-        identical_executions: digests.iter().map(identical).collect(),
         notices,
     })
 }
@@ -215,18 +263,20 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
 /// The metrics that head tables; precision is asked of these.
 const PRIMARY: [&str; 6] = ["elapsed", "throughput", "score", "frame_duration", "power", "energy"];
 
-/// The primary metric that is known worst, if one is known worse than wanted.
-fn worst_primary(rows: &[ComparedRow], wanted_pct: f64) -> Option<(String, Option<f64>)> {
-    let unlabelled = |row: &&ComparedRow| row.row.labels.is_empty() && !row.row.is_undefined();
+/// The primary metric of `rows` that is known worst, if one is known worse than wanted.
+pub(crate) fn worst_primary<'a>(
+    rows: impl Iterator<Item = &'a ComparedRow>,
+    wanted_pct: f64,
+) -> Option<Imprecise> {
+    let rows: Vec<&ComparedRow> = rows.filter(|row| !row.row.is_undefined()).collect();
     let is_primary = |row: &&ComparedRow| {
         PRIMARY.contains(&row.row.name) && matches!(row.row.stat, "mean" | "sum" | "gmean")
     };
-    let mut primary: Vec<&ComparedRow> =
-        rows.iter().filter(unlabelled).filter(is_primary).collect();
+    let mut primary: Vec<&ComparedRow> = rows.iter().copied().filter(is_primary).collect();
     if primary.is_empty() {
-        primary = rows.iter().filter(unlabelled).collect();
+        primary = rows;
     }
-    let mut worst: Option<(String, Option<f64>)> = None;
+    let mut worst: Option<Imprecise> = None;
     for row in primary {
         for difference in row.cells.iter().filter_map(|cell| cell.difference.as_ref()) {
             // A share of a baseline of zero is undefined however many seeds there are.

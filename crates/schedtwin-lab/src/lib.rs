@@ -1,13 +1,16 @@
 //! The laboratory: many runs of the twin, what they show, and how sure that is.
 //!
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
-//! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest.
+//! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest. [`study`] sets published
+//! experiments beside what the twin says of them, [`calibrate`] fits what nobody published.
 
 pub mod aa;
+pub mod calibrate;
 pub mod compare;
 pub mod fail_if;
 pub mod glossary;
 mod measured;
+pub mod moment;
 mod progress;
 mod provenance;
 pub mod replay;
@@ -15,6 +18,7 @@ pub mod report;
 pub mod schema;
 pub mod select;
 pub mod stats;
+pub mod study;
 #[cfg(test)]
 mod synthetic;
 pub mod twin;

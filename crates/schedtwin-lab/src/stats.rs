@@ -139,6 +139,40 @@ pub fn paired(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference>
     judge(n, moments.mean, base_mean, spread)
 }
 
+/// Geometric mean and interval of what is defined in `samples`: an estimate of the logarithms, taken back.
+/// `None` when nothing is defined or a value is not positive.
+pub fn gmean(samples: &[Option<f64>]) -> Option<Estimate> {
+    let logs = logarithms(samples)?;
+    let Estimate { n, mean, ci95 } = estimate(&logs)?;
+    Some(Estimate { n, mean: libm::exp(mean), ci95: ci95.map(|ends| ends.map(libm::exp)) })
+}
+
+/// The paired comparison of geometric means: the mean ratio within the pairs. `None` where [`gmean`] is.
+pub fn paired_gmean(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {
+    let both = |(b, o): (&Option<f64>, &Option<f64>)| Some((finite(*b)?, finite(*o)?));
+    let (base, other): (Vec<_>, Vec<_>) =
+        base.iter().zip(other).filter_map(both).map(|(b, o)| (Some(b), Some(o))).unzip();
+    let from = gmean(&base)?.mean;
+    // Logarithms have no zero of their own, so their rounding is told by the values.
+    let logs = paired(&logarithms(&base)?, &logarithms(&other)?)?;
+    let percent = |log: f64| 100.0 * (libm::exp(log) - 1.0);
+    let unit = |log: f64| from * (libm::exp(log) - 1.0);
+    Some(Difference {
+        n: logs.n,
+        diff: unit(logs.diff),
+        diff_pct: Some(percent(logs.diff)),
+        ci95: logs.ci95.map(|ends| ends.map(unit)),
+        ci95_pct: logs.ci95.map(|ends| ends.map(percent)),
+        p: logs.p,
+        significant: logs.significant,
+    })
+}
+
+fn logarithms(samples: &[Option<f64>]) -> Option<Vec<Option<f64>>> {
+    let positive = defined(samples).all(|x| x > 0.0);
+    positive.then(|| samples.iter().map(|x| finite(*x).map(libm::log)).collect())
+}
+
 /// The unpaired comparison of two groups whose variances may differ (Welch). `None` when a group
 /// is empty.
 pub fn welch(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {
@@ -255,6 +289,25 @@ mod tests {
 
     fn near(left: f64, right: f64) -> bool {
         (left - right).abs() <= 1e-11 * right.abs().max(1e-3)
+    }
+
+    #[test]
+    fn geometric_means_compare_ratios() {
+        let (base, other) = (some(&[100.0, 400.0, 200.0]), some(&[50.0, 200.0, 100.0]));
+        let mean = gmean(&base).unwrap();
+        assert!(near(mean.mean, 200.0), "{mean:?}");
+        let half = paired_gmean(&base, &other).unwrap();
+        assert!(near(half.diff_pct.unwrap(), -50.0) && near(half.diff, -100.0), "{half:?}");
+        assert!(half.significant && near(half.ci95_pct.unwrap()[1], -50.0), "{half:?}");
+        // The interval of a ratio is not symmetric, and holds the ratio.
+        let noisy = paired_gmean(&base, &some(&[110.0, 380.0, 260.0])).unwrap();
+        let [low, high] = noisy.ci95_pct.unwrap();
+        let middle = noisy.diff_pct.unwrap();
+        assert!(low < middle && middle < high && high - middle > middle - low, "{noisy:?}");
+        assert!(!noisy.significant);
+        assert_eq!(gmean(&some(&[1.0, 0.0])), None);
+        assert_eq!(gmean(&[None]), None);
+        assert_eq!(paired_gmean(&some(&[1.0]), &some(&[-1.0])), None);
     }
 
     /// Quantiles as `scipy.stats.t.ppf(.975, df)` of SciPy 1.17.1 prints them.

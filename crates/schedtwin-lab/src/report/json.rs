@@ -110,7 +110,7 @@ pub fn run(report: &RunReport) -> String {
     ])
 }
 
-fn provenance(from: &Provenance, seeds: &[u64]) -> Map<String, Value> {
+pub(super) fn provenance(from: &Provenance, seeds: &[u64]) -> Map<String, Value> {
     let hashes: Map<String, Value> =
         from.hashes.iter().map(|(n, h)| (n.clone(), json!(h))).collect();
     let mut provenance = Map::new();
@@ -130,7 +130,7 @@ fn labels(labels: &Labels) -> Value {
 }
 
 /// An object with a line per field, and a line per element of the arrays of objects in it.
-fn lines(fields: Vec<(&str, Value)>) -> String {
+pub(super) fn lines(fields: Vec<(&str, Value)>) -> String {
     let fields: Vec<String> = fields
         .into_iter()
         .map(|(name, value)| match value {

@@ -7,10 +7,13 @@ mod compare_text;
 mod csv;
 #[cfg(test)]
 pub(crate) mod example;
+pub mod html;
 mod json;
 mod markdown;
 mod replay;
 mod run_text;
+mod study;
+mod study_json;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +23,9 @@ use schedtwin::result::RunResult;
 use crate::Provenance;
 use crate::compare::Comparison;
 use crate::replay::Replayed;
+use crate::study::Study;
+use crate::study::prepare::Setup;
+use crate::study::run::Ran;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,4 +99,27 @@ pub fn run(report: &RunReport, format: Format, extent: Extent) -> String {
         Format::Json => json::run(report),
         Format::Csv => csv::run(report),
     }
+}
+
+/// Studies that ran, and those that cannot run yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Studies {
+    /// Those that ran.
+    pub ran: Vec<Ran>,
+    /// Name of the others, and what each waits for.
+    pub waiting: Vec<(String, Vec<String>)>,
+}
+
+/// The report of studies. They have no CSV: `json` has everything.
+pub fn studies(studies: &Studies, format: Format) -> String {
+    match format {
+        Format::Text => study::text(studies),
+        Format::Markdown => study::markdown(studies),
+        Format::Json | Format::Csv => study_json::studies(studies),
+    }
+}
+
+/// A study as it stands in its file: what was published, and what would run.
+pub fn study(study: &Study, setups: &[Setup]) -> String {
+    study::show(study, setups)
 }

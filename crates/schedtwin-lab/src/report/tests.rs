@@ -83,6 +83,38 @@ fn little_data_is_said_to_be_little() {
     assert!(!text.contains("+-") && !text.contains("* better"), "{text}");
 }
 
+/// A study with values, with words, with what is missing and with what was fitted.
+#[test]
+fn studies_are_what_the_schema_says() {
+    use crate::study::prepare::Registry;
+    use crate::study::run::{Calibrated, Ready};
+    use crate::study::spec::Assignment;
+    use schedtwin_input::Source;
+
+    let text = crate::study::demo_text();
+    let study = crate::study::read(&Source::new("demo.toml", text)).unwrap();
+    let set = Assignment::parse("machine.settle_us=90").unwrap();
+    let calibrated = vec![Calibrated { set, fitted_on: vec!["1 base".into()] }];
+    let ready = Ready::new(study, calibrated, true, &Registry::built_in());
+    let plan =
+        crate::compare::Plan { first_seed: 1, iterations: crate::compare::Iterations::Fixed(2) };
+    let ran = vec![ready.run(plan, &crate::Progress::new()).unwrap()];
+    let all = Studies { ran, waiting: vec![("x".into(), vec!["workload y".into()])] };
+    let document: Value = serde_json::from_str(&studies(&all, Format::Json)).unwrap();
+    assert_eq!(errors("schedtwin.study/1", &document), [""; 0]);
+    assert_eq!(document["studies"][0]["rows"][0]["role"], json!("base"));
+    assert_eq!(document["studies"][0]["rows"][2]["role"], json!("check"));
+    assert_eq!(document["studies"][0]["calibrated"][0]["value"], json!(90.0));
+    let trust = document["provenance"]["trust"].as_str().unwrap();
+    assert!(trust.starts_with("demo: fitted on base values only: machine.settle_us=90"), "{trust}");
+    let text = studies(&all, Format::Text);
+    for expected in ["fitted: ", "check: ", "x waits for: workload y", "verdicts: 4 base"] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(studies(&all, Format::Markdown).contains("| 1 | frame\\_duration mean"));
+}
+
 /// Every property must be named in the schema, else a new field would go undescribed. The shipped
 /// schema itself stays open, as fields may be added.
 fn closed(schema: Value) -> Value {
@@ -183,4 +215,38 @@ fn odd_names_stay_in_their_cells() {
     assert!(table.iter().all(|count| *count == table[0]), "{markdown}");
     let json: Value = serde_json::from_str(&comparison(&odd, Format::Json, Extent::All)).unwrap();
     assert_eq!(json["kernels"][1], odd.kernels[1].as_str());
+}
+
+/// Names come from users: what looks like markup stays a name. Nothing is loaded from anywhere.
+#[test]
+fn pages_escape_names_and_load_nothing() {
+    let odd = "<script>alert('x')</script>";
+    let comparison = example::of_kernels(&["linux-5.18", odd]);
+    let piece = crate::moment::Piece { span: [0, 900], task: odd.into(), is_waiter: true };
+    let moment = crate::moment::Moment {
+        kernel: odd.into(),
+        seed: 1,
+        task: "a & b".into(),
+        cpu: 0,
+        woken_at: 100,
+        runs_at: 600,
+        window: [0, 1000],
+        lanes: vec![vec![piece]],
+        frequencies: vec![("little".into(), vec![(0, 300_000), (500, 600_000)])],
+    };
+    let page = html::comparison(&comparison, &[moment]);
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+    assert!(page.contains("a &amp; b") && page.contains("H500.0V"), "{page}");
+    for outside in ["http:", "https:", "src=", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    for nothing in ["NaN", "inf", "Infinity"] {
+        assert!(!page.contains(&format!("\"{nothing}")), "{nothing}");
+    }
+    // Every element that is opened is closed.
+    for element in ["svg", "div", "table", "tr", "td", "ul", "rect", "p", "span"] {
+        let opened = page.matches(&format!("<{element} ")).count()
+            + page.matches(&format!("<{element}>")).count();
+        assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
+    }
 }

@@ -1,0 +1,211 @@
+//! One telling moment of a run: when a woken task waited longest for a CPU, and what the CPUs did meanwhile.
+//!
+//! A table says that the worst wakeup took 20 ms; the moment shows who ran instead, where, and at which
+//! frequency. The run is made twice: once to find the moment, once to keep what happened around it, so that
+//! memory is bounded by the moment and not by the run.
+
+use std::collections::BTreeMap;
+
+use schedtwin::board::FlatBoard;
+use schedtwin::twin::{Observer, Twin};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, TaskId};
+
+use crate::twin::Column;
+
+/// Shown before the wakeup and after the wait.
+const MARGIN: Ns = 4_000_000;
+
+/// No moment is shown longer than this: of a longer wait the end is what tells.
+const LONGEST: Ns = 60_000_000;
+
+/// More pieces than this are not drawn.
+const MOST_PIECES: usize = 4000;
+
+/// What happened around the longest wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The kernel.
+    pub kernel: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Who waited.
+    pub task: String,
+    /// On which CPU it got to run.
+    pub cpu: u16,
+    /// When it was woken.
+    pub woken_at: Ns,
+    /// When it got the CPU.
+    pub runs_at: Ns,
+    /// What is shown, from and to.
+    pub window: [Ns; 2],
+    /// Of every CPU who ran, in order.
+    pub lanes: Vec<Vec<Piece>>,
+    /// Of every frequency domain its name and its frequencies: from when, kHz.
+    pub frequencies: Vec<(String, Vec<(Ns, u32)>)>,
+}
+
+/// A task on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// From and to, within the window.
+    pub span: [Ns; 2],
+    /// Whose name.
+    pub task: String,
+    /// Whether it is the task that waited.
+    pub is_waiter: bool,
+}
+
+/// Finds the longest wait.
+#[derive(Default)]
+struct Search {
+    woken: BTreeMap<TaskId, Ns>,
+    names: BTreeMap<TaskId, String>,
+    /// When it was woken, when it ran, who, where.
+    longest: Option<(Ns, Ns, TaskId, CpuId)>,
+}
+
+impl Observer for Search {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        self.names.insert(id, name.to_string());
+    }
+    fn fact(&mut self, fact: &Fact) {
+        match fact.kind {
+            FactKind::Waking { task, .. } => {
+                self.woken.insert(task, fact.at);
+            }
+            FactKind::Switch { next, .. } => {
+                let Some(woken) = self.woken.remove(&next) else { return };
+                let waited = fact.at.saturating_sub(woken);
+                if self.longest.is_none_or(|(from, to, ..)| waited > to - from) {
+                    self.longest = Some((woken, fact.at.max(woken), next, fact.cpu));
+                }
+            }
+            _ => {}
+        }
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Keeps what happened in the window, and what was the case when it began.
+struct Keep {
+    window: [Ns; 2],
+    waiter: TaskId,
+    names: BTreeMap<TaskId, String>,
+    /// Of every CPU: who runs, since when.
+    running: Vec<(TaskId, Ns)>,
+    lanes: Vec<Vec<Piece>>,
+    pieces: usize,
+    frequencies: Vec<Vec<(Ns, u32)>>,
+}
+
+impl Keep {
+    fn close(&mut self, cpu: usize, at: Ns) {
+        let (task, since) = self.running[cpu];
+        let span = [since.max(self.window[0]), at.min(self.window[1])];
+        if task == TaskId::IDLE || span[0] >= span[1] || self.pieces >= MOST_PIECES {
+            return;
+        }
+        self.pieces += 1;
+        let name = self.names.get(&task).cloned().unwrap_or_default();
+        self.lanes[cpu].push(Piece { span, task: name, is_waiter: task == self.waiter });
+    }
+}
+
+impl Observer for Keep {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        self.names.insert(id, name.to_string());
+    }
+    fn fact(&mut self, fact: &Fact) {
+        match fact.kind {
+            FactKind::Switch { next, .. } => {
+                let cpu = usize::from(fact.cpu.0);
+                self.close(cpu, fact.at);
+                self.running[cpu] = (next, fact.at);
+            }
+            FactKind::Frequency { policy, khz, .. } if fact.at <= self.window[1] => {
+                let list = &mut self.frequencies[usize::from(policy)];
+                // Of what was before the window only the last counts.
+                if fact.at <= self.window[0] {
+                    list.clear();
+                }
+                list.push((fact.at.max(self.window[0]), khz));
+            }
+            _ => {}
+        }
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// The longest wait of a woken task in the run with this seed; `None` if nobody was woken.
+pub fn longest_wait(column: &Column, seed: u64) -> Option<Moment> {
+    let mut search = Search::default();
+    let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
+    twin.introduce(&mut search);
+    while twin.step(&mut search) {}
+    let (woken_at, runs_at, waiter, cpu) = search.longest?;
+    let to = runs_at + MARGIN;
+    let window = [woken_at.saturating_sub(MARGIN).max(to.saturating_sub(LONGEST)), to];
+    let machine = column.scenario.machine();
+    let cpus = machine.nr_cpus();
+    let mut keep = Keep {
+        window,
+        waiter,
+        names: BTreeMap::new(),
+        running: vec![(TaskId::IDLE, 0); cpus],
+        lanes: vec![Vec::new(); cpus],
+        pieces: 0,
+        frequencies: vec![Vec::new(); machine.domains.len()],
+    };
+    let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
+    twin.introduce(&mut keep);
+    while twin.now() <= to && twin.step(&mut keep) {}
+    for cpu in 0..cpus {
+        keep.close(cpu, to);
+    }
+    let names = machine.domains.iter().map(|domain| domain.name.clone());
+    Some(Moment {
+        kernel: column.kernel.clone(),
+        seed,
+        task: search.names.get(&waiter).cloned().unwrap_or_default(),
+        cpu: cpu.0,
+        woken_at,
+        runs_at,
+        window,
+        lanes: keep.lanes,
+        frequencies: names.zip(keep.frequencies).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin::Scenario;
+
+    #[test]
+    fn the_moment_holds_the_wait() {
+        let scenario =
+            Scenario::new("pixel6", "linux-5.18", "ui-phone", Some(500_000_000)).unwrap();
+        let column = Column { kernel: "linux-5.18".into(), scenario };
+        let moment = longest_wait(&column, 1).unwrap();
+        assert!(moment.woken_at < moment.runs_at, "{moment:?}");
+        let [from, to] = moment.window;
+        assert!(to - from <= LONGEST && from <= moment.runs_at && moment.runs_at < to);
+        // The waiter begins to run at the end of its wait, on the CPU that is named.
+        let lane = &moment.lanes[usize::from(moment.cpu)];
+        let begins = |piece: &Piece| piece.is_waiter && piece.span[0] == moment.runs_at;
+        assert!(lane.iter().any(begins), "{moment:?}");
+        for lane in &moment.lanes {
+            for pair in lane.windows(2) {
+                assert!(pair[0].span[1] <= pair[1].span[0], "{pair:?}");
+            }
+            assert!(lane.iter().all(|p| from <= p.span[0] && p.span[1] <= to));
+        }
+        assert_eq!(longest_wait(&column, 1), Some(moment));
+    }
+}

@@ -1,0 +1,188 @@
+//! One file to open in a browser: tables, intervals, figures. It loads nothing from anywhere, follows the light or dark
+//! scheme of the reader, and fits a phone.
+//!
+//! Words are HTML and only shapes are SVG: shapes may be stretched to any width, words may not. Names of
+//! tasks and files are escaped by the templating library (maud), which also writes the SVG: chart
+//! libraries draw with colours of their own, and a page has two schemes.
+
+mod figures;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::cells::{
+    difference_cells, letter, provenance_lines, seeds_text, shown_rows, value, verdict,
+};
+use super::{Extent, Studies};
+use crate::compare::Comparison;
+use crate::moment::Moment;
+use crate::study::run::{Ran, summary};
+use crate::study::verdict::Verdict;
+use crate::study::{Published, Role};
+use figures::{Interval, colour};
+
+/// A comparison as a page.
+pub fn comparison(comparison: &Comparison, moments: &[Moment]) -> String {
+    let from = &comparison.provenance;
+    let title = format!("{}, {}", from.machine, from.workload);
+    let rows: Vec<_> = comparison.rows.iter().map(|row| row.row.clone()).collect();
+    page(
+        &title,
+        html! {
+            h1 { (title) }
+            p.muted { "schedtwin compare: " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
+                @if let Some(length) = super::cells::simulated_text(comparison) { ", " (length) } }
+            (kernels(&comparison.kernels))
+            h2 { "What changed" }
+            (compared(comparison))
+            p.legend { "Change in % of the first kernel, with half the width of its 95% interval over the seeds; the bar is that "
+                "interval. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
+                "Where nothing changed 1 row in 20 is marked by chance." }
+            (figures::all(&comparison.kernels, &rows))
+            (figures::moments(moments))
+            h2 { "Where this comes from" }
+            ul {
+                @for notice in &comparison.notices { li { "note: " (notice) } }
+                @for line in provenance_lines(from) { li { (line) } }
+            }
+        },
+    )
+}
+
+fn compared(comparison: &Comparison) -> Markup {
+    let (rows, left_out) = shown_rows(comparison, Extent::Important);
+    let ends = rows.iter().flat_map(|(_, row)| &row.cells).filter_map(|c| c.difference?.ci95_pct);
+    let reach = figures::reach(ends);
+    html! {
+        div.wide { table {
+            tr { th.l { "" } th.l { "" }
+                @for (at, _) in comparison.kernels.iter().enumerate() {
+                    th { (letter(at)) }
+                    @if at > 0 { th { "change" } th { (format!("-{reach:.0}% … +{reach:.0}%")) } }
+                }
+            }
+            @for (title, row) in &rows { tr {
+                td.l { (title) } td.l.muted { (row.row.unit) }
+                @for (at, cell) in row.cells.iter().enumerate() {
+                    td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
+                    @if at > 0 {
+                        @let (change, half) = difference_cells(cell.difference.as_ref());
+                        @let word = verdict(cell.difference.as_ref(), row.row.better);
+                        @let class = match word { "* better" => "good", "* worse" => "bad", _ => "" };
+                        td class=(class) { (change) @if !half.is_empty() { span.muted { " ±" (half) } } @if !word.is_empty() { " *" } }
+                        td.bar { (figures::interval(&Interval {
+                            percent: cell.difference.and_then(|d| d.diff_pct),
+                            ci95: cell.difference.and_then(|d| d.ci95_pct),
+                            published: None, class, reach,
+                        })) }
+                    }
+                }
+            } }
+        } }
+        @if left_out > 0 { p.legend { (super::cells::further(left_out, "metric")) ": --all or --format json." } }
+    }
+}
+
+/// Studies as a page; `moments` by study.
+pub fn studies(studies: &Studies, moments: &[Vec<Moment>]) -> String {
+    let title = match studies.ran.as_slice() {
+        [one] => one.study.name.clone(),
+        _ => "Published experiments and the twin".to_string(),
+    };
+    let counts = summary(studies.ran.iter().flat_map(|ran| &ran.cells));
+    page(
+        &title,
+        html! {
+            h1 { (title) }
+            p { @for (verdict, count) in &counts { b { (count) } " " (verdict.word()) "  " } }
+            p.legend { "agree: same sign and 0.5 to 2 times the published difference, or both within the noise. direction: same sign "
+                "only. Base values are no predictions. robust: the sign is the same in all sensitivity variants of the study." }
+            @for (at, ran) in studies.ran.iter().enumerate() {
+                (study(ran))
+                @for measured in &ran.measured {
+                    @if ran.measured.len() > 1 { h3 { (measured.setup) } }
+                    (figures::all(&measured.kernels, &measured.rows))
+                }
+                @if let Some(moments) = moments.get(at) { (figures::moments(moments)) }
+            }
+            @if !studies.waiting.is_empty() {
+                h2 { "Waiting" }
+                ul { @for (name, waits) in &studies.waiting { li { (name) " waits for: " (waits.join(", ")) } } }
+            }
+            @if let Some(ran) = studies.ran.first() {
+                h2 { "How far to trust this" }
+                ul { @for line in provenance_lines(&ran.provenance) { @if !line.starts_with("inputs") { li { (line) } } } }
+            }
+        },
+    )
+}
+
+fn study(ran: &Ran) -> Markup {
+    let study = &ran.study;
+    let names: Vec<String> = study.columns.iter().map(|column| column.kernel.clone()).collect();
+    let ends = ran.cells.iter().flat_map(|cell| {
+        let published = cell.published_diff_pct.map(|p| [p, p]);
+        [cell.difference.and_then(|d| d.ci95_pct), published]
+    });
+    let reach = figures::reach(ends.flatten());
+    html! {
+        h2 { (study.name) ": " (study.description) }
+        p { (study.published) }
+        p.muted { (study.machine) ", " (study.workload) ": " (ran.seeds.len()) " runs each, paired (" (seeds_text(&ran.seeds)) ")" }
+        p { (study.about.trim()) }
+        (kernels(&names))
+        div.wide { table {
+            tr { th.l { "" } th.l { "" } th.l { "" } th.l { "" } th { "published" } th { "twin" } th { "published" } th { "twin" }
+                th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
+            @for (at, cell) in ran.cells.iter().enumerate() {
+                @let row = &study.rows[cell.row];
+                @let first = at == 0 || ran.cells[at - 1].row != cell.row;
+                @let published = &row.cells[cell.cell];
+                @let cells = super::study::cells(study, cell);
+                @let class = match cell.verdict { Verdict::Agree | Verdict::Direction => "good", Verdict::Disagree => "bad", _ => "" };
+                tr {
+                    td.l.id { @if first { (row.id) } } td.l.t { @if first { (row.title()) } } td.l.muted { @if first { (row.unit) } }
+                    td.l { (swatch(published.column)) (cells[0]) }
+                    td { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
+                    td { (cells[2]) } td { (cells[3]) }
+                    td { (cells[4]) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } } }
+                    td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
+                        percent: cell.difference.and_then(|d| d.diff_pct),
+                        ci95: cell.difference.and_then(|d| d.ci95_pct),
+                        published: cell.published_diff_pct, class, reach,
+                    })) } }
+                    td.l { (cells[6]) } td.l class=(class) { (cells[7]) }
+                }
+            }
+        } }
+        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's, the open mark what was published." }
+        ul { @for note in super::study::notes(ran) { li { (note) } } }
+    }
+}
+
+fn kernels(names: &[String]) -> Markup {
+    html! { p.legend { @for (at, name) in names.iter().enumerate() {
+        span { (swatch(at)) b { (letter(at)) } " " (name) @if at == 0 { " (baseline)" } }
+    } } }
+}
+
+fn swatch(kernel: usize) -> Markup {
+    html! { span.swatch style=(format!("background:{}", colour(kernel))) {} }
+}
+
+fn page(title: &str, body: Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                // Else browsers ask for an icon.
+                link rel="icon" href="data:,";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { (body) }
+        }
+    }
+    .into_string()
+}

@@ -1,0 +1,342 @@
+//! Studies for readers: the published and the twin's numbers side by side, as text and as Markdown.
+
+use super::Studies;
+use super::cells::{
+    difference_cells, letter, number, plain_table, provenance_lines, seeds_text, wrap,
+};
+use super::markdown::escape;
+use crate::study::prepare::{Setup, waits_for};
+use crate::study::run::{Beside, Ran, summary};
+use crate::study::{Published, Role, Study};
+
+/// As wide as mails are.
+const WIDTH: usize = 100;
+
+pub fn text(studies: &Studies) -> String {
+    let mut text = String::new();
+    for ran in &studies.ran {
+        text.push_str(&one(ran));
+        text.push('\n');
+    }
+    text.push_str(&end(studies).iter().map(|line| wrap(line, WIDTH, "  ")).collect::<String>());
+    text
+}
+
+fn one(ran: &Ran) -> String {
+    let study = &ran.study;
+    let mut text = format!("{}: {}\n", study.name, study.description);
+    text.push_str(&wrap(&study.published, WIDTH, "  "));
+    text.push_str(&format!(
+        "{}, {}: {} runs each, paired ({})\n\n",
+        study.machine,
+        study.workload,
+        ran.seeds.len(),
+        seeds_text(&ran.seeds)
+    ));
+    for (number, column) in study.columns.iter().enumerate() {
+        let run_as = match &column.run_as {
+            Some(run_as) => format!("  (here {run_as})"),
+            None => String::new(),
+        };
+        text.push_str(&format!("  {}  {}{run_as}\n", letter(number), column.kernel));
+    }
+    text.push('\n');
+    let mut rows = vec![heading()];
+    rows.extend(ran.cells.iter().map(|beside| {
+        let mut row = cells(study, beside);
+        row[0].insert_str(0, "      ");
+        row
+    }));
+    let table = plain_table(rows, 1, &[6, 7]);
+    let mut lines = table.lines();
+    text.extend(lines.next().map(|heading| format!("{heading}\n")));
+    // A title stands above its cells: beside them it would make the lines wider than mails are.
+    let mut last = None;
+    for (beside, line) in ran.cells.iter().zip(lines) {
+        if last != Some(beside.row) {
+            let [id, title, unit] = names(study, beside);
+            let unit = if unit.is_empty() { unit } else { format!(", {unit}") };
+            text.push_str(&format!("{id}  {title}{unit}\n"));
+            last = Some(beside.row);
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    text.push('\n');
+    text.push_str(&notes(ran).iter().map(|note| wrap(note, WIDTH, "  ")).collect::<String>());
+    text
+}
+
+fn heading() -> Vec<String> {
+    let heading = ["", "published", "twin", "publ.diff", "twin diff", "95%", "robust", "verdict"];
+    heading.iter().map(|cell| cell.to_string()).collect()
+}
+
+fn names(study: &Study, beside: &Beside) -> [String; 3] {
+    let row = &study.rows[beside.row];
+    [row.id.clone(), row.title(), row.unit.clone()]
+}
+
+/// From the kernel's letter to the verdict.
+pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
+    let cell = &study.rows[beside.row].cells[beside.cell];
+    let published = match &cell.published {
+        Published::Value(value) => number(*value),
+        Published::DiffPct(_) => String::new(),
+        Published::Text(_) => "words".to_string(),
+    };
+    let twin = beside.twin.map_or("-".to_string(), |twin| number(twin.mean));
+    let of_base = cell.role == Role::Base;
+    let (change, half) = match of_base {
+        true => Default::default(),
+        false => difference_cells(beside.difference.as_ref()),
+    };
+    let significant = beside.difference.is_some_and(|d| d.significant);
+    let robust = match beside.robust {
+        _ if of_base => "",
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    };
+    let verdict = match of_base {
+        true => base_text(beside),
+        false => beside.verdict.word().to_string(),
+    };
+    vec![
+        letter(cell.column),
+        published,
+        twin,
+        beside.published_diff_pct.map_or(String::new(), percent),
+        change + if significant { " *" } else { "" },
+        if half.is_empty() { half } else { format!("+-{half}") },
+        robust.to_string(),
+        verdict,
+    ]
+}
+
+/// What a base value is: fitted, or a check and how far off.
+fn base_text(beside: &Beside) -> String {
+    let what = if beside.fitted { "fitted" } else { "check" };
+    match beside.twin.zip(beside.published).filter(|(_, published)| *published != 0.0) {
+        Some((twin, published)) => {
+            format!("{what}: {}", percent(100.0 * (twin.mean - published) / published.abs()))
+        }
+        None => "base".to_string(),
+    }
+}
+
+fn percent(x: f64) -> String {
+    let decimals = match x.abs() {
+        ..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{x:+.decimals$}%")
+}
+
+/// What was fitted, in one line; `None` if nothing was.
+pub fn fitted_text(ran: &Ran) -> Option<String> {
+    if ran.calibrated.is_empty() {
+        return None;
+    }
+    let one = |one: &crate::study::run::Calibrated| {
+        format!("{} on {}", one.set.text(), one.fitted_on.join(", "))
+    };
+    let all: Vec<String> = ran.calibrated.iter().map(one).collect();
+    Some(format!("{}: fitted on base values only: {}", ran.study.name, all.join("; ")))
+}
+
+/// What is said of a study below its table.
+pub fn notes(ran: &Ran) -> Vec<String> {
+    let mut notes = Vec::new();
+    match fitted_text(ran) {
+        Some(fitted) => notes.push(fitted),
+        None => notes.push("nothing is calibrated".to_string()),
+    }
+    for row in &ran.study.rows {
+        let used = row.used_by.iter().map(|by| format!("{}: {by} rests on it", row.title()));
+        notes.extend(used.filter(|used| !notes.contains(used)).collect::<Vec<_>>());
+    }
+    let settings: Vec<String> =
+        ran.study.settings.iter().map(|one| format!("{} ({})", one.set.text(), one.why)).collect();
+    if !settings.is_empty() {
+        notes.push(format!("set as in the publication: {}", settings.join("; ")));
+    }
+    let mut reasons: Vec<&String> = ran.cells.iter().filter_map(|c| c.why_not.as_ref()).collect();
+    reasons.sort();
+    reasons.dedup();
+    notes.extend(reasons.into_iter().map(|reason| format!("no value: {reason}")));
+    let asked = ran.cells.iter().any(|cell| !cell.in_variants.is_empty());
+    if asked {
+        let names: Vec<&str> = ran.study.variants.iter().map(|v| v.name.as_str()).collect();
+        notes.push(format!("robust: the sign is the same with {}", names.join(", ")));
+    }
+    notes.extend(ran.notices.iter().map(|notice| format!("note: {notice}")));
+    let last = provenance_lines(&ran.provenance);
+    notes.extend(last.into_iter().filter(|line| line.starts_with("inputs")));
+    notes
+}
+
+/// What is said once for all studies.
+fn end(studies: &Studies) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, waits) in &studies.waiting {
+        lines.push(format!("{name} waits for: {}", waits.join(", ")));
+    }
+    if studies.ran.is_empty() {
+        return lines;
+    }
+    let counts: Vec<String> = summary(studies.ran.iter().flat_map(|ran| &ran.cells))
+        .into_iter()
+        .map(|(verdict, count)| format!("{count} {}", verdict.word()))
+        .collect();
+    lines.push(format!("verdicts: {}", counts.join(", ")));
+    lines.push(
+        "*: p < 0.05 in the paired t-test. 95%: half the width of the interval of the twin's difference, in % of the base."
+            .to_string(),
+    );
+    lines.push(
+        "agree: same sign and 0.5 to 2 times the published difference, or both within the noise. direction: same sign only."
+            .to_string(),
+    );
+    let of = studies.ran.first().map(|ran| provenance_lines(&ran.provenance)).unwrap_or_default();
+    lines.extend(of.into_iter().filter(|line| !line.starts_with("inputs")));
+    lines
+}
+
+pub fn markdown(studies: &Studies) -> String {
+    let mut text = String::new();
+    for ran in &studies.ran {
+        let study = &ran.study;
+        text.push_str(&format!(
+            "### {}: {}\n\n{}. **{}**, **{}**: {} runs each, paired ({}).\n\n",
+            escape(&study.name),
+            escape(&study.description),
+            escape(&study.published),
+            escape(&study.machine),
+            escape(&study.workload),
+            ran.seeds.len(),
+            seeds_text(&ran.seeds)
+        ));
+        text.push_str("| | metric | unit | kernel | published | twin | published difference | twin's difference | robust | verdict |\n");
+        text.push_str("|---|---|---|---|---:|---:|---:|---:|---|---|\n");
+        for beside in &ran.cells {
+            let [id, title, unit] = names(study, beside);
+            let cells = cells(study, beside);
+            let kernel = &study.columns[study.rows[beside.row].cells[beside.cell].column].kernel;
+            let [_, published, twin, publ_diff, change, half, robust, verdict] = &cells[..] else {
+                unreachable!("the cells of a row are eight");
+            };
+            let half = half.replace("+-", " ±");
+            let row = [&id, &title, &unit, kernel, published, twin, publ_diff];
+            let row: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            let change = escape(change);
+            text.push_str(&format!(
+                "| {} | {change}{half} | {robust} | {verdict} |\n",
+                row.join(" | ")
+            ));
+        }
+        text.push('\n');
+        text.extend(notes(ran).iter().map(|note| format!("- {}\n", escape(note))));
+        text.push('\n');
+    }
+    text.extend(end(studies).iter().map(|line| format!("- {}\n", escape(line))));
+    text
+}
+
+pub fn show(study: &Study, setups: &[Setup]) -> String {
+    let mut text = format!("{}\n{}\n", study.name, study.description);
+    text.push_str(&wrap(&study.published, WIDTH, "  "));
+    text.push('\n');
+    text.push_str(&wrap(&study.about.replace('\n', " "), WIDTH, ""));
+    let waits = waits_for(setups);
+    if !waits.is_empty() {
+        text.push_str(&format!("\nwaits for: {}\n", waits.join(", ")));
+    }
+    text.push_str("\nkernels\n");
+    for (number, column) in study.columns.iter().enumerate() {
+        text.push_str(&format!("  {}  {}", letter(number), column.kernel));
+        text.extend(column.run_as.as_ref().map(|run_as| format!("  (here {run_as})")));
+        text.extend(column.against.as_ref().map(|against| format!("  against {against}")));
+        text.push('\n');
+    }
+    text.push_str("\nwhat runs\n");
+    for setup in setups {
+        text.push_str(&format!("  -m '{}' -w '{}'\n", setup.machine, setup.workload));
+        text.extend(setup.scenarios.iter().map(|column| format!("    -k '{}'\n", column.kernel)));
+        text.extend(setup.waits_for.iter().map(|waits| format!("    waits for: {waits}\n")));
+    }
+    text.push_str("\npublished\n");
+    let mut rows = Vec::new();
+    for row in &study.rows {
+        for (at, cell) in row.cells.iter().enumerate() {
+            let [id, title, unit] = match at {
+                0 => [format!("  {}", row.id), row.title(), row.unit.clone()],
+                _ => Default::default(),
+            };
+            let published = match &cell.published {
+                Published::Value(value) => value.to_string(),
+                Published::DiffPct(diff) => format!("{diff:+}%"),
+                Published::Text(text) => format!("\"{text}\""),
+            };
+            let noise = row.noise_of(cell).map_or(String::new(), |noise| {
+                let assumed = if noise.assumed.is_some() { " assumed" } else { "" };
+                format!("+-{}{assumed}", noise.half_width)
+            });
+            let role = cell.role.word().to_string();
+            rows.push(vec![id, title, unit, letter(cell.column), role, published, noise]);
+        }
+    }
+    text.push_str(&plain_table(rows, 5, &[5, 6]));
+    for (title, lines) in [
+        (
+            "set as in the publication",
+            study
+                .settings
+                .iter()
+                .map(|s| format!("{}: {}", s.set.text(), s.why))
+                .collect::<Vec<_>>(),
+        ),
+        (
+            "may be fitted",
+            study
+                .fits
+                .iter()
+                .map(|fit| {
+                    let on: Vec<&str> = fit.fitted_on.iter().map(|on| on.value.as_str()).collect();
+                    let [low, high] = fit.bounds;
+                    format!(
+                        "{} in {low} .. {high}, on {}: {}",
+                        fit.parameter.value,
+                        on.join(", "),
+                        fit.why
+                    )
+                })
+                .collect(),
+        ),
+        (
+            "variants that no sign shall depend on",
+            study
+                .variants
+                .iter()
+                .map(|variant| {
+                    let sets: Vec<String> = variant.settings.iter().map(|set| set.text()).collect();
+                    format!("{} ({}): {}", variant.name, sets.join(", "), variant.why)
+                })
+                .collect(),
+        ),
+        (
+            "notes",
+            study
+                .rows
+                .iter()
+                .filter_map(|r| Some(format!("{}: {}", r.id, r.note.as_ref()?)))
+                .collect(),
+        ),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}\n"));
+            text.extend(lines.iter().map(|line| format!("  {}", wrap(line, WIDTH - 2, "    "))));
+        }
+    }
+    text
+}

@@ -1,0 +1,500 @@
+//! Runs a study: the published and the twin's numbers side by side.
+//!
+//! 1. rows that share machine, workload and settings are one setup; all its kernels run all seeds, paired
+//! 2. a cell's value is the mean (or the geometric mean, where the publication has it) over the seeds; its
+//!    difference is paired with the column that it is compared with
+//! 3. every variant of the study does the same with at most [`VARIANT_SEEDS`] seeds: a difference is
+//!    **robust** if its sign is the same in all of them, and unknown if a variant cannot run
+//! 4. [`crate::study::verdict`] judges
+//!
+//! A base value that no parameter was fitted on is a **check**: nothing made it agree.
+
+use std::io;
+
+use schedtwin::MODEL_VERSION;
+
+use crate::compare::{
+    Cell as Judged, ComparedRow, Imprecise, Iterations, Plan, sample, worst_primary,
+};
+use crate::measured;
+use crate::stats::{self, Difference, Estimate};
+use crate::study::prepare::{Registry, Setup, setups};
+use crate::study::spec::Assignment;
+use crate::study::verdict::{TwinDiff, Verdict, judge};
+use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
+use crate::twin;
+use crate::{Progress, Provenance};
+
+/// Seeds of a variant: its signs are wanted, not its widths.
+pub const VARIANT_SEEDS: usize = 10;
+
+/// A parameter that was fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibrated {
+    /// The setting.
+    pub set: Assignment,
+    /// The base cells that it was fitted on, as `ID KERNEL`.
+    pub fitted_on: Vec<String>,
+}
+
+/// A cell of a study beside the twin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    /// The study's row, by number.
+    pub row: usize,
+    /// The row's cell, by number.
+    pub cell: usize,
+    /// Whether it is a base cell that a parameter was fitted on, or that the machine rests on: no check.
+    pub fitted: bool,
+    /// What was published, where it is a number: in the unit of the row.
+    pub published: Option<f64>,
+    /// The published difference to the base, in percent.
+    pub published_diff_pct: Option<f64>,
+    /// The noise of that difference, in percent of the base.
+    pub noise_pct: Option<f64>,
+    /// The noise of the cell, in the unit of the row.
+    pub noise: Option<Noise>,
+    /// The twin's value, in the unit of the row.
+    pub twin: Option<Estimate>,
+    /// The twin's difference to the base.
+    pub difference: Option<Difference>,
+    /// Whether all variants have the sign of the difference; `None` if there is no difference or no variant.
+    pub robust: Option<bool>,
+    /// The difference in each variant, in percent.
+    pub in_variants: Vec<Option<f64>>,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why the twin has no value.
+    pub why_not: Option<String>,
+}
+
+/// A study that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ran {
+    /// The study.
+    pub study: Study,
+    /// What was fitted before.
+    pub calibrated: Vec<Calibrated>,
+    /// Every cell.
+    pub cells: Vec<Beside>,
+    /// The seeds of every kernel.
+    pub seeds: Vec<u64>,
+    /// What rows of it wait for.
+    pub waits_for: Vec<String>,
+    /// Things worth knowing.
+    pub notices: Vec<String>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Everything that its setups measured, for figures.
+    pub measured: Vec<MeasuredSetup>,
+}
+
+/// All that a setup measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredSetup {
+    /// Machine and workload.
+    pub setup: String,
+    /// Its kernels, as the publication names them.
+    pub kernels: Vec<String>,
+    /// The metrics with their samples, by kernel and seed.
+    pub rows: Vec<measured::Row>,
+}
+
+/// A study with its scenarios, ready to run.
+pub struct Ready {
+    study: Study,
+    calibrated: Vec<Calibrated>,
+    setups: Vec<Setup>,
+    /// By variant: the setups, in the order of `setups`.
+    variants: Vec<Vec<Setup>>,
+}
+
+impl Ready {
+    /// Makes the scenarios. `with_variants`: also those that show whether signs are robust.
+    pub fn new(
+        study: Study,
+        calibrated: Vec<Calibrated>,
+        with_variants: bool,
+        registry: &Registry,
+    ) -> Ready {
+        let settings: Vec<Assignment> = (study.settings.iter().map(|setting| &setting.set))
+            .chain(calibrated.iter().map(|one| &one.set))
+            .cloned()
+            .collect();
+        let main = setups(&study, &settings, &[], registry);
+        let variants: Vec<Vec<Setup>> = study
+            .variants
+            .iter()
+            .filter(|_| with_variants)
+            .map(|variant| setups(&study, &settings, &variant.settings, registry))
+            .collect();
+        Ready { study, calibrated, setups: main, variants }
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// The setups.
+    pub fn setups(&self) -> &[Setup] {
+        &self.setups
+    }
+
+    /// All that it waits for.
+    pub fn waits_for(&self) -> Vec<String> {
+        crate::study::prepare::waits_for(&self.setups)
+    }
+
+    /// Whether some of it can run.
+    pub fn can_run(&self) -> bool {
+        self.setups.iter().any(|setup| setup.waits_for.is_empty())
+    }
+
+    /// The runs that [`Ready::run`] makes with this plan, before a precision is looked at.
+    pub fn first_runs(&self, plan: Plan) -> u64 {
+        let of = |setups: &[Setup], plan: Plan| -> u64 {
+            setups.iter().map(|setup| plan.first_runs(setup.scenarios.len())).sum()
+        };
+        let variants = self.variants.iter().map(|setups| of(setups, variant_plan(plan)));
+        of(&self.setups, plan) + variants.sum::<u64>()
+    }
+
+    /// Runs it. Whoever calls it has announced [`Ready::first_runs`].
+    pub fn run(&self, plan: Plan, progress: &Progress) -> io::Result<Ran> {
+        let study = &self.study;
+        let mut ran = Ran {
+            study: study.clone(),
+            calibrated: self.calibrated.clone(),
+            cells: Vec::new(),
+            seeds: Vec::new(),
+            waits_for: self.waits_for(),
+            notices: Vec::new(),
+            provenance: self.provenance(),
+            measured: Vec::new(),
+        };
+        for (number, setup) in self.setups.iter().enumerate() {
+            let measured = self.measure(setup, plan, progress)?;
+            let mut variants = Vec::new();
+            for setups in &self.variants {
+                // A variant may split a setup only if it sets what a row sets: the order is the same.
+                let variant = setups.get(number).filter(|other| other.rows == setup.rows);
+                variants.push(match variant {
+                    Some(variant) => self.measure(variant, variant_plan(plan), progress)?,
+                    None => None,
+                });
+            }
+            for row in &setup.rows {
+                for cell in 0..study.rows[*row].cells.len() {
+                    ran.cells.push(self.beside((*row, cell), setup, measured.as_ref(), &variants));
+                }
+            }
+            let Some(measured) = measured else { continue };
+            for notice in measured.notices {
+                if !ran.notices.contains(&notice) {
+                    ran.notices.push(notice);
+                }
+            }
+            if measured.seeds.len() > ran.seeds.len() {
+                ran.seeds = measured.seeds;
+            }
+            let name = |column: &usize| study.columns[*column].kernel.clone();
+            ran.measured.push(MeasuredSetup {
+                setup: format!("{}, {}", setup.machine, setup.workload),
+                kernels: setup.columns.iter().map(name).collect(),
+                rows: measured.rows,
+            });
+        }
+        for (variant, setups) in study.variants.iter().zip(&self.variants) {
+            for waits in crate::study::prepare::waits_for(setups) {
+                if !ran.waits_for.contains(&waits) {
+                    ran.notices.push(format!("variant `{}` waits for: {waits}", variant.name));
+                }
+            }
+        }
+        ran.cells.sort_by_key(|cell| (cell.row, cell.cell));
+        Ok(ran)
+    }
+
+    fn measure(
+        &self,
+        setup: &Setup,
+        plan: Plan,
+        progress: &Progress,
+    ) -> io::Result<Option<crate::compare::Sampled>> {
+        if !setup.waits_for.is_empty() {
+            return Ok(None);
+        }
+        let imprecise =
+            |rows: &[measured::Row], wanted_pct: f64| self.imprecise(setup, rows, wanted_pct);
+        sample(&setup.scenarios, plan, progress, imprecise).map(Some)
+    }
+
+    /// The published row whose difference is known worst, if it is known worse than wanted.
+    fn imprecise(
+        &self,
+        setup: &Setup,
+        rows: &[measured::Row],
+        wanted_pct: f64,
+    ) -> Option<Imprecise> {
+        let mut compared: Vec<ComparedRow> = Vec::new();
+        for number in &setup.rows {
+            let row = &self.study.rows[*number];
+            let Ok(found) = find(rows, row) else { continue };
+            let differences = row.cells.iter().filter_map(|cell| {
+                let base = row.base_of(&self.study, cell)?;
+                Some(difference(row, found, setup.place(base), setup.place(cell)))
+            });
+            let cells =
+                differences.map(|difference| Judged { estimate: None, difference }).collect();
+            compared.push(ComparedRow { row: found.clone(), cells });
+        }
+        worst_primary(compared.iter(), wanted_pct)
+    }
+
+    fn beside(
+        &self,
+        (row_number, cell_number): (usize, usize),
+        setup: &Setup,
+        measured: Option<&crate::compare::Sampled>,
+        variants: &[Option<crate::compare::Sampled>],
+    ) -> Beside {
+        let study = &self.study;
+        let row = &study.rows[row_number];
+        let cell = &row.cells[cell_number];
+        let base = row.base_of(study, cell);
+        let (published_diff_pct, noise_pct) = published_difference(row, base, cell);
+        let mut beside = Beside {
+            row: row_number,
+            cell: cell_number,
+            fitted: cell.role == Role::Base
+                && (row.used_by.is_some() || self.is_fitted(row_number, cell_number)),
+            published: value(cell),
+            published_diff_pct,
+            noise_pct,
+            noise: row.noise_of(cell),
+            twin: None,
+            difference: None,
+            robust: None,
+            in_variants: Vec::new(),
+            verdict: Verdict::Inconclusive,
+            why_not: None,
+        };
+        let found = match measured {
+            None => Err(format!("waits for: {}", setup.waits_for.join(", "))),
+            Some(measured) => find(&measured.rows, row),
+        };
+        match found {
+            Err(why_not) => beside.why_not = Some(why_not),
+            Ok(found) => {
+                beside.twin = estimate(row, found, setup.place(cell));
+                beside.difference = base
+                    .and_then(|base| difference(row, found, setup.place(base), setup.place(cell)));
+                beside.in_variants = variants
+                    .iter()
+                    .filter(|_| base.is_some())
+                    .map(|variant| {
+                        let (variant, base) = (variant.as_ref()?, base?);
+                        let found = find(&variant.rows, row).ok()?;
+                        difference(row, found, setup.place(base), setup.place(cell))?.diff_pct
+                    })
+                    .collect();
+                beside.robust = robust(beside.difference.as_ref(), &beside.in_variants);
+            }
+        }
+        beside.verdict = match cell.role {
+            Role::Base => Verdict::Base,
+            Role::Patched => {
+                let twin = beside
+                    .difference
+                    .as_ref()
+                    .and_then(|d| Some(TwinDiff { percent: d.diff_pct?, ci95: d.ci95_pct }));
+                judge(published_diff_pct, noise_pct, twin)
+            }
+        };
+        beside
+    }
+
+    fn is_fitted(&self, row: usize, cell: usize) -> bool {
+        let on = self.calibrated.iter().flat_map(|one| &one.fitted_on);
+        let mut cells = on.flat_map(|on| base_cells(on, &self.study.columns, &self.study.rows));
+        cells.any(|at| at == (row, cell))
+    }
+
+    /// Where its results come from.
+    pub fn provenance(&self) -> Provenance {
+        let of: Vec<(String, Provenance)> = self
+            .setups
+            .iter()
+            .flat_map(|setup| &setup.scenarios)
+            .map(|column| (column.kernel.clone(), twin::provenance(&column.scenario)))
+            .collect();
+        let mut joined = Provenance {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            model_version: MODEL_VERSION.to_string(),
+            ..Provenance::default()
+        };
+        for (kernel, one) in of {
+            for (what, hash) in one.hashes {
+                let name = match what.as_str() {
+                    "machine" => one.machine.clone(),
+                    "workload" => one.workload.clone(),
+                    _ => kernel.clone(),
+                };
+                let named = (format!("{what} {name}"), hash);
+                if !joined.hashes.contains(&named) {
+                    joined.hashes.push(named);
+                }
+            }
+            if joined.trust.is_empty() {
+                joined.trust = one.trust;
+            }
+        }
+        if !self.calibrated.is_empty() {
+            let fitted = "parameters are fitted on base values, see the studies";
+            joined.trust = joined.trust.replace("nothing is fitted", fitted);
+        }
+        joined.machine = self.study.machine.clone();
+        joined.workload = self.study.workload.clone();
+        joined
+    }
+}
+
+impl Setup {
+    /// The place of a cell's kernel among the scenarios.
+    fn place(&self, cell: &Cell) -> usize {
+        let place = self.columns.iter().position(|column| *column == cell.column);
+        place.expect("a setup has the columns of its rows")
+    }
+}
+
+fn variant_plan(plan: Plan) -> Plan {
+    let seeds = match plan.iterations {
+        Iterations::Fixed(n) => n,
+        Iterations::Precision { most, .. } => most,
+    };
+    Plan { iterations: Iterations::Fixed(seeds.min(VARIANT_SEEDS)), ..plan }
+}
+
+/// Whether every variant has the sign of the difference.
+fn robust(difference: Option<&Difference>, in_variants: &[Option<f64>]) -> Option<bool> {
+    let sign = |x: f64| (x > 0.0) as i8 - (x < 0.0) as i8;
+    let main = sign(difference?.diff);
+    if in_variants.is_empty() {
+        return None;
+    }
+    // A variant that cannot run leaves the question open, but for one that answers it with no.
+    let signs: Vec<Option<i8>> = in_variants.iter().map(|x| x.map(sign)).collect();
+    if signs.iter().any(|other| other.is_some_and(|other| other != main)) {
+        return Some(false);
+    }
+    signs.iter().all(Option::is_some).then_some(true)
+}
+
+fn value(cell: &Cell) -> Option<f64> {
+    match cell.published {
+        Published::Value(value) => Some(value),
+        Published::DiffPct(_) | Published::Text(_) => None,
+    }
+}
+
+/// The published difference and its noise, both in percent of the base.
+///
+/// The noise of two cells with half-widths of their own is their sum in quadrature. One that is assumed for
+/// the row is the spread of the same measurement on other days, and taken as it is. Of two the larger counts.
+fn published_difference(row: &Row, base: Option<&Cell>, cell: &Cell) -> (Option<f64>, Option<f64>) {
+    if let Published::DiffPct(percent) = cell.published {
+        return (Some(percent), None);
+    }
+    let pair = base.and_then(|base| Some((base, value(base)?, value(cell)?)));
+    let Some((base, from, to)) = pair.filter(|(_, from, _)| *from != 0.0) else {
+        return (None, None);
+    };
+    let own = base.noise.zip(cell.noise).map(|(a, b)| (a * a + b * b).sqrt());
+    let assumed = row.noise.as_ref().map(|noise| noise.half_width);
+    let half_width = own.into_iter().chain(assumed).reduce(f64::max);
+    let percent = |x: f64| 100.0 * x / from.abs();
+    (Some(percent(to - from)), half_width.map(percent))
+}
+
+/// The twin's row of a published one, or why there is none.
+fn find<'a>(rows: &'a [measured::Row], row: &Row) -> Result<&'a measured::Row, String> {
+    let own = || Selector {
+        name: row.metric.clone(),
+        stat: Some(row.stat.clone()),
+        labels: row.labels.clone(),
+    };
+    let wanted = row.twin.clone().unwrap_or_else(own);
+    let has_labels = |found: &measured::Row| {
+        found.labels.len() == wanted.labels.len()
+            && found
+                .labels
+                .iter()
+                .all(|(key, value)| wanted.labels.iter().any(|(k, v)| k == key && v == value))
+    };
+    let named: Vec<&measured::Row> =
+        rows.iter().filter(|found| found.name == wanted.name && has_labels(found)).collect();
+    let stats = match &wanted.stat {
+        Some(stat) => vec![stat.as_str()],
+        None => vec!["mean", "sum", "gmean", "share"],
+    };
+    let found = stats.iter().find_map(|stat| named.iter().find(|found| found.stat == *stat));
+    match found {
+        Some(found) if factor(found.unit, &row.unit).is_some() => Ok(found),
+        Some(found) => Err(format!("measured in {}, published in {}", found.unit, row.unit)),
+        None => Err(format!("the twin does not measure {}", row.title())),
+    }
+}
+
+/// From one unit to another; `None` where they are not of one kind.
+fn factor(from: &str, to: &str) -> Option<f64> {
+    const UNITS: [(&str, &str, f64); 9] = [
+        ("W", "power", 1e3),
+        ("mW", "power", 1.0),
+        ("s", "time", 1e6),
+        ("ms", "time", 1e3),
+        ("us", "time", 1.0),
+        ("J", "energy", 1e3),
+        ("mJ", "energy", 1.0),
+        ("1/s", "rate", 60.0),
+        ("1/min", "rate", 1.0),
+    ];
+    let find = |name: &str| UNITS.iter().find(|(unit, ..)| *unit == name);
+    if from == to || to == "%" && from.is_empty() {
+        return Some(1.0);
+    }
+    let ((_, kind, from), (_, other, to)) = (find(from)?, find(to)?);
+    (kind == other).then_some(from / to)
+}
+
+/// What a column measured, in the unit of the publication. Only a difference in percent was published:
+/// then the unit is the twin's own.
+fn samples(row: &Row, found: &measured::Row, place: usize) -> Vec<Option<f64>> {
+    let factor = factor(found.unit, &row.unit).unwrap_or(1.0);
+    found.samples[place].iter().map(|x| x.map(|x| x * factor)).collect()
+}
+
+/// A mean over the runs. A geometric mean of values of which one is zero says nothing: it is arithmetic then.
+fn estimate(row: &Row, found: &measured::Row, place: usize) -> Option<Estimate> {
+    let samples = samples(row, found, place);
+    let arithmetic = || stats::estimate(&samples);
+    match row.over_runs {
+        OverRuns::Mean => arithmetic(),
+        OverRuns::Gmean => stats::gmean(&samples).or_else(arithmetic),
+    }
+}
+
+fn difference(row: &Row, found: &measured::Row, base: usize, other: usize) -> Option<Difference> {
+    let (base, other) = (samples(row, found, base), samples(row, found, other));
+    let arithmetic = || stats::paired(&base, &other);
+    match row.over_runs {
+        OverRuns::Mean => arithmetic(),
+        OverRuns::Gmean => stats::paired_gmean(&base, &other).or_else(arithmetic),
+    }
+}
+
+/// How many rows have each verdict.
+pub fn summary<'a>(cells: impl Iterator<Item = &'a Beside> + Clone) -> Vec<(Verdict, usize)> {
+    let count = |verdict| cells.clone().filter(|cell| cell.verdict == verdict).count();
+    Verdict::ALL.iter().map(|verdict| (*verdict, count(*verdict))).collect()
+}

@@ -1,0 +1,331 @@
+//! The studies as shipped, and a study of two numbers through the whole machinery.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use schedtwin_input::Source;
+
+use super::prepare::Registry;
+use super::read::{load, read};
+use super::run::Ready;
+use super::verdict::Verdict;
+use super::{Published, Role, Study, builtin};
+use crate::Progress;
+use crate::compare::{Iterations, Plan};
+
+/// A study that runs today: a phone's interface, runnable boosting, numbers that nobody published.
+const DEMO: &str = r#"
+name = "demo"
+description = "a study for tests"
+published = "nowhere"
+about = "made up"
+machine = "pixel6"
+workload = "ui-phone"
+duration = "500ms"
+
+[[setting]]
+set = "kernel.schedutil.rate_limit_us=500"
+why = "so that it is set"
+
+[[column]]
+kernel = "base"
+run_as = "linux-5.18"
+[[column]]
+kernel = "patched"
+run_as = "linux-5.18+runnable-boost"
+[[column]]
+kernel = "other"
+run_as = "linux-5.18+no-such-patch"
+
+[[row]]
+id = "1"
+metric = "frame_duration"
+stat = "mean"
+unit = "us"
+better = "lower"
+noise = { value = 5000, assumed = "made up" }
+cells = [
+  { kernel = "base", role = "base", value = 3000 },
+  { kernel = "patched", role = "patched", value = 2700.5 },
+]
+[[row]]
+id = "2"
+metric = "power"
+stat = "mean"
+labels = { domain = "cpu" }
+twin = "power.mean"
+unit = "W"
+better = "lower"
+over_runs = "gmean"
+cells = [
+  { kernel = "base", role = "base", value = 0.7 },
+  { kernel = "patched", role = "patched", diff_pct = 1.5 },
+]
+[[row]]
+id = "3"
+metric = "jank"
+stat = "mean"
+unit = "%"
+better = "lower"
+cells = [
+  { kernel = "base", role = "base", value = 1 },
+  { kernel = "patched", role = "patched", value = 2 },
+]
+[[row]]
+id = "4"
+metric = "power"
+stat = "mean"
+unit = "mW"
+better = "lower"
+workload = "no-such-workload"
+cells = [
+  { kernel = "base", role = "base", text = "low" },
+  { kernel = "other", role = "patched", text = "lower" },
+]
+[[fit]]
+parameter = "machine.settle_us"
+bounds = [10, 300]
+start = 100
+fitted_on = ["1"]
+why = "an estimate"
+
+[[variant]]
+name = "slow clocks"
+set = ["machine.settle_us=300"]
+why = "an estimate"
+"#;
+
+/// The text of the study.
+pub fn demo_text() -> String {
+    DEMO.to_string()
+}
+
+fn demo() -> Study {
+    read(&Source::new("demo.toml", DEMO)).unwrap()
+}
+
+fn published_files() -> Option<[Vec<BTreeMap<String, String>>; 2]> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
+    if !folder.is_dir() {
+        println!("skipped: ../shared/published is not there");
+        return None;
+    }
+    Some(["tables.csv", "baselines.csv"].map(|name| {
+        let mut reader = csv::Reader::from_path(folder.join(name)).expect("a readable table");
+        reader.deserialize().collect::<Result<_, _>>().expect("rows of text")
+    }))
+}
+
+/// Every number is what was published, none is missing, and none was added.
+#[test]
+fn every_number_is_the_published_one() {
+    let Some([tables, baselines]) = published_files() else { return };
+    let studies: Vec<Study> = builtin::names().map(|name| load(name).unwrap()).collect();
+    let mut used = BTreeSet::new();
+    let (mut numbers, mut of_baselines) = (0, 0);
+    for study in &studies {
+        for row in &study.rows {
+            for cell in &row.cells {
+                let kernel = &study.columns[cell.column].kernel;
+                let what = format!("{} {} {kernel}", study.name, row.id);
+                if row.id.starts_with('B') {
+                    let Published::Value(value) = cell.published else {
+                        panic!("{what}: a further base value is a number");
+                    };
+                    assert_eq!(cell.role, Role::Base, "{what}");
+                    assert!(
+                        baselines.iter().any(|line| {
+                            line["machine"] == study.machine
+                                && line["kernel"] == *kernel
+                                && line["value"].parse() == Ok(value)
+                                && line["unit"].starts_with(&row.unit)
+                        }),
+                        "{what}: {value} is in no line of the base measurements"
+                    );
+                    of_baselines += 1;
+                    continue;
+                }
+                let mut labels: Vec<String> =
+                    row.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let in_label = |line: &BTreeMap<String, String>, occasion: &str| {
+                    line["labels"].ends_with(&format!("({occasion})"))
+                };
+                let found = tables.iter().enumerate().find(|(_, line)| {
+                    let occasion = row.occasion.as_deref().filter(|o| in_label(line, o));
+                    let of = |key: &str| line[key].as_str();
+                    labels.retain(|label| !label.starts_with('('));
+                    labels.extend(occasion.map(|occasion| format!("({occasion})")));
+                    of("study") == study.name
+                        && of("id") == row.id
+                        && of("metric") == row.metric
+                        && of("stat") == row.stat
+                        && of("kernel") == kernel
+                        && of("labels") == labels.join(" ")
+                });
+                let Some((number, line)) = found else {
+                    assert!(
+                        matches!(&cell.published, Published::Text(text) if text == "not published")
+                            || study.name == "uclamp-enqueue-order",
+                        "{what} is not in the published tables"
+                    );
+                    continue;
+                };
+                used.insert(number);
+                assert_eq!(line["role"], cell.role.word(), "{what}");
+                assert_eq!(line["unit"], row.unit, "{what}");
+                let better = match row.better {
+                    super::Direction::Higher => "higher",
+                    super::Direction::Lower => "lower",
+                    super::Direction::None => "none",
+                };
+                assert_eq!(line["better"], better, "{what}");
+                assert_eq!(line["machine"], row.machine(study), "{what}");
+                match &cell.published {
+                    Published::Value(value) | Published::DiffPct(value) => {
+                        assert_eq!(line["value"].parse(), Ok(*value), "{what}");
+                        let is_diff = matches!(cell.published, Published::DiffPct(_));
+                        assert_eq!(line["stat"] == "diff_pct", is_diff, "{what}");
+                        numbers += 1;
+                    }
+                    Published::Text(text) => {
+                        let words = [&line["text"], &line["note"]];
+                        assert!(words.contains(&text), "{what}: {text}");
+                    }
+                }
+                check_noise(&what, &line["note"], cell);
+            }
+        }
+    }
+    let unused: Vec<_> = (0..tables.len()).filter(|at| !used.contains(at)).collect();
+    assert!(unused.is_empty(), "lines without a cell: {unused:?}");
+    assert_eq!(numbers, tables.iter().filter(|line| !line["value"].is_empty()).count());
+    assert!(of_baselines >= 30, "{of_baselines}");
+}
+
+/// `+-0.0173 (10 runs)` is in the unit, `+-0.14 % of 30 runs` in percent.
+fn check_noise(what: &str, note: &str, cell: &super::Cell) {
+    let printed = note.strip_prefix("+-").and_then(|rest| {
+        let (number, rest) = rest.split_once(' ')?;
+        let number: f64 = number.parse().ok()?;
+        let Published::Value(value) = cell.published else { return None };
+        Some(if rest.starts_with('%') { value * number / 100.0 } else { number })
+    });
+    match (printed, cell.noise) {
+        (None, None) => {}
+        (Some(printed), Some(noise)) => {
+            assert!((printed - noise).abs() < 1e-5, "{what}: {printed} {noise}")
+        }
+        (printed, noise) => panic!("{what}: printed {printed:?}, in the file {noise:?}"),
+    }
+}
+
+/// All that can be wrong with the shipped studies is that parts do not exist yet.
+#[test]
+fn the_shipped_studies_run_or_say_what_they_wait_for() {
+    let registry = Registry::built_in();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let files = std::fs::read_dir(folder).unwrap().flatten();
+    let files: BTreeSet<String> = files
+        .filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_string()))
+        .collect();
+    assert_eq!(files, builtin::names().map(str::to_string).collect());
+    for name in builtin::names() {
+        let study = load(name).unwrap();
+        assert_eq!(study.name, name);
+        let ready = Ready::new(study, Vec::new(), true, &registry);
+        for waits in ready.waits_for() {
+            let kinds = ["machine ", "kernel ", "patch ", "workload "];
+            let is_part = kinds.iter().any(|kind| waits.starts_with(kind));
+            assert!(is_part || waits.contains("there is no"), "{name}: {waits}");
+        }
+    }
+}
+
+fn ran(threads: usize) -> super::run::Ran {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        let ready = Ready::new(demo(), Vec::new(), true, &Registry::built_in());
+        assert_eq!(ready.waits_for(), ["patch no-such-patch", "workload no-such-workload"]);
+        assert!(ready.can_run());
+        let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(3) };
+        let progress = Progress::new();
+        progress.expect_runs(ready.first_runs(plan));
+        let ran = ready.run(plan, &progress).unwrap();
+        assert_eq!(progress.done_runs(), progress.expected_runs());
+        ran
+    })
+}
+
+#[test]
+fn a_study_runs_and_stands_beside_the_publication() {
+    let one = ran(1);
+    assert_eq!(one, ran(2), "the number of threads changes nothing");
+    let by = |id: &str| {
+        let of = |cell: &&super::run::Beside| one.study.rows[cell.row].id == id;
+        one.cells.iter().filter(of).collect::<Vec<_>>()
+    };
+    let [base, patched] = by("1")[..] else { panic!("two cells") };
+    // The publication's unit is microseconds here, the twin's milliseconds.
+    assert!((500.0..50_000.0).contains(&base.twin.unwrap().mean), "{base:?}");
+    assert_eq!((base.verdict, base.difference, base.robust), (Verdict::Base, None, None));
+    assert!((patched.published_diff_pct.unwrap() + 9.983).abs() < 0.001, "{patched:?}");
+    assert!((patched.noise_pct.unwrap() - 166.667).abs() < 0.001);
+    assert_eq!(patched.in_variants.len(), 1);
+    let signs = patched.difference.unwrap().diff * patched.in_variants[0].unwrap();
+    assert_eq!(patched.robust, Some(signs > 0.0));
+    // 5 ms of noise around 3 ms: what the twin finds in three runs lies within.
+    assert_eq!(patched.verdict, Verdict::Agree);
+    let [base, patched] = by("2")[..] else { panic!("two cells") };
+    assert!((0.1..5.0).contains(&base.twin.unwrap().mean), "in W: {base:?}");
+    assert_eq!(patched.published_diff_pct, Some(1.5));
+    let [_, missing] = by("3")[..] else { panic!("two cells") };
+    assert_eq!(missing.verdict, Verdict::Inconclusive);
+    assert_eq!(missing.why_not.as_deref(), Some("the twin does not measure jank mean"));
+    let [_, waiting] = by("4")[..] else { panic!("two cells") };
+    assert!(waiting.why_not.as_ref().unwrap().starts_with("waits for: patch no-such-patch"));
+}
+
+#[test]
+fn faults_of_a_study_are_told_all_at_once() {
+    let text = DEMO
+        .replace(
+            "kernel = \"patched\", role = \"patched\", value = 2 }",
+            "kernel = \"pached\", role = \"pathed\" }",
+        )
+        .replace("parameter = \"machine.settle_us\"", "parameter = \"settle_us\"")
+        .replace("bounds = [10, 300]", "bounds = [300, 10]")
+        .replace("fitted_on = [\"1\"]", "fitted_on = [\"7\"]")
+        .replace(
+            "better = \"lower\"\nover_runs = \"gmean\"",
+            "better = \"less\"\nover_runs = \"median\"",
+        )
+        .replace("workload = \"ui-phone\"", "wrkload = \"ui-phone\"");
+    let faults = read(&Source::new("demo.toml", text)).unwrap_err().to_string();
+    for expected in [
+        "there is no key `wrkload`\n  help: did you mean `workload`?",
+        "there is no [[column]] `pached`\n  help: did you mean `patched`?",
+        "a role is `base` or `patched`",
+        "a cell has one of `value`, `diff_pct` and `text`",
+        "a parameter begins with machine., kernel. or workload.",
+        "bounds are [LEAST, GREATEST]",
+        "`7` names no base cell with a number",
+        "`higher`, `lower` or `none` is better",
+        "runs are combined by `mean` or `gmean`",
+    ] {
+        assert!(faults.contains(expected), "{expected}\n{faults}");
+    }
+    let unknown = load("jankbench-pixel").unwrap_err().to_string();
+    assert!(unknown.contains("did you mean `jankbench-pixel6`?"), "{unknown}");
+}
+
+#[test]
+fn reruns_count_every_verdict() {
+    let ready = Ready::new(demo(), Vec::new(), false, &Registry::built_in());
+    let progress = Progress::new();
+    let all = super::stability::stability(&ready, 3, 2, 1, &progress).unwrap();
+    assert_eq!(progress.done_runs(), progress.expected_runs());
+    assert_eq!(all.len(), 4, "the predicted cells");
+    assert!(all.iter().all(|one| one.counts.iter().sum::<usize>() == 3), "{all:?}");
+    // What has no number is inconclusive each time.
+    assert_eq!(all[3].commonest(), (Verdict::Inconclusive, 100.0));
+}
