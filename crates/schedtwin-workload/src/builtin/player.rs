@@ -361,9 +361,10 @@ impl Player {
                     return self.post(flag, now);
                 }
             }
-            Step::Start(device, amount, percent) => {
+            Step::Start(device, amount, percent, after) => {
                 let work = self.amount(index, amount) * *self.register(percent) / 100;
-                self.start(device, now, work);
+                let begin = (*self.register(after)).max(now);
+                self.start(device, begin, work);
             }
             Step::StartUntil(device, grid) => {
                 let until = self.next_on(grid, now);
@@ -374,6 +375,10 @@ impl Player {
             Step::SetDrawn(register, amount) => {
                 let drawn = self.amount(index, amount);
                 *self.register(register) = drawn;
+            }
+            Step::SetNext(register, grid) => {
+                let next = self.next_on(grid, now);
+                *self.register(register) = next;
             }
             Step::Copy(to, from) => {
                 let value = *self.register(from);

@@ -65,8 +65,8 @@ pub(crate) enum Step {
     /// Adds one to a flag that is down.
     Raise(Flag),
     /// Gives a device something to do, for so long times the per cent in a register; it begins when it is
-    /// through with what it has.
-    Start(Device, Amount, Register),
+    /// through with what it has, and not before the moment in the second register.
+    Start(Device, Amount, Register, Register),
     /// A device is to interrupt at the next moment of a grid.
     StartUntil(Device, Grid),
     /// Sets a register.
@@ -81,6 +81,8 @@ pub(crate) enum Step {
     Take(Register),
     /// Sets a register to the present moment, or to that which the thread last slept until.
     Now(Register),
+    /// Sets a register to the next moment of a grid.
+    SetNext(Register, Grid),
     /// Goes on elsewhere.
     Jump(Label),
     /// Goes on elsewhere if a register is 0.
