@@ -88,6 +88,16 @@ pub(super) struct Display {
     pub injected: Flag,
     /// A frame was handed over.
     pub drawn: Flag,
+    /// The UI thread wants to be told of the next vsync, and has not been; what carries its wish.
+    wanted: Register,
+    request: Flag,
+}
+
+impl Display {
+    /// The app wants to draw a frame at the next vsync.
+    pub fn ask(&self) -> [Step; 2] {
+        [Step::Set(self.wanted, 1), Step::Post(self.request)]
+    }
 }
 
 /// Shared memory of the pipeline's threads.
@@ -101,13 +111,10 @@ struct Shared {
     armed: Flag,
     app_event: Flag,
     app_tick: Register,
-    /// The UI thread wants to be told of the next vsync, and has not been.
-    wanted: Register,
     vsync: Register,
     /// The vsync that the UI thread was told of last, and whether it has heard.
     frame_vsync: Register,
     frame_due: Register,
-    request: Flag,
     input_due: Register,
     /// A motion event is to be answered by the next frame.
     input_held: Register,
@@ -143,6 +150,8 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         inject: script.flag(0),
         injected: script.flag(0),
         drawn: script.flag(0),
+        wanted: script.register(0),
+        request: script.flag(0),
     };
     let shared = Shared {
         display,
@@ -152,11 +161,9 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         armed: script.flag(0),
         app_event: script.flag(0),
         app_tick: script.register(0),
-        wanted: script.register(0),
         vsync: script.register(0),
         frame_vsync: script.register(0),
         frame_due: script.register(0),
-        request: script.flag(0),
         input_due: script.register(0),
         input_held: script.register(0),
         answer_due: script.register(0),
@@ -203,30 +210,31 @@ fn vsyncs(script: &mut Script, s: &Shared) {
         .thread("app", fifo(2))
         .then(&[Step::Wait(s.app_event), Step::Work(burst(9_500))])
         .if_set(s.app_tick, |tick| {
-            tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.wanted, |wanted| {
+            tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.display.wanted, |wanted| {
                 wanted.then(&[
-                    Step::Set(s.wanted, 0),
+                    Step::Set(s.display.wanted, 0),
                     Step::Copy(s.frame_vsync, s.vsync),
                     Step::Set(s.frame_due, 1),
                     Step::Post(s.display.ui_event),
                 ])
             })
         })
-        .if_set(s.wanted, |wanted| wanted.then(&[Step::Raise(s.armed)]))
+        .if_set(s.display.wanted, |wanted| wanted.then(&[Step::Raise(s.armed)]))
         .for_ever();
     script
         .thread("sf", fifo(2))
         .then(&[Step::Wait(s.sf_tick), Step::Work(burst(6_900))])
         .if_set(s.queued, |queued| queued.then(&[Step::Raise(s.latch)]))
         .for_ever();
-    let vsync_asked = [Step::Wait(s.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
+    let vsync_asked =
+        [Step::Wait(s.display.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
     script.thread("Binder:sf_1", nice(-10)).then(&vsync_asked).for_ever();
 }
 
 /// The UI thread: frames, input, and what its app does besides (starting an activity).
 fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
     let work = script.register(0);
-    let ask = [Step::Set(s.wanted, 1), Step::Post(s.request)];
+    let ask = s.display.ask();
     let answer = [Step::Set(s.answer_due, 1), Step::Post(s.dispatcher)];
     let d = &s.display;
     script
@@ -241,7 +249,9 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                 |motion| motion.then(&[Step::Set(s.input_held, 1)]),
                 |key| key.then(&answer),
             );
-            held.unless_set(s.wanted, |first| first.unless_set(s.frame_due, |free| free.then(&ask)))
+            held.unless_set(s.display.wanted, |first| {
+                first.unless_set(s.frame_due, |free| free.then(&ask))
+            })
         })
         .if_set(s.frame_due, |frame| {
             let frame = frame.then(&[Step::Set(s.frame_due, 0), Step::FrameBegin(s.frame_vsync)]);
