@@ -7,14 +7,14 @@
 //!               │                   │    └─ Binder:sf ── app                      │
 //!               └── sf ── surfaceflinger ── HwBinder (composer) ── crtc_commit <──┘
 //!                                                                    │ display ──irq── crtc_event
-//!                                        RenderThread <── free buffer ┘ at its next vsync
+//!             RenderThread <── free buffer ── surfaceflinger         ┘ at its next vsync
 //!
 //! injector ── Binder:system ── InputDispatcher ── UI thread ── InputDispatcher ── Binder:system ── injector
 //! ```
 //!
 //! **Terms.** A frame is *intended* for the vsync that wakes the UI thread, and *done* when the GPU's worker signals its
 //! fence; its duration is what lies between, as FrameMetrics.TOTAL_DURATION has it. It then still goes to the display, which
-//! shows it at a later vsync and frees the buffer shown before. There are three buffers: an app that is late makes
+//! shows it at a later vsync. There are three buffers: an app that is late makes
 //! RenderThread wait for one, and then the UI thread for RenderThread.
 //!
 //! **Algorithm** of a frame, with the classes of real traces (SM8150 and SM8250 phones) [S]:
@@ -24,10 +24,14 @@
 //!    works, hands the frame to RenderThread (nice -10) and waits until that has taken over the view tree.
 //! 3. RenderThread waits for a free buffer (a call of `Binder:sf_2`), draws, gives the GPU its work and queues the
 //!    buffer (`Binder:sf_2` again), which makes surfaceflinger want a vsync.
-//! 4. The GPU does one frame after the other. Its interrupt wakes `kgsl_worker` (FIFO 2), which signals the fence.
+//! 4. The GPU does one frame after the other, and begins one when the display has stopped reading its buffer. Its interrupt
+//!    wakes `kgsl_worker` (FIFO 2), which signals the fence.
 //! 5. 5 ms after a vsync [E] `sf` (FIFO 2) wakes surfaceflinger (FIFO 1) if a buffer is queued. It latches it and calls the
-//!    composer (FIFO 1, its caller's), which starts `crtc_commit` (FIFO 16). That waits for the fence, and for the vsync at which
-//!    the display interrupts; then a buffer is free.
+//!    composer (FIFO 1, its caller's), which starts `crtc_commit` (FIFO 16); then surfaceflinger gives the buffer back that is shown until
+//!    the next vsync. `crtc_commit` waits for the fence, and for the vsync at which the display interrupts.
+//!
+//! A frame that is late makes the display queue one buffer more. From then on RenderThread waits for buffers, and frames take
+//! up to two periods although none is late on the screen: what Jankbench's rule calls armed.
 //!
 //! Shares of work between the steps of one thread are estimates [E]; their sums are measured. The GPU's time a frame is a
 //! parameter: no trace has it.
@@ -84,25 +88,33 @@ pub(super) struct Display {
     pub injected: Flag,
     /// A frame was handed over.
     pub drawn: Flag,
+    /// The UI thread wants to be told of the next vsync, and has not been; what carries its wish.
+    wanted: Register,
+    request: Flag,
+}
+
+impl Display {
+    /// The app wants to draw a frame at the next vsync.
+    pub fn ask(&self) -> [Step; 2] {
+        [Step::Set(self.wanted, 1), Step::Post(self.request)]
+    }
 }
 
 /// Shared memory of the pipeline's threads.
 struct Shared {
     display: Display,
-    /// Register of 100: nothing more, nothing less.
+    /// Registers of 100 per cent and of a moment that has passed.
     hundred: Register,
+    at_once: Register,
     refresh: Ns,
     /// TimerDispatch is to go on for another vsync.
     armed: Flag,
     app_event: Flag,
     app_tick: Register,
-    /// The UI thread wants to be told of the next vsync, and has not been.
-    wanted: Register,
     vsync: Register,
     /// The vsync that the UI thread was told of last, and whether it has heard.
     frame_vsync: Register,
     frame_due: Register,
-    request: Flag,
     input_due: Register,
     /// A motion event is to be answered by the next frame.
     input_held: Register,
@@ -111,6 +123,8 @@ struct Shared {
     draw: Flag,
     synced: Flag,
     free: Flag,
+    /// When the display stops reading the buffer that was freed last.
+    released: Register,
     sf_tick: Flag,
     queued: Register,
     latch: Flag,
@@ -136,19 +150,20 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         inject: script.flag(0),
         injected: script.flag(0),
         drawn: script.flag(0),
+        wanted: script.register(0),
+        request: script.flag(0),
     };
     let shared = Shared {
         display,
         hundred: script.register(100),
+        at_once: script.register(0),
         refresh: settings.refresh,
         armed: script.flag(0),
         app_event: script.flag(0),
         app_tick: script.register(0),
-        wanted: script.register(0),
         vsync: script.register(0),
         frame_vsync: script.register(0),
         frame_due: script.register(0),
-        request: script.flag(0),
         input_due: script.register(0),
         input_held: script.register(0),
         answer_due: script.register(0),
@@ -156,6 +171,7 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         draw: script.flag(0),
         synced: script.flag(0),
         free: script.flag(FREE_BUFFERS),
+        released: script.register(0),
         sf_tick: script.flag(0),
         queued: script.register(0),
         latch: script.flag(0),
@@ -194,30 +210,31 @@ fn vsyncs(script: &mut Script, s: &Shared) {
         .thread("app", fifo(2))
         .then(&[Step::Wait(s.app_event), Step::Work(burst(9_500))])
         .if_set(s.app_tick, |tick| {
-            tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.wanted, |wanted| {
+            tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.display.wanted, |wanted| {
                 wanted.then(&[
-                    Step::Set(s.wanted, 0),
+                    Step::Set(s.display.wanted, 0),
                     Step::Copy(s.frame_vsync, s.vsync),
                     Step::Set(s.frame_due, 1),
                     Step::Post(s.display.ui_event),
                 ])
             })
         })
-        .if_set(s.wanted, |wanted| wanted.then(&[Step::Raise(s.armed)]))
+        .if_set(s.display.wanted, |wanted| wanted.then(&[Step::Raise(s.armed)]))
         .for_ever();
     script
         .thread("sf", fifo(2))
         .then(&[Step::Wait(s.sf_tick), Step::Work(burst(6_900))])
         .if_set(s.queued, |queued| queued.then(&[Step::Raise(s.latch)]))
         .for_ever();
-    let vsync_asked = [Step::Wait(s.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
+    let vsync_asked =
+        [Step::Wait(s.display.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
     script.thread("Binder:sf_1", nice(-10)).then(&vsync_asked).for_ever();
 }
 
 /// The UI thread: frames, input, and what its app does besides (starting an activity).
 fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
     let work = script.register(0);
-    let ask = [Step::Set(s.wanted, 1), Step::Post(s.request)];
+    let ask = s.display.ask();
     let answer = [Step::Set(s.answer_due, 1), Step::Post(s.dispatcher)];
     let d = &s.display;
     script
@@ -232,7 +249,9 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                 |motion| motion.then(&[Step::Set(s.input_held, 1)]),
                 |key| key.then(&answer),
             );
-            held.unless_set(s.wanted, |first| first.unless_set(s.frame_due, |free| free.then(&ask)))
+            held.unless_set(s.display.wanted, |first| {
+                first.unless_set(s.frame_due, |free| free.then(&ask))
+            })
         })
         .if_set(s.frame_due, |frame| {
             let frame = frame.then(&[Step::Set(s.frame_due, 0), Step::FrameBegin(s.frame_vsync)]);
@@ -269,7 +288,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             Step::Wait(reply),
             Step::Wait(s.free),
             Step::WorkShare(work, 55),
-            Step::Start(gpu, gpu_time, s.display.gpu_percent),
+            Step::Start(gpu, gpu_time, s.display.gpu_percent, s.released),
             Step::WorkShare(work, 35),
             // queueBuffer
             Step::Add(s.queued, 1),
@@ -315,6 +334,7 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
 /// surfaceflinger, the composer, and the display's threads and interrupts.
 fn compositor(script: &mut Script, s: &Shared) {
     let [shown, event] = std::array::from_fn(|_| script.flag(0));
+    let period = s.refresh;
     let vsync_irq = script.device("display", 1, &[event, shown]);
     let done_irq = script.device("display done", 1, &[event]);
     script
@@ -328,6 +348,9 @@ fn compositor(script: &mut Script, s: &Shared) {
                 Step::Post(s.compose),
                 Step::Wait(s.composed),
                 Step::Work(Amount::Table(&REFRESH, 40)),
+                // The buffer that is shown until then.
+                Step::SetNext(s.released, Grid { period, phase: 0 }),
+                Step::Post(s.free),
             ])
         })
         // Another buffer waits for the vsync after the next.
@@ -342,7 +365,6 @@ fn compositor(script: &mut Script, s: &Shared) {
             Step::Post(s.composed),
         ])
         .for_ever();
-    let period = s.refresh;
     // 78 us a frame in the trace, in 3.3 bursts of which one is large.
     script
         .thread("crtc_commit", fifo(16))
@@ -353,10 +375,8 @@ fn compositor(script: &mut Script, s: &Shared) {
             Step::Work(burst(7_000)),
             Step::StartUntil(vsync_irq, Grid { period, phase: 0 }),
             Step::Wait(shown),
-            Step::Start(done_irq, Amount::Fixed(SCAN_OUT), s.hundred),
+            Step::Start(done_irq, Amount::Fixed(SCAN_OUT), s.hundred, s.at_once),
             Step::Work(burst(11_000)),
-            // The buffer that was shown before.
-            Step::Post(s.free),
         ])
         .for_ever();
     script

@@ -15,7 +15,11 @@
 //! armed              on             off       on
 //! ```
 //!
-//! Source: `UiBenchmarkResult` of the app (JankBenchX).
+//! gfxinfo's rule: each frame has a *swap deadline*, a period after the one before or after its intended vsync, whichever is
+//! later. A frame that is done later, and took longer than a period, is jank, and the deadline moves to the vsync after the
+//! frame is done: what follows a late frame may be late by as much.
+//!
+//! Sources: `UiBenchmarkResult` of the app (JankBenchX); JankTracker of Android's HWUI.
 
 use schedtwin_types::Ns;
 
@@ -25,7 +29,17 @@ const NS_PER_MS: Ns = 1_000_000;
 /// Frames that can be under way: the UI thread has one, RenderThread one, and the display's buffers are few.
 const UNDER_WAY_MAX: usize = 16;
 
-/// The app's rule.
+/// Who says which frames are jank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Jankbench.
+    #[default]
+    Armed,
+    /// gfxinfo.
+    SwapDeadline,
+}
+
+/// Jankbench's rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JankRule {
     armed: bool,
@@ -38,6 +52,26 @@ impl JankRule {
         let jank = duration > limit;
         self.armed ^= jank;
         jank
+    }
+}
+
+/// gfxinfo's rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SwapDeadline {
+    deadline: Ns,
+}
+
+impl SwapDeadline {
+    /// Whether the next frame is a jank, `interval` being the display's.
+    pub fn judge(&mut self, intended: Ns, done: Ns, interval: Ns) -> bool {
+        self.deadline = (self.deadline + interval).max(intended + interval);
+        if done < self.deadline || done - intended < interval {
+            return false;
+        }
+        // From the next vsync after it was done on, frames have a period more.
+        let late = (done - intended) % interval;
+        self.deadline = done - late + interval;
+        true
     }
 }
 
@@ -71,17 +105,23 @@ pub(crate) struct Frames {
     under_way: std::collections::VecDeque<UnderWay>,
     /// Frames that begin count for it.
     test: Option<u16>,
-    rule: JankRule,
+    rule: Rule,
+    armed: JankRule,
+    deadline: SwapDeadline,
+    refresh: Ns,
     period: Ns,
     pub tests: Vec<FrameCount>,
 }
 
 impl Frames {
-    pub fn new(tests: usize, refresh: Ns) -> Frames {
+    pub fn new(tests: usize, refresh: Ns, rule: Rule) -> Frames {
         Frames {
             under_way: std::collections::VecDeque::with_capacity(UNDER_WAY_MAX),
             test: None,
-            rule: JankRule::default(),
+            rule,
+            armed: JankRule::default(),
+            deadline: SwapDeadline::default(),
+            refresh,
             period: if refresh == 0 { 0 } else { rule_period(refresh) },
             tests: vec![FrameCount::default(); tests],
         }
@@ -90,7 +130,8 @@ impl Frames {
     /// Frames that begin from now on count for `test`, or for none. A test starts with the rule disarmed.
     pub fn count(&mut self, test: Option<u16>) {
         if test.is_some() {
-            self.rule = JankRule::default();
+            self.armed = JankRule::default();
+            self.deadline = SwapDeadline::default();
         }
         self.test = test;
     }
@@ -107,7 +148,11 @@ impl Frames {
         let duration = now.saturating_sub(frame.intended);
         count.frames += 1;
         count.over_period += u64::from(duration > self.period);
-        count.janks += u64::from(self.rule.judge(duration, self.period));
+        let jank = match self.rule {
+            Rule::Armed => self.armed.judge(duration, self.period),
+            Rule::SwapDeadline => self.deadline.judge(frame.intended, now, self.refresh),
+        };
+        count.janks += u64::from(jank);
         Some(frame.intended)
     }
 }
@@ -139,6 +184,30 @@ mod tests {
     }
 
     #[test]
+    fn gfxinfos_rule() {
+        // Intended and done, in tenths of a period.
+        for (frames, expected) in [
+            // On time; late; as late as the one before, so not again; on time.
+            (&[(0, 8), (10, 25), (20, 35), (30, 38)][..], ".J.."),
+            // Later than the one before: jank again.
+            (&[(0, 15), (10, 35), (20, 36)], "JJ."),
+            // Longer than a period by itself, but the deadline has moved.
+            (&[(0, 21), (10, 24), (20, 34)], "J.."),
+        ] {
+            let mut rule = SwapDeadline::default();
+            let judged: String = frames
+                .iter()
+                .map(
+                    |(intended, done)| {
+                        if rule.judge(intended * 1_000, done * 1_000, 10_000) { 'J' } else { '.' }
+                    },
+                )
+                .collect();
+            assert_eq!(judged, expected, "{frames:?}");
+        }
+    }
+
+    #[test]
     fn the_period_is_whole_milliseconds() {
         for (hz, ms) in [(60, 16), (90, 11), (120, 8)] {
             assert_eq!(rule_period(NS_PER_S / hz), ms * NS_PER_MS, "{hz} Hz");
@@ -147,7 +216,7 @@ mod tests {
 
     #[test]
     fn frames_end_in_order_and_count_for_the_test_they_began_in() {
-        let mut frames = Frames::new(2, NS_PER_S / 60);
+        let mut frames = Frames::new(2, NS_PER_S / 60, Rule::Armed);
         let ms = |ms: u64| ms * NS_PER_MS;
         frames.begin(ms(0));
         frames.count(Some(0));

@@ -75,14 +75,14 @@ const IMAGES: u64 = 16;
 
 /// What a test's user does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Input {
+pub(super) enum Input {
     Flings,
     Keys,
     Animation,
 }
 
 /// A test: its input, and the work of UI thread, RenderThread and GPU in per cent. [E]
-struct Test {
+pub(super) struct Activity {
     name: &'static str,
     input: Input,
     ui: u64,
@@ -90,30 +90,39 @@ struct Test {
     gpu: u64,
 }
 
-const fn test(name: &'static str, input: Input, ui: u64, render: u64, gpu: u64) -> Test {
-    Test { name, input, ui, render, gpu }
+pub(super) const fn activity(
+    name: &'static str,
+    input: Input,
+    ui: u64,
+    render: u64,
+    gpu: u64,
+) -> Activity {
+    Activity { name, input, ui, render, gpu }
 }
 
-const TESTS: [Test; 8] = [
-    test("list_view", Input::Flings, 100, 90, 80),
-    test("image_list_view", Input::Flings, 110, 110, 100),
-    test("shadow_grid", Input::Flings, 110, 140, 130),
-    test("low_hitrate_text", Input::Flings, 130, 110, 80),
-    test("high_hitrate_text", Input::Flings, 110, 100, 80),
-    test("edit_text", Input::Keys, 80, 80, 60),
-    test("overdraw", Input::Animation, 60, 60, 200),
-    test("bitmap_upload", Input::Animation, 100, 110, 150),
+const TESTS: [Activity; 8] = [
+    activity("list_view", Input::Flings, 100, 90, 80),
+    activity("image_list_view", Input::Flings, 110, 110, 100),
+    activity("shadow_grid", Input::Flings, 110, 140, 130),
+    activity("low_hitrate_text", Input::Flings, 130, 110, 80),
+    activity("high_hitrate_text", Input::Flings, 110, 100, 80),
+    activity("edit_text", Input::Keys, 80, 80, 60),
+    activity("overdraw", Input::Animation, 60, 60, 200),
+    activity("bitmap_upload", Input::Animation, 100, 110, 150),
 ];
 
-const NAMES: [&str; TESTS.len()] = {
-    let mut names = [""; TESTS.len()];
+const NAMES: [&str; TESTS.len()] = names(&TESTS);
+
+/// The names of tests.
+pub(super) const fn names<const N: usize>(tests: &[Activity; N]) -> [&'static str; N] {
+    let mut names = [""; N];
     let mut at = 0;
-    while at < TESTS.len() {
-        names[at] = TESTS[at].name;
+    while at < N {
+        names[at] = tests[at].name;
         at += 1;
     }
     names
-};
+}
 
 const OPTIONS: &[WorkloadOption] = &[
     WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run"),
@@ -167,11 +176,23 @@ pub(super) fn frames_by_test(
 }
 
 fn build(values: &Values, host: &Host) -> Script {
+    build_activities(values, host, "droid.benchmark", &TESTS, MOTION_EVENTS)
+}
+
+/// An app that goes through `tests`, and the display, the threads and the system around it. `motion_events`: of a
+/// fling or tap.
+pub(super) fn build_activities(
+    values: &Values,
+    host: &Host,
+    ui_name: &'static str,
+    tests: &[Activity],
+    motion_events: u64,
+) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
     let display = display::add(
         &mut script,
         &Settings {
-            ui_name: "droid.benchmark",
+            ui_name,
             refresh: NS_PER_S / values.whole("hz"),
             frame_work: values.whole("frame-work"),
             gpu: values.whole("gpu-us") * NS_PER_US,
@@ -187,6 +208,7 @@ fn build(values: &Values, host: &Host) -> Script {
         display,
         flings: values.whole("flings"),
         animation: values.thousandths("animation-s") * NS_PER_MS,
+        motion_events,
     };
     let steps = [Step::Wait(app.display.drawn), Step::Work(burst(20_000))];
     script.thread("FrameStatsCollectorThread", nice(0)).then(&steps).for_ever();
@@ -196,11 +218,11 @@ fn build(values: &Values, host: &Host) -> Script {
     script.thread("AsyncTask #1", nice(10)).then(&steps).for_ever();
 
     let chosen = values.words("tests");
-    script.tests = chosen.iter().map(|test| NAMES[*test]).collect();
+    script.tests = chosen.iter().map(|test| tests[*test].name).collect();
     let mut steps = script.thread("AutomatorThread", nice(0));
     for (number, test) in chosen.iter().enumerate() {
         for _ in 0..values.whole("iterations") {
-            steps = app.test(steps, number as u16, &TESTS[*test]);
+            steps = app.test(steps, number as u16, &tests[*test]);
         }
     }
     steps.then(&[Step::End]).for_ever();
@@ -216,11 +238,12 @@ struct App {
     image: Flag,
     flings: u64,
     animation: Ns,
+    motion_events: u64,
 }
 
 impl App {
     /// One run of a test.
-    fn test<'s>(&self, steps: ThreadSteps<'s>, number: u16, test: &Test) -> ThreadSteps<'s> {
+    fn test<'s>(&self, steps: ThreadSteps<'s>, number: u16, test: &Activity) -> ThreadSteps<'s> {
         let d = &self.display;
         let steps = steps.then(&[
             Step::Sleep(Amount::Fixed(BETWEEN_TESTS)),
@@ -255,7 +278,7 @@ impl App {
     fn motion<'s>(&self, steps: ThreadSteps<'s>, frames_for: Amount) -> ThreadSteps<'s> {
         let d = &self.display;
         let steps = steps.then(&[Step::Set(d.batched, 1)]);
-        let steps = self.inject(steps, MOTION_EVENTS - 1);
+        let steps = self.inject(steps, self.motion_events - 1);
         let animates = frames_for != Amount::Fixed(0);
         let steps = steps.then(&[Step::Set(d.animating, u64::from(animates))]);
         let steps = self.inject(steps, 1);

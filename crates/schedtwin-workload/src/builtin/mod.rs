@@ -10,14 +10,20 @@
 
 pub(crate) mod amount;
 mod background;
+mod browser;
 mod display;
 pub(crate) mod frames;
+mod geekbench5;
 mod jankbench;
 mod measured;
 pub(crate) mod options;
+mod pcmark_web;
 mod periodic;
 pub(crate) mod player;
 pub(crate) mod script;
+mod speedometer;
+mod uibench;
+mod vm_guest_idle;
 
 use crate::Host;
 pub use frames::FrameCount;
@@ -66,6 +72,20 @@ pub struct BenchmarkResult {
     pub scores: Vec<(Option<&'static str>, Option<f64>)>,
 }
 
+/// The geometric mean of positive numbers; none of none.
+///
+/// By bisection with nothing but products, whose bits are the same on every computer; a logarithm's are not.
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let most = values.iter().copied().reduce(f64::max)?;
+    let (mut low, mut high) = (0.0, most);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        let product: f64 = values.iter().map(|value| value / middle).product();
+        if product > 1.0 { low = middle } else { high = middle }
+    }
+    Some(high)
+}
+
 /// A benchmark without results of its own.
 fn no_score(_: &Script, _: &[FrameCount], _: &[Vec<Ns>]) -> BenchmarkResult {
     BenchmarkResult::default()
@@ -86,6 +106,31 @@ const BUILTINS: &[Builtin] = &[
         name: "jankbench",
         description: "Jankbench: eight tests of lists, text, input and animations, frame by frame (194 s)",
         what: What::Model(&jankbench::MODEL),
+    },
+    Builtin {
+        name: "uibench",
+        description: "UiBench: twelve activities that scroll or animate, late frames by gfxinfo's rule (169 s)",
+        what: What::Model(&uibench::MODEL),
+    },
+    Builtin {
+        name: "geekbench5",
+        description: "Geekbench 5: 21 workloads on one thread, then on a thread a CPU (180 s)",
+        what: What::Model(&geekbench5::MODEL),
+    },
+    Builtin {
+        name: "pcmark-web",
+        description: "PCMark's web browsing: a page that is rendered, scrolled, searched and changed (102 s)",
+        what: What::Model(&pcmark_web::MODEL),
+    },
+    Builtin {
+        name: "speedometer",
+        description: "Speedometer 2.1: to-do lists in sixteen frameworks (52 s)",
+        what: What::Model(&speedometer::MODEL),
+    },
+    Builtin {
+        name: "vm-guest-idle",
+        description: "a virtual machine whose desktop does nothing much (10 s)",
+        what: What::Model(&vm_guest_idle::MODEL),
     },
     Builtin {
         name: "periodic",

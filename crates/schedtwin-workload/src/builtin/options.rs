@@ -151,7 +151,7 @@ impl Values {
 /// A value as it is written.
 fn spelled(option: &WorkloadOption, value: u64) -> String {
     match option.kind {
-        OptionKind::Number { .. } if value % ONE == 0 => (value / ONE).to_string(),
+        OptionKind::Number { .. } if value.is_multiple_of(ONE) => (value / ONE).to_string(),
         OptionKind::Number { .. } => {
             let decimals = format!("{:03}", value % ONE);
             format!("{}.{}", value / ONE, decimals.trim_end_matches('0'))

@@ -130,7 +130,7 @@ impl Player {
             devices_changed: false,
             times: vec![0; script.steps.len()],
             draws,
-            frames: Frames::new(script.tests.len(), script.refresh),
+            frames: Frames::new(script.tests.len(), script.refresh, script.jank),
             recorded: vec![Vec::new(); script.recorded.len()],
             begin: 0,
             duration,
@@ -361,9 +361,10 @@ impl Player {
                     return self.post(flag, now);
                 }
             }
-            Step::Start(device, amount, percent) => {
+            Step::Start(device, amount, percent, after) => {
                 let work = self.amount(index, amount) * *self.register(percent) / 100;
-                self.start(device, now, work);
+                let begin = (*self.register(after)).max(now);
+                self.start(device, begin, work);
             }
             Step::StartUntil(device, grid) => {
                 let until = self.next_on(grid, now);
@@ -374,6 +375,10 @@ impl Player {
             Step::SetDrawn(register, amount) => {
                 let drawn = self.amount(index, amount);
                 *self.register(register) = drawn;
+            }
+            Step::SetNext(register, grid) => {
+                let next = self.next_on(grid, now);
+                *self.register(register) = next;
             }
             Step::Copy(to, from) => {
                 let value = *self.register(from);
@@ -400,16 +405,22 @@ impl Player {
                 }
             }
             Step::Count(test) => self.frames.count(test),
+            Step::Clock(register) => *self.register(register) = now,
             Step::Record(what, since) => {
                 let since = *self.register(since);
-                let recorded = &mut self.recorded[usize::from(what)];
-                if recorded.len() < RECORDED_MAX {
-                    recorded.push(now - since);
-                }
+                self.record(what, now - since);
             }
+            Step::RecordAmount(what, amount) => self.record(what, amount),
             Step::End => return Some(self.end()),
         }
         None
+    }
+
+    fn record(&mut self, what: u16, value: u64) {
+        let recorded = &mut self.recorded[usize::from(what)];
+        if recorded.len() < RECORDED_MAX {
+            recorded.push(value);
+        }
     }
 
     /// The workload is over: the run ends here, unless it was given a duration.

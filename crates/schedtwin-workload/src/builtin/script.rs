@@ -18,6 +18,7 @@
 //! A script is built for one machine; [`super::player`] plays it.
 
 use super::amount::Amount;
+use super::frames::Rule;
 use schedtwin_types::{CpuId, CpuMask, Ns, Policy, SchedAttr};
 
 /// A semaphore in user memory.
@@ -65,8 +66,8 @@ pub(crate) enum Step {
     /// Adds one to a flag that is down.
     Raise(Flag),
     /// Gives a device something to do, for so long times the per cent in a register; it begins when it is
-    /// through with what it has.
-    Start(Device, Amount, Register),
+    /// through with what it has, and not before the moment in the second register.
+    Start(Device, Amount, Register, Register),
     /// A device is to interrupt at the next moment of a grid.
     StartUntil(Device, Grid),
     /// Sets a register.
@@ -81,6 +82,8 @@ pub(crate) enum Step {
     Take(Register),
     /// Sets a register to the present moment, or to that which the thread last slept until.
     Now(Register),
+    /// Sets a register to the next moment of a grid.
+    SetNext(Register, Grid),
     /// Goes on elsewhere.
     Jump(Label),
     /// Goes on elsewhere if a register is 0.
@@ -91,8 +94,12 @@ pub(crate) enum Step {
     FrameEnd,
     /// Frames that begin from now on count for a test, or for none.
     Count(Option<u16>),
+    /// Sets a register to the present moment, whatever the thread slept until.
+    Clock(Register),
     /// A thing measured took from the moment in a register until now.
     Record(u16, Register),
+    /// A number for the results.
+    RecordAmount(u16, u64),
     /// The workload is over.
     End,
 }
@@ -135,6 +142,8 @@ pub(crate) struct Script {
     /// Names of the tests whose frames are counted, and the display's period.
     pub tests: Vec<&'static str>,
     pub refresh: Ns,
+    /// Which frames are jank.
+    pub jank: Rule,
     /// What is recorded by number, see `Step::Record`.
     pub recorded: Vec<&'static str>,
     pub nr_cpus: usize,
@@ -263,18 +272,6 @@ impl ThreadSteps<'_> {
     pub fn for_ever(self) {
         let first = self.script.threads.last().expect("a thread").first_step;
         self.script.steps.push(Step::Jump(Label(first)));
-    }
-
-    /// From here on the steps from `label` follow, again and again.
-    pub fn again_from(self, label: Label) {
-        self.script.steps.push(Step::Jump(label));
-    }
-
-    /// It sleeps for ever.
-    pub fn ends(self) {
-        let never = self.script.flag(0);
-        let here = self.here();
-        self.then(&[Step::Wait(never), Step::Jump(here)]);
     }
 }
 

@@ -1,0 +1,188 @@
+//! `geekbench5`: Geekbench 5, 21 workloads on one thread, then the same on a thread for each CPU.
+//!
+//! ```text
+//! UI thread     ''''''''''''''''''''''''''''''''''''''''''''''''   an animation, all the time
+//! AsyncTask #1  |= aes =|..gap..|= text =|..gap..  ...
+//! workers                                           |= a piece =|= a piece =| ...      multi-core section
+//! ```
+//!
+//! The workloads [S: table of contents of the description of its workloads] are one of cryptography, nine on integers and eleven on
+//! floating-point numbers and machine learning. A thread of the app (`AsyncTask #1`) runs the single-core section itself; in the
+//! multi-core section threads that it has made, and that have its name, take pieces of each workload until none is left.
+//! The app's main thread (`geekbench5`) animates all the while.
+//!
+//! **Score.** Each workload's is what a machine of score 1 would take over what it took; a section's is their geometric
+//! mean. `score section=single` and `multi`; the one without a section is the multi-core score, as the published tables have it.
+//! The scale is set by `reference`: the single-core score of a CPU of capacity 1024 that does nothing else.
+//!
+//! **Numbers.** A run took 179 s on Pixel 6 [S]: 42 workloads and gaps of 2 s [E] leave 2.2 s for each, the work at capacity 1024
+//! of the single-core ones [D]; in the multi-core section each is 3.3 times that, about the capacity of a Pixel 6 [D].
+//! Pieces of 10 ms are an estimate [E], and so is that all workloads scale with capacity alone, where real ones wait for
+//! memory, and share it: the multi-core score is too high.
+
+use super::amount::Amount;
+use super::display::{self, Settings};
+use super::frames::FrameCount;
+use super::options::{Values, WorkloadOption};
+use super::script::{Flag, Register, Script, Step, nice};
+use super::{BenchmarkResult, Model, background, geometric_mean};
+use crate::Host;
+use schedtwin_types::Ns;
+
+const NS_PER_S: Ns = 1_000_000_000;
+const NS_PER_MS: Ns = 1_000_000;
+/// Work that differs from workload to workload, tenths of the mean. [E]
+const WORKLOADS: [u64; 21] =
+    [8, 10, 10, 8, 12, 12, 10, 10, 12, 8, 8, 10, 10, 10, 8, 12, 10, 12, 12, 10, 8];
+/// Of the multi-core section, per cent of a workload of the single-core one.
+const MULTI: u64 = 330;
+/// What a worker takes at once.
+const PIECE: Ns = 10 * NS_PER_MS;
+
+const OPTIONS: &[WorkloadOption] = &[
+    WorkloadOption::words("sections", &["single", "multi"], "which sections"),
+    WorkloadOption::count(
+        None,
+        "work-ms",
+        "ms",
+        2_200,
+        (10, 20_000),
+        "a workload at capacity 1024, in the mean",
+    ),
+    WorkloadOption::count(None, "gap-ms", "ms", 2_000, (0, 20_000), "between two workloads"),
+    WorkloadOption::count(
+        None,
+        "reference",
+        "",
+        1_050,
+        (100, 5_000),
+        "score of one CPU of capacity 1024",
+    )
+    .free(),
+    WorkloadOption::count(
+        None,
+        "frame-work",
+        "%",
+        30,
+        (0, 300),
+        "work of the animation's frames, of a list's",
+    )
+    .free(),
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+];
+
+pub(super) const MODEL: Model = Model {
+    options: OPTIONS,
+    about: "\
+single: AsyncTask #1 does 21 workloads with gaps; multi: as many threads of its name as CPUs take pieces of 10 ms of each
+geekbench5 (the UI thread) animates at 60 Hz all the while
+",
+    duration: |_| None,
+    build,
+    score,
+};
+
+fn build(values: &Values, host: &Host) -> Script {
+    let mut script = Script::new(host.cpu_capacity.len());
+    let display = display::add(
+        &mut script,
+        &Settings {
+            ui_name: "geekbench5",
+            refresh: NS_PER_S / 60,
+            frame_work: values.whole("frame-work"),
+            gpu: 2 * NS_PER_MS,
+        },
+    );
+    if values.whole("background") == 1 {
+        background::add(&mut script);
+    }
+    script.recorded = vec!["single", "multi", "reference"];
+    let workers = Workers {
+        begin: script.flag(0),
+        done: script.flag(0),
+        pieces: script.register(0),
+        since: script.register(0),
+        counter: script.register(0),
+        count: host.cpu_capacity.len() as u64,
+    };
+    workers.add(&mut script);
+    let gap = Step::Sleep(Amount::Fixed(values.whole("gap-ms") * NS_PER_MS));
+    let sections = values.words("sections");
+    // The reference is told with the results: work of a workload × its score.
+    let reference = values.whole("reference") * values.whole("work-ms") * NS_PER_MS;
+    let mut steps = script
+        .thread("AsyncTask #1", nice(0))
+        .group("AsyncTask")
+        .then(&[Step::RecordAmount(2, reference)])
+        .then(&[Step::Set(display.animating, 1)])
+        .then(&display.ask())
+        .then(&[gap]);
+    for section in sections {
+        for workload in WORKLOADS {
+            let work = values.whole("work-ms") * NS_PER_MS * workload / 10;
+            steps = if section == 0 {
+                steps.then(&[
+                    Step::Clock(workers.since),
+                    Step::Work(Amount::Fixed(work)),
+                    Step::Record(0, workers.since),
+                    gap,
+                ])
+            } else {
+                let pieces = (work * MULTI / 100).div_ceil(PIECE);
+                let steps =
+                    steps.then(&[Step::Clock(workers.since), Step::Set(workers.pieces, pieces)]);
+                let count = workers.count;
+                let begin = [Step::Post(workers.begin)];
+                let end = [Step::Wait(workers.done)];
+                steps
+                    .times(workers.counter, count, |worker| worker.then(&begin))
+                    .times(workers.counter, count, |worker| worker.then(&end))
+                    .then(&[Step::Record(1, workers.since), gap])
+            };
+        }
+    }
+    steps.then(&[Step::End]).for_ever();
+    script
+}
+
+/// The threads of the multi-core section, and what they share.
+struct Workers {
+    begin: Flag,
+    done: Flag,
+    pieces: Register,
+    since: Register,
+    counter: Register,
+    count: u64,
+}
+
+impl Workers {
+    fn add(&self, script: &mut Script) {
+        for _ in 0..self.count {
+            let steps = script.thread("AsyncTask #1", nice(0)).group("AsyncTask");
+            let steps = steps.then(&[Step::Wait(self.begin)]);
+            let again = steps.here();
+            steps
+                .if_set(self.pieces, |piece| {
+                    let take = [Step::Take(self.pieces), Step::Work(Amount::Fixed(PIECE))];
+                    piece.then(&take).then(&[Step::Jump(again)])
+                })
+                .then(&[Step::Post(self.done)])
+                .for_ever();
+        }
+    }
+}
+
+fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult {
+    let reference = recorded[2].first().copied().unwrap_or(0) as f64;
+    let section = |times: &[Ns], percent: u64| {
+        let scores = times.iter().zip(WORKLOADS).map(|(time, workload)| {
+            reference * workload as f64 / 10.0 * percent as f64 / 100.0 / (*time).max(1) as f64
+        });
+        geometric_mean(&scores.collect::<Vec<_>>())
+    };
+    let (single, multi) = (section(&recorded[0], 100), section(&recorded[1], MULTI));
+    BenchmarkResult {
+        frames: Vec::new(),
+        scores: vec![(None, multi), (Some("single"), single), (Some("multi"), multi)],
+    }
+}

@@ -1,0 +1,143 @@
+//! `pcmark-web`: the web browsing part of PCMark for Android, a page in a web view that is read, searched and changed.
+//!
+//! Seven things are done and timed [S: UL's description]: R1 render the page, R2 scroll, R3 zoom a picture, R4 load data to search,
+//! R5 search with each typed character, R6 select a picture, R7 add a picture and render again.
+//!
+//! **Score**: 2,500,000 × the geometric mean of 1/R1, 1/R4, 1/R5, 1/R7 in ms.
+//!
+//! ```text
+//! JUnitRunner ── workload ── app's UI thread ...   Chrome_IOThread ── CrRendererMain ── ...
+//!     R1  pause  R2 scroll 2 s  pause  R3 zoom 1 s  pause  R4  pause  R5 ten characters  pause  R6  pause  R7
+//! ```
+//!
+//! **Numbers.** A score of 6283 on Pixel 6 is a geometric mean of 398 ms a part [D]. How much of that is work on the main
+//! thread is not known: `part-ms` at capacity 1024 is an estimate, as a free parameter [E]. R4 is half, R5 as much as R1 in ten
+//! pieces with the pauses of a typist left out, R7 the same [E]. Ten rounds make the 102 s that an iteration took [D].
+
+use super::amount::Amount;
+use super::browser;
+use super::display::{self, Settings};
+use super::frames::FrameCount;
+use super::measured::burst;
+use super::options::{Values, WorkloadOption};
+use super::script::{Script, Step, nice};
+use super::{BenchmarkResult, Model, background, geometric_mean};
+use crate::Host;
+use schedtwin_types::Ns;
+
+const NS_PER_S: Ns = 1_000_000_000;
+const NS_PER_MS: Ns = 1_000_000;
+/// Between two parts. [E]
+const PAUSE: Amount = Amount::Uniform(600 * NS_PER_MS, 1_000 * NS_PER_MS);
+const CHARACTERS: u64 = 10;
+/// The score's constant, ms.
+const SCALE: f64 = 2.5e6;
+
+const OPTIONS: &[WorkloadOption] = &[
+    WorkloadOption::count(None, "rounds", "", 10, (1, 100), "how often the parts are done"),
+    WorkloadOption::count(
+        None,
+        "part-ms",
+        "ms",
+        150,
+        (20, 400),
+        "work of rendering the page at capacity 1024",
+    )
+    .free(),
+    WorkloadOption::count(
+        None,
+        "frame-work",
+        "%",
+        80,
+        (30, 300),
+        "work of a frame while scrolling, of a list's",
+    )
+    .free(),
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+];
+
+pub(super) const MODEL: Model = Model {
+    options: OPTIONS,
+    about: "\
+a round: render, scroll 2 s, zoom 1 s, load, ten characters, select, add and render again, with pauses
+score: 2,500,000 / geometric mean of the times of rendering, loading, searching and rendering again, ms
+",
+    duration: |_| None,
+    build,
+    score,
+};
+
+fn build(values: &Values, host: &Host) -> Script {
+    let mut script = Script::new(host.cpu_capacity.len());
+    let settings = Settings {
+        ui_name: "droid.benchmark",
+        refresh: NS_PER_S / 60,
+        frame_work: values.whole("frame-work"),
+        gpu: 2 * NS_PER_MS,
+    };
+    let display = display::add(&mut script, &settings);
+    if values.whole("background") == 1 {
+        background::add(&mut script);
+    }
+    let browser = browser::add(&mut script);
+    script.recorded = vec!["part"];
+    let [order, ordered] = std::array::from_fn(|_| script.flag(0));
+    let [since, counter, rounds] = std::array::from_fn(|_| script.register(0));
+    // The runner only asks and waits; its thread `workload` does the asking of the page.
+    let runner = [Step::Wait(order), Step::Work(burst(100_000)), Step::Post(ordered)];
+    script.thread("JUnitRunner", nice(0)).then(&runner).for_ever();
+    let part = values.whole("part-ms") * NS_PER_MS;
+    let page = |work: Ns| {
+        [
+            Step::Work(burst(50_000)),
+            Step::Set(browser.work, work),
+            Step::Post(browser.ask),
+            Step::Wait(browser.done),
+        ]
+    };
+    let begin = [Step::Post(order), Step::Wait(ordered), Step::Clock(since)];
+    let end = [Step::Record(0, since), Step::Sleep(PAUSE)];
+    let frames = |length: Ns| {
+        let [want, ask] = display.ask();
+        [
+            Step::Set(display.animating, 1),
+            want,
+            ask,
+            Step::Sleep(Amount::Fixed(length)),
+            Step::Set(display.animating, 0),
+            Step::Sleep(PAUSE),
+        ]
+    };
+    script
+        .thread("workload", nice(0))
+        .then(&[Step::Set(display.launch, 30 * NS_PER_MS), Step::Post(display.ui_event)])
+        .then(&[Step::Wait(display.launched), Step::Sleep(PAUSE)])
+        .times(rounds, values.whole("rounds"), |round| {
+            round
+                .then(&begin)
+                .then(&page(part))
+                .then(&end)
+                .then(&frames(2 * NS_PER_S))
+                .then(&frames(NS_PER_S))
+                .then(&begin)
+                .then(&page(part / 2))
+                .then(&end)
+                .then(&begin)
+                .times(counter, CHARACTERS, |character| character.then(&page(part / CHARACTERS)))
+                .then(&end)
+                .then(&page(part / 4))
+                .then(&[Step::Sleep(PAUSE)])
+                .then(&begin)
+                .then(&page(part))
+                .then(&end)
+        })
+        .then(&[Step::End])
+        .for_ever();
+    script
+}
+
+fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult {
+    let parts: Vec<f64> = recorded[0].iter().map(|ns| *ns as f64 / NS_PER_MS as f64).collect();
+    let score = geometric_mean(&parts).map(|part_ms| SCALE / part_ms);
+    BenchmarkResult { frames: Vec::new(), scores: vec![(None, score)] }
+}

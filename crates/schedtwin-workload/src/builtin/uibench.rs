@@ -1,0 +1,79 @@
+//! `uibench`: Android's UiBench, activities that each stress one part of the user interface.
+//!
+//! The jank tests of UiBench start an activity, do something with it for a while (flings up and down, or an animation
+//! that runs by itself) and ask the system how many of its frames were late [S: the tests' sources]. The parts are those of
+//! [`super::jankbench`]: the same way of a frame, the same input, other activities.
+//!
+//! `jank` is what gfxinfo counts ([`super::frames`], rule of the swap deadline), per cent of all frames.
+//!
+//! Work of a frame by activity, in per cent of a list's, is an estimate [E], and so is the choice of activities: those
+//! that do not need a video decoder, a web view or a GL thread of their own.
+//!
+//! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
+
+use super::jankbench::{Activity, Input, activity, build_activities, frames_by_test};
+use super::options::{Values, WorkloadOption};
+use super::script::Script;
+use super::{Model, frames};
+use crate::Host;
+
+const ACTIVITIES: [Activity; 12] = [
+    activity("trivial_list_view", Input::Flings, 60, 70, 70),
+    activity("trivial_recycler_view", Input::Flings, 60, 70, 70),
+    activity("slow_bind_recycler_view", Input::Flings, 180, 80, 80),
+    activity("dialog_list", Input::Flings, 80, 80, 90),
+    activity("inflating_list_view", Input::Flings, 200, 100, 80),
+    activity("shadow_grid", Input::Flings, 100, 140, 130),
+    activity("layout_cache_high_hitrate", Input::Flings, 100, 90, 80),
+    activity("layout_cache_low_hitrate", Input::Flings, 140, 110, 80),
+    activity("trivial_animation", Input::Animation, 30, 40, 60),
+    activity("fullscreen_overdraw", Input::Animation, 40, 50, 200),
+    activity("bitmap_upload", Input::Animation, 100, 110, 150),
+    activity("invalidate", Input::Animation, 120, 60, 60),
+];
+
+const NAMES: [&str; ACTIVITIES.len()] = super::jankbench::names(&ACTIVITIES);
+
+const OPTIONS: &[WorkloadOption] = &[
+    WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run"),
+    WorkloadOption::words("tests", &NAMES, "which activities"),
+    WorkloadOption::count(None, "flings", "", 6, (1, 20), "flings of an activity that scrolls"),
+    WorkloadOption::decimal(
+        None,
+        "animation-s",
+        "s",
+        5_000,
+        (100, 60_000),
+        "how long the others animate",
+    ),
+    WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
+    WorkloadOption::count(
+        None,
+        "frame-work",
+        "%",
+        100,
+        (30, 300),
+        "work of UI thread and RenderThread a frame, of the measured",
+    )
+    .free(),
+    WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
+        .free(),
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+];
+
+pub(super) const MODEL: Model = Model {
+    options: OPTIONS,
+    about: "\
+per activity: a second; its launch; flings with their frames and pauses, or an animation
+jank: gfxinfo's rule: not done by the swap deadline, which a late frame moves by a period for those that follow
+",
+    duration: |_| None,
+    build,
+    score: frames_by_test,
+};
+
+fn build(values: &Values, host: &Host) -> Script {
+    let mut script = build_activities(values, host, "android.uibench", &ACTIVITIES, 16);
+    script.jank = frames::Rule::SwapDeadline;
+    script
+}
