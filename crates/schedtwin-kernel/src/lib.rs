@@ -24,6 +24,7 @@ pub mod sched;
 pub mod see;
 pub mod sync;
 pub mod time;
+mod vmstat;
 
 use arena::Arena;
 use config::{CfsTunables, Config};
@@ -120,6 +121,8 @@ pub struct Kernel {
     in_irq: bool,
     /// Interrupt time of this entry that `account_irq_time` has not seen.
     irq_time_unaccounted: Ns,
+    /// The work of each CPU's kworker; none without an interval.
+    stat_works: Vec<vmstat::StatWork>,
     ns_per_work_shift_10: Vec<u64>,
     dirty_policies: u64,
     facts: Vec<Fact>,
