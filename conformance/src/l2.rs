@@ -13,6 +13,7 @@
 
 pub mod execution;
 pub mod figures;
+pub mod judge;
 pub mod scenario;
 pub mod spread;
 pub mod workload;

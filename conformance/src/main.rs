@@ -2,7 +2,7 @@
 //!
 //! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
 //! exact fractions; `l1`: averages, against recordings; `mechanisms`: every decision that recordings show;
-//! `side-by-side`: executions, in the twin and recorded.
+//! `side-by-side`: executions, in the twin and recorded; `judge`: these on a kernel tree of the user's.
 
 use schedtwin_conformance::l0;
 
@@ -23,10 +23,11 @@ fn main() {
         Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
         Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
         Some("mechanisms") => schedtwin_conformance::l1::mechanisms::main(&args[1..]),
+        Some("judge") => schedtwin_conformance::l2::judge::main(&args[1..]),
         Some("side-by-side") => schedtwin_conformance::l2::main(&args[1..]),
         _ => {
             eprintln!(
-                "usage: schedtwin-conformance (l0|rational|l1|mechanisms|side-by-side) ...   (each explains itself)"
+                "usage: schedtwin-conformance (l0|rational|l1|mechanisms|side-by-side|judge) ...   (each explains itself)"
             );
             2
         }

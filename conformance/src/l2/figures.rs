@@ -327,3 +327,72 @@ pub fn figures(execution: &Execution, workload: &BoardWorkload) -> Vec<Figure> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_input::Source;
+
+    /// A second of work, written by hand: from 1.25 s to 1.995 s counts.
+    const TRACE: &str = "\
+          <idle>-0 [006] d..1.  1.000000: cpu_idle: state=1 cpu_id=6\n\
+          <idle>-0 [006] d..1.  1.000000: cpu_frequency: state=500000 cpu_id=6\n\
+          <idle>-0 [006] d..1.  1.300000: cpu_idle: state=4294967295 cpu_id=6\n\
+          <idle>-0 [006] d.h1.  1.300010: sched_waking: comm=a-0 pid=7 prio=120 target_cpu=006\n\
+          <idle>-0 [006] d.h1.  1.300015: sched_wakeup: comm=a-0 pid=7 prio=120 target_cpu=006\n\
+          <idle>-0 [006] d..1.  1.300020: sched_switch: prev_comm=swapper/6 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a-0 next_pid=7 next_prio=120\n\
+             a-0-7 [006] d.h1.  1.400000: sched_waking: comm=b-0 pid=8 prio=120 target_cpu=006\n\
+             a-0-7 [006] d.h1.  1.400001: sched_wakeup: comm=b-0 pid=8 prio=120 target_cpu=006\n\
+             a-0-7 [006] d..1.  1.400020: sched_switch: prev_comm=a-0 prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=b-0 next_pid=8 next_prio=120\n\
+             b-0-8 [006] d..1.  1.450000: cpu_frequency: state=2802000 cpu_id=6\n\
+             b-0-8 [006] d..1.  1.500020: sched_switch: prev_comm=b-0 prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=a-0 next_pid=7 next_prio=120\n\
+             a-0-7 [006] d..1.  1.500120: sched_switch: prev_comm=a-0 prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/6 next_pid=0 next_prio=120\n\
+          <idle>-0 [006] d..1.  1.500120: cpu_idle: state=0 cpu_id=6\n\
+          <idle>-0 [006] d..1.  1.500220: cpu_idle_miss: cpu_id=6 state=0 type=below\n\
+          <idle>-0 [000] d..1.  1.600000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a-0 next_pid=7 next_prio=120\n\
+          <idle>-0 [007] d..1.  2.000000: cpu_idle: state=1 cpu_id=7\n";
+
+    #[test]
+    fn by_hand() {
+        let text = "seconds 2\ntask a 1 0 0 -1 -1 9:1:100000\ntask b 1 0 0 -1 -1 9:1:100000\n";
+        let workload = BoardWorkload::parse(&Source::new("x.wl.txt", text)).unwrap();
+        let execution = Execution::read(TRACE.as_bytes(), &workload, None).unwrap();
+        assert_eq!((execution.start, execution.end), (0, 2_000_000_000));
+        let all = figures(&execution, &workload);
+        let figure = |name: &str| {
+            let found = all.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("no {name}"));
+            found.value
+        };
+        let window_s = 0.745;
+        for (name, expected) in [
+            // 100 ms, 100 us, and from 1.6 on.
+            ("cpu a", (0.1 + 0.0001 + 0.395) / window_s * 100.0),
+            ("cpu a on little", 0.395 / window_s * 100.0),
+            ("cpu b", 0.1 / window_s * 100.0),
+            ("busy big", 0.2001 / window_s * 100.0),
+            ("freq big", (500.0 * 0.2 + 2802.0 * 0.545) / window_s),
+            ("freq lowest big", 0.2 / window_s * 100.0),
+            ("freq highest big", 0.545 / window_s * 100.0),
+            ("freq changes big", 1.0 / window_s),
+            // 50 ms of the window, of two CPUs.
+            ("idle c2 big", 0.05 / window_s * 50.0),
+            ("idle entries big", 1.0 / window_s),
+            ("idle too shallow", 100.0),
+            ("switches", 4.0 / window_s),
+            ("wakings a", 1.0 / window_s),
+            ("migrations a", 1.0 / window_s),
+            ("involuntary a", 1.0 / window_s),
+            // Awake from 1.30001 to 1.50012: over two periods.
+            ("late a", 2.0 / window_s),
+            ("late b", 1.0 / window_s),
+        ] {
+            let value = figure(name).unwrap_or_else(|| panic!("{name} has no value"));
+            assert!((value - expected).abs() < 1e-6, "{name}: {value}, not {expected}");
+        }
+        assert_eq!(figure("waking a idle p50"), None, "of one sample");
+        let sums = sum_up(&execution, &workload);
+        assert_eq!(sums.waking[0], [vec![10_000], vec![]], "a on an idle CPU");
+        assert_eq!(sums.waking[1], [vec![], vec![20_000]], "b on a busy one");
+        assert_eq!(sums.wakeup, [vec![5_000], vec![19_000]]);
+    }
+}

@@ -112,6 +112,8 @@ impl BoardWorkload {
     pub fn kernel_spec(&self, variant: &Variant) -> String {
         let mut settings = Vec::new();
         let mut set = |key: &str, value: String| settings.push((key.to_string(), value));
+        // The default of vm.stat_interval.
+        set("stat_interval_ms", "1000".into());
         if self.idle_governor != "teo" {
             set("cpuidle", self.idle_governor.clone());
         }
@@ -454,5 +456,117 @@ impl Thread<'_> {
             _ => restart(&mut phase),
         }
         phase
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(text: &str) -> BoardWorkload {
+        BoardWorkload::parse(&Source::new("some.wl.txt", text)).unwrap()
+    }
+
+    #[test]
+    fn settings_become_spellings() {
+        let wl = workload(
+            "gov menu\nprobes 0\nfast 0\nlatency_us 5000\nfair_server 0\nrate_limit_us 900\n\
+             features NO_RUN_TO_PARITY\nslice_us 3000\ntask a 1 0 0 -1 -1 1:2:3000\n",
+        );
+        let plain = Variant::default();
+        assert_eq!(wl.machine_spec(&plain), "rig8:fast_switch=false,transition_latency_us=5000");
+        let expected = "linux-6.12:cpuidle=menu,eevdf.base_slice_unscaled_ns=750000,\
+            fair_server.runtime_us=0,features.run_to_parity=false,schedutil.rate_limit_us=900,\
+            stat_interval_ms=1000";
+        assert_eq!(wl.kernel_spec(&plain), expected);
+        let mut variant = Variant::default();
+        variant.add("linux-6.12+runnable-boost:cpuidle=teo,hz=1000").unwrap();
+        variant.add("rig8:settle_us=5").unwrap();
+        let spec = wl.kernel_spec(&variant);
+        assert!(spec.starts_with("linux-6.12+runnable-boost:cpuidle=teo,"), "{spec}");
+        assert!(spec.contains(",hz=1000,") && wl.machine_spec(&variant).contains("settle_us=5"));
+        assert!(variant.add("linux-6.3").is_err() && variant.add("rig8:x").is_err());
+        // And the twin knows all of them.
+        wl.scenario(1, &plain).unwrap_or_else(|faults| panic!("{faults}"));
+    }
+
+    #[test]
+    fn what_the_twin_lacks_is_refused_by_name() {
+        let wl = workload(
+            "group top\ntask a 1 0 0 -1 512 group:top 1:2:3000\n\
+             task b 1 0f 0 -1 -1 1:2:3000 cpus:f0\ntask c 1 0 0 -1 -1 fifo:1 1:2:3000 fork:1:5\n",
+        );
+        let faults = wl.scenario(1, &Variant::default()).err().expect("refused").to_string();
+        for expected in [
+            "some.wl.txt:1:7: group `top` waits for: task groups",
+            "some.wl.txt:2:26: the group of `a` waits for: task groups",
+            "some.wl.txt:2:17: a clamp of `a` waits for: utilisation clamps",
+            "waits for: a cpus: before its first work",
+            "some.wl.txt:4:6: `c` waits for: children of real-time tasks",
+        ] {
+            assert!(faults.contains(expected), "{expected}\n{faults}");
+        }
+    }
+
+    /// Phases of a thread as rt-app is told them.
+    fn phases(wl: &BoardWorkload, thread: &str) -> String {
+        let file: Value = serde_json::from_str(&wl.rt_app(1, 0)).unwrap();
+        file["tasks"][thread]["phases"].to_string()
+    }
+
+    #[test]
+    fn steps_become_phases() {
+        let wl = workload(
+            "task ui 2 0 0 -1 -1 90:1800:16667>render 1:0:40000\n\
+             task render 1 0 0 -1 -1 2:30..10:wait 3:5:0\n\
+             task mixed 1 c0 0 -1 -1 5:100:2000 1:7:0 fork:2:9\n",
+        );
+        assert_eq!(
+            phases(&wl, "ui.1"),
+            r#"{"p0":{"loop":90,"run":1800,"sem_post0":"render.0","timer":{"ref":"unique","period":16667}},"#
+                .to_owned()
+                + r#""p1":{"loop":1,"run":0,"timer":{"ref":"unique","period":40000}}}"#
+        );
+        assert_eq!(
+            phases(&wl, "render.0"),
+            r#"{"p0":{"loop":1,"sem_wait":"render.0","run":30},"p1":{"loop":1,"sem_wait":"render.0","run":10},"#
+                .to_owned()
+                + r#""p2":{"loop":3,"run":5,"sleep":1}}"#
+        );
+        assert_eq!(
+            phases(&wl, "mixed.0"),
+            r#"{"p0":{"loop":5,"run":100,"timer":{"ref":"unique","period":2000}},"#.to_owned()
+                + r#""p1":{"loop":1,"run":7,"sleep":1,"timer_restart":{"ref":"unique","period":0}},"#
+                + r#""p2":{"fork0":"mixed.c9","fork1":"mixed.c9"}}"#
+        );
+    }
+
+    /// The twin does it: so many jobs, at their times, with the work that was asked for.
+    #[test]
+    fn the_twin_executes_the_work() {
+        use crate::l2::execution::{Execution, What};
+        let wl = workload(
+            "seconds 1\nprobes 0\ntask ui 1 c0 0 -1 -1 1000:1800:20000>render\n\
+             task render 2 30 0 -1 -1 wait:300\ntask late 1 40 0 -1 -1 2:9000:5000 1:100:50000\n\
+             task forks 1 0f 0 -1 -1 1:10:100000 fork:3:50\n",
+        );
+        let execution = Execution::of_twin(&wl, 3, &Variant::default()).unwrap();
+        assert_eq!(execution.start, 1_003_703_701);
+        let inside = |at| (execution.start..execution.end).contains(&at);
+        let wakings = |task: usize| {
+            let of = |pid| execution.task_of.get(&pid) == Some(&task);
+            let wakings = execution.seen.iter().filter(|s| inside(s.at));
+            wakings.filter(|s| matches!(s.what, What::Waking(pid) if of(pid))).count()
+        };
+        assert_eq!([wakings(0), wakings(1)], [50, 100]);
+        // 10 forks of 3, and the parent.
+        let threads = execution.task_of.values().filter(|task| **task == 3).count();
+        assert_eq!(threads, 1 + 30);
+        // Two periods of 5 ms are missed, each restarts, then a sleep of 50 ms less the work.
+        let first =
+            execution.seen.iter().find(|s| inside(s.at) && matches!(s.what, What::Waking(_)));
+        let late = first.expect("somebody wakes").at - execution.start;
+        assert!(late < 400_000, "the work begins with the start: {late}");
+        assert!((12..=16).contains(&wakings(2)), "{}", wakings(2));
     }
 }

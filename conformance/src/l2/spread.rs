@@ -8,8 +8,8 @@
 //! Where the recordings agree more closely than the figure can be told (a count is told to 1 in the window, a latency to
 //! 1 us, a share of time to 0.5 % of itself), the interval is that resolution around the median.
 //!
-//! A figure that is 0 in all recordings and in all runs of the twin is none of the workload's and not counted:
-//! agreeing about nothing is no merit. If only the recordings have it at 0, it is judged.
+//! A figure that is 0 in all recordings, and in the twin as far as it can be told, is none of the workload's and not
+//! counted: agreeing about nothing is no merit. If the twin has more of it, it is out.
 
 use super::figures::Figure;
 
@@ -64,7 +64,7 @@ fn row(recorded: &[&Figure], twin: &[&Figure]) -> Option<Row> {
     };
     let (theirs, ours) = (values(recorded), values(twin));
     let nothing = |values: &[f64]| values.iter().all(|value| *value == 0.0);
-    if nothing(&theirs) && nothing(&ours) || theirs.is_empty() {
+    if theirs.is_empty() {
         return None;
     }
     let first = recorded[0];
@@ -88,6 +88,9 @@ fn row(recorded: &[&Figure], twin: &[&Figure]) -> Option<Row> {
     } else {
         Verdict::Out
     };
+    if nothing(&theirs) && mean.is_none_or(inside) {
+        return None;
+    }
     Some(Row {
         name: first.name.clone(),
         unit: first.unit,
@@ -162,5 +165,76 @@ impl Score {
     /// Whether both bars are met.
     pub fn passes(self) -> bool {
         self.judged_share() >= JUDGED_MIN && self.inside_share() >= INSIDE_MIN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::Resolution;
+    use super::*;
+
+    /// The verdict of one figure that is told to 1.
+    fn verdict(recorded: &[Option<f64>], twin: &[Option<f64>]) -> Option<Verdict> {
+        let side = |values: &[Option<f64>]| -> Vec<Vec<Figure>> {
+            let figure = |value: &Option<f64>| {
+                vec![Figure {
+                    name: "x".into(),
+                    unit: "us",
+                    value: *value,
+                    resolution: Resolution::Absolute(1.0),
+                }]
+            };
+            values.iter().map(figure).collect()
+        };
+        compare(&side(recorded), &side(twin)).first().map(|row| row.verdict)
+    }
+
+    #[test]
+    fn inside_is_from_the_least_to_the_largest() {
+        let recorded = [100.0, 110.0, 120.0].map(Some);
+        for (twin, expected) in [
+            (vec![100.0], Verdict::In),
+            (vec![90.0, 130.0], Verdict::In),
+            (vec![98.0], Verdict::Out),
+            (vec![110.0, 140.0], Verdict::Out),
+        ] {
+            let twin: Vec<Option<f64>> = twin.into_iter().map(Some).collect();
+            assert_eq!(verdict(&recorded, &twin), Some(expected), "{twin:?}");
+        }
+        assert_eq!(verdict(&recorded, &[None]), Some(Verdict::Out), "the twin never did it");
+    }
+
+    #[test]
+    fn what_spreads_or_is_rare_is_not_judged_and_counted() {
+        let wide = [60.0, 100.0, 140.0].map(Some);
+        assert_eq!(verdict(&wide, &[Some(100.0)]), Some(Verdict::NotJudged));
+        let rare = [Some(100.0), None, Some(100.0)];
+        assert_eq!(verdict(&rare, &[Some(100.0)]), Some(Verdict::NotJudged));
+        let score = Score { figures: 10, judged: 6, inside: 6 };
+        assert!(!score.passes(), "too much is not judged");
+        assert!(Score { figures: 10, judged: 7, inside: 7 }.passes());
+        assert!(!Score { figures: 20, judged: 20, inside: 17 }.passes());
+    }
+
+    #[test]
+    fn equal_recordings_are_as_fine_as_can_be_told() {
+        let same = [100.0; 3].map(Some);
+        assert_eq!(verdict(&same, &[Some(101.0)]), Some(Verdict::In));
+        assert_eq!(verdict(&same, &[Some(101.1)]), Some(Verdict::Out));
+    }
+
+    #[test]
+    fn agreeing_about_nothing_is_no_merit() {
+        let nothing = [0.0; 3].map(Some);
+        assert_eq!(verdict(&nothing, &[Some(0.0)]), None);
+        assert_eq!(verdict(&nothing, &[Some(0.5)]), None, "cannot be told from 0");
+        assert_eq!(verdict(&nothing, &[Some(2.0)]), Some(Verdict::Out));
+        assert_eq!(verdict(&[None, None], &[Some(2.0)]), None);
+    }
+
+    #[test]
+    fn quantiles_are_interpolated() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert_eq!([0.0, 0.1, 0.5, 1.0].map(|q| quantile(&values, q)), [1.0, 1.4, 3.0, 5.0]);
     }
 }

@@ -588,3 +588,89 @@ impl BoardWorkload {
         reader.faults.into_result(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<BoardWorkload, Diagnostics> {
+        BoardWorkload::parse(&Source::new("folder/some.wl.txt", text))
+    }
+
+    #[test]
+    fn what_the_board_can_do_is_read() {
+        let text = "# a comment\n\
+            gov menu   # another\n\
+            seconds 4\nprobes 0\nfair_server 0\nrate_limit_us 1000\nfast 0\nlatency_us 5000\n\
+            features NO_RUN_TO_PARITY\nslice_us 3000\n\
+            task ui 2 f0 -5 -1 -1 start:0..25000 90:1800:16667>render 8:300~:2000 1:0:40000\n\
+            task render 1 0 0 0 512 fifo:50 slice:700 90:900..100:wait cpus:0f nice:3 fork:4:500\n";
+        let wl = parse(text).unwrap();
+        assert_eq!((wl.name.as_str(), wl.seconds, wl.probes), ("some", 4, false));
+        assert_eq!((wl.rate_limit_us, wl.slice_us, wl.latency_us), (Some(1000), Some(3000), 5000));
+        assert!(!wl.fair_server && !wl.fast_switch && wl.features[0].text == "NO_RUN_TO_PARITY");
+        let [ui, render] = wl.tasks.as_slice() else { panic!("{:?}", wl.tasks) };
+        assert_eq!((ui.count, ui.mask, ui.nice, ui.start_us), (2, 0xf0, -5, (0, 25_000)));
+        assert_eq!(ui.period_us(), Some(2000));
+        let drawn = Step::Work {
+            loops: 8,
+            run: Amount::Drawn(300),
+            then: Then::Period(Amount::Rises(2000, 2000)),
+            wakes: None,
+        };
+        assert_eq!(ui.steps[1], drawn);
+        assert_eq!(
+            (render.fifo, render.own_slice_us, render.clamps[1].0),
+            (Some(50), Some(700), 512)
+        );
+        assert_eq!(render.steps[1..3], [Step::Cpus(0x0f), Step::Nice(3)]);
+        assert!(render.waits() && !ui.waits());
+    }
+
+    #[test]
+    fn faults_have_their_place() {
+        for (text, expected) in [
+            ("", "folder/some.wl.txt: there is no task\n  help: a line `task ...`"),
+            ("task a 1 0 0 -1 -1", "1:17: the task never works\n  help: as 100:1800:16667"),
+            ("task a 1 0 0 -1", "1:1: a task has at least six fields and something to do"),
+            ("task a 0 0 0 -1 -1 1:2:3", "1:8: COUNT is 0, outside 1..=256"),
+            ("task a 1 100 0 -1 -1 1:2:3", "1:10: the mask is `100`"),
+            ("task a 1 0 0 -1 -1 1:x:3", "1:22: RUN is `x`, not a number"),
+            ("task a 1 0 0 -1 -1 1:2:3>b", "1:26: `b` does not wait"),
+            (
+                "task a 1 0 0 -1 -1 wait:1>aa\ntask ab 1 0 0 -1 -1 1:2:3>a",
+                "1:27: `aa` does not wait",
+            ),
+            ("task a 1 0 0 -1 -1 1:2:3\ntask a 1 0 0 -1 -1 1:2:3", "2:6: a second task `a`"),
+            ("task a-1 1 0 0 -1 -1 1:2:3", "1:6: `a-1` cannot name a task"),
+            ("task abcdefghijkl 1 0 0 -1 -1 1:2:3", "longer than 11 letters"),
+            (
+                "goov teo\ntask a 1 0 0 -1 -1 1:2:3",
+                "1:1: there is no setting `goov`\n  help: did you mean `gov`?",
+            ),
+            ("seconds\ntask a 1 0 0 -1 -1 1:2:3", "1:1: `seconds` takes one value"),
+            ("probes 2\ntask a 1 0 0 -1 -1 1:2:3", "1:8: probes is 2, outside 0..=1"),
+        ] {
+            let faults = parse(text).expect_err(text).to_string();
+            assert!(faults.contains(expected), "{text}: {faults}");
+        }
+    }
+
+    /// Values by the board's own arithmetic (splitmix64; a rise in whole microseconds).
+    #[test]
+    fn amounts_are_the_boards() {
+        let mut random = Random::of_thread(0, 0);
+        // The first outputs of splitmix64 with state 0.
+        assert_eq!([random.next(), random.next()], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+        let mut random = Random::of_thread(2, 7);
+        let values: Vec<i64> =
+            (0..1000).map(|l| Amount::Drawn(300).value(l, 1000, &mut random)).collect();
+        assert!(values.iter().all(|v| (1..=600).contains(v)));
+        let mean = values.iter().sum::<i64>() / 1000;
+        assert!((280..320).contains(&mean), "{mean}");
+        let rise: Vec<i64> =
+            (0..4).map(|l| Amount::Rises(900, 600).value(l, 4, &mut random)).collect();
+        assert_eq!(rise, [900, 800, 700, 600]);
+        assert_eq!(Amount::Rises(5, 9).value(0, 1, &mut random), 5);
+    }
+}

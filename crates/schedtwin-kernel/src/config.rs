@@ -108,6 +108,8 @@ pub struct Config {
     pub fair_group_sched: bool,
     /// Timer slack of fair tasks, nanoseconds (`prctl(PR_SET_TIMERSLACK)`, default 50000).
     pub timer_slack: Ns,
+    /// `vm.stat_interval`: how often each busy CPU's kworker wakes, nanoseconds; 0: there are none.
+    pub stat_interval: Ns,
 }
 
 /// How often a CPU may change its contribution to a task group's `load_avg`.
@@ -596,6 +598,7 @@ impl Config {
             sched_cluster: false,
             fair_group_sched: false,
             timer_slack: 50_000,
+            stat_interval: 0,
         }
     }
 }

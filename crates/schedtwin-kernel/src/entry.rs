@@ -142,6 +142,7 @@ impl Kernel {
             debt: 0,
             in_irq: false,
             irq_time_unaccounted: 0,
+            stat_works: Vec::new(),
             ns_per_work_shift_10: vec![1 << 10; nr_cpus],
             facts: Vec::with_capacity(256),
             want_signals: false,
@@ -159,7 +160,7 @@ impl Kernel {
         kernel
     }
 
-    /// The idle task, the stoppers and schedutil's threads.
+    /// The idle task, the stoppers, schedutil's threads and the kworkers.
     fn boot_tasks(&mut self) {
         let idle = self.new_task(None, false);
         self.tasks[idle].class = Class::Idle;
@@ -181,6 +182,7 @@ impl Kernel {
             self.rq[cpu].stopper = stopper;
         }
         self.sugov_kthreads_create();
+        self.vmstat_init();
     }
 
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
@@ -323,11 +325,13 @@ impl Kernel {
         self.end();
     }
 
-    /// A kernel thread runs: the stopper, or one of schedutil's.
+    /// A kernel thread runs: the stopper, one of schedutil's, or a kworker.
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
         if self.rq[cpu].curr == self.rq[cpu].stopper {
             self.cpu_stopper_thread();
+        } else if self.stat_kworker(cpu) == Some(self.rq[cpu].curr) {
+            self.vmstat_update();
         } else {
             self.sugov_kthread_fn();
         }

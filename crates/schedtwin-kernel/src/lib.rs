@@ -25,6 +25,7 @@ pub mod see;
 pub mod sync;
 pub mod thermal;
 pub mod time;
+mod vmstat;
 
 use arena::Arena;
 use config::{CfsTunables, Config};
@@ -134,6 +135,8 @@ pub struct Kernel {
     in_irq: bool,
     /// Interrupt time of this entry that `account_irq_time` has not seen.
     irq_time_unaccounted: Ns,
+    /// The work of each CPU's kworker; none without an interval.
+    stat_works: Vec<vmstat::StatWork>,
     ns_per_work_shift_10: Vec<u64>,
     /// By number, as a set of CPUs is.
     dirty_policies: CpuMask,

@@ -218,6 +218,7 @@ fn known_by(key: &str) -> String {
         "fair_server.runtime_us" => "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
         "fair_server.period_us" => "/sys/kernel/debug/sched/fair_server/cpu*/period",
         "fair_group_sched" => "CONFIG_FAIR_GROUP_SCHED (no group exists yet)",
+        "stat_interval_ms" => "/proc/sys/vm/stat_interval, in ms; 0: no kworkers",
         "timer_slack_ns" => "prctl(PR_SET_TIMERSLACK), /proc/PID/timerslack_ns",
         _ => "",
     };

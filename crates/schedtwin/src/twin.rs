@@ -289,6 +289,11 @@ impl<B: Board> Twin<B> {
                 twin.add_kernel_thread(id);
             }
         }
+        for c in 0..nr_cpus {
+            if let Some(id) = twin.kernel.stat_kworker(CpuId(c as u16)) {
+                twin.add_kernel_thread(id);
+            }
+        }
         let main = twin.programs.main();
         let (name, group) = twin.names(main);
         twin.add_task(first, &name, &group, Some(main));
@@ -329,19 +334,20 @@ impl<B: Board> Twin<B> {
         (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread).to_string())
     }
 
-    /// `migration/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
+    /// `migration/N` and `kworker/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
     fn kernel_thread_name(&self, id: TaskId) -> String {
         let task = &self.kernel.tasks[id];
         match task.class {
             Class::Deadline => format!("sugov:{}", task.cpus_mask.lowest().expect("some CPU")),
+            Class::Fair => format!("kworker/{}", task.cpu),
             _ => format!("migration/{}", task.cpu),
         }
     }
 
     fn add_kernel_thread(&mut self, id: TaskId) {
         let name = self.kernel_thread_name(id);
-        let group = if name.starts_with("sugov") { "sugov" } else { "migration" };
-        self.add_task(id, &name, group, None);
+        let group = name.split(['/', ':']).next().unwrap_or_default().to_string();
+        self.add_task(id, &name, &group, None);
     }
 
     fn add_task(&mut self, id: TaskId, name: &str, group: &str, thread: Option<ThreadId>) {

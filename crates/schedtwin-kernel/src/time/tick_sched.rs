@@ -113,5 +113,6 @@ impl Kernel {
         }
         self.rq[cpu].idle_balance = self.idle_cpu(cpu);
         self.sched_balance_trigger(cpu);
+        self.vmstat_tick(cpu);
     }
 }

@@ -77,6 +77,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let sched_cluster = top.required("sched_cluster", faults);
     let fair_group_sched = top.required("fair_group_sched", faults);
     let timer_slack = bounded(&mut top, "timer_slack_ns", 0, 1_000_000_000, faults);
+    let stat_interval = bounded(&mut top, "stat_interval_ms", 0, 120_000, faults);
     let schedutil = top.required_table("schedutil", faults).map(|mut table| {
         let limit = read_rate_limit(&mut table, faults);
         let default = points::RATE_LIMIT_DEFAULT.read(&mut table, faults);
@@ -143,6 +144,7 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         sched_cluster: sched_cluster?,
         fair_group_sched: fair_group_sched?,
         timer_slack: timer_slack?,
+        stat_interval: stat_interval? * 1_000_000,
     };
     Some((description?, config))
 }

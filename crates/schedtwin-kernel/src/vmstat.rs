@@ -1,0 +1,100 @@
+//! The kworkers that fold a CPU's statistics together: the one piece of housekeeping that every busy CPU does.
+//!
+//! Each CPU has a work on a *deferrable* timer of the timer wheel, due once a `stat_interval`. A deferrable timer wakes no CPU: it
+//! comes with the first tick at or after its time, so with a tick that the CPU takes for another reason. The work is a
+//! few microseconds, but it is a fair task that wakes on a busy CPU: it preempts, it keeps the CPU's fair server
+//! active, and it does so at whole seconds on all busy CPUs.
+//!
+//! ```text
+//! tick      |   |   |   |       idle, no tick        |   |   |
+//! timer             due                due
+//! kworker           ==                               ==
+//! ```
+//!
+//! The time is rounded to whole seconds, shifted by three jiffies a CPU (`round_jiffies_relative`), and up to the
+//! wheel's grain, 8 jiffies at such distances.
+//!
+//! Kernel: 6.12.95 mm/vmstat.c `vmstat_update`, kernel/time/timer.c `round_jiffies_common`, `calc_index`, kernel/workqueue.c.
+//! Differences: no wheel, no work queue: this one timer. The work is armed again always, in Linux only where a
+//! counter has changed; the shepherd, which looks after the others, is left out. The work costs as much as a system call.
+//! Off where `stat_interval` is 0.
+
+use crate::Kernel;
+use crate::sched::CfsRqId;
+use schedtwin_types::{CpuId, CpuMask, TaskId, TaskState, WakeSource};
+
+/// Jiffies between the CPUs' rounded times.
+const ROUND_SKEW: u64 = 3;
+/// Grain of the wheel's second level, jiffies; its timers are 63 to 511 jiffies away.
+const WHEEL_GRAIN: u64 = 8;
+
+/// A CPU's work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatWork {
+    /// The kworker that does it.
+    pub(crate) kworker: TaskId,
+    /// When its timer is due, jiffies.
+    due: u64,
+}
+
+impl Kernel {
+    /// Makes the kworkers, one a CPU, if there is an interval; boot arms them a second ahead.
+    pub(crate) fn vmstat_init(&mut self) {
+        if self.config.stat_interval == 0 {
+            return;
+        }
+        for c in 0..self.rq.len() {
+            let cpu = CpuId(c as u16);
+            let kworker = self.new_task(None, false);
+            let t = &mut self.tasks[kworker];
+            t.cpu = cpu;
+            t.cpus_mask = CpuMask::of(cpu);
+            t.nr_cpus_allowed = 1;
+            t.state = TaskState::Interruptible;
+            let se = t.se;
+            self.se[se].cfs_rq = CfsRqId::root(cpu);
+            let due = self.stat_due(cpu);
+            self.stat_works.push(StatWork { kworker, due });
+        }
+    }
+
+    /// The kworker of a CPU, if it has one.
+    pub fn stat_kworker(&self, cpu: CpuId) -> Option<TaskId> {
+        self.stat_works.get(cpu.index()).map(|work| work.kworker)
+    }
+
+    /// `round_jiffies_relative()` of the interval, and the wheel's bucket.
+    fn stat_due(&self, cpu: CpuId) -> u64 {
+        let hz = 1_000_000_000 / self.tick_nsec;
+        let skew = cpu.index() as u64 * ROUND_SKEW;
+        let at = self.jiffies() + self.config.stat_interval / self.tick_nsec + skew;
+        let rest = at % hz;
+        let whole = at - rest + if rest < hz / 4 { 0 } else { hz };
+        (whole - skew + WHEEL_GRAIN) / WHEEL_GRAIN * WHEEL_GRAIN
+    }
+
+    /// A tick of `cpu` looks for its timers.
+    #[inline]
+    pub(crate) fn vmstat_tick(&mut self, cpu: CpuId) {
+        let jiffies = self.jiffies();
+        let Some(work) = self.stat_works.get_mut(cpu.index()) else { return };
+        if work.due > jiffies {
+            return;
+        }
+        let kworker = work.kworker;
+        // The work arms it again; it is not queued twice.
+        work.due = u64::MAX;
+        self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
+    }
+
+    /// `vmstat_update()`, on the running kworker.
+    pub(crate) fn vmstat_update(&mut self) {
+        let cpu = self.this_cpu;
+        let cost = self.device_tree.path_costs.syscall;
+        self.charge(cost);
+        self.stat_works[cpu.index()].due = self.stat_due(cpu);
+        let kworker = self.rq[cpu].curr;
+        self.tasks[kworker].state = TaskState::Interruptible;
+        self.schedule(false);
+    }
+}
