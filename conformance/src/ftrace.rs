@@ -261,6 +261,23 @@ pub enum Event {
         tick: bool,
         now: u64,
     },
+    /// A timer of the wheel is queued; `bucket_expiry`: when it fires, jiffies.
+    TimerStart {
+        timer: u64,
+        bucket_expiry: u64,
+        cpu: usize,
+        deferrable: bool,
+        pinned: bool,
+    },
+    TimerCancel {
+        timer: u64,
+    },
+    /// A timer of the wheel fires; `now`: jiffies, `base`: the jiffy of its bucket.
+    TimerExpire {
+        timer: u64,
+        now: u64,
+        base: u64,
+    },
     /// A handler of a hardware interrupt begins.
     IrqEntry,
     /// It ends.
@@ -282,6 +299,16 @@ fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
 
 fn flag(f: &mut Fields<'_>, key: &str) -> Result<bool, String> {
     Ok(f.number::<u32>(key)? != 0)
+}
+
+/// An address, as the kernel disguises it.
+fn hex(f: &mut Fields<'_>, key: &str) -> Result<u64, String> {
+    u64::from_str_radix(f.text(key)?, 16).map_err(|_| f.bad(key))
+}
+
+/// The last field of a `timer_start` line.
+fn flags(text: &str) -> &str {
+    text.rsplit_once("flags=").map_or("", |(_, flags)| flags)
 }
 
 fn averages(f: &mut Fields<'_>) -> Result<Averages, String> {
@@ -451,6 +478,19 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             tick: matches!(f.text("function")?, "tick_nohz_handler" | "tick_sched_timer"),
             now: f.number("now")?,
         },
+        "timer_start" => Event::TimerStart {
+            timer: hex(f, "timer")?,
+            bucket_expiry: f.number("bucket_expiry")?,
+            cpu: f.cpu("cpu")?,
+            // Nothing may follow the last `=`.
+            deferrable: flags(text).contains('D'),
+            pinned: flags(text).contains('P'),
+        },
+        "timer_cancel" => Event::TimerCancel { timer: hex(f, "timer")? },
+        "timer_expire_entry" => {
+            let (timer, now) = (hex(f, "timer")?, f.number("now")?);
+            Event::TimerExpire { timer, now, base: f.number("baseclk")? }
+        }
         "irq_handler_entry" => Event::IrqEntry,
         "irq_handler_exit" => Event::IrqExit,
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
@@ -576,6 +616,17 @@ mod tests {
         );
         check(&format!("{line}tick_stop: success=1"), Event::TickStop { success: true });
         check(&format!("{line}ipi_entry: (x)"), Event::Other);
+        let timer = |flags, deferrable, pinned| {
+            check(
+                &format!(
+                    "{line}timer_start: timer=00a function=f expires=8 [timeout=1] bucket_expiry=9 cpu=7 idx=3 flags={flags}"
+                ),
+                Event::TimerStart { timer: 10, bucket_expiry: 9, cpu: 7, deferrable, pinned },
+            );
+        };
+        timer("", false, false);
+        timer("D|I", true, false);
+        timer("P|I", false, true);
     }
 
     #[test]
