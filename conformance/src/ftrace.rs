@@ -198,6 +198,42 @@ pub enum Event {
     Overutilized {
         on: bool,
     },
+    /// `select_task_rq_fair()` is asked, and what it reads besides averages: `idle`: the mask of `idle_cpu()`;
+    /// `used`: `recent_used_cpu`; `nr`: `nr_running` of the CPU that asks; `sthis`, `sprev`:
+    /// `nr_idle_scan`; `lthis`, `lprev`, `lcur`: `load_avg` of queues and of the running task.
+    Select {
+        pid: i32,
+        this: usize,
+        prev: usize,
+        fl: u32,
+        cpus: u64,
+        idle: u64,
+        over: bool,
+        used: usize,
+        nr: u32,
+        sthis: i32,
+        sprev: i32,
+        lthis: u64,
+        lprev: u64,
+        lcur: u64,
+    },
+    /// Its answer, and the task's averages then; `wf`, `pf`: `wakee_flips` of waker and task.
+    Selected {
+        pid: i32,
+        cpu: usize,
+        wf: u32,
+        pf: u32,
+        l: u64,
+        u: u64,
+        ue: u32,
+    },
+    /// Interrupt time `d` is charged at clock `clk`; `irq`: its sum.
+    IrqTime {
+        cpu: usize,
+        clk: u64,
+        d: u64,
+        irq: u64,
+    },
     Cap {
         cpu: usize,
         cap: u64,
@@ -430,6 +466,35 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "sleep_out" => Event::Sleep { len: f.number("len")?, tick: f.number("tick")? },
         "reflect" => Event::Reflect { st: f.number("st")?, res: f.number("res")? },
         "p_over" => Event::Overutilized { on: flag(f, "on")? },
+        "select_in" => Event::Select {
+            pid: f.number("pid")?,
+            this: f.cpu("this")?,
+            prev: f.cpu("prev")?,
+            fl: hex(f, "fl")? as u32,
+            cpus: hex(f, "cpus")?,
+            idle: hex(f, "idle")?,
+            over: flag(f, "over")?,
+            used: f.cpu("used")?,
+            nr: f.number("nr")?,
+            sthis: f.number("sthis")?,
+            sprev: f.number("sprev")?,
+            lthis: f.number("lthis")?,
+            lprev: f.number("lprev")?,
+            lcur: f.number("lcur")?,
+        },
+        "select_out" => Event::Selected {
+            pid: f.number("pid")?,
+            cpu: f.cpu("cpu")?,
+            wf: f.number("wf")?,
+            pf: f.number("pf")?,
+            l: f.number("l")?,
+            u: f.number("u")?,
+            ue: f.number("ue")?,
+        },
+        "p_irqt" => {
+            let (cpu, clk) = (f.cpu("cpu")?, f.number("clk")?);
+            Event::IrqTime { cpu, clk, d: f.number("d")?, irq: f.number("irq")? }
+        }
         "p_cap" => Event::Cap { cpu: f.cpu("cpu")?, cap: f.number("cap")? },
         "sched_switch" => Event::SchedSwitch {
             prev_pid: f.number("prev_pid")?,

@@ -61,8 +61,9 @@ struct ScanBudget {
 }
 
 impl Kernel {
-    /// `select_task_rq_fair()`: prepare, decide (read-only), commit.
-    pub(crate) fn select_task_rq_fair(
+    /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
+    /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
+    pub fn select_task_rq_fair(
         &mut self,
         task: TaskId,
         prev: CpuId,
