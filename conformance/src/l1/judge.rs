@@ -157,14 +157,15 @@ impl Redrive {
         if let Some(cpu) = updated_cpu(r).filter(|cpu| *cpu < nr_cpus) {
             judge.updates[cpu][r.cpu] = r.time_us;
         }
+        if let Event::Rq { cpu, nr, .. } | Event::Nr { cpu, nr, .. } = r.event
+            && cpu < nr_cpus
+        {
+            judge.wakeups.nr[cpu] = nr;
+        }
         match r.event {
-            Event::Rq { cpu, rbw, nr, .. } if cpu < nr_cpus => {
-                judge.server[cpu] = rbw >= SERVER_BW;
-                judge.wakeups.nr[cpu] = nr;
-            }
+            Event::Rq { cpu, rbw, .. } if cpu < nr_cpus => judge.server[cpu] = rbw >= SERVER_BW,
             Event::Cap { cpu, cap } if cpu < nr_cpus => judge.capacity[cpu] = Some(cap),
-            Event::Nr { cpu, ch, nr, .. } if cpu < nr_cpus && ch > 0 => {
-                judge.wakeups.nr[cpu] = nr;
+            Event::Nr { cpu, ch, .. } if cpu < nr_cpus && ch > 0 => {
                 judge.rt_waking[cpu] |= wakes_rt(r.cpu, cpu, trace);
             }
             Event::Nr { cpu, .. } if cpu == r.cpu && self.cpus[cpu].curr == 0 => {
@@ -195,8 +196,15 @@ impl Redrive {
                 if self.driving && class_of(pid, prio, false) == Class::Fair {
                     self.ask_waking(&mut judge, r, pid);
                 }
+                // Who wakes on another CPU by that one's own hand is on its wake list until then.
+                let wakes = |next: &Record| matches!(next.event, Event::SchedWakeup { pid: p, .. } if p == pid);
+                let on = (0..nr_cpus).find(|cpu| trace.ahead(*cpu).any(wakes));
+                if let Some(cpu) = on.filter(|cpu| *cpu != r.cpu) {
+                    judge.wakeups.pending.insert(pid, cpu);
+                }
             }
             Event::SchedWakeup { pid, target_cpu, .. } => {
+                judge.wakeups.pending.remove(&pid);
                 if let Some((ours, prev)) = judge.wakeups.open.remove(&pid)
                     && !judge.placements.contains_key(&pid)
                 {
@@ -509,7 +517,12 @@ impl Redrive {
         };
         let task = self.tasks.get(&pid).filter(|task| !task.on_rq && task.cpu < nr_cpus);
         let Some(task) = task else { return };
-        let idle_cpu = |cpu: &usize| self.cpus[*cpu].curr == 0 && judge.wakeups.nr[*cpu] == 0;
+        let pending = &judge.wakeups.pending;
+        let idle_cpu = |cpu: &usize| {
+            self.cpus[*cpu].curr == 0
+                && judge.wakeups.nr[*cpu] == 0
+                && pending.values().all(|pending| pending != cpu)
+        };
         let wakeup = Wakeup {
             pid,
             this: r.cpu,

@@ -78,6 +78,8 @@ pub(super) struct Wakeups {
     pub(super) told: bool,
     /// By task.
     pub(super) open: BTreeMap<i32, Open>,
+    /// Tasks on a wake list (`ttwu_pending`), and whose.
+    pub(super) pending: BTreeMap<i32, usize>,
     /// `nr_running` of each CPU, as printed last.
     pub(super) nr: Vec<u32>,
 }
@@ -91,6 +93,7 @@ impl Wakeups {
             overutilized: false,
             told: false,
             open: BTreeMap::new(),
+            pending: BTreeMap::new(),
             nr: vec![0; nr_cpus],
         }
     }
