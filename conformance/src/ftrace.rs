@@ -198,6 +198,42 @@ pub enum Event {
     Overutilized {
         on: bool,
     },
+    /// `select_task_rq_fair()` is asked, and what it reads besides averages: `idle`: the mask of `idle_cpu()`;
+    /// `used`: `recent_used_cpu`; `nr`: `nr_running` of the CPU that asks; `sthis`, `sprev`:
+    /// `nr_idle_scan`; `lthis`, `lprev`, `lcur`: `load_avg` of queues and of the running task.
+    Select {
+        pid: i32,
+        this: usize,
+        prev: usize,
+        fl: u32,
+        cpus: u64,
+        idle: u64,
+        over: bool,
+        used: usize,
+        nr: u32,
+        sthis: i32,
+        sprev: i32,
+        lthis: u64,
+        lprev: u64,
+        lcur: u64,
+    },
+    /// Its answer, and the task's averages then; `wf`, `pf`: `wakee_flips` of waker and task.
+    Selected {
+        pid: i32,
+        cpu: usize,
+        wf: u32,
+        pf: u32,
+        l: u64,
+        u: u64,
+        ue: u32,
+    },
+    /// Interrupt time `d` is charged at clock `clk`; `irq`: its sum.
+    IrqTime {
+        cpu: usize,
+        clk: u64,
+        d: u64,
+        irq: u64,
+    },
     Cap {
         cpu: usize,
         cap: u64,
@@ -265,6 +301,23 @@ pub enum Event {
     HrtimerStart {
         tick: bool,
     },
+    /// A timer of the wheel is queued; `bucket_expiry`: when it fires, jiffies.
+    TimerStart {
+        timer: u64,
+        bucket_expiry: u64,
+        cpu: usize,
+        deferrable: bool,
+        pinned: bool,
+    },
+    TimerCancel {
+        timer: u64,
+    },
+    /// A timer of the wheel fires; `now`: jiffies, `base`: the jiffy of its bucket.
+    TimerExpire {
+        timer: u64,
+        now: u64,
+        base: u64,
+    },
     /// A handler of a hardware interrupt begins.
     IrqEntry,
     /// It ends.
@@ -294,6 +347,16 @@ fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
 
 fn flag(f: &mut Fields<'_>, key: &str) -> Result<bool, String> {
     Ok(f.number::<u32>(key)? != 0)
+}
+
+/// An address, as the kernel disguises it.
+fn hex(f: &mut Fields<'_>, key: &str) -> Result<u64, String> {
+    u64::from_str_radix(f.text(key)?, 16).map_err(|_| f.bad(key))
+}
+
+/// The last field of a `timer_start` line.
+fn flags(text: &str) -> &str {
+    text.rsplit_once("flags=").map_or("", |(_, flags)| flags)
 }
 
 fn averages(f: &mut Fields<'_>) -> Result<Averages, String> {
@@ -415,6 +478,35 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "sleep_out" => Event::Sleep { len: f.number("len")?, tick: f.number("tick")? },
         "reflect" => Event::Reflect { st: f.number("st")?, res: f.number("res")? },
         "p_over" => Event::Overutilized { on: flag(f, "on")? },
+        "select_in" => Event::Select {
+            pid: f.number("pid")?,
+            this: f.cpu("this")?,
+            prev: f.cpu("prev")?,
+            fl: hex(f, "fl")? as u32,
+            cpus: hex(f, "cpus")?,
+            idle: hex(f, "idle")?,
+            over: flag(f, "over")?,
+            used: f.cpu("used")?,
+            nr: f.number("nr")?,
+            sthis: f.number("sthis")?,
+            sprev: f.number("sprev")?,
+            lthis: f.number("lthis")?,
+            lprev: f.number("lprev")?,
+            lcur: f.number("lcur")?,
+        },
+        "select_out" => Event::Selected {
+            pid: f.number("pid")?,
+            cpu: f.cpu("cpu")?,
+            wf: f.number("wf")?,
+            pf: f.number("pf")?,
+            l: f.number("l")?,
+            u: f.number("u")?,
+            ue: f.number("ue")?,
+        },
+        "p_irqt" => {
+            let (cpu, clk) = (f.cpu("cpu")?, f.number("clk")?);
+            Event::IrqTime { cpu, clk, d: f.number("d")?, irq: f.number("irq")? }
+        }
         "p_cap" => Event::Cap { cpu: f.cpu("cpu")?, cap: f.number("cap")? },
         "sched_switch" => Event::SchedSwitch {
             prev_pid: f.number("prev_pid")?,
@@ -463,6 +555,19 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             Event::HrtimerExpire { tick: is_tick(f.text("function")?), now: f.number("now")? }
         }
         "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
+        "timer_start" => Event::TimerStart {
+            timer: hex(f, "timer")?,
+            bucket_expiry: f.number("bucket_expiry")?,
+            cpu: f.cpu("cpu")?,
+            // Nothing may follow the last `=`.
+            deferrable: flags(text).contains('D'),
+            pinned: flags(text).contains('P'),
+        },
+        "timer_cancel" => Event::TimerCancel { timer: hex(f, "timer")? },
+        "timer_expire_entry" => {
+            let (timer, now) = (hex(f, "timer")?, f.number("now")?);
+            Event::TimerExpire { timer, now, base: f.number("baseclk")? }
+        }
         "irq_handler_entry" => Event::IrqEntry,
         "irq_handler_exit" => Event::IrqExit,
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
@@ -592,6 +697,17 @@ mod tests {
         );
         check(&format!("{line}tick_stop: success=1"), Event::TickStop { success: true });
         check(&format!("{line}ipi_entry: (x)"), Event::Other);
+        let timer = |flags, deferrable, pinned| {
+            check(
+                &format!(
+                    "{line}timer_start: timer=00a function=f expires=8 [timeout=1] bucket_expiry=9 cpu=7 idx=3 flags={flags}"
+                ),
+                Event::TimerStart { timer: 10, bucket_expiry: 9, cpu: 7, deferrable, pinned },
+            );
+        };
+        timer("", false, false);
+        timer("D|I", true, false);
+        timer("P|I", false, true);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod queue;
 pub mod redrive;
 mod state;
 pub mod tally;
+mod wakeups;
 
 use std::fmt;
 use std::io;
@@ -58,11 +59,12 @@ pub fn recordings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
 }
 
-/// All recordings: those beside the checkout, and those in it.
+/// All recordings with the kernel's signals: those beside the checkout, and those in it.
 pub fn all_recordings() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
+    let dirs = [recordings_dir(), own.join("redrive"), own.join("other-boards")];
     // A folder that is not there has none.
-    [recordings_dir(), own].iter().flat_map(|dir| recordings_in(dir).unwrap_or_default()).collect()
+    dirs.iter().flat_map(|dir| recordings_in(dir).unwrap_or_default()).collect()
 }
 
 /// A recording's name, without its ending.
@@ -104,8 +106,8 @@ fn description_of(path: &Path) -> PathBuf {
 
 /// Re-drives one recording and asks the product for its decisions.
 pub fn judge_file(path: &Path, machine: Rc<Machine>, keep_misses: bool) -> io::Result<Redrive> {
-    let redrive = Redrive::new(machine, keep_misses).with_clamps(clamps::of_recording(path));
-    drive_file(path, redrive.with_fair(fair_settings(path)).judging())
+    let redrive = Redrive::new(machine, keep_misses).with_fair(fair_settings(path)).judging();
+    drive_file(path, redrive.with_wishes(clamps::of_recording(path)))
 }
 
 fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {

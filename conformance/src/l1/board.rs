@@ -48,7 +48,7 @@ pub(super) struct CpuSignals {
 /// The kernel that is asked.
 #[derive(Clone)]
 pub(super) struct Board {
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     task: TaskId,
     servers: [FairServer; 2],
     rt_queues: [RtRq; 2],

@@ -19,23 +19,22 @@ use schedtwin_kernel::sched::uclamp::max::{Clamps, UclampRq};
 
 use super::machine::meta_path;
 
-/// A task's wish, and how many changes of parameters come before it takes effect.
+/// What a recorded task asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// `UMIN UMAX` of the workload.
-    pub request: UclampRequest,
-    /// 1 if the change of its affinity comes first.
-    changes_before: u32,
+    /// The CPUs it may use, as a mask; 0: all.
+    pub mask: u64,
+    /// `UMIN UMAX`; `None`: it never asks for clamps.
+    pub request: Option<UclampRequest>,
 }
 
-/// The wishes of a recording's tasks, by pid; none if nothing asks or a file is not there.
+/// The wishes of a recording's tasks, by pid; none if a file is not there.
 pub fn of_recording(recording: &Path) -> BTreeMap<i32, Wish> {
-    let meta = meta_path(recording);
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
-    let workload = read(Path::new(&meta.to_string_lossy().replace(".meta.txt", ".wl.txt")));
     let name = super::name_of(recording);
-    let number = name.rsplit_once('.').map_or("1", |(_, number)| number);
-    wishes(&workload, &read(&meta), number)
+    let (name, number) = name.rsplit_once('.').unwrap_or((&name, "1"));
+    let workload = read(&recording.with_file_name(format!("{name}.wl.txt")));
+    wishes(&workload, &read(&meta_path(recording)), number)
 }
 
 fn wishes(workload: &str, meta: &str, number: &str) -> BTreeMap<i32, Wish> {
@@ -45,16 +44,15 @@ fn wishes(workload: &str, meta: &str, number: &str) -> BTreeMap<i32, Wish> {
         let Some("task") = words.next() else { continue };
         let Some(name) = words.next() else { continue };
         let (Some(mask), Some(_nice)) = (words.nth(1), words.next()) else { continue };
+        let Ok(mask) = u64::from_str_radix(mask, 16) else { continue };
         let mut clamp = || words.next()?.parse::<i32>().ok();
         let (Some(min), Some(max)) = (clamp(), clamp()) else { continue };
-        if min < 0 && max < 0 {
-            continue;
-        }
         // The rig asks for both if for one; what is not a clamp is the default.
         let clamp =
             |value: i32, default| u16::try_from(value).ok().map_or(default, |v| v.min(1024));
+        let asks = min >= 0 || max >= 0;
         let request = UclampRequest { min: Some(clamp(min, 0)), max: Some(clamp(max, 1024)) };
-        of_name.insert(name, Wish { request, changes_before: (mask != "0") as u32 });
+        of_name.insert(name, Wish { mask, request: asks.then_some(request) });
     }
     let mut wishes = BTreeMap::new();
     let mut here = true;
@@ -79,7 +77,8 @@ fn wishes(workload: &str, meta: &str, number: &str) -> BTreeMap<i32, Wish> {
 /// The clamps of a recording's run queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
-    wishes: BTreeMap<i32, Wish>,
+    /// Who has not asked yet, and whether a change of its affinity comes first.
+    wishes: BTreeMap<i32, (UclampRequest, bool)>,
     /// Somebody has asked (`sched_uclamp_used`).
     pub(super) key_on: bool,
     in_effect: BTreeMap<i32, UclampRequest>,
@@ -89,7 +88,9 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    pub(super) fn new(wishes: BTreeMap<i32, Wish>, nr_cpus: usize) -> Queues {
+    pub(super) fn new(wishes: &BTreeMap<i32, Wish>, nr_cpus: usize) -> Queues {
+        let asks = |(pid, wish): (&i32, &Wish)| Some((*pid, (wish.request?, wish.mask != 0)));
+        let wishes = wishes.iter().filter_map(asks).collect();
         Queues { wishes, of: vec![UclampRq::default(); nr_cpus], ..Queues::default() }
     }
 
@@ -126,12 +127,13 @@ impl Queues {
 
     /// The running task has been dequeued to be changed.
     pub(super) fn changed(&mut self, pid: i32) {
-        let Some(wish) = self.wishes.get_mut(&pid) else { return };
-        if wish.changes_before > 0 {
-            wish.changes_before -= 1;
-        } else {
-            self.key_on = true;
-            self.in_effect.insert(pid, wish.request);
+        match self.wishes.get_mut(&pid) {
+            Some((_, affinity @ true)) => *affinity = false,
+            Some((request, false)) => {
+                self.key_on = true;
+                self.in_effect.insert(pid, *request);
+            }
+            None => {}
         }
     }
 }
@@ -146,12 +148,16 @@ mod tests {
         let meta = "== recording 1\ntask lo-0 pid 78 start 1\ntask hi-0 pid 79 start 1\n== recording 2\ntask lo-0 pid 76 start 1\ntask n-1 pid 77 x\n";
         let request = |min, max| UclampRequest { min: Some(min), max: Some(max) };
         let found = wishes(workload, meta, "1");
-        let lo = Wish { request: request(0, 60), changes_before: 0 };
-        let hi = Wish { request: request(500, 1024), changes_before: 1 };
+        let lo = Wish { mask: 0, request: Some(request(0, 60)) };
+        let hi = Wish { mask: 0xc0, request: Some(request(500, 1024)) };
+        let n = Wish { mask: 0, request: None };
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [(78, lo), (79, hi)]);
-        assert_eq!(wishes(workload, meta, "2").into_iter().collect::<Vec<_>>(), [(76, lo)]);
+        assert_eq!(
+            wishes(workload, meta, "2").into_iter().collect::<Vec<_>>(),
+            [(76, lo), (77, n)]
+        );
         // Its affinity first, then its clamps; before that nothing is counted.
-        let mut queues = Queues::new(wishes(workload, meta, "1"), 8);
+        let mut queues = Queues::new(&wishes(workload, meta, "1"), 8);
         queues.join(6, 79);
         queues.changed(79);
         assert!(!queues.key_on && queues.of[6].is_idle());

@@ -7,6 +7,7 @@
 //! How it works is in [`drive`]. Recordings of another governor are not driven.
 
 pub mod drive;
+mod wheel;
 
 use std::io;
 use std::path::Path;
@@ -20,8 +21,9 @@ pub fn drive_file<'a>(path: &Path, machine: &'a Machine) -> io::Result<Option<Id
     if drive::corners(&machine.governor, 0).is_none() {
         return Ok(None);
     }
-    let mut trace = Trace::open(path)?;
     let mut drive = IdleDrive::new(machine);
+    drive.read_ahead(&mut Trace::open(path)?)?;
+    let mut trace = Trace::open(path)?;
     drive.drive(&mut trace)?;
     if let (Some(first), count) = (trace.bad_lines().0.first(), trace.bad_lines().1) {
         let message = format!("{count} unreadable lines; {first}");

@@ -70,7 +70,9 @@ impl Interrupts {
 
     fn record(&mut self, r: &Record, trace: &Trace) {
         match r.event {
-            Event::Rq { cpu, clk, irq, .. } => self.known(cpu, clk, irq),
+            Event::Rq { cpu, clk, irq, .. } | Event::IrqTime { cpu, clk, irq, .. } => {
+                self.known(cpu, clk, irq);
+            }
             Event::Run { pid, ct, .. } => {
                 let Some(cpu) = self.cpus.iter().position(|cpu| cpu.curr == pid) else { return };
                 // The same update's call of the governor, if it made one.

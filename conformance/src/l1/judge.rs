@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use schedtwin_kernel::sched::core::WF_TTWU;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_types::Khz;
@@ -26,6 +27,7 @@ use super::machine::Machine;
 use super::mechanism::{Difference, Table, Unknown, What};
 use super::redrive::Redrive;
 use super::state::{Class, FREE, RUNS, STEP, Small, class_of};
+use super::wakeups::{Told, Wakeup, Wakeups};
 use crate::ftrace::{Event, Record, Trace};
 
 /// One for each run, and one with the interrupt signals as last printed, although one that was not printed
@@ -82,6 +84,7 @@ pub(super) struct Judge {
     /// `rq->cpu_capacity`; `None` until its first change is printed.
     capacity: Vec<Option<u64>>,
     placements: BTreeMap<i32, Placement>,
+    pub(super) wakeups: Wakeups,
     /// The last recorded estimate of a domain, without and with the task: energy, highest utilisation, busy time.
     estimates: BTreeMap<(usize, bool), (u64, u64, u64)>,
     updates: Updates,
@@ -104,6 +107,7 @@ impl Judge {
             server: vec![machine.fair_server; nr_cpus],
             capacity: vec![None; nr_cpus],
             placements: BTreeMap::new(),
+            wakeups: Wakeups::new(board, nr_cpus),
             estimates: BTreeMap::new(),
             updates: vec![vec![0; nr_cpus]; nr_cpus],
             previous: vec![0; nr_cpus],
@@ -153,6 +157,11 @@ impl Redrive {
         if let Some(cpu) = updated_cpu(r).filter(|cpu| *cpu < nr_cpus) {
             judge.updates[cpu][r.cpu] = r.time_us;
         }
+        if let Event::Rq { cpu, nr, .. } | Event::Nr { cpu, nr, .. } = r.event
+            && cpu < nr_cpus
+        {
+            judge.wakeups.nr[cpu] = nr;
+        }
         match r.event {
             Event::Rq { cpu, rbw, .. } if cpu < nr_cpus => judge.server[cpu] = rbw >= SERVER_BW,
             Event::Cap { cpu, cap } if cpu < nr_cpus => judge.capacity[cpu] = Some(cap),
@@ -174,8 +183,41 @@ impl Redrive {
             Event::Energy { pid, .. } if self.driving => {
                 self.judge_estimate(&mut judge, r, trace, pid);
             }
-            Event::SchedWaking { pid, .. } => drop(judge.placements.remove(&pid)),
+            Event::Overutilized { on } => judge.wakeups.overutilized = on,
+            Event::SchedProcessFork { pid, child_pid } => {
+                judge.wakeups.fork(pid, child_pid, r.cpu);
+            }
+            Event::Select { .. } => {
+                judge.wakeups.told = true;
+                self.judge_selection(&mut judge, r, trace);
+            }
+            Event::SchedWaking { pid, prio, .. } => {
+                judge.placements.remove(&pid);
+                if self.driving && class_of(pid, prio, false) == Class::Fair {
+                    self.ask_waking(&mut judge, r, pid);
+                }
+                // Who wakes on another CPU by that one's own hand is on its wake list until then.
+                let wakes = |next: &Record| matches!(next.event, Event::SchedWakeup { pid: p, .. } if p == pid);
+                let on = (0..nr_cpus).find(|cpu| trace.ahead(*cpu).any(wakes));
+                if let Some(cpu) = on.filter(|cpu| *cpu != r.cpu) {
+                    judge.wakeups.pending.insert(pid, cpu);
+                }
+            }
             Event::SchedWakeup { pid, target_cpu, .. } => {
+                judge.wakeups.pending.remove(&pid);
+                if let Some((ours, prev)) = judge.wakeups.open.remove(&pid)
+                    && !judge.placements.contains_key(&pid)
+                {
+                    let why = || self.why(&judge, (r, trace), 0..nr_cpus, false);
+                    let difference = (ours != target_cpu).then(why);
+                    let why = || difference.unwrap_or(Difference::ModelWrong);
+                    let row = judge.table.row(What::Sibling);
+                    if !row.count(ours == target_cpu, prev == target_cpu, why) {
+                        self.miss(r, || {
+                            format!("wakes {pid}: on {ours} for {target_cpu}, prev {prev}")
+                        });
+                    }
+                }
                 if let Some(placement) = judge.placements.remove(&pid) {
                     self.judge_placement(&mut judge, (r, trace), pid, target_cpu, placement);
                 }
@@ -188,23 +230,35 @@ impl Redrive {
 
     /// Hands a board the signals of `cpus`.
     fn set_signals(&self, judge: &mut Judge, board: usize, cpus: Range<usize>) {
-        let run = board.min(STEP);
         judge.boards[board].turn_key(self.clamps.key_on);
-        for (number, cpu) in self.cpus.iter().enumerate().take(cpus.end).skip(cpus.start) {
-            let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
-            judge.boards[board].set(
-                number,
-                &CpuSignals {
-                    cfs: cpu.cfs[run],
-                    rt: known(&cpu.rt, run),
-                    dl: known(&cpu.dl, run),
-                    irq: if board == PRINTED { cpu.irq.printed } else { known(&cpu.irq, run) },
-                    server: judge.server[number],
-                    rt_runnable: rt_runs || judge.rt_waking[number],
-                    clamps: self.clamps.of(number).cloned().unwrap_or_default(),
-                    capacity: judge.capacity[number].unwrap_or(self.machine.capacity(number)),
-                },
-            );
+        for cpu in cpus {
+            let signals = self.signals(judge, board, cpu);
+            judge.boards[board].set(cpu, &signals);
+        }
+    }
+
+    /// Hands the kernel that is asked about wakeups the signals of `cpus`.
+    fn set_signals_of(&self, judge: &mut Judge, cpus: Range<usize>) {
+        judge.wakeups.board.turn_key(self.clamps.key_on);
+        for cpu in cpus {
+            let signals = self.signals(judge, FREE, cpu);
+            judge.wakeups.board.set(cpu, &signals);
+        }
+    }
+
+    fn signals(&self, judge: &Judge, board: usize, number: usize) -> CpuSignals {
+        let run = board.min(STEP);
+        let cpu = &self.cpus[number];
+        let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
+        CpuSignals {
+            cfs: cpu.cfs[run],
+            rt: known(&cpu.rt, run),
+            dl: known(&cpu.dl, run),
+            irq: if board == PRINTED { cpu.irq.printed } else { known(&cpu.irq, run) },
+            server: judge.server[number],
+            rt_runnable: rt_runs || judge.rt_waking[number],
+            clamps: self.clamps.of(number).cloned().unwrap_or_default(),
+            capacity: judge.capacity[number].unwrap_or(self.machine.capacity(number)),
         }
     }
 
@@ -446,6 +500,95 @@ impl Redrive {
             self.miss(r, || {
                 format!("energy {pid} on {dst}, prev {prev}: {ours:?} {step:?} {printed:?} for {recorded:?}, {why}{signals}")
             });
+        }
+    }
+
+    /// `sched_waking`: asks where the task would wake, if EAS is not asked and the recording does not print
+    /// more.
+    fn ask_waking(&self, judge: &mut Judge, r: &Record, pid: i32) {
+        let nr_cpus = self.machine.nr_cpus();
+        judge.wakeups.open.remove(&pid);
+        if judge.wakeups.told || (!judge.wakeups.overutilized && self.machine.is_asymmetric()) {
+            return;
+        }
+        let Some(cpus) = judge.wakeups.affinity(pid, nr_cpus).filter(|cpus| cpus.count_ones() > 1)
+        else {
+            return;
+        };
+        let task = self.tasks.get(&pid).filter(|task| !task.on_rq && task.cpu < nr_cpus);
+        let Some(task) = task else { return };
+        let pending = &judge.wakeups.pending;
+        let idle_cpu = |cpu: &usize| {
+            self.cpus[*cpu].curr == 0
+                && judge.wakeups.nr[*cpu] == 0
+                && pending.values().all(|pending| pending != cpu)
+        };
+        let wakeup = Wakeup {
+            pid,
+            this: r.cpu,
+            waker: self.cpus[r.cpu].curr,
+            prev: task.cpu,
+            flags: 0,
+            cpus,
+            idle: (0..nr_cpus).filter(idle_cpu).fold(0, |mask, cpu| mask | 1 << cpu),
+            overutilized: judge.wakeups.overutilized,
+            nr_this: judge.wakeups.nr[r.cpu],
+            avg: task.avg[FREE],
+            request: self.clamps.request(pid),
+            load_waker: self.tasks.get(&self.cpus[r.cpu].curr).map_or(0, |t| t.avg[FREE].load_avg),
+            now: r.time_us.saturating_mul(1000).min(TIME_MAX),
+        };
+        self.set_signals_of(judge, 0..nr_cpus);
+        let ours = judge.wakeups.ask(&wakeup, None);
+        judge.wakeups.open.insert(pid, (ours, wakeup.prev));
+    }
+
+    /// `select`: what the function reads is printed, and what it says soon after.
+    fn judge_selection(&mut self, judge: &mut Judge, r: &Record, trace: &Trace) {
+        let Event::Select { pid, this, prev, fl, cpus, idle, over, used, nr, sthis, sprev, .. } =
+            r.event
+        else {
+            return;
+        };
+        let nr_cpus = self.machine.nr_cpus();
+        let eas = !over && self.machine.is_asymmetric();
+        // Not a wakeup, or one of EAS's; or CPUs that are not there.
+        if fl & WF_TTWU == 0 || eas || [this, prev, used].iter().any(|cpu| *cpu >= nr_cpus) {
+            return;
+        }
+        let answer = trace.ahead(r.cpu).take(LINES_OF_A_CALL).find_map(|next| match next.event {
+            Event::Selected { pid: p, cpu, wf, pf, .. } if p == pid => Some((cpu, [wf, pf])),
+            _ => None,
+        });
+        let known =
+            self.tasks.get(&pid).filter(|task| task.known && self.known_cpus(&(0..nr_cpus)));
+        let (Some((cpu, flips)), Some(task)) = (answer, known) else {
+            judge.table.row(What::Sibling).skip();
+            return;
+        };
+        let waker = self.cpus[r.cpu].curr;
+        let wakeup = Wakeup {
+            pid,
+            this,
+            waker,
+            prev,
+            flags: fl,
+            cpus,
+            idle,
+            overutilized: over,
+            nr_this: nr,
+            avg: task.avg[FREE],
+            request: self.clamps.request(pid),
+            load_waker: self.tasks.get(&waker).map_or(0, |t| t.avg[FREE].load_avg),
+            now: r.time_us.saturating_mul(1000).min(TIME_MAX),
+        };
+        self.set_signals_of(judge, 0..nr_cpus);
+        let ours = judge.wakeups.ask(&wakeup, Some(Told { used, scan: [sthis, sprev], flips }));
+        let why = || self.why(judge, (r, trace), 0..nr_cpus, false);
+        let difference = (ours != cpu).then(why);
+        let why = || difference.unwrap_or(Difference::ModelWrong);
+        if !judge.table.row(What::Sibling).count(ours == cpu, prev == cpu, why) {
+            self.miss(r, || format!("wakes {pid}: on {ours} for {cpu}, {wakeup:?}"));
         }
     }
 

@@ -217,6 +217,11 @@ impl Machine {
         self.domain_of(cpu).map_or(1024, |domain| self.domains[domain].capacity)
     }
 
+    /// Whether CPUs differ in capacity: then EAS decides as long as none is overutilized.
+    pub fn is_asymmetric(&self) -> bool {
+        self.domains.windows(2).any(|pair| pair[0].capacity != pair[1].capacity)
+    }
+
     /// The highest frequency of a CPU, kHz.
     pub fn frequency_max(&self, cpu: usize) -> u64 {
         let top = self.domain_of(cpu).and_then(|domain| self.domains[domain].opps.last());
@@ -283,11 +288,14 @@ fn khz(text: &str) -> Option<Khz> {
     text.parse().ok().filter(|khz| (1..=100_000_000).contains(khz))
 }
 
-/// `DIR/NAME.N.trace.txt[.xz]` → `DIR/NAME.meta.txt`.
+/// `DIR/NAME.N.trace.txt[.xz]` → `DIR/NAME.N.meta.txt` if that is there, else `DIR/NAME.meta.txt`.
 pub fn meta_path(recording: &Path) -> PathBuf {
-    let file = recording.file_name().unwrap_or_default().to_string_lossy();
-    let name = file.trim_end_matches(".xz").trim_end_matches(".trace.txt");
-    let name = name.rsplit_once('.').map_or(name, |(name, _number)| name);
+    let name = super::name_of(recording);
+    let own = recording.with_file_name(format!("{name}.meta.txt"));
+    if own.exists() {
+        return own;
+    }
+    let name = name.rsplit_once('.').map_or(name.as_str(), |(name, _number)| name);
     recording.with_file_name(format!("{name}.meta.txt"))
 }
 

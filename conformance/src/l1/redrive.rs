@@ -106,9 +106,12 @@ impl Redrive {
         self
     }
 
-    /// With tasks that ask for clamps.
-    pub fn with_clamps(mut self, wishes: BTreeMap<i32, Wish>) -> Redrive {
-        self.clamps = Queues::new(wishes, self.machine.nr_cpus());
+    /// With what its tasks ask for.
+    pub fn with_wishes(mut self, wishes: BTreeMap<i32, Wish>) -> Redrive {
+        self.clamps = Queues::new(&wishes, self.machine.nr_cpus());
+        if let Some(judge) = &mut self.judge {
+            judge.wakeups.set_wishes(wishes);
+        }
         self
     }
 

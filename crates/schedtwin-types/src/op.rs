@@ -142,11 +142,22 @@ pub struct SchedAttr {
     pub rt_priority: u8,
     /// Custom slice of a fair task (`sched_runtime`), 0 = the default slice.
     pub slice: Ns,
+    /// Utilisation clamp: at least this fast, 0..=1024; `None`: as before (`SCHED_FLAG_UTIL_CLAMP_MIN`).
+    pub util_min: Option<u16>,
+    /// At most this fast, likewise.
+    pub util_max: Option<u16>,
 }
 
 impl Default for SchedAttr {
     fn default() -> SchedAttr {
-        SchedAttr { policy: Policy::Normal, nice: 0, rt_priority: 0, slice: 0 }
+        SchedAttr {
+            policy: Policy::Normal,
+            nice: 0,
+            rt_priority: 0,
+            slice: 0,
+            util_min: None,
+            util_max: None,
+        }
     }
 }
 

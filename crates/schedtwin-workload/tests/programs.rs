@@ -283,7 +283,7 @@ fn affinity_and_attributes_are_set_only_when_they_change() {
     let mut calls = Vec::new();
     executor.run(1000 * MS, 10_000, |_, _, op, _| match op {
         Op::Call(Syscall::SchedSetaffinity { mask }) => calls.push(format!("cpus {mask}")),
-        Op::Call(Syscall::SchedSetattr(SchedAttr { policy, nice, rt_priority, slice })) => {
+        Op::Call(Syscall::SchedSetattr(SchedAttr { policy, nice, rt_priority, slice, .. })) => {
             calls.push(format!("{policy:?} {nice} {rt_priority} {slice}"));
         }
         _ => {}

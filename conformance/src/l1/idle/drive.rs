@@ -13,6 +13,7 @@
 //! | state and residency of the last sleep | `reflect`, ns |
 //! | tick stopped | since a `tick_stop`, until the idle loop is left |
 //! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task |
+//! | a wheel timer keeps the tick although it may stop | `timer_start` and so on ([`super::wheel`]) |
 //!
 //! Where the governor did not ask the timers (menu, after very short sleeps) there is no `sleep` line; the
 //! selection is then made at the entry, and a governor that does ask is wrong.
@@ -42,6 +43,7 @@ use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
 use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
 
+use super::wheel::Wheel;
 use crate::ftrace::{Event, Record, Trace};
 use crate::l1::machine::Machine;
 use crate::l1::mechanism::{Difference, Table, Unknown, What};
@@ -157,6 +159,7 @@ pub struct IdleDrive<'a> {
     /// The rows of the governor: its states, its ticks.
     what: [What; 2],
     cpus: BTreeMap<usize, Cpu>,
+    wheel: Wheel,
     table: Table,
     /// Judged choices as recorded, per row and CPU: the commonest one is the trivial answer.
     recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
@@ -176,11 +179,18 @@ impl<'a> IdleDrive<'a> {
                 _ => [What::TeoState, What::TeoTick],
             },
             cpus: BTreeMap::new(),
+            wheel: Wheel::default(),
             table: Table::default(),
             recorded: BTreeMap::new(),
             time_open: 0,
             misses: Vec::new(),
         }
+    }
+
+    /// Learns what the recording tells too late: the wheel timers that were pending at its beginning.
+    pub fn read_ahead(&mut self, trace: &mut Trace) -> std::io::Result<()> {
+        self.wheel = Wheel::read(trace)?;
+        Ok(())
     }
 
     /// The counts, with the trivial answers: each CPU's commonest choice.
@@ -203,6 +213,8 @@ impl<'a> IdleDrive<'a> {
     fn record(&mut self, r: &Record, trace: &Trace) {
         let machine = self.machine;
         let states = machine.states(r.cpu);
+        let now = r.time_us.saturating_mul(1000);
+        self.wheel.record(r, machine.tick_nsec as u64);
         if states.is_empty() {
             return;
         }
@@ -210,7 +222,6 @@ impl<'a> IdleDrive<'a> {
             let corners = corners(&machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
-        let now = r.time_us.saturating_mul(1000);
         match r.event {
             Event::Sleep { len, tick } if cpu.started => {
                 let sleep = SleepLength { sleep_length_ns: len, delta_tick_ns: tick };
@@ -274,13 +285,17 @@ impl<'a> IdleDrive<'a> {
             // A CPU not yet seen to leave idle sleeps with its tick stopped.
             let mut others = self.cpus.iter().filter(|(cpu, _)| **cpu != r.cpu);
             let last = others.all(|(_, cpu)| cpu.tick_stopped || !cpu.started);
-            let kept = !recorded.1 && pending.judged.1;
+            let tick_nsec = self.machine.tick_nsec as u64;
+            // Where the timers answered with more than the next clock event, no wheel timer is due.
             let asked_wheel =
-                pending.sleep.is_some_and(|sleep| sleep.sleep_length_ns == sleep.delta_tick_ns);
+                pending.sleep.is_none_or(|sleep| sleep.sleep_length_ns == sleep.delta_tick_ns);
+            let keeps = asked_wheel && self.wheel.keeps_tick(r.cpu, last, tick_nsec);
+            let kept = !recorded.1 && pending.judged.1 && !keeps;
             let wheel = Difference::UnknownInput(Unknown::WheelTimer);
             let known = (kept && (last || asked_wheel)).then_some(wheel);
-            let of = |c: Choice| u8::from(c.1);
-            let miss = self.score(tick_row, r.cpu, pending, of(recorded), of, known);
+            let of = |c: Choice| u8::from(c.1 && !keeps);
+            let recorded = recorded.1 as u8;
+            let miss = self.score(tick_row, r.cpu, pending, recorded, of, known);
             why = why.or(miss.map(|why| (why, "tick")));
         }
         if let Some((why, what)) = why

@@ -1,4 +1,4 @@
-//! What a task changes about itself: policy, nice value, priority, slice, affinity.
+//! What a task changes about itself: policy, nice value, priority, slice, clamps, affinity.
 //!
 //! Both calls follow one pattern: out of the queue as if it moved (`DEQUEUE_SAVE`), off the CPU as far as its
 //! class is concerned, the change, and back, in that order. So a fair task is placed anew with the lag it had,
@@ -31,6 +31,7 @@ impl Kernel {
     pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
         let cpu = self.tasks[task].cpu;
         debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
+        let Some(uclamp_req) = self.uclamp_validate(task, &attr) else { return };
         self.update_rq_clock(cpu);
         let realtime = matches!(attr.policy, Policy::Fifo | Policy::Rr);
         let prio = if realtime { 99 - attr.rt_priority as i32 } else { 120 + attr.nice as i32 };
@@ -59,6 +60,7 @@ impl Kernel {
                 asked => asked.clamp(*SLICE_NS.start(), *SLICE_NS.end()),
             };
         }
+        self.tasks[task].uclamp_req = uclamp_req;
         // set_load_weight(): through the old class, also if the weight stays.
         let load = fair::weight_of(attr.policy, nice);
         if old_class == Class::Fair {
@@ -79,7 +81,7 @@ impl Kernel {
 
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
         let t = &self.tasks[task];
-        if attr.policy != t.policy {
+        if attr.policy != t.policy || attr.util_min.is_some() || attr.util_max.is_some() {
             return false;
         }
         match attr.policy {

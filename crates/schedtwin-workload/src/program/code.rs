@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn attributes_change_only_what_their_policy_has() {
-        let current = SchedAttr { policy: Policy::Normal, nice: 5, rt_priority: 0, slice: 7 };
+        let current = SchedAttr { nice: 5, slice: 7, ..SchedAttr::default() };
         let change =
             |policy, priority, slice| AttributeCode { policy, priority, slice }.applied_to(current);
         assert_eq!(

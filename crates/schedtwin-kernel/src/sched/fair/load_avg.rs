@@ -405,8 +405,7 @@ impl Kernel {
         self.cpu_util(cpu, task, None, false)
     }
 
-    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU. The default clamps
-    /// of fair tasks never change the answer, so that placement and balancing ask this.
+    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU.
     #[inline(always)]
     pub fn util_fits_cpu(&self, util: u64, cpu: CpuId) -> bool {
         util * 1280 < self.capacity_of(cpu) * 1024
@@ -416,8 +415,7 @@ impl Kernel {
     /// minimum wants. A capped utilisation fits every CPU that is as large as its cap, except for the cap
     /// 1024 of the largest CPUs, which caps nothing.
     ///
-    /// Before 6.1 the clamped utilisation had to fit instead; the difference shows where tasks ask for
-    /// clamps, which they cannot yet.
+    /// Before 6.1 the clamped utilisation had to fit instead, which only EAS does here.
     #[inline(always)]
     pub fn util_fits_cpu_clamped(&self, util: u64, clamps: Clamps, cpu: CpuId) -> i32 {
         let fits = self.util_fits_cpu(util, cpu);

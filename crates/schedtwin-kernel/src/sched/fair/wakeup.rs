@@ -14,7 +14,7 @@
 //! time the least, 4, of which the last ends the search unseen.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c; 5.18 is taken to scan as 6.1.192 does with its features.
-//! Differences: no SMT, no utilisation clamps; wakers are tasks or interrupts, never per-CPU kthreads.
+//! Differences: no SMT; clamps as of 6.1 in every form; wakers are tasks or interrupts, never per-CPU kthreads.
 
 #[cfg(test)]
 mod golden;
@@ -22,6 +22,7 @@ mod golden;
 use crate::Kernel;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
+use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, TaskId};
@@ -61,13 +62,9 @@ struct ScanBudget {
 }
 
 impl Kernel {
-    /// `select_task_rq_fair()`: prepare, decide (read-only), commit.
-    pub(crate) fn select_task_rq_fair(
-        &mut self,
-        task: TaskId,
-        prev: CpuId,
-        wake_flags: u32,
-    ) -> CpuId {
+    /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
+    /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
+    pub fn select_task_rq_fair(&mut self, task: TaskId, prev: CpuId, wake_flags: u32) -> CpuId {
         if !self.want_decisions {
             return self.place(task, prev, wake_flags, &mut ()).0;
         }
@@ -285,11 +282,16 @@ impl Kernel {
     ) -> Choice {
         let asym = self.topology.asym_cpucapacity;
         let mut task_util = 0;
+        let mut clamps = Clamps::NONE;
         if asym {
             trail.aged = true;
             task_util = pelt::task_util_est(&self.synced_load_avg(task));
+            if self.uclamp_is_used() {
+                clamps = self.uclamp_eff_value(task);
+            }
         }
-        let fits = |k: &Kernel, cpu: CpuId| !asym || k.util_fits_cpu(task_util, cpu);
+        let fits =
+            |k: &Kernel, cpu: CpuId| !asym || k.util_fits_cpu_clamped(task_util, clamps, cpu) > 0;
         let idle = |k: &Kernel, cpu: CpuId| k.idle_cpu(cpu) || k.sched_idle_cpu(cpu);
         // 1.
         if idle(self, target) && fits(self, target) {
@@ -327,7 +329,7 @@ impl Kernel {
         if asym && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()] {
             let span = self.topology.domains[sd.0 as usize].span;
             let (choice, looked_at) =
-                self.select_idle_capacity(task, &span, target, task_util, see);
+                self.select_idle_capacity(task, &span, target, (task_util, clamps), see);
             trail.looked_at = looked_at;
             return match choice {
                 Some(cpu) => (cpu, "select_idle_capacity: idle, fits or the largest"),
@@ -467,12 +469,12 @@ impl Kernel {
         task: TaskId,
         span: &CpuMask,
         target: CpuId,
-        task_util: u64,
+        (task_util, clamps): (u64, Clamps),
         see: &mut impl See,
     ) -> (Option<CpuId>, u32) {
         let cpus = span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
-        let mut best_cap = 0;
+        let (mut best_fits, mut best_cap) = (0, 0);
         let mut looked_at = 0;
         for cpu in cpus.iter_wrapping_from(target) {
             looked_at += 1;
@@ -480,14 +482,20 @@ impl Kernel {
                 see.candidate(|| self.looked_at(cpu, "busy"));
                 continue;
             }
-            if self.util_fits_cpu(task_util, cpu) {
+            let fits = self.util_fits_cpu_clamped(task_util, clamps, cpu);
+            if fits > 0 {
                 see.candidate(|| self.looked_at(cpu, "idle, fits"));
                 return (Some(cpu), looked_at);
             }
-            see.candidate(|| self.looked_at(cpu, "idle, too small"));
-            let cap = self.capacity_of(cpu);
-            if cap > best_cap {
-                best_cap = cap;
+            // One that is only too slow for the minimum is better than one that is too small.
+            let (role, cap) = if fits < 0 {
+                ("idle, too slow", self.get_actual_cpu_capacity(cpu))
+            } else {
+                ("idle, too small", self.capacity_of(cpu))
+            };
+            see.candidate(|| self.looked_at(cpu, role));
+            if fits < best_fits || (fits == best_fits && cap > best_cap) {
+                (best_fits, best_cap) = (fits, cap);
                 best = Some(cpu);
             }
         }
@@ -509,6 +517,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Uclamp;
     use crate::sched::root_domain::tests::kernel;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
@@ -625,7 +634,8 @@ mod tests {
         let task = kernel.new_task(None, true);
         let span = kernel.device_tree.all_cpus();
         let choose = |k: &Kernel, util, target: u16| {
-            k.select_idle_capacity(task, &span, CpuId(target), util, &mut ()).0.map(|c| c.0)
+            let asked = (util, Clamps::NONE);
+            k.select_idle_capacity(task, &span, CpuId(target), asked, &mut ()).0.map(|c| c.0)
         };
         assert_eq!(choose(&kernel, 100, 1), Some(1));
         assert_eq!(choose(&kernel, 400, 0), Some(2));
@@ -633,5 +643,17 @@ mod tests {
         assert_eq!(choose(&kernel, 1000, 0), Some(3));
         kernel.rq[CpuId(3)].nr_running = 1;
         assert_eq!(choose(&kernel, 1000, 0), Some(2));
+
+        // With a minimum that no idle CPU can meet: the fastest of those with room, not the largest of all. A cap
+        // makes a large task fit a small CPU.
+        kernel.config.uclamp = Uclamp::On;
+        let choose = |util, min, max| {
+            let asked = (util, Clamps { min, max });
+            kernel.select_idle_capacity(task, &span, CpuId(0), asked, &mut ()).0.map(|c| c.0)
+        };
+        assert_eq!(choose(100, 0, 1024), Some(0));
+        assert_eq!(choose(100, 500, 1024), Some(2));
+        assert_eq!(choose(100, 700, 1024), Some(2));
+        assert_eq!(choose(900, 0, 300), Some(0));
     }
 }

@@ -20,10 +20,9 @@
 //!   a CPU fits    util · 1.25 < capacity             and see util_fits_cpu()
 //! ```
 //!
-//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_rq_inc`, `uclamp_rq_dec`, `uclamp_eff_value`,
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_validate`, `uclamp_rq_inc`, `uclamp_rq_dec`, `uclamp_eff_value`,
 //! `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
-//! Differences: tasks have no way to ask for anything but their class's default yet; no groups, no system-wide
-//! limits (`sched_util_clamp_min`, `_max` stay 1024). The key does not change at run time.
+//! Differences: no groups, no system-wide limits (`sched_util_clamp_min`, `_max` stay 1024).
 
 pub mod max;
 
@@ -32,7 +31,7 @@ use crate::config::{Uclamp, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
 use max::Clamps;
-use schedtwin_types::{CpuId, TaskId};
+use schedtwin_types::{CpuId, SchedAttr, TaskId};
 
 /// What a task asked for (`uclamp_req`); `None`: the default of its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +52,37 @@ impl Kernel {
         }
     }
 
+    /// `uclamp_validate()`: what the task will ask for; `None`: a minimum above the maximum, or no clamps in this
+    /// kernel. Whoever asks first turns the key on; who is queued then is counted from its next enqueue.
+    pub(crate) fn uclamp_validate(
+        &mut self,
+        task: TaskId,
+        attr: &SchedAttr,
+    ) -> Option<UclampRequest> {
+        let UclampRequest { min, max } = self.tasks[task].uclamp_req;
+        if attr.util_min.is_none() && attr.util_max.is_none() {
+            return Some(UclampRequest { min, max });
+        }
+        let asked = UclampRequest { min: attr.util_min.or(min), max: attr.util_max.or(max) };
+        // A side that was never given counts with what it is by default.
+        let present = self.uclamp_request(task);
+        let of = |value: Option<u16>, default: u32| value.map_or(default, u32::from);
+        if of(asked.min, present.min) > of(asked.max, present.max) {
+            return None;
+        }
+        match self.config.uclamp {
+            Uclamp::CompiledOut => return None,
+            Uclamp::On => {}
+            Uclamp::KeyOff => {
+                self.config.uclamp = Uclamp::On;
+                for cpu in self.device_tree.all_cpus().iter() {
+                    self.demand_changed(cpu);
+                }
+            }
+        }
+        Some(asked)
+    }
+
     /// The capacity that a real-time task wants of a CPU (`rt_task_fits_capacity`), key or no key: the
     /// smaller of its clamps. Where clamps are compiled out every CPU does.
     pub fn rt_uclamp_min(&self, task: TaskId) -> u32 {
@@ -67,15 +97,17 @@ impl Kernel {
 
     /// `uclamp_eff_value()` of both clamps: frozen while the task is counted.
     pub fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
+        self.tasks[task].uclamp.unwrap_or_else(|| self.uclamp_request(task))
+    }
+
+    /// What a task asks for, or its class does for it (`uclamp_req`).
+    fn uclamp_request(&self, task: TaskId) -> Clamps {
         let t = &self.tasks[task];
-        t.uclamp.unwrap_or_else(|| {
-            let default_min =
-                if t.class == Class::Rt { self.config.uclamp_min_rt_default } else { 0 };
-            Clamps {
-                min: t.uclamp_req.min.map_or(default_min, u32::from),
-                max: t.uclamp_req.max.map_or(SCHED_CAPACITY_SCALE as u32, u32::from),
-            }
-        })
+        let default_min = if t.class == Class::Rt { self.config.uclamp_min_rt_default } else { 0 };
+        Clamps {
+            min: t.uclamp_req.min.map_or(default_min, u32::from),
+            max: t.uclamp_req.max.map_or(SCHED_CAPACITY_SCALE as u32, u32::from),
+        }
     }
 
     /// What the tasks of `cpu` ask for together (`uclamp_rq_get`): no clamp while the key is off.

@@ -8,7 +8,7 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `update_misfit_status`, `cpu_overutilized`,
 //! `check_update_overutilized_status`.
-//! Differences: uclamp is not modelled here yet, so utilisation alone decides what fits.
+//! Differences: clamps as of 6.1 in every form.
 
 use super::*;
 use crate::config::MisfitStatus;
@@ -38,7 +38,13 @@ impl Kernel {
     /// `cpu_overutilized()`; meaningful only with EAS.
     #[inline]
     pub fn cpu_overutilized(&self, cpu: CpuId) -> bool {
-        self.rd.energy_aware && !self.util_fits_cpu(self.cpu_util_cfs(cpu), cpu)
+        self.rd.energy_aware && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
+    }
+
+    /// Whether `cpu` is used up by `util`. A queue that is capped to what the CPU can do never uses it up.
+    #[inline(always)]
+    pub(super) fn util_exceeds(&self, util: u64, cpu: CpuId) -> bool {
+        self.util_fits_cpu_clamped(util, self.uclamp_rq_get(cpu), cpu) == 0
     }
 
     /// `is_rd_overutilized()`: balancing decides, not energy. Always so without EAS.

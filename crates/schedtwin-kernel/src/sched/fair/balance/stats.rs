@@ -229,7 +229,7 @@ impl Kernel {
         sgs.sum_nr_running += rq.nr_running;
         sds.cpus_read += 1;
         sds.overloaded |= rq.nr_running > 1;
-        sds.overutilized |= self.rd.energy_aware && !self.util_fits_cpu(util, cpu);
+        sds.overutilized |= self.rd.energy_aware && self.util_exceeds(util, cpu);
         if self.idle_cpu(cpu) {
             sgs.idle_cpus += 1;
             return;
