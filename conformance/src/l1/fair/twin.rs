@@ -589,7 +589,7 @@ fn device_tree() -> DeviceTree {
             driver_sleeps: false,
             dvfs_possible_from_any_cpu: true,
         }],
-        idle_tables: vec![vec![DtIdleState { exit_latency: 1000, target_residency: 1000 }]],
+        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
         path_costs: PathCosts::default(),
         nr_threads_hint: 64,
     }
