@@ -341,6 +341,7 @@ write_idle() {
     echo 'idle = ['
     index=0
     count=0
+    polls=
     names=' '
     least_latency=0
     least_residency=0
@@ -364,12 +365,14 @@ write_idle() {
             [ "$residency" -le 1000000 ] || residency=1000000
             notes="$notes residency"
         fi
-        if [ "$name" = POLL ]; then
-            echo '  # POLL is left out: it is no state of the hardware'
+        if [ "$name" = POLL ] && [ "$index" -eq 0 ]; then
+            echo '  { name = "POLL", entry_ns = 0, exit_ns = 0, residency_us = 0, power = "active", polling = true }, # estimated: exit, power'
+            names="${names}POLL "
+            polls=1
         elif number "$state/disable" && [ "$NUMBER" -ne 0 ]; then
             echo "  # $name is left out: it is switched off (latency $latency us, residency $residency us)"
         else
-            if [ "$count" -eq 0 ] && [ "$residency" -gt 1 ]; then
+            if [ "$count$polls" = 0 ] && [ "$residency" -gt 1 ]; then
                 notes="$notes residency-said-$residency"
                 residency=1
             fi
@@ -702,7 +705,7 @@ read_kernel() {
     fi
     line $CPU/cpuidle/current_governor || line $CPU/cpuidle/current_governor_ro
     case $LINE in
-    teo | menu) put cpuidle "\"$LINE\"" ;;
+    teo | menu | ladder | haltpoll) put cpuidle "\"$LINE\"" ;;
     ?*) clean "$LINE" 40 && IDLE_NOTE="; the device says $CLEAN, which is not modelled" ;;
     esac
     for file in "$policy/schedutil" $CPU/cpufreq/schedutil; do

@@ -291,7 +291,7 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     let device = Device::new();
     device.says("proc/sys/kernel/osrelease", "6.3.0-1-amd64");
     device.says("sys/class/dmi/id/product_name", "Z490M");
-    device.says("sys/devices/system/cpu/cpuidle/current_governor", "haltpoll");
+    device.says("sys/devices/system/cpu/cpuidle/current_governor", "quiet");
     for cpu in 0..12 {
         device.cpu(cpu, "topology/physical_package_id", 0);
         device.cpu(cpu, "topology/thread_siblings_list", format!("{},{}", cpu % 6, cpu % 6 + 6));
@@ -348,8 +348,9 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
         states.iter().map(|s| (s.name.as_str(), s.kernel_exit_latency_ns, s.target_residency_ns));
     assert_eq!(
         told.collect::<Vec<_>>(),
-        [("C1_ACPI", 2_000, 1_000), ("C3_ACPI", 1_034_000, 3_102_000)]
+        [("POLL", 0, 0), ("C1_ACPI", 2_000, 2_000), ("C3_ACPI", 1_034_000, 3_102_000)]
     );
+    assert!(states[0].polling && !states[1].polling);
     // The powers rise, and the strongest gets two watts.
     let powers: Vec<u64> = machine.domains[1].opps.iter().map(|o| o.em_power_uw).collect();
     assert!(
@@ -363,15 +364,13 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
         "transition_latency_us = 1_000 # estimated",
         "# estimated: em_uw, active_uw, wfi_uw",
         "opp = [ # estimated: the device names only its limits",
-        "# POLL is left out",
         "# C2_ACPI is left out: it is switched off",
-        "residency-said-2",
         "description = \"Z490M, captured\"",
     ] {
         assert!(text.contains(said), "{said} in\n{text}");
     }
     assert!(kernel_text.contains("\ncpufreq = \"performance\"\n"));
-    let note = "# estimated: as linux-6.3; the device says haltpoll, which is not modelled\n";
+    let note = "# estimated: as linux-6.3; the device says quiet, which is not modelled\n";
     assert!(kernel_text.contains(&format!("cpuidle = \"menu\" {note}")), "{kernel_text}");
     assert_eq!(kernel.config.features, KernelFile::load("linux-6.3").unwrap().config.features);
     // It runs, too, as the script's last line says, and its results say what they rest on.

@@ -47,6 +47,12 @@ pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
     let at = Location::new(&Source::new("<command line>", name), 0..name.len());
     let patch = Patch::load(&Located { value: name.to_string(), at })?;
     let mut text = format!("patch {}\n{}\n", patch.name, patch.description);
+    // What the file begins with explains it.
+    let comment: Vec<&str> =
+        patch.source.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    if !comment.is_empty() {
+        text.push_str(&format!("\n{}\n", comment.join("\n")));
+    }
     for (title, key) in [("for kernels with", "requires"), ("sets", "sets")] {
         text.push_str(&format!("\n{title}\n"));
         for (path, entry) in &patch.table(key).0 {
