@@ -752,11 +752,11 @@ impl<B: Board> Twin<B> {
         let digest = self.meter.digest();
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        if let Some(done) = self.programs.replayed() {
-            metrics.extend(recording::metrics(&done));
-        }
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());
+        }
+        if let Some(done) = self.programs.replayed() {
+            metrics.extend(recording::metrics(&done));
         }
         crate::result::RunResult {
             metrics,
