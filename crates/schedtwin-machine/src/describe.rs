@@ -42,6 +42,8 @@ impl Machine {
             self.describe_domain(domain, &mut out);
         }
         self.describe_idle(&mut out);
+        self.describe_power_domains(&mut out);
+        self.describe_heat(&mut out);
         self.describe_couplings(&mut out);
         self.describe_dependences(&mut out);
         self.describe_costs(&mut out);
@@ -251,6 +253,65 @@ impl Machine {
         out.push_str(&remarks);
     }
 
+    fn describe_power_domains(&self, out: &mut String) {
+        if self.power_domains.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\npower domains, which firmware puts into states by itself");
+        let mut table = table(&["domain", "CPUs", "state", "CPUs in", "quiet", "exit", "mW"]);
+        for domain in &self.power_domains {
+            let cpus = CpuMask::from_cpus(domain.cpus.iter().copied()).to_string();
+            let mut row = vec![domain.name.clone(), cpus, "on".into()];
+            row.extend([String::new(), String::new(), String::new(), thousandths(domain.uw)]);
+            table.add_row(row);
+            for state in &domain.states {
+                let idle = &self.idle_states(domain.cpus[0])[state.cpus_in[0] as usize].name;
+                let mut row = vec![String::new(), String::new(), state.name.clone(), idle.clone()];
+                row.extend([
+                    span(state.residency_ns),
+                    span(state.exit_latency_ns),
+                    thousandths(state.uw),
+                ]);
+                table.add_row(row);
+            }
+        }
+        finish(table, out);
+    }
+
+    fn describe_heat(&self, out: &mut String) {
+        let Some(heat) = &self.heat else { return };
+        let celsius = |mc: i64| format!("{} C", mc / 1000);
+        let (air, start) = (celsius(heat.ambient_mc), celsius(heat.start_mc));
+        let _ =
+            writeln!(out, "\nheat: air {air}, start {start}, a step each {}", span(heat.step_ns));
+        for (index, node) in heat.nodes.iter().enumerate() {
+            let edges = heat.edges.iter().filter(|edge| edge.from == index);
+            let to = edges.map(|edge| {
+                let to = edge.to.map_or("the air", |to| heat.nodes[to].name.as_str());
+                format!("{} mK/W to {to}", edge.mk_per_w)
+            });
+            let to: Vec<String> = to.collect();
+            let _ = writeln!(
+                out,
+                "  {}: {} mJ/K, {}",
+                node.name,
+                node.capacity_mj_per_k,
+                to.join(", ")
+            );
+        }
+        for zone in &heat.zones {
+            let trips = zone.trips.iter().map(|trip| {
+                let held = trip.cools.iter().map(|map| self.domains[map.domain].name.as_str());
+                let held: Vec<&str> = held.collect();
+                let holds = if held.is_empty() { "" } else { " holds back " };
+                format!("{}{holds}{}", celsius(trip.mc), held.join(", "))
+            });
+            let trips: Vec<String> = trips.collect();
+            let _ =
+                writeln!(out, "  zone {} ({:?}): {}", zone.name, zone.governor, trips.join(", "));
+        }
+    }
+
     fn describe_couplings(&self, out: &mut String) {
         for coupling in &self.couplings {
             let (from, to) = (&self.domains[coupling.from].name, &self.domains[coupling.to].name);
@@ -347,7 +408,8 @@ fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header.iter().copied());
     for (index, name) in header.iter().enumerate() {
-        let left = ["core", "state", "power", "path", "what"].contains(name);
+        let left =
+            ["core", "domain", "CPUs", "state", "CPUs in", "power", "path", "what"].contains(name);
         let alignment = if left { CellAlignment::Left } else { CellAlignment::Right };
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(alignment);

@@ -852,11 +852,11 @@ impl<B: Board> Twin<B> {
         if let Some(result) = self.programs.benchmark() {
             metrics.extend(benchmark::metrics(&result));
         }
-        if let Some(done) = self.programs.replayed() {
-            metrics.extend(recording::metrics(&done));
-        }
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());
+        }
+        if let Some(done) = self.programs.replayed() {
+            metrics.extend(recording::metrics(&done));
         }
         crate::result::RunResult {
             metrics,
