@@ -12,6 +12,7 @@ const SCHEDTWIN: &str = env!("CARGO_BIN_EXE_schedtwin");
 /// A small comparison that every test machine does in no time.
 const SMALL: [&str; 6] = ["-m", "uniform8", "-w", "w1", "--duration", "50ms"];
 
+#[derive(Debug)]
 struct Outcome {
     code: i32,
     stdout: String,
@@ -160,6 +161,83 @@ fn help_teaches_at_every_level() {
         );
     }
     assert_eq!(schedtwin(&[]).code, 2);
+}
+
+/// A study of the user's own from calibration to page: the fitted parameter is used, shown, and refused under
+/// another model.
+#[test]
+fn a_study_of_ones_own_is_calibrated_and_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let study = folder.path().join("mine.toml");
+    let text = r#"
+name = "mine"
+description = "what a slower clock does"
+published = "nowhere"
+about = "a test"
+machine = "pixel6"
+workload = "ui-phone"
+duration = "300ms"
+[[column]]
+kernel = "linux-5.18"
+[[column]]
+kernel = "linux-5.18+runnable-boost"
+[[row]]
+id = "1"
+metric = "frame_duration"
+stat = "mean"
+unit = "ms"
+better = "lower"
+cells = [
+  { kernel = "linux-5.18", role = "base", value = 3 },
+  { kernel = "linux-5.18+runnable-boost", role = "patched", value = 2 },
+]
+[[row]]
+id = "2"
+metric = "power"
+stat = "mean"
+unit = "mW"
+better = "lower"
+cells = [{ kernel = "linux-5.18", role = "base", value = 700 }]
+[[fit]]
+parameter = "machine.settle_us"
+bounds = [50, 150]
+fitted_on = ["1", "2"]
+why = "a test"
+"#;
+    std::fs::write(&study, text).unwrap();
+    let study = study.to_str().unwrap();
+    let dry = schedtwin(&["calibrate", study, "--dry-run"]);
+    assert!(dry.code == 0 && dry.stdout.contains("machine.settle_us in 50 .. 150"), "{dry:?}");
+    assert!(!folder.path().join("calibrations").exists(), "a dry run writes nothing");
+    let fitted = schedtwin(&["calibrate", study, "-n", "1"]);
+    assert_eq!((fitted.code, fitted.stderr.as_str()), (0, ""));
+    let path = folder.path().join("calibrations/mine.toml");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let page = folder.path().join("page.html");
+    let run = ["study", "run", study, "-n", "2", "--html", page.to_str().unwrap()];
+    let ran = schedtwin(&run);
+    assert!(ran.code == 0 && ran.stdout.contains("fitted: "), "{ran:?}");
+    assert!(std::fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
+    let bare = schedtwin(&["study", "run", study, "-n", "2", "--uncalibrated"]);
+    assert!(bare.stdout.contains("nothing is calibrated"), "{bare:?}");
+    let old = written.replace("model_version = \"", "model_version = \"0");
+    std::fs::write(&path, old).unwrap();
+    let refused = schedtwin(&run);
+    assert!(refused.code == 2 && refused.stderr.contains("is of model 0"), "{refused:?}");
+    let stable = ["study", "stability", study, "--reruns", "2", "-n", "2", "--fail-below", "95"];
+    let stale = schedtwin(&stable);
+    assert!(stale.code == 2 && stale.stderr.contains("run `schedtwin calibrate"), "{stale:?}");
+    std::fs::remove_file(&path).unwrap();
+    assert!(schedtwin(&stable).stdout.contains("frame_duration mean linux-5.18+runnable-boost"));
+}
+
+#[test]
+fn studies_that_wait_are_listed() {
+    let listed = schedtwin(&["study", "list"]).stdout;
+    assert_eq!(listed, schedtwin(&["list", "studies"]).stdout);
+    assert!(listed.contains("jankbench-pixel6  ") && listed.contains("waits for: "), "{listed}");
+    let shown = schedtwin(&["study", "show", "messaging-altra"]).stdout;
+    assert!(shown.contains("+-0.0173") && shown.contains("perf stat"), "{shown}");
 }
 
 #[test]
