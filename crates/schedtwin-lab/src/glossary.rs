@@ -37,6 +37,9 @@ pub const METRICS: &[Meaning] = &[
     ("contention", "%", "share of CPU time with two or more runnable tasks on the CPU"),
     ("utilization", "%", "share of the capacity at the highest frequencies that was used"),
     ("cpu_time", "s", "time in which CPUs, or a task's threads, executed"),
+    ("jank", "%", "of a benchmark of frames: share that its own rule calls jank, also by test"),
+    ("frames_over_period", "%", "the same: share of frames longer than one period in whole ms"),
+    ("score", "pts", "of a benchmark: its score, also by section"),
     ("replayed_work", "%", "of a replay: share of the recorded work that was done"),
     ("replayed_sleeps", "count", "of a replay: recorded sleeps that were gone through"),
 ];

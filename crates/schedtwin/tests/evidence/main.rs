@@ -8,6 +8,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
+//! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
@@ -18,6 +19,7 @@
 //! No digest or number of a policy is written down here: policies change, these rules do not.
 
 mod bad_input;
+mod benchmarks;
 mod determinism;
 mod invariants;
 mod machines;
