@@ -40,6 +40,9 @@ pub const METRICS: &[Meaning] = &[
     ("cpu_time", "s", "time in which CPUs, or a task's threads, executed"),
     ("temperature", "C", "of each node of the machine's heat, and of the warmest"),
     ("throttled", "%", "share of time in which heat held back a frequency domain"),
+    ("jank", "%", "of a benchmark of frames: share that its own rule calls jank, also by test"),
+    ("frames_over_period", "%", "the same: share of frames longer than one period in whole ms"),
+    ("score", "pts", "of a benchmark: its score, also by section"),
     ("replayed_work", "%", "of a replay: share of the recorded work that was done"),
     ("replayed_sleeps", "count", "of a replay: recorded sleeps that were gone through"),
 ];

@@ -61,8 +61,11 @@ fn what_is_no_file_is_told() {
         (folder().to_str().unwrap(), "it is a directory; a workload is a file"),
         ("no/such/file.json", "cannot be read: No such file or directory"),
         ("w2", "unknown workload \"w2\"\n  help: did you mean \"w1\"?"),
-        ("messaging-of-any-kind", "built in are w1, ui-phone; an rt-app file is given by its path"),
-        ("w1 -f 73", "<command line>:1:4: workload \"w1\" takes no options"),
+        ("messaging-of-any-kind", "built in are w1, ui-phone, jankbench, "),
+        (
+            "w1 -f 73",
+            "<command line>:1:4: workload \"w1\" has no option \"-f\"\n  help: it takes none",
+        ),
         ("", "unknown workload \"\""),
     ] {
         let faults = Workload::from_path_or_name(spec).unwrap_err().to_string();
@@ -75,9 +78,13 @@ fn built_ins_are_listed_and_can_be_had() {
     for (name, description) in schedtwin_workload::builtin_names() {
         let workload = Workload::from_path_or_name(name).unwrap();
         assert_eq!(workload.name(), name);
+        let options = schedtwin_workload::builtin_options(name).expect("it is built in");
+        assert!(options.iter().all(|option| workload.describe().contains(option.help)), "{name}");
         assert!(!description.is_empty() && workload.pending().is_empty());
         assert!(workload.instantiate(&host(8), 1).is_ok());
-        assert!(workload.bytes().starts_with(b"/*"));
+        assert!(
+            workload.bytes().starts_with(b"/*") || workload.bytes().starts_with(name.as_bytes())
+        );
     }
 }
 

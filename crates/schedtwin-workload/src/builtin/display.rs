@@ -2,10 +2,11 @@
 //! back to the display, and the way of an input event to the app.
 //!
 //! ```text
-//! timer ── TimerDispatch ── app ── UI thread ── RenderThread ──> GPU ──irq── kgsl_worker     frame done
-//!               │                   ▲    │ wants the next vsync       (fence) ──────┐
-//!               │                   │    └─ Binder:sf ── app                      │
-//!               └── sf ── surfaceflinger ── HwBinder (composer) ── crtc_commit <──┘
+//! timer ── TimerDispatch ── app ── UI thread ── RenderThread ──> GPU ──irq── kgsl_worker   frame done
+//!               │                   ▲    │ wants the next vsync      (fence)
+//!               │                   │    └─ Binder:sf ── app           │
+//!               └── sf ── surfaceflinger <─ is the frame done? ────────┘
+//!                              └── HwBinder (composer) ── crtc_commit
 //!                                                                    │ display ──irq── crtc_event
 //!             RenderThread <── free buffer ── surfaceflinger         ┘ at its next vsync
 //!
@@ -14,7 +15,7 @@
 //!
 //! **Terms.** A frame is *intended* for the vsync that wakes the UI thread, and *done* when the GPU's worker signals its
 //! fence; its duration is what lies between, as FrameMetrics.TOTAL_DURATION has it. It then still goes to the display, which
-//! shows it at a later vsync. There are three buffers: an app that is late makes
+//! shows it at a later vsync. There are four buffers: an app that is late again and again makes
 //! RenderThread wait for one, and then the UI thread for RenderThread.
 //!
 //! **Algorithm** of a frame, with the classes of real traces (SM8150 and SM8250 phones) [S]:
@@ -26,12 +27,13 @@
 //!    buffer (`Binder:sf_2` again), which makes surfaceflinger want a vsync.
 //! 4. The GPU does one frame after the other, and begins one when the display has stopped reading its buffer. Its interrupt
 //!    wakes `kgsl_worker` (FIFO 2), which signals the fence.
-//! 5. 5 ms after a vsync [E] `sf` (FIFO 2) wakes surfaceflinger (FIFO 1) if a buffer is queued. It latches it and calls the
-//!    composer (FIFO 1, its caller's), which starts `crtc_commit` (FIFO 16); then surfaceflinger gives the buffer back that is shown until
-//!    the next vsync. `crtc_commit` waits for the fence, and for the vsync at which the display interrupts.
+//! 5. 5 ms after a vsync [E] `sf` (FIFO 2) wakes surfaceflinger (FIFO 1) if a buffer is queued. If the GPU is not through with that,
+//!    it waits for the next vsync; else it latches it and calls the composer (FIFO 1, its caller's), which starts `crtc_commit`
+//!    (FIFO 16); then surfaceflinger gives the buffer back that is shown until the next vsync. `crtc_commit` waits for that vsync, at
+//!    which the display interrupts.
 //!
-//! A frame that is late makes the display queue one buffer more. From then on RenderThread waits for buffers, and frames take
-//! up to two periods although none is late on the screen: what Jankbench's rule calls armed.
+//! A frame that is late makes the display queue one buffer more, and the frames behind it may be as late without being late on the
+//! screen: what Jankbench's rule calls armed. When all buffers are queued, RenderThread waits for one, and the wait counts.
 //!
 //! Shares of work between the steps of one thread are estimates [E]; their sums are measured. The GPU's time a frame is a
 //! parameter: no trace has it.
@@ -50,8 +52,9 @@ const NS_PER_MS: Ns = 1_000_000;
 const SF_OFFSET: Ns = 5 * NS_PER_MS;
 /// From the vsync until the display has read the frame, which is its second interrupt. [E]
 const SCAN_OUT: Ns = 3 * NS_PER_MS;
-/// Buffers of the app's window, without the one that is shown.
-const FREE_BUFFERS: u32 = 2;
+/// Buffers of the app's window, without the one that is shown: HWUI asks for two more than the consumer may hold [S], which
+/// since BLAST buffer queues (Android 12) is two [E].
+const FREE_BUFFERS: u32 = 3;
 
 /// What an app's display pipeline is made with.
 pub(super) struct Settings {
@@ -128,7 +131,8 @@ struct Shared {
     sf_tick: Flag,
     queued: Register,
     latch: Flag,
-    fence: Flag,
+    /// Frames that the GPU is through with and surfaceflinger has not taken.
+    signalled: Register,
     compose: Flag,
     composed: Flag,
     commit: Flag,
@@ -175,7 +179,7 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         sf_tick: script.flag(0),
         queued: script.register(0),
         latch: script.flag(0),
-        fence: script.flag(0),
+        signalled: script.register(0),
         compose: script.flag(0),
         composed: script.flag(0),
         commit: script.flag(0),
@@ -312,7 +316,7 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
             Step::Wait(irq),
             Step::Work(burst(15_300)),
             Step::FrameEnd,
-            Step::Post(s.fence),
+            Step::Add(s.signalled, 1),
             Step::Post(waiter),
             Step::Raise(timer),
         ])
@@ -341,19 +345,22 @@ fn compositor(script: &mut Script, s: &Shared) {
         .thread("surfaceflinger", fifo(1))
         .then(&[Step::Wait(s.latch)])
         .if_set(s.queued, |queued| {
-            queued.then(&[
-                Step::Take(s.queued),
-                Step::Work(Amount::Table(&INVALIDATE, 100)),
-                Step::Work(Amount::Table(&REFRESH, 60)),
-                Step::Post(s.compose),
-                Step::Wait(s.composed),
-                Step::Work(Amount::Table(&REFRESH, 40)),
-                // The buffer that is shown until then.
-                Step::SetNext(s.released, Grid { period, phase: 0 }),
-                Step::Post(s.free),
-            ])
+            let queued = queued.then(&[Step::Work(Amount::Table(&INVALIDATE, 100))]);
+            // A buffer that the GPU still draws into is left for the next vsync.
+            queued.if_set(s.signalled, |drawn| {
+                drawn.then(&[
+                    Step::Take(s.queued),
+                    Step::Take(s.signalled),
+                    Step::Work(Amount::Table(&REFRESH, 60)),
+                    Step::Post(s.compose),
+                    Step::Wait(s.composed),
+                    Step::Work(Amount::Table(&REFRESH, 40)),
+                    // The buffer that is shown until then.
+                    Step::SetNext(s.released, Grid { period, phase: 0 }),
+                    Step::Post(s.free),
+                ])
+            })
         })
-        // Another buffer waits for the vsync after the next.
         .if_set(s.queued, |more| more.then(&[Step::Raise(s.armed)]))
         .for_ever();
     script
@@ -370,9 +377,7 @@ fn compositor(script: &mut Script, s: &Shared) {
         .thread("crtc_commit", fifo(16))
         .then(&[
             Step::Wait(s.commit),
-            Step::Work(burst(60_000)),
-            Step::Wait(s.fence),
-            Step::Work(burst(7_000)),
+            Step::Work(burst(67_000)),
             Step::StartUntil(vsync_irq, Grid { period, phase: 0 }),
             Step::Wait(shown),
             Step::Start(done_irq, Amount::Fixed(SCAN_OUT), s.hundred, s.at_once),

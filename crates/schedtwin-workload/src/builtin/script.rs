@@ -281,6 +281,13 @@ impl Label {
     }
 }
 
+impl ThreadSteps<'_> {
+    /// The same steps so often; `counter` counts.
+    pub fn repeat<const N: usize>(self, counter: Register, what: (u64, [Step; N])) -> Self {
+        self.times(counter, what.0, |steps| steps.then(&what.1))
+    }
+}
+
 /// Parameters of a fair thread.
 pub(crate) fn nice(nice: i8) -> SchedAttr {
     SchedAttr { nice, ..SchedAttr::default() }

@@ -9,6 +9,7 @@
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
+//! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
@@ -20,6 +21,7 @@
 //! No digest or number of a policy is written down here: policies change, these rules do not.
 
 mod bad_input;
+mod benchmarks;
 mod determinism;
 mod idle;
 mod invariants;
