@@ -227,13 +227,14 @@ impl Redrive {
                 }
             }
         }
+        let irq_told = self.cpus[cpu].irq_told;
         let c = &mut self.cpus[cpu];
         let small = match signal {
             OtherSignal::Rt => &mut c.rt,
             OtherSignal::Dl => &mut c.dl,
             OtherSignal::Irq => &mut c.irq,
         };
-        if signal == OtherSignal::Irq {
+        if signal == OtherSignal::Irq && !irq_told {
             small.causes.iter_mut().for_each(|c| c.add(Cause::InterruptTime));
         }
         // These signals have one sum: load, runnable and utilisation are the same.

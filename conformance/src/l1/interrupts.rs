@@ -165,3 +165,51 @@ impl Cpu {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::l1::machine::tests::META;
+    use std::io::Cursor;
+
+    /// A handler of 8 µs and one of 2 µs between sums of 100 and 112 µs: 9 and 3 parts of 12.
+    #[test]
+    fn what_is_between_known_sums_is_shared_out() {
+        let line = |us: u64, what: String| format!("a-1 [002] d..1. 0.{us:06}: {what}\n");
+        let rq = |us: u64, irq: u64| {
+            let clk = us * 1000;
+            let text = format!(
+                "p_switch: rq cpu=2 clk={clk} ct=0 cp=0 lost=0 irq={irq} rbw=0 umin=0 umax=0 nr=0"
+            );
+            line(us, text)
+        };
+        let text = [
+            rq(1000, 100_000),
+            line(1010, "irq_handler_entry: irq=1 name=a".into()),
+            line(1018, "irq_handler_exit: irq=1 ret=handled".into()),
+            line(1020, "softirq_entry: vec=1".into()),
+            line(1022, "softirq_exit: vec=1".into()),
+            rq(1030, 112_000),
+            line(1040, "irq_handler_entry: irq=1 name=a".into()),
+            line(1041, "irq_handler_exit: irq=1 ret=handled".into()),
+        ]
+        .concat();
+        let machine = Machine::parse(META).unwrap();
+        let mut trace = Trace::new(Box::new(Cursor::new(text)));
+        let interrupts = Interrupts::read(&mut trace, &machine).unwrap();
+        assert_eq!(trace.bad_lines().0, []);
+        for (us, total) in [
+            (999, None),
+            (1000, Some(100_000)),
+            (1015, Some(100_000)),
+            (1019, Some(109_000)),
+            (1025, Some(112_000)),
+            (1030, Some(112_000)),
+            // Nothing is known afterwards: as much as elsewhere, 12 µs for 12 parts.
+            (1050, Some(114_000)),
+        ] {
+            assert_eq!(interrupts.total(2, us * 1000), total, "{us}");
+        }
+        assert_eq!(interrupts.total(9, 1_000_000), None);
+    }
+}

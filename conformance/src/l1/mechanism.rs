@@ -160,20 +160,8 @@ pub enum What {
     Sibling,
     /// `find_lowest_rq`: the CPU on which a real-time task wakes.
     RtPlacement,
-    /// The fair class: who runs next.
-    Pick,
-    /// The fair class: whether a wakeup takes the CPU from the running task.
-    WakeupPreemption,
-    /// The fair class: whether a tick does.
-    TickPreemption,
-    /// The fair class: whether who goes to sleep stays queued until it is eligible.
-    DelayedDequeue,
-    /// The fair class: where who joins a queue starts, virtual runtime and deadline.
-    Placement,
-    /// The fair class: a task's virtual runtime, deadline and lag, each time that they are printed.
-    VirtualTimes,
-    /// The fair class: a queue's sums and the base of its virtual time.
-    QueueSums,
+    /// A row of the fair class, by its own name: picks, preemption, virtual times.
+    Fair(&'static str),
 }
 
 impl fmt::Display for What {
@@ -200,13 +188,7 @@ impl fmt::Display for What {
             What::EasChoice => "EAS, choice",
             What::Sibling => "select_idle_sibling",
             What::RtPlacement => "find_lowest_rq",
-            What::Pick => "fair, pick",
-            What::WakeupPreemption => "fair, wakeup preemption",
-            What::TickPreemption => "fair, tick preemption",
-            What::DelayedDequeue => "fair, delayed dequeue",
-            What::Placement => "fair, placement",
-            What::VirtualTimes => "fair, virtual times",
-            What::QueueSums => "fair, queue sums",
+            What::Fair(name) => name,
         })
     }
 }
@@ -306,25 +288,31 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
+        writeln!(f, "{HEAD}")?;
+        self.rows().try_for_each(|(what, row)| Row(&what.to_string(), row).fmt(f))
+    }
+}
+
+/// The head of the table whose rows [`Row`] prints.
+pub const HEAD: &str = "  mechanism                   events  judged judged %   equal  equal % trivial   skill  differences";
+
+/// A mechanism's counts as a line of the table.
+pub struct Row<'a>(pub &'a str, pub &'a Mechanism);
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row(name, row) = self;
+        let Mechanism { events, judged, equal, trivial, differences } = row;
+        let skill = row.skill().map_or("-".to_string(), |skill| Skill(skill).to_string());
+        let (of_events, of_judged) = (Percent(*judged, *events), Percent(*equal, *judged));
+        write!(
             f,
-            "  {:26}{:>8}{:>8}{:>9}{:>8}{:>9}{:>8}{:>8}  differences",
-            "mechanism", "events", "judged", "judged %", "equal", "equal %", "trivial", "skill",
+            "  {name:26}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{skill:>8} "
         )?;
-        for (what, row) in self.rows() {
-            let Mechanism { events, judged, equal, trivial, differences } = row;
-            let skill = row.skill().map_or("-".to_string(), |skill| Skill(skill).to_string());
-            let (of_events, of_judged) = (Percent(*judged, *events), Percent(*equal, *judged));
-            write!(
-                f,
-                "  {what:26}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{skill:>8} "
-            )?;
-            for (difference, count) in differences {
-                write!(f, " {difference}: {count};")?;
-            }
-            writeln!(f)?;
+        for (difference, count) in differences {
+            write!(f, " {difference}: {count};")?;
         }
-        Ok(())
+        writeln!(f)
     }
 }
 
@@ -358,7 +346,7 @@ mod tests {
         assert_eq!((row.events, row.judged, row.equal, row.trivial), (5, 4, 1, 2));
         assert_eq!((row.excused(), row.wrong()), (2, 1));
         let mut table = Table::default();
-        *table.row(What::Pick) = row;
+        *table.row(What::Fair("pick")) = row;
         let text = table.to_string();
         let differences = "timestamp: 1; unknown input: timer wheel: 1; model wrong: 1;";
         assert!(text.contains(differences), "{text}");

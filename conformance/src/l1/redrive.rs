@@ -169,6 +169,10 @@ impl Redrive {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));
             }
+            Event::IrqTime { cpu, clk, d, .. } => {
+                self.cpu(cpu).irq_told = true;
+                self.charge_irq(cpu, clk, d);
+            }
             Event::Rq { at, cpu, clk, ct, cp, lost, irq, umin, umax, .. } => {
                 self.cpu(cpu);
                 self.update_irq(cpu, clk, irq);
@@ -353,9 +357,8 @@ impl Redrive {
 
     /// The clock of `cpu` has moved to `clock` and seen `total` ns of interrupts since boot.
     pub(super) fn update_irq(&mut self, cpu: usize, clock: u64, total: u64) {
-        let capacity = self.machine.capacity(cpu);
         let c = &mut self.cpus[cpu];
-        let (Some(given), Some(freq_scale)) = (c.interrupt_total, c.freq_scale) else {
+        let (Some(given), Some(_), false) = (c.interrupt_total, c.freq_scale, c.irq_told) else {
             c.interrupt_total = Some(total);
             return;
         };
@@ -371,6 +374,14 @@ impl Redrive {
         // An update charges no more than the time since the one before.
         let news = news.min(since);
         c.interrupt_total = Some(given.wrapping_add(news));
+        self.charge_irq(cpu, clock, news);
+    }
+
+    /// An update of the clock has found `news` ns of interrupts.
+    fn charge_irq(&mut self, cpu: usize, clock: u64, news: u64) {
+        let capacity = self.machine.capacity(cpu);
+        let c = &mut self.cpus[cpu];
+        let Some(freq_scale) = c.freq_scale.filter(|_| clock < u64::MAX / 2) else { return };
         for avg in &mut c.irq.avg {
             update_irq_load_avg(avg, clock, news, freq_scale, capacity);
         }

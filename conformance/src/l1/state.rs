@@ -134,6 +134,8 @@ pub(super) struct Cpu {
     pub(super) clock: Option<(u64, u64)>,
     /// Interrupt time that `irq` has been given, ns since boot.
     pub(super) interrupt_total: Option<u64>,
+    /// The recording prints every charge.
+    pub(super) irq_told: bool,
     /// `rq->clock` of the last update that is known.
     pub(super) irq_clock: u64,
     pub(super) lost: u64,
@@ -187,6 +189,7 @@ impl Cpu {
             dl: Small::default(),
             irq: Small::default(),
             interrupt_total: None,
+            irq_told: false,
             irq_clock: 0,
             clock: None,
             lost: 0,

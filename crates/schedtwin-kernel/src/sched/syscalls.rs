@@ -16,6 +16,7 @@
 //! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
 use crate::Kernel;
+use crate::config::Uclamp;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
@@ -31,7 +32,7 @@ impl Kernel {
     pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
         let cpu = self.tasks[task].cpu;
         debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
-        let Some(uclamp_req) = self.uclamp_validate(task, &attr) else { return };
+        let uclamp_req = self.uclamp_validate(task, &attr);
         self.update_rq_clock(cpu);
         let realtime = matches!(attr.policy, Policy::Fifo | Policy::Rr);
         let prio = if realtime { 99 - attr.rt_priority as i32 } else { 120 + attr.nice as i32 };
@@ -81,7 +82,8 @@ impl Kernel {
 
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
         let t = &self.tasks[task];
-        if attr.policy != t.policy || attr.util_min.is_some() || attr.util_max.is_some() {
+        let clamps = attr.util_min.is_some() || attr.util_max.is_some();
+        if attr.policy != t.policy || (clamps && self.config.uclamp != Uclamp::CompiledOut) {
             return false;
         }
         match attr.policy {

@@ -150,6 +150,8 @@ pub(crate) struct AttributeCode {
     pub priority: Option<i8>,
     /// `None`: as it is.
     pub slice: Option<Ns>,
+    /// Utilisation clamps, minimum and maximum; `None`: as it is.
+    pub clamps: [Option<u16>; 2],
 }
 
 impl AttributeCode {
@@ -169,6 +171,9 @@ impl AttributeCode {
         if matches!(self.policy, Policy::Normal | Policy::Batch) {
             new.slice = self.slice.unwrap_or(current.slice);
         }
+        let [min, max] = self.clamps;
+        new.util_min = min.or(current.util_min);
+        new.util_max = max.or(current.util_max);
         new
     }
 }
@@ -180,8 +185,14 @@ mod tests {
     #[test]
     fn attributes_change_only_what_their_policy_has() {
         let current = SchedAttr { nice: 5, slice: 7, ..SchedAttr::default() };
-        let change =
-            |policy, priority, slice| AttributeCode { policy, priority, slice }.applied_to(current);
+        let clamps = [None, Some(300)];
+        let current = SchedAttr { util_min: Some(100), ..current };
+        let change = |policy, priority, slice| {
+            let clamps = [None, None];
+            AttributeCode { policy, priority, slice, clamps }.applied_to(current)
+        };
+        let clamped = AttributeCode { policy: Policy::Normal, priority: None, slice: None, clamps };
+        assert_eq!(clamped.applied_to(current), SchedAttr { util_max: Some(300), ..current });
         assert_eq!(
             change(Policy::Normal, Some(-3), Some(0)),
             SchedAttr { nice: -3, slice: 0, ..current }

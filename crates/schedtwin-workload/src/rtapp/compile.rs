@@ -161,6 +161,7 @@ fn attributes(from: &Attributes) -> AttributeCode {
         policy,
         priority: from.priority,
         slice: from.slice_us.map(|us| u64::from(us) * NS_PER_US),
+        clamps: from.clamps,
     }
 }
 

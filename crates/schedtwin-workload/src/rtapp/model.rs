@@ -111,6 +111,8 @@ pub(crate) struct Attributes {
     pub priority: Option<i8>,
     /// Custom slice; 0: the default slice; `None`: unchanged.
     pub slice_us: Option<u32>,
+    /// Utilisation clamps, minimum and maximum, 0..=1024; `None`: unchanged.
+    pub clamps: [Option<u16>; 2],
 }
 
 /// A `timer` resource.

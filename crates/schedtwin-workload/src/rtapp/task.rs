@@ -90,6 +90,8 @@ struct Properties {
     policy: Option<(PolicyName, Range<usize>)>,
     priority: Option<(i64, Range<usize>)>,
     slice_us: Option<u32>,
+    /// `util_min`, `util_max`; −1 is none.
+    clamps: [Option<u16>; 2],
     cpus: Option<CpuList>,
     /// The group's number, and its place.
     task_group: Option<(u32, Range<usize>)>,
@@ -219,6 +221,7 @@ impl Reader {
             policy,
             priority: Some(priority),
             slice_us: Some(properties.slice_us.unwrap_or(0)),
+            clamps: properties.clamps,
         };
 
         let mut phases = Vec::new();
@@ -298,12 +301,15 @@ impl Reader {
                 policy: *current,
                 priority,
                 slice_us: Some(properties.slice_us.unwrap_or(0)),
+                clamps: properties.clamps,
             })
         } else {
-            properties.slice_us.map(|us| Attributes {
+            let changes = properties.slice_us.is_some() || properties.clamps != [None, None];
+            changes.then_some(Attributes {
                 policy: *current,
                 priority: None,
-                slice_us: Some(us),
+                slice_us: properties.slice_us,
+                clamps: properties.clamps,
             })
         };
         Some(Phase {
@@ -430,12 +436,6 @@ impl Reader {
         if found.slice_us.unwrap_or(0) == 0 && legacy_runtime.is_some() {
             found.slice_us = legacy_runtime;
         }
-        if util_min.is_some() || util_max.is_some() {
-            self.notice(format!(
-                "uclamp is not modelled yet: util_min/util_max of \"{}\" ignored",
-                shorten(owner)
-            ));
-        }
         if let (Some(min @ 0..), Some(max @ 0..)) = (util_min, util_max)
             && min > max
         {
@@ -443,6 +443,8 @@ impl Reader {
                 members.iter().find(|m| m.key == "util_min").map_or(0..0, |m| m.value.span.clone());
             self.fault(at, format!("\"util_min\" {min} is above \"util_max\" {max}"), None);
         }
+        let clamp = |value: Option<i64>| value.and_then(|value| u16::try_from(value).ok());
+        found.clamps = [clamp(util_min), clamp(util_max)];
         found
     }
 

@@ -52,26 +52,28 @@ impl Kernel {
         }
     }
 
-    /// `uclamp_validate()`: what the task will ask for; `None`: a minimum above the maximum, or no clamps in this
-    /// kernel. Whoever asks first turns the key on; who is queued then is counted from its next enqueue.
+    /// `uclamp_validate()`: what the task will ask for. A minimum above the maximum is refused, and so is everything
+    /// where clamps are compiled out: then what it asked for before. Whoever asks first turns the key on; who is
+    /// queued then is counted from its next enqueue.
     pub(crate) fn uclamp_validate(
         &mut self,
         task: TaskId,
         attr: &SchedAttr,
-    ) -> Option<UclampRequest> {
-        let UclampRequest { min, max } = self.tasks[task].uclamp_req;
+    ) -> UclampRequest {
+        let before = self.tasks[task].uclamp_req;
+        let UclampRequest { min, max } = before;
         if attr.util_min.is_none() && attr.util_max.is_none() {
-            return Some(UclampRequest { min, max });
+            return before;
         }
         let asked = UclampRequest { min: attr.util_min.or(min), max: attr.util_max.or(max) };
         // A side that was never given counts with what it is by default.
         let present = self.uclamp_request(task);
         let of = |value: Option<u16>, default: u32| value.map_or(default, u32::from);
         if of(asked.min, present.min) > of(asked.max, present.max) {
-            return None;
+            return before;
         }
         match self.config.uclamp {
-            Uclamp::CompiledOut => return None,
+            Uclamp::CompiledOut => return before,
             Uclamp::On => {}
             Uclamp::KeyOff => {
                 self.config.uclamp = Uclamp::On;
@@ -80,7 +82,7 @@ impl Kernel {
                 }
             }
         }
-        Some(asked)
+        asked
     }
 
     /// The capacity that a real-time task wants of a CPU (`rt_task_fits_capacity`), key or no key: the

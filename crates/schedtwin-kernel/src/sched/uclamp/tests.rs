@@ -51,6 +51,41 @@ fn effective_values() {
     assert_eq!(kernel.rt_uclamp_min(rt), 0);
 }
 
+/// The first who asks turns the key on; who is queued then is counted from its next enqueue, the caller at once.
+#[test]
+fn a_task_asks() {
+    let check = |uclamp, expected: Option<Clamps>| {
+        let mut kernel = boot(uclamp, UclampOrder::AfterEnqueue);
+        let [other, p] = [(); 2].map(|()| {
+            let p = task(&mut kernel, UclampRequest::default());
+            kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+            p
+        });
+        kernel.put_prev_set_next_task(CPU, TaskId::IDLE, p);
+        kernel.rq[CPU].curr = p;
+        let mut ask = |util_min, util_max| {
+            let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
+            kernel.sched_setattr(p, attr);
+            kernel.verify_uclamp(CPU);
+            kernel.tasks[p].uclamp
+        };
+        assert_eq!(ask(Some(300), Some(500)), expected);
+        // A minimum above the maximum that it has.
+        assert_eq!(ask(Some(600), None), expected);
+        let raised = expected.map(|clamps| Clamps { max: 800, ..clamps });
+        assert_eq!(ask(None, Some(800)), raised);
+        assert_eq!(kernel.uclamp_is_used(), expected.is_some());
+        let counted = kernel.tasks[other].uclamp.is_some();
+        assert_eq!(counted, uclamp == Uclamp::On);
+        let max = if counted { 1024 } else { 800 };
+        let asked = expected.map_or(Clamps::NONE, |_| Clamps { min: 300, max });
+        assert_eq!(kernel.uclamp_rq_get(CPU), asked);
+    };
+    check(Uclamp::KeyOff, Some(Clamps { min: 300, max: 500 }));
+    check(Uclamp::On, Some(Clamps { min: 300, max: 500 }));
+    check(Uclamp::CompiledOut, None);
+}
+
 /// While it is queued, a task's clamps are those of its enqueue.
 #[test]
 fn the_effective_value_is_frozen() {
