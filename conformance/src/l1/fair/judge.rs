@@ -13,19 +13,19 @@ use super::twin::{Dequeue, Enqueue, FairSettings, NR_CPUS, Sums, Twin, Virtual};
 use crate::ftrace::{Event, Record, RqAt, Trace};
 
 /// Rows of the table.
-pub const PICK: &str = "fair pick";
+pub const PICK: &str = "pick";
 /// Does a wakee (or an arrival) make the running task give way?
-pub const WAKEUP: &str = "fair wakeup preemption";
+pub const WAKEUP: &str = "wakeup preemption";
 /// Does a tick?
-pub const TICK: &str = "fair tick preemption";
+pub const TICK: &str = "tick preemption";
 /// Does a sleeper stay queued?
-pub const DELAY: &str = "fair delayed dequeue";
+pub const DELAY: &str = "delayed dequeue";
 /// Where does an enqueued entity start?
-pub const PLACE: &str = "fair placement";
+pub const PLACE: &str = "EEVDF, placement";
 /// `vruntime`, `deadline`, `vlag`, slice at every line.
-pub const TIMES: &str = "fair virtual times";
+pub const TIMES: &str = "EEVDF, virtual times";
 /// `zero_vruntime`, `avg_vruntime`, `avg_load` at every line.
-pub const SUMS: &str = "fair queue sums";
+pub const SUMS: &str = "EEVDF, queue sums";
 
 /// A wakeup or arrival at a queue whose running task is fair and has not been told to give way.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +160,7 @@ impl Redrive {
         let trivial = twin.curr(cpu).is_some_and(|curr| recorded == Picked::Task(curr));
         if !equal {
             let queue = twin.text(cpu);
-            self.miss(r, || format!("{PICK} {cpu}: {ours:?} for {recorded:?}{queue}"));
+            self.miss(r, || format!("fair: {PICK} {cpu}: {ours:?} for {recorded:?}{queue}"));
         }
         self.fair.row(PICK).count(equal, trivial, || Difference::ModelWrong);
         ours
@@ -211,7 +211,9 @@ impl Redrive {
         if ours != recorded {
             let queue = twin.text(cpu);
             self.miss(r, || {
-                format!("{TICK} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}")
+                format!(
+                    "fair: {TICK} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}"
+                )
             });
         }
         self.fair.twin.set_need_resched(cpu, recorded);
@@ -272,7 +274,9 @@ impl Redrive {
         }
         let ours = twin.need_resched(cpu);
         if ours != preempts {
-            self.miss(r, || format!("{WAKEUP} {pid} on {cpu}: {ours} for {preempts}{before}"));
+            self.miss(r, || {
+                format!("fair: {WAKEUP} {pid} on {cpu}: {ours} for {preempts}{before}")
+            });
         }
         self.fair.twin.set_need_resched(cpu, preempts);
         self.fair.row(WAKEUP).count(ours == preempts, !preempts, || Difference::ModelWrong);
@@ -348,7 +352,7 @@ impl Redrive {
     fn judge_sleep(&mut self, r: &Record, cpu: usize, pid: i32, ours: bool, delayed: bool) {
         if ours != delayed {
             let queue = self.fair.twin.text(cpu);
-            self.miss(r, || format!("{DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
+            self.miss(r, || format!("fair: {DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
         }
         self.fair.row(DELAY).count(ours == delayed, !delayed, || Difference::ModelWrong);
     }
@@ -449,7 +453,7 @@ impl Redrive {
             self.fair.row(PLACE).count(equal, trivial, why);
         }
         if !equal && self.fair.parted.insert(pid) {
-            self.miss(r, || format!("{TIMES} {pid}: {ours:?} for {recorded:?}"));
+            self.miss(r, || format!("fair: {TIMES} {pid}: {ours:?} for {recorded:?}"));
         }
     }
 
@@ -488,7 +492,7 @@ impl Redrive {
             stages.iter().any(|(with, without)| twin.sums(cpu, *with, *without) == Some(recorded));
         if !equal {
             let text = twin.text(cpu);
-            self.miss(r, || format!("{SUMS} {cpu}: {now:?} for {recorded:?} nr {nr}{text}"));
+            self.miss(r, || format!("fair: {SUMS} {cpu}: {now:?} for {recorded:?} nr {nr}{text}"));
         }
         self.fair.row(SUMS).count(equal, before == recorded, || Difference::ModelWrong);
     }
