@@ -129,6 +129,28 @@ pub enum Event {
         zv: u64,
         cur: i32,
     },
+    /// A fair queue with a choice, before a question is put to it; its entities follow.
+    Queue {
+        cpu: usize,
+        /// It is a CPU's own, not a task group's.
+        root: bool,
+        /// The question is a pick.
+        pick: bool,
+        av: i64,
+        al: u64,
+        zv: u64,
+    },
+    /// One of the entities of the last [`Event::Queue`] that the same CPU printed.
+    Ent {
+        /// Negative: a task group's.
+        who: i32,
+        v: u64,
+        d: u64,
+        vlag: i64,
+        sl: u64,
+        w: u64,
+        dly: bool,
+    },
     PeltOther {
         signal: OtherSignal,
         cpu: usize,
@@ -271,7 +293,7 @@ pub enum Event {
     SoftirqExit {
         vec: u32,
     },
-    /// The printing CPU tells another one to reschedule.
+    /// The printing CPU tells a CPU, mostly another one, to reschedule.
     Reschedule {
         cpu: usize,
     },
@@ -364,6 +386,23 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             al: f.number("al")?,
             zv: f.number("zv")?,
             cur: f.number("cur")?,
+        },
+        "p_queue" => Event::Queue {
+            cpu: f.cpu("cpu")?,
+            root: f.number::<u32>("tg")? == 1,
+            pick: f.text("at")? == "pick",
+            av: f.number("av")?,
+            al: f.number("al")?,
+            zv: f.number("zv")?,
+        },
+        "p_ent" => Event::Ent {
+            who: f.number("who")?,
+            v: f.number("v")?,
+            d: f.number("d")?,
+            vlag: f.number("vlag")?,
+            sl: f.number("sl")?,
+            w: f.number("w")?,
+            dly: flag(f, "dly")?,
         },
         "p_rt" => other(OtherSignal::Rt, f)?,
         "p_dl" => other(OtherSignal::Dl, f)?,
@@ -461,6 +500,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
+        "p_resched" => Event::Reschedule { cpu: f.cpu("cpu")? },
         // Other interrupts between processors have a function to call.
         "ipi_send_cpu" if text.ends_with("callback=0x0") => {
             Event::Reschedule { cpu: f.cpu("cpu")? }

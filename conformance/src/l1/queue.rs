@@ -115,11 +115,9 @@ impl Redrive {
         let mut active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
         if let Some(active) = &mut active
             && let Operation::Sleep { pid } = active.found.operation
-            && self.fair.twin.delayed_ones(cpu).next().is_some()
-            && self.fair_delays(cpu, pid)
+            && self.fair_stays(r, cpu, pid)
         {
-            // It stays queued although a dequeue is printed: that is another's, who slept before and whom
-            // the pick that follows has met.
+            // The printed dequeue is another's, who slept before and whom the pick that follows has met.
             active.found.operation = Operation::SleepDelayed { pid };
             self.cpus[r.cpu].active = Some(*active);
         }

@@ -139,6 +139,8 @@ impl Redrive {
                 self.pelt_cfs(r);
                 self.fair_sums(r, trace);
             }
+            Event::Queue { .. } => self.fair_queue(r),
+            Event::Ent { .. } => self.fair_times(r),
             Event::PeltOther { signal, cpu, lut, pc, us, u } => {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));

@@ -37,7 +37,7 @@ struct Asked {
 }
 
 /// A sleeper of which it is not told yet whether it stayed queued.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Untold {
     /// Our answer: it stayed.
     ours: bool,
@@ -45,6 +45,10 @@ struct Untold {
     left: bool,
     /// It has been enqueued again.
     woken: bool,
+    /// Where it was placed then depends on the lag that it left with.
+    placed_by_lag: bool,
+    /// It has run since, which overwrote the lag.
+    installed: bool,
 }
 
 /// The twin, and what came of the questions.
@@ -62,6 +66,13 @@ pub(in crate::l1) struct Fair {
     /// Entities whose times have differed: told once.
     parted: BTreeSet<i32>,
     untold: BTreeMap<i32, Untold>,
+    /// Queues are printed before each question.
+    lists_queues: bool,
+    /// By printing CPU: whose queue was printed last, and whether for a pick since its last operation or switch.
+    listed: [usize; NR_CPUS],
+    picking: [bool; NR_CPUS],
+    /// Who ran when a wakeup was asked about, and its times before that may have ended its protection.
+    before_check: [Option<(i32, Virtual)>; NR_CPUS],
     /// Entities that may have been given another slice: the next line shows it.
     changed: BTreeSet<i32>,
 }
@@ -79,7 +90,16 @@ impl Fair {
             parted: BTreeSet::new(),
             untold: BTreeMap::new(),
             changed: BTreeSet::new(),
+            lists_queues: false,
+            listed: [0; NR_CPUS],
+            picking: [false; NR_CPUS],
+            before_check: [None; NR_CPUS],
         }
+    }
+
+    /// Whether the present `__schedule` has begun to pick, if the recording says.
+    fn pick_begun(&self, cpu: usize) -> Option<bool> {
+        self.lists_queues.then_some(self.picking[cpu])
     }
 
     fn row(&mut self, name: &'static str) -> &mut Mechanism {
@@ -105,6 +125,7 @@ impl Redrive {
     pub(in crate::l1) fn fair_before(&mut self, r: &Record) {
         if let Event::Reschedule { cpu } = r.event
             && cpu < NR_CPUS
+            && cpu != r.cpu
         {
             self.fair.resched[cpu] = true;
         }
@@ -136,7 +157,9 @@ impl Redrive {
 
     fn picked_again(&mut self, r: &Record) {
         self.fair.resched[r.cpu] = false;
-        if let Some(curr) = self.fair.twin.curr(r.cpu) {
+        if let Some(curr) = self.fair.twin.curr(r.cpu)
+            && self.fair.twin.curr_queued(r.cpu)
+        {
             self.judge_pick(r, r.cpu, Picked::Task(curr));
         }
         self.fair.twin.set_need_resched(r.cpu, false);
@@ -179,6 +202,7 @@ impl Redrive {
             return;
         }
         let keep = self.keep_misses;
+        self.fair.before_check[cpu] = None;
         let twin = &mut self.fair.twin;
         let tick = r.cpu == cpu && r.hardirq && self.cpus[cpu].tick;
         let in_operation = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
@@ -232,6 +256,7 @@ impl Redrive {
             return;
         }
         self.fair.asked[r.cpu] = None;
+        self.fair.picking[r.cpu] = false;
         let (pid, arrives) = match operation {
             Operation::Wakeup { pid, .. } | Operation::RequeueDelayed { pid } => (pid, false),
             Operation::AttachMigrating { pid } => (pid, true),
@@ -263,6 +288,8 @@ impl Redrive {
         let keep = self.keep_misses;
         let twin = &mut self.fair.twin;
         let before = if keep { twin.text(cpu) } else { String::new() };
+        let curr = twin.curr(cpu);
+        self.fair.before_check[cpu] = curr.and_then(|curr| Some((curr, twin.times(curr)?)));
         twin.wakeup_preempt(cpu, pid);
         let asked = self.fair.asked[r.cpu].take();
         let Some(asked) = asked.filter(|asked| asked.cpu == cpu && asked.pid == pid) else {
@@ -287,6 +314,10 @@ impl Redrive {
         if cpu < NR_CPUS {
             let twin = &mut self.fair.twin;
             let times = twin.times(pid);
+            if let Some(untold) = self.fair.untold.get_mut(&pid) {
+                let lag = times.map_or(0, |times| times.vlag);
+                untold.placed_by_lag = twin.nr_queued(cpu) > 0 && (untold.ours || lag != 0);
+            }
             twin.enqueue(cpu, pid, why);
             self.fair.placed.insert(pid, times);
             if why == Enqueue::Restore {
@@ -306,9 +337,13 @@ impl Redrive {
         }
     }
 
-    /// Whether the twin would keep a sleeper queued.
-    pub(in crate::l1) fn fair_delays(&mut self, cpu: usize, pid: i32) -> bool {
-        cpu < NR_CPUS && self.fair.twin.delays(cpu, pid)
+    /// Whether a sleeper stays queued although a dequeue is printed, which then is another's.
+    pub(in crate::l1) fn fair_stays(&mut self, r: &Record, cpu: usize, pid: i32) -> bool {
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
+            return false;
+        }
+        let others = self.fair.twin.delayed_ones(cpu).next().is_some();
+        others && self.fair.pick_begun(r.cpu).unwrap_or_else(|| self.fair.twin.delays(cpu, pid))
     }
 
     /// The running task goes to sleep, and stays queued if `delayed`.
@@ -320,8 +355,12 @@ impl Redrive {
         pid: i32,
         delayed: bool,
     ) {
-        if cpu >= NR_CPUS {
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
+        }
+        if self.fair.untold.remove(&pid).is_some() {
+            // Nothing told of its last sleep.
+            self.fair.row(DELAY).skip();
         }
         let state = match r.event {
             Event::SchedSwitch { prev_state, .. } => Some(prev_state),
@@ -336,10 +375,11 @@ impl Redrive {
             let ours = twin.delays(cpu, pid);
             // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
             let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
+            let others = twin.delayed_ones(cpu).next().is_some();
             if !twin.sure(cpu) {
                 self.fair.row(DELAY).skip();
-            } else if nr_printed && twin.delayed_ones(cpu).next().is_some() {
-                self.fair.untold.insert(pid, Untold { ours, left: !ours, woken: false });
+            } else if nr_printed && others && self.fair.pick_begun(cpu).is_none() {
+                self.fair.untold.insert(pid, Untold { ours, left: !ours, ..Untold::default() });
             } else {
                 self.judge_sleep(r, cpu, pid, ours, delayed);
             }
@@ -358,11 +398,21 @@ impl Redrive {
     }
 
     /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
-    /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had.
-    fn sleeper_seen(&mut self, r: &Record, cpu: usize, pid: i32, on: bool, vlag: i64) {
-        let Some(Untold { ours, left, woken }) = self.fair.untold.remove(&pid) else { return };
+    /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had. Once it
+    /// has run again, what is left of its lag is where it was placed; `met`: there, by our answer.
+    fn sleeper_seen(
+        &mut self,
+        r: &Record,
+        (cpu, pid): (usize, i32),
+        on: bool,
+        vlag: i64,
+        met: bool,
+    ) {
+        let Some(untold) = self.fair.untold.remove(&pid) else { return };
         let lag = self.fair.twin.times(pid).map_or(0, |times| times.vlag);
+        let Untold { ours, left, woken, installed, .. } = untold;
         let delayed = match (ours, left) {
+            _ if installed => ours == met,
             (true, false) => on,
             (true, true) => vlag == 0,
             (false, _) => on && !woken || vlag == 0 && lag != 0,
@@ -402,23 +452,34 @@ impl Redrive {
             return;
         }
         if let Some(pid) = next {
-            if self.fair.untold.remove(&pid).is_some() {
-                // It is installed, which overwrites its lag.
-                self.fair.row(DELAY).skip();
+            if let Some(untold) = self.fair.untold.get_mut(&pid) {
+                untold.installed = true;
+                if !untold.placed_by_lag {
+                    self.fair.untold.remove(&pid);
+                    self.fair.row(DELAY).skip();
+                }
             }
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
         self.fair.twin.switch(r.cpu, next, clock_task);
+        self.fair.picking[r.cpu] = false;
+        self.fair.before_check[r.cpu] = None;
         self.fair.resched[r.cpu] = false;
     }
 
     /// A line of an entity.
     pub(in crate::l1) fn fair_times(&mut self, r: &Record) {
-        let Event::PeltSe { pid, cpu, on, w, v, d, vlag, sl, .. } = r.event else { return };
-        let recorded = Virtual { v, d, vlag, slice: sl };
-        let switching = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
-        if !switching {
-            self.sleeper_seen(r, cpu, pid, on, vlag);
+        let (pid, cpu, on, w, recorded) = match r.event {
+            Event::PeltSe { pid, cpu, on, w, v, d, vlag, sl, .. } => {
+                (pid, cpu, on, w, Virtual { v, d, vlag, slice: sl })
+            }
+            Event::Ent { who, v, d, vlag, sl, w, .. } if r.cpu < NR_CPUS => {
+                (who, self.fair.listed[r.cpu], true, w, Virtual { v, d, vlag, slice: sl })
+            }
+            _ => return,
+        };
+        if pid <= 0 {
+            return;
         }
         let before = self.fair.printed.insert(pid, recorded);
         let twin = &mut self.fair.twin;
@@ -427,7 +488,7 @@ impl Redrive {
             if cpu < NR_CPUS {
                 twin.adopt(cpu, pid, recorded, scale_load_down(w), on);
                 if self.fair.changed.remove(&pid) {
-                    twin.set_slice(pid, sl);
+                    twin.set_slice(pid, recorded.slice);
                 }
             }
             self.fair.placed.remove(&pid);
@@ -440,16 +501,21 @@ impl Redrive {
             return;
         };
         let mut ours = ours;
-        if ours.slice != sl && self.fair.changed.remove(&pid) {
+        if ours.slice != recorded.slice && self.fair.changed.remove(&pid) {
             // sched_setattr() may also have given it another slice.
-            twin.set_slice(pid, sl);
-            ours.slice = sl;
+            twin.set_slice(pid, recorded.slice);
+            ours.slice = recorded.slice;
         }
-        let equal = ours == recorded;
+        let checked = self.fair.before_check.get(cpu).copied().flatten();
+        let equal = ours == recorded || checked == Some((pid, recorded));
+        if !self.cpus[r.cpu].active.is_some_and(|active| !active.done) {
+            self.sleeper_seen(r, (cpu, pid), on, recorded.vlag, equal);
+        }
         let why = || Difference::ModelWrong;
         self.fair.row(TIMES).count(equal, before == Some(recorded), why);
         if on && let Some(placed) = self.fair.placed.remove(&pid) {
-            let trivial = placed.is_some_and(|placed| (placed.v, placed.d) == (v, d));
+            let trivial =
+                placed.is_some_and(|placed| (placed.v, placed.d) == (recorded.v, recorded.d));
             self.fair.row(PLACE).count(equal, trivial, why);
         }
         if !equal && self.fair.parted.insert(pid) {
@@ -457,20 +523,29 @@ impl Redrive {
         }
     }
 
+    /// A queue and its entities are printed, before a question is put to it.
+    pub(in crate::l1) fn fair_queue(&mut self, r: &Record) {
+        let Event::Queue { cpu, root, pick, av, al, zv, .. } = r.event else { return };
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
+            return;
+        }
+        self.fair.lists_queues = true;
+        self.fair.listed[r.cpu] = cpu;
+        self.fair.picking[r.cpu] |= pick;
+        if !root {
+            self.fair.twin.give_up();
+        }
+        self.judge_sums(r, cpu, Sums { zero: zv, sum: av, load: al }, &[(None, None)]);
+    }
+
     /// A line of a queue.
     pub(in crate::l1) fn fair_sums(&mut self, r: &Record, trace: &Trace) {
-        let Event::PeltCfs { cpu, av, al, zv, nr, .. } = r.event else { return };
-        if cpu >= NR_CPUS || !self.driving {
+        let Event::PeltCfs { cpu, av, al, zv, .. } = r.event else { return };
+        if cpu >= NR_CPUS {
             return;
         }
         let recorded = Sums { zero: zv, sum: av, load: al };
-        let before = std::mem::replace(&mut self.fair.printed_sums[cpu], recorded);
-        let twin = &mut self.fair.twin;
-        let Some(now) = twin.sums(cpu, None, None) else {
-            self.fair.row(SUMS).skip();
-            self.fair.twin.adopt_base(cpu, zv);
-            return;
-        };
+        let twin = &self.fair.twin;
         // Between pick and switch, who ran may be back in the queue, and who comes may have left it.
         let prev = twin.curr(cpu).filter(|_| r.cpu == cpu);
         let mut ahead = trace.ahead(cpu);
@@ -488,11 +563,32 @@ impl Redrive {
         let next = next.flatten().filter(|_| r.cpu == cpu);
         let stages = [(None, None), (prev, None), (prev, next)];
         let stages = &stages[..if next.is_some() { 3 } else { 1 }];
+        self.judge_sums(r, cpu, recorded, stages);
+    }
+
+    /// `stages`: entities that may already be back in the queue or have left it.
+    fn judge_sums(
+        &mut self,
+        r: &Record,
+        cpu: usize,
+        recorded: Sums,
+        stages: &[(Option<i32>, Option<i32>)],
+    ) {
+        if !self.driving {
+            return;
+        }
+        let before = std::mem::replace(&mut self.fair.printed_sums[cpu], recorded);
+        let twin = &self.fair.twin;
+        let Some(now) = twin.sums(cpu, None, None) else {
+            self.fair.row(SUMS).skip();
+            self.fair.twin.adopt_base(cpu, recorded.zero);
+            return;
+        };
         let equal =
             stages.iter().any(|(with, without)| twin.sums(cpu, *with, *without) == Some(recorded));
         if !equal {
             let text = twin.text(cpu);
-            self.miss(r, || format!("fair: {SUMS} {cpu}: {now:?} for {recorded:?} nr {nr}{text}"));
+            self.miss(r, || format!("fair: {SUMS} {cpu}: {now:?} for {recorded:?}{text}"));
         }
         self.fair.row(SUMS).count(equal, before == recorded, || Difference::ModelWrong);
     }
@@ -508,15 +604,15 @@ fn preempts(r: &Record, trace: &Trace, cpu: usize, operation: Operation, arrives
         } else if let Event::Reschedule { cpu: c } = next.event {
             told |= c == cpu;
         }
-        if last {
-            break;
-        }
         match next.event {
             // The question is put after this line of a new one, and before that of another.
             Event::SchedWakeup { new: true, .. } => last = true,
             Event::SchedWakeup { pid, .. } if Some(pid) == operation.pid() => break,
             Event::Nr { cpu: c, ch, .. } if arrives && c == cpu && ch > 0 => last = true,
             Event::SchedSwitch { .. } => break,
+            // The queue may be printed with the question.
+            Event::Queue { .. } | Event::Ent { .. } => {}
+            _ if last => break,
             _ => {}
         }
     }

@@ -169,6 +169,7 @@ pub struct Twin {
     base_known: [bool; NR_CPUS],
     /// Who is queued is known since the queue was seen empty.
     tracked: [bool; NR_CPUS],
+    groups: bool,
     base_slice: u64,
 }
 
@@ -185,6 +186,7 @@ impl Twin {
             tasks: BTreeMap::new(),
             base_known: [false; NR_CPUS],
             tracked: [false; NR_CPUS],
+            groups: false,
             base_slice: settings.base_slice,
         }
     }
@@ -268,7 +270,7 @@ impl Twin {
 
     /// Whether everything is known that the queue's decisions depend on.
     pub fn sure(&self, cpu: usize) -> bool {
-        self.base_known[cpu] && self.tracked[cpu] && self.all_known(cpu)
+        self.base_known[cpu] && self.tracked[cpu] && !self.groups && self.all_known(cpu)
     }
 
     fn all_known(&self, cpu: usize) -> bool {
@@ -523,6 +525,11 @@ impl Twin {
             None => {}
         }
         self.kernel.rq[CpuId(cpu as u16)].curr = curr;
+    }
+
+    /// The recording has task groups, which are not followed: nothing is known any more.
+    pub fn give_up(&mut self) {
+        self.groups = true;
     }
 
     /// A queue as text, for whoever hunts a miss.
