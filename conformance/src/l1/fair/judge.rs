@@ -508,7 +508,7 @@ impl Redrive {
         }
         let checked = self.fair.before_check.get(cpu).copied().flatten();
         let equal = ours == recorded || checked == Some((pid, recorded));
-        if !self.cpus[r.cpu].active.is_some_and(|active| !active.done) {
+        if self.cpus[r.cpu].active.is_none_or(|active| active.done) {
             self.sleeper_seen(r, (cpu, pid), on, recorded.vlag, equal);
         }
         let why = || Difference::ModelWrong;
