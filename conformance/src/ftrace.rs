@@ -579,6 +579,11 @@ impl Trace {
         self.window.iter().filter(move |r| r.cpu == cpu)
     }
 
+    /// What will be printed by any CPU, likewise.
+    pub fn ahead_all(&self) -> impl Iterator<Item = &Record> {
+        self.window.iter()
+    }
+
     /// Lines that could not be read: the first few, and how many there were.
     pub fn bad_lines(&self) -> (&[BadLine], u64) {
         (&self.bad, self.bad_count)

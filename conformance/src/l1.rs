@@ -54,6 +54,14 @@ pub fn recordings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
 }
 
+/// All recordings with the kernel's signals: those beside the checkout, and those in it.
+pub fn all_recordings() -> Vec<PathBuf> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
+    let dirs = [recordings_dir(), own.join("redrive"), own.join("other-boards")];
+    // A folder that is not there has none.
+    dirs.iter().flat_map(|dir| recordings_in(dir).unwrap_or_default()).collect()
+}
+
 /// The recordings in a folder, by name.
 pub fn recordings_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
@@ -74,9 +82,15 @@ pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
     drive_file(path, Redrive::new(keep_misses).with_fair(FairSettings::parse(&described)))
 }
 
-/// `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
+/// `NAME.N.trace.txt.xz` is described by `NAME.N.meta.txt` or `NAME.meta.txt`; without a description the board's
+/// defaults hold.
 fn description_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
+    let own = path.with_file_name(format!("{name}.meta.txt"));
+    if own.exists() {
+        return own;
+    }
     path.with_file_name(format!("{}.meta.txt", name.split('.').next().unwrap_or_default()))
 }
 

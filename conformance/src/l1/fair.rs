@@ -41,7 +41,8 @@ pub use twin::FairSettings;
 
 const USAGE: &str = "\
 usage: schedtwin-conformance l1 fair [--misses] [FILE...]
-  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
+  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings
+  and those in conformance/recordings)
   --misses   also each answer that is not the recorded one";
 
 /// Counts by mechanism.
@@ -80,7 +81,7 @@ pub fn main(args: &[String]) -> i32 {
         }
     }
     if files.is_empty() {
-        files = super::recordings_in(&super::recordings_dir()).unwrap_or_default();
+        files = super::all_recordings();
     }
     let mut all = Rows::new();
     let mut unreadable = files.is_empty();

@@ -139,7 +139,7 @@ impl Redrive {
                 self.pelt_cfs(r);
                 self.fair_sums(r, trace);
             }
-            Event::Queue { .. } => self.fair_queue(r),
+            Event::Queue { .. } => self.fair_queue(r, trace),
             Event::Ent { .. } => self.fair_times(r),
             Event::PeltOther { signal, cpu, lut, pc, us, u } => {
                 self.cpu(cpu);

@@ -207,7 +207,12 @@ impl Redrive {
         let tick = r.cpu == cpu && r.hardirq && self.cpus[cpu].tick;
         let in_operation = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
         if !tick || in_operation || twin.curr(cpu) != Some(pid) || r.need_resched {
-            return twin.charge(cpu, pid, clock_task);
+            twin.charge(cpu, pid, clock_task);
+            let asked = r.cpu != cpu || r.hardirq || r.softirq || r.need_resched;
+            if !in_operation && !asked && self.fair_yields(trace, cpu) {
+                self.fair.twin.yields(cpu);
+            }
+            return;
         }
         let (others, sure) = (twin.nr_queued(cpu) >= 2, twin.sure(cpu));
         let before = if keep { twin.text(cpu) } else { String::new() };
@@ -483,6 +488,10 @@ impl Redrive {
         }
         let before = self.fair.printed.insert(pid, recorded);
         let twin = &mut self.fair.twin;
+        if twin.weight(pid).is_some_and(|weight| weight != scale_load_down(w)) {
+            // Its weight has changed, and no line has told when.
+            twin.lose(pid);
+        }
         let ours = twin.times(pid);
         let Some(ours) = ours.filter(|_| self.driving) else {
             if cpu < NR_CPUS {
@@ -523,8 +532,32 @@ impl Redrive {
         }
     }
 
+    /// Whether the running task, which nobody has asked to, gives way although it goes on wanting to run. The next line
+    /// of it, if queues are printed, has it beyond its deadline at once; else there is only the switch.
+    fn fair_yields(&self, trace: &Trace, cpu: usize) -> bool {
+        let twin = &self.fair.twin;
+        let Some(curr) = twin.curr(cpu) else { return false };
+        let times = twin.times(curr).unwrap_or_default();
+        let lists_queues = self.fair.lists_queues;
+        let gives_way = trace.ahead(cpu).find_map(|next| match next.event {
+            Event::Ent { who, v, .. } if who == curr => Some(v.wrapping_sub(times.d) as i64 >= 0),
+            Event::SchedSwitch { prev_pid, prev_state, .. } => {
+                Some(!lists_queues && prev_pid == curr && prev_state == b'R')
+            }
+            _ if lists_queues => None,
+            // The kernel's own line of the charge, and those of the switch.
+            Event::Other
+            | Event::PeltSe { .. }
+            | Event::PeltCfs { .. }
+            | Event::PeltOther { .. }
+            | Event::Rq { at: RqAt::Switch, .. } => None,
+            _ => Some(false),
+        });
+        gives_way == Some(true) && (times.v.wrapping_sub(times.d) as i64) < 0
+    }
+
     /// A queue and its entities are printed, before a question is put to it.
-    pub(in crate::l1) fn fair_queue(&mut self, r: &Record) {
+    pub(in crate::l1) fn fair_queue(&mut self, r: &Record, trace: &Trace) {
         let Event::Queue { cpu, root, pick, av, al, zv, .. } = r.event else { return };
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
@@ -534,6 +567,14 @@ impl Redrive {
         self.fair.picking[r.cpu] |= pick;
         if !root {
             self.fair.twin.give_up();
+        }
+        let twin = &mut self.fair.twin;
+        let sleeps = self.cpus[cpu].active.is_some_and(|active| !active.done);
+        if pick && r.cpu == cpu && !r.need_resched && !sleeps && twin.curr_queued(cpu) {
+            // Nobody asked for this pick, and no charge has shown it.
+            if self.fair_yields(trace, cpu) {
+                self.fair.twin.yields(cpu);
+            }
         }
         self.judge_sums(r, cpu, Sums { zero: zv, sum: av, load: al }, &[(None, None)]);
     }

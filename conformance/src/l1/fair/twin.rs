@@ -212,6 +212,25 @@ impl Twin {
         }
     }
 
+    /// Something happened to it that those in its queue have felt.
+    pub fn lose(&mut self, pid: i32) {
+        self.forget(pid);
+        let Some(se) = self.entity(pid).filter(|se| se.on_rq) else { return };
+        let Some(cpu) = (0..NR_CPUS).find(|cpu| se.cfs_rq == root(*cpu)) else { return };
+        self.base_known[cpu] = false;
+        let cfs = &self.kernel.cfs[root(cpu)];
+        let queued: Vec<_> = cfs.timeline.iter().map(|node| node.se).chain(cfs.curr).collect();
+        for se in queued {
+            self.forget(self.pid_of(self.kernel.se[se].task));
+        }
+    }
+
+    /// A known entity's weight, scaled down.
+    pub fn weight(&self, pid: i32) -> Option<u64> {
+        let se = self.entity(pid).filter(|_| self.knows(pid))?;
+        Some(scale_load_down(se.load.weight))
+    }
+
     fn add(&mut self, pid: i32, parent: Option<TaskId>, known: bool) -> TaskId {
         let task = self.kernel.new_task(parent, true);
         self.pids.resize(self.kernel.tasks.len(), 0);
@@ -495,6 +514,13 @@ impl Twin {
     pub fn pick(&mut self, cpu: usize) -> Option<i32> {
         let task = self.steps(cpu).pick_eevdf()?;
         Some(self.pid_of(task))
+    }
+
+    /// The running task yields.
+    pub fn yields(&mut self, cpu: usize) {
+        if self.curr_queued(cpu) {
+            self.steps(cpu).yield_task();
+        }
     }
 
     /// `check_preempt_wakeup_fair`, if a fair task runs; sets [`Twin::need_resched`].
