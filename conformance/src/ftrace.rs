@@ -293,6 +293,12 @@ pub enum Event {
     SoftirqExit {
         vec: u32,
     },
+    /// The fair class has been asked whether a task takes a CPU from the running one; `now`: that is to give way.
+    Preempt {
+        cpu: usize,
+        pid: i32,
+        now: bool,
+    },
     /// The printing CPU tells a CPU, mostly another one, to reschedule.
     Reschedule {
         cpu: usize,
@@ -500,6 +506,9 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
+        "preempt_out" => {
+            Event::Preempt { cpu: f.cpu("cpu")?, pid: f.number("pid")?, now: flag(f, "now")? }
+        }
         "p_resched" => Event::Reschedule { cpu: f.cpu("cpu")? },
         // Other interrupts between processors have a function to call.
         "ipi_send_cpu" if text.ends_with("callback=0x0") => {

@@ -123,7 +123,7 @@ impl Redrive {
 
     /// Before a line is dealt with.
     pub(in crate::l1) fn fair_before(&mut self, r: &Record) {
-        if let Event::Reschedule { cpu } = r.event
+        if let Event::Reschedule { cpu } | Event::Preempt { cpu, now: true, .. } = r.event
             && cpu < NR_CPUS
             && cpu != r.cpu
         {
@@ -640,6 +640,11 @@ fn preempts(r: &Record, trace: &Trace, cpu: usize, operation: Operation, arrives
     let mut last = false;
     let mut told = r.cpu == cpu && r.need_resched;
     for next in trace.ahead(r.cpu) {
+        if let Event::Preempt { cpu: c, pid, now } = next.event
+            && (c, Some(pid)) == (cpu, operation.pid())
+        {
+            return now;
+        }
         if next.cpu == cpu {
             told |= next.need_resched;
         } else if let Event::Reschedule { cpu: c } = next.event {
