@@ -4,6 +4,8 @@
 //! schedtwin-conformance l1 [--totals] [--misses] [FILE...]
 //! ```
 //!
+//! `l1 fair` is about the fair class's decisions alone ([`fair`]).
+//!
 //! After these come the product's decisions with the re-driven signals ([`judge`]): schedutil's requests and EAS's
 //! estimates and choices.
 //!

@@ -1,7 +1,7 @@
 //! The program that compares schedtwin with the real kernel.
 //!
 //! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
-//! exact fractions; `l1`: averages, against recordings;
+//! exact fractions; `l1`: averages, against recordings, with `l1 fair` the fair class's decisions;
 //! `idle`: choices of idle states, likewise.
 
 use schedtwin_conformance::l0;

@@ -9,6 +9,7 @@ use super::super::mechanism::{Difference, Mechanism};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
 use super::super::state::scale_load_down;
+use super::sleepers::Untold;
 use super::twin::{Dequeue, Enqueue, FairSettings, NR_CPUS, Sums, Twin, Virtual};
 use crate::ftrace::{Event, Record, RqAt, Trace};
 
@@ -36,21 +37,6 @@ struct Asked {
     preempts: bool,
 }
 
-/// A sleeper of which it is not told yet whether it stayed queued.
-#[derive(Clone, Copy, Debug, Default)]
-struct Untold {
-    /// Our answer: it stayed.
-    ours: bool,
-    /// By our answer it has left by now.
-    left: bool,
-    /// It has been enqueued again.
-    woken: bool,
-    /// Where it was placed then depends on the lag that it left with.
-    placed_by_lag: bool,
-    /// It has run since, which overwrote the lag.
-    installed: bool,
-}
-
 /// The twin, and what came of the questions.
 pub(in crate::l1) struct Fair {
     pub(in crate::l1) twin: Twin,
@@ -65,12 +51,12 @@ pub(in crate::l1) struct Fair {
     placed: BTreeMap<i32, Option<Virtual>>,
     /// Entities whose times have differed: told once.
     parted: BTreeSet<i32>,
-    untold: BTreeMap<i32, Untold>,
+    pub(super) untold: BTreeMap<i32, Untold>,
     /// Queues are printed before each question.
-    lists_queues: bool,
+    pub(super) lists_queues: bool,
     /// By printing CPU: whose queue was printed last, and whether for a pick since its last operation or switch.
     listed: [usize; NR_CPUS],
-    picking: [bool; NR_CPUS],
+    pub(super) picking: [bool; NR_CPUS],
     /// Who ran when a wakeup was asked about, and its times before that may have ended its protection.
     before_check: [Option<(i32, Virtual)>; NR_CPUS],
     /// Entities that may have been given another slice: the next line shows it.
@@ -97,12 +83,7 @@ impl Fair {
         }
     }
 
-    /// Whether the present `__schedule` has begun to pick, if the recording says.
-    fn pick_begun(&self, cpu: usize) -> Option<bool> {
-        self.lists_queues.then_some(self.picking[cpu])
-    }
-
-    fn row(&mut self, name: &'static str) -> &mut Mechanism {
+    pub(super) fn row(&mut self, name: &'static str) -> &mut Mechanism {
         self.rows.entry(name).or_default()
     }
 }
@@ -319,11 +300,8 @@ impl Redrive {
         if cpu < NR_CPUS {
             let twin = &mut self.fair.twin;
             let times = twin.times(pid);
-            if let Some(untold) = self.fair.untold.get_mut(&pid) {
-                let lag = times.map_or(0, |times| times.vlag);
-                untold.placed_by_lag = twin.nr_queued(cpu) > 0 && (untold.ours || lag != 0);
-            }
-            twin.enqueue(cpu, pid, why);
+            self.fair.sleeper_placed(cpu, pid);
+            self.fair.twin.enqueue(cpu, pid, why);
             self.fair.placed.insert(pid, times);
             if why == Enqueue::Restore {
                 self.fair.changed.insert(pid);
@@ -339,101 +317,6 @@ impl Redrive {
         if cpu < NR_CPUS {
             self.fair.twin.dequeue(cpu, pid, why);
             self.fair.placed.remove(&pid);
-        }
-    }
-
-    /// Whether a sleeper stays queued although a dequeue is printed, which then is another's.
-    pub(in crate::l1) fn fair_stays(&mut self, r: &Record, cpu: usize, pid: i32) -> bool {
-        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
-            return false;
-        }
-        let others = self.fair.twin.delayed_ones(cpu).next().is_some();
-        others && self.fair.pick_begun(r.cpu).unwrap_or_else(|| self.fair.twin.delays(cpu, pid))
-    }
-
-    /// The running task goes to sleep, and stays queued if `delayed`.
-    pub(in crate::l1) fn fair_sleep(
-        &mut self,
-        r: &Record,
-        trace: &Trace,
-        cpu: usize,
-        pid: i32,
-        delayed: bool,
-    ) {
-        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
-            return;
-        }
-        if self.fair.untold.remove(&pid).is_some() {
-            // Nothing told of its last sleep.
-            self.fair.row(DELAY).skip();
-        }
-        let state = match r.event {
-            Event::SchedSwitch { prev_state, .. } => Some(prev_state),
-            _ => trace.ahead(r.cpu).find_map(|next| match next.event {
-                Event::SchedSwitch { prev_state, .. } => Some(prev_state),
-                _ => None,
-            }),
-        };
-        let twin = &mut self.fair.twin;
-        let sleeps = state.is_some_and(|state| matches!(state, b'S' | b'D' | b'I'));
-        if sleeps && twin.nr_queued(cpu) >= 2 && self.driving {
-            let ours = twin.delays(cpu, pid);
-            // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
-            let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
-            let others = twin.delayed_ones(cpu).next().is_some();
-            if !twin.sure(cpu) {
-                self.fair.row(DELAY).skip();
-            } else if nr_printed && others && self.fair.pick_begun(cpu).is_none() {
-                self.fair.untold.insert(pid, Untold { ours, left: !ours, ..Untold::default() });
-            } else {
-                self.judge_sleep(r, cpu, pid, ours, delayed);
-            }
-        }
-        if delayed {
-            self.fair.twin.delay(cpu, pid);
-        }
-    }
-
-    fn judge_sleep(&mut self, r: &Record, cpu: usize, pid: i32, ours: bool, delayed: bool) {
-        if ours != delayed {
-            let queue = self.fair.twin.text(cpu);
-            self.miss(r, || format!("fair: {DELAY} {pid} on {cpu}: {ours} for {delayed}{queue}"));
-        }
-        self.fair.row(DELAY).count(ours == delayed, !delayed, || Difference::ModelWrong);
-    }
-
-    /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
-    /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had. Once it
-    /// has run again, what is left of its lag is where it was placed; `met`: there, by our answer.
-    fn sleeper_seen(
-        &mut self,
-        r: &Record,
-        (cpu, pid): (usize, i32),
-        on: bool,
-        vlag: i64,
-        met: bool,
-    ) {
-        let Some(untold) = self.fair.untold.remove(&pid) else { return };
-        let lag = self.fair.twin.times(pid).map_or(0, |times| times.vlag);
-        let Untold { ours, left, woken, installed, .. } = untold;
-        let delayed = match (ours, left) {
-            _ if installed => ours == met,
-            (true, false) => on,
-            (true, true) => vlag == 0,
-            (false, _) => on && !woken || vlag == 0 && lag != 0,
-        };
-        self.judge_sleep(r, cpu, pid, ours, delayed);
-    }
-
-    /// How a sleeper of which nothing was told wakes up.
-    fn sleeper_wakes(&mut self, r: &Record, cpu: usize, pid: i32, delayed: bool) {
-        let Some(untold) = self.fair.untold.get_mut(&pid) else { return };
-        if delayed || !untold.left {
-            let ours = untold.ours;
-            self.fair.untold.remove(&pid);
-            self.judge_sleep(r, cpu, pid, ours, delayed);
-        } else {
-            untold.woken = true;
         }
     }
 
@@ -457,13 +340,7 @@ impl Redrive {
             return;
         }
         if let Some(pid) = next {
-            if let Some(untold) = self.fair.untold.get_mut(&pid) {
-                untold.installed = true;
-                if !untold.placed_by_lag {
-                    self.fair.untold.remove(&pid);
-                    self.fair.row(DELAY).skip();
-                }
-            }
+            self.fair.sleeper_installed(pid);
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
         self.fair.twin.switch(r.cpu, next, clock_task);
