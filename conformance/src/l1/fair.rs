@@ -138,7 +138,7 @@ mod tests {
             ("nice-pinned.2", [(PICK, 1500), (WAKEUP, 400), (TICK, 1000), (DELAY, 1)]),
             ("littles.2", [(PICK, 3000), (WAKEUP, 40), (TICK, 60), (DELAY, 2000)]),
             // Slices shorter and longer than the base.
-            ("sleepers.1", [(PICK, 2000), (WAKEUP, 1500), (TICK, 30), (DELAY, 300)]),
+            ("sleepers.1", [(PICK, 300), (WAKEUP, 200), (TICK, 20), (DELAY, 50)]),
             // All weights on one CPU; tasks that move themselves, and that fork.
             ("nice-mix.1", [(PICK, 200), (WAKEUP, 50), (TICK, 20), (DELAY, 10)]),
             ("affinity.1", [(PICK, 50), (WAKEUP, 5), (TICK, 5), (DELAY, 20)]),

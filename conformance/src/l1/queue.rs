@@ -253,15 +253,18 @@ impl Redrive {
         }
     }
 
-    /// Between its save and restore a task's weight may have changed. The next line that has it tells, else the
-    /// priority at its next switch.
+    /// Between its save and restore a task's weight and slice may have changed. The next line that has them tells;
+    /// else, of the weight, the priority at its next switch.
     pub(super) fn reweight(&mut self, trace: &Trace, cpu: usize, pid: i32) {
         let told = trace.ahead_all().find_map(|r| match r.event {
-            Event::PeltSe { pid: who, w, .. } | Event::Ent { who, w, .. } if who == pid => {
-                Some(scale_load_down(w))
+            Event::PeltSe { pid: who, w, sl, .. } | Event::Ent { who, w, sl, .. } if who == pid => {
+                Some((scale_load_down(w), sl))
             }
             _ => None,
         });
+        if let Some((_, slice)) = told {
+            self.fair.twin.set_slice(pid, slice);
+        }
         let by_priority = || {
             let prio = trace.ahead_all().find_map(|r| match r.event {
                 Event::SchedSwitch { prev_pid, prev_prio, .. } if prev_pid == pid => {
@@ -274,7 +277,9 @@ impl Redrive {
             });
             PRIO_TO_WEIGHT.get(usize::try_from(prio? - 100).ok()?).copied()
         };
-        let (Some(weight), Some(t)) = (told.or_else(by_priority), self.tasks.get_mut(&pid)) else {
+        let (Some(weight), Some(t)) =
+            (told.map(|(w, _)| w).or_else(by_priority), self.tasks.get_mut(&pid))
+        else {
             return;
         };
         if weight == t.weight {

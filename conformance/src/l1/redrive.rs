@@ -195,8 +195,10 @@ impl Redrive {
                 self.driving = true;
                 self.switch(r, trace);
             }
+            Event::SchedWaking { pid, target_cpu, .. } => self.fair_waking(r, pid, target_cpu),
             Event::SchedWakeup { pid, prio, target_cpu, .. } => {
                 self.driving = true;
+                self.fair_woken(r, pid, target_cpu);
                 if class_of(pid, prio, false) == Class::Fair {
                     self.cpus[r.cpu].active = None;
                 }

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schedtwin_kernel::sched::fair::calc_delta_fair;
+
 use super::super::mechanism::{Difference, Mechanism};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
@@ -45,6 +47,8 @@ pub(in crate::l1) struct Fair {
     asked: [Option<Asked>; NR_CPUS],
     /// `TIF_NEED_RESCHED` as recorded.
     resched: [bool; NR_CPUS],
+    /// By the CPU that wakes: whom, and whether who runs there had been told to give way before.
+    waking: [Option<(i32, bool)>; NR_CPUS],
     printed: BTreeMap<i32, Virtual>,
     printed_sums: [Sums; NR_CPUS],
     /// Enqueued, with these times before, and not printed since.
@@ -70,6 +74,7 @@ impl Fair {
             rows: BTreeMap::new(),
             asked: [None; NR_CPUS],
             resched: [false; NR_CPUS],
+            waking: [None; NR_CPUS],
             printed: BTreeMap::new(),
             printed_sums: [Sums::default(); NR_CPUS],
             placed: BTreeMap::new(),
@@ -295,6 +300,36 @@ impl Redrive {
         self.fair.row(WAKEUP).count(ours == preempts, !preempts, || Difference::ModelWrong);
     }
 
+    /// A wakeup begins.
+    pub(in crate::l1) fn fair_waking(&mut self, r: &Record, pid: i32, cpu: usize) {
+        if cpu < NR_CPUS && r.cpu < NR_CPUS {
+            let pending = self.fair.resched[cpu];
+            self.fair.twin.set_need_resched(cpu, pending);
+            self.fair.waking[r.cpu] = Some((pid, pending));
+        }
+    }
+
+    /// A wakeup ends. One that enqueued nothing found its task queued, on the way to a sleep that it was kept from:
+    /// that, too, asks whether it is to run at once.
+    pub(in crate::l1) fn fair_woken(&mut self, r: &Record, pid: i32, cpu: usize) {
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
+            return;
+        }
+        let waking = self.fair.waking[r.cpu].take();
+        let active = self.cpus[r.cpu].active;
+        let enqueued = active.is_some_and(|active| active.found.operation.pid() == Some(pid));
+        let twin = &self.fair.twin;
+        if enqueued || !twin.queued(cpu, pid) || twin.delayed(pid) || twin.curr(cpu) == Some(pid) {
+            return;
+        }
+        let asks = waking == Some((pid, false)) && twin.curr_queued(cpu) && self.driving;
+        if asks {
+            let preempts = self.fair.resched[cpu];
+            self.fair.asked[r.cpu] = Some(Asked { cpu, pid, preempts });
+        }
+        self.fair_arrived(r, cpu, pid);
+    }
+
     /// Places an entity that is enqueued.
     pub(in crate::l1) fn fair_enqueue(&mut self, cpu: usize, pid: i32, why: Enqueue) {
         if cpu < NR_CPUS {
@@ -410,16 +445,22 @@ impl Redrive {
     }
 
     /// Whether the running task, which nobody has asked to, gives way although it goes on wanting to run. The next line
-    /// of it, if queues are printed, has it beyond its deadline at once; else there is only the switch.
+    /// of it, if queues are printed, has it where it has not run to; else there is only the switch.
     fn fair_yields(&self, trace: &Trace, cpu: usize) -> bool {
         let twin = &self.fair.twin;
         let Some(curr) = twin.curr(cpu) else { return false };
-        let times = twin.times(curr).unwrap_or_default();
+        let Some((mut vruntime, mut ran_to, load)) = twin.running(curr) else { return false };
         let lists_queues = self.fair.lists_queues;
         let gives_way = trace.ahead(cpu).find_map(|next| match next.event {
-            Event::Ent { who, v, .. } if who == curr => Some(v.wrapping_sub(times.d) as i64 >= 0),
+            Event::Ent { who, v, .. } if who == curr => Some(v != vruntime),
             Event::SchedSwitch { prev_pid, prev_state, .. } => {
                 Some(!lists_queues && prev_pid == curr && prev_state == b'R')
+            }
+            Event::Run { pid, ct, .. } if pid == curr => {
+                let ran = ct.saturating_sub(ran_to);
+                vruntime = vruntime.wrapping_add(calc_delta_fair(ran, &load));
+                ran_to = ct;
+                None
             }
             _ if lists_queues => None,
             // The kernel's own line of the charge, and those of the switch.
@@ -430,7 +471,7 @@ impl Redrive {
             | Event::Rq { at: RqAt::Switch, .. } => None,
             _ => Some(false),
         });
-        gives_way == Some(true) && (times.v.wrapping_sub(times.d) as i64) < 0
+        gives_way == Some(true)
     }
 
     /// A queue and its entities are printed, before a question is put to it.

@@ -320,6 +320,12 @@ impl Twin {
         Some(Virtual { v: se.vruntime, d: se.deadline, vlag: se.vlag, slice: se.slice })
     }
 
+    /// Of a known entity that runs: its `vruntime`, up to when that counts, and its weight.
+    pub fn running(&self, pid: i32) -> Option<(u64, u64, LoadWeight)> {
+        let se = self.entity(pid).filter(|_| self.knows(pid))?;
+        Some((se.vruntime, se.exec_start, se.load))
+    }
+
     /// A queue's sums, if known; `with`, `without`: also with, without this entity.
     pub fn sums(&self, cpu: usize, with: Option<i32>, without: Option<i32>) -> Option<Sums> {
         if !self.sure(cpu) {
