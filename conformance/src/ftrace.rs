@@ -129,6 +129,28 @@ pub enum Event {
         zv: u64,
         cur: i32,
     },
+    /// A fair queue with a choice, before a question is put to it; its entities follow.
+    Queue {
+        cpu: usize,
+        /// It is a CPU's own, not a task group's.
+        root: bool,
+        /// The question is a pick.
+        pick: bool,
+        av: i64,
+        al: u64,
+        zv: u64,
+    },
+    /// One of the entities of the last [`Event::Queue`] that the same CPU printed.
+    Ent {
+        /// Negative: a task group's.
+        who: i32,
+        v: u64,
+        d: u64,
+        vlag: i64,
+        sl: u64,
+        w: u64,
+        dly: bool,
+    },
     PeltOther {
         signal: OtherSignal,
         cpu: usize,
@@ -328,7 +350,13 @@ pub enum Event {
     SoftirqExit {
         vec: u32,
     },
-    /// The printing CPU tells another one to reschedule.
+    /// The fair class has been asked whether a task takes a CPU from the running one; `now`: that is to give way.
+    Preempt {
+        cpu: usize,
+        pid: i32,
+        now: bool,
+    },
+    /// The printing CPU tells a CPU, mostly another one, to reschedule.
     Reschedule {
         cpu: usize,
     },
@@ -431,6 +459,23 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             al: f.number("al")?,
             zv: f.number("zv")?,
             cur: f.number("cur")?,
+        },
+        "p_queue" => Event::Queue {
+            cpu: f.cpu("cpu")?,
+            root: f.number::<u32>("tg")? == 1,
+            pick: f.text("at")? == "pick",
+            av: f.number("av")?,
+            al: f.number("al")?,
+            zv: f.number("zv")?,
+        },
+        "p_ent" => Event::Ent {
+            who: f.number("who")?,
+            v: f.number("v")?,
+            d: f.number("d")?,
+            vlag: f.number("vlag")?,
+            sl: f.number("sl")?,
+            w: f.number("w")?,
+            dly: flag(f, "dly")?,
         },
         "p_rt" => other(OtherSignal::Rt, f)?,
         "p_dl" => other(OtherSignal::Dl, f)?,
@@ -572,6 +617,10 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "irq_handler_exit" => Event::IrqExit,
         "softirq_entry" => Event::SoftirqEntry { vec: f.number("vec")? },
         "softirq_exit" => Event::SoftirqExit { vec: f.number("vec")? },
+        "preempt_out" => {
+            Event::Preempt { cpu: f.cpu("cpu")?, pid: f.number("pid")?, now: flag(f, "now")? }
+        }
+        "p_resched" => Event::Reschedule { cpu: f.cpu("cpu")? },
         // Other interrupts between processors have a function to call.
         "ipi_send_cpu" if text.ends_with("callback=0x0") => {
             Event::Reschedule { cpu: f.cpu("cpu")? }
@@ -648,6 +697,11 @@ impl Trace {
     /// window reaches.
     pub fn ahead(&self, cpu: usize) -> impl Iterator<Item = &Record> {
         self.window.iter().filter(move |r| r.cpu == cpu)
+    }
+
+    /// What will be printed by any CPU, likewise.
+    pub fn ahead_all(&self) -> impl Iterator<Item = &Record> {
+        self.window.iter()
     }
 
     /// Lines that could not be read: the first few, and how many there were.

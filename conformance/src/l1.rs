@@ -4,7 +4,8 @@
 //! schedtwin-conformance l1 [--totals] [--misses] [FILE...]
 //! ```
 //!
-//! This is PELT in detail; every mechanism, the decisions too, has a row in the table of [`mechanisms`].
+//! This is PELT in detail, `l1 fair` the fair class; every mechanism, the decisions too, has a row in the table of
+//! [`mechanisms`].
 //!
 //! Without files: all recordings beside the checkout, in `../shared/rig/recordings`. Prints per
 //! recording, kind of entity and signal how many recorded values were judged, how many of ours are
@@ -98,9 +99,15 @@ fn fair_settings(path: &Path) -> FairSettings {
     FairSettings::parse(&std::fs::read_to_string(description_of(path)).unwrap_or_default())
 }
 
-/// `NAME.N.trace.txt.xz` is described by `NAME.meta.txt`; without a description the board's defaults hold.
+/// `NAME.N.trace.txt.xz` is described by `NAME.N.meta.txt` or `NAME.meta.txt`; without a description the board's
+/// defaults hold.
 fn description_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".xz").trim_end_matches(".trace.txt");
+    let own = path.with_file_name(format!("{name}.meta.txt"));
+    if own.exists() {
+        return own;
+    }
     path.with_file_name(format!("{}.meta.txt", name.split('.').next().unwrap_or_default()))
 }
 

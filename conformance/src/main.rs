@@ -1,8 +1,9 @@
 //! The program that compares schedtwin with the real kernel.
 //!
 //! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
-//! exact fractions; `l1`: averages, against recordings; `mechanisms`: every decision that recordings show;
-//! `side-by-side`: executions, in the twin and recorded; `judge`: these on a kernel tree of the user's.
+//! exact fractions; `l1`: averages, against recordings, with `l1 fair` the fair class's decisions; `mechanisms`:
+//! every decision that recordings show; `side-by-side`: executions, in the twin and recorded; `judge`: these on a
+//! kernel tree of the user's.
 
 use schedtwin_conformance::l0;
 

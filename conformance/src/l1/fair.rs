@@ -10,43 +10,63 @@
 //!
 //! | row | asked | the recording's answer | trivial answer |
 //! |---|---|---|---|
-//! | [`What::Pick`] | at each pick among two or more: whom? | the switch; no switch although one was asked for; a dequeue that a pick finishes | who ran |
-//! | [`What::WakeupPreemption`] | a task wakes, arrives, or is forked while a fair one runs: does that give way? | its flag, or the interrupt to its CPU | no |
-//! | [`What::TickPreemption`] | the same at a tick with others queued | its flag at the tick's end | no |
-//! | [`What::DelayedDequeue`] | a sleeper that is not alone: does it stay queued? | no dequeue is printed; or see below | no |
-//! | [`What::Placement`] | an enqueued or requeued entity: v, deadline, lag | its next line | where it was |
-//! | [`What::VirtualTimes`] | v, deadline, lag and slice | each line of an entity | as in its last line |
-//! | [`What::QueueSums`] | `zero_vruntime`, `avg_vruntime`, `avg_load` | each line of a queue | as in its last line |
-//!
-//! **Who was dequeued?** A dequeue that a sleep prints while others are delayed may be that of one of them, finished by the pick
-//! that follows. Then the sleeper's next line or wakeup tells: it is still queued; or it has left since, and its lag says
-//! whether at once or later (who leaves delayed has none left, who leaves at once has what it was not given).
+//! | [`PICK`] | at each pick among two or more: whom? | the switch; no switch although one was asked for; a dequeue that a pick finishes | who ran |
+//! | [`WAKEUP`] | a task wakes, arrives, or is forked while a fair one runs: does that give way? | its flag, or the interrupt to its CPU | no |
+//! | [`TICK`] | the same at a tick with others queued | its flag at the tick's end | no |
+//! | [`DELAY`] | a sleeper that is not alone: does it stay queued? | no dequeue is printed, or see [`sleepers`] | no |
+//! | [`PLACE`] | an enqueued or requeued entity: v, deadline, lag | its next line | where it was |
+//! | [`TIMES`] | v, deadline, lag and slice | each line of an entity | as in its last line |
+//! | [`SUMS`] | `zero_vruntime`, `avg_vruntime`, `avg_load` | each line of a queue | as in its last line |
 //!
 //! **Not judged:** decisions of queues that have not been seen empty yet or hold somebody of whom no line was printed yet; a sleeper
-//! that is installed before any line of it.
+//! that runs again before any line of it. Not told by any line, so wrong if it happens: a change of a task's nice value or
+//! affinity by another task; that a task is SCHED_BATCH.
 //!
 //! **Kernel:** Linux 6.12.95, `kernel/sched/fair.c`.
 
 pub mod judge;
+mod sleepers;
 pub mod twin;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::mechanism::Table;
+use super::mechanism::{Mechanism, Table, What};
 use super::redrive::Miss;
+pub use judge::{DELAY, PICK, PLACE, SUMS, TICK, TIMES, WAKEUP};
 pub use twin::FairSettings;
 
 const USAGE: &str = "\
 usage: schedtwin-conformance l1 fair [--misses] [FILE...]
-  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings)
+  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings
+  and those in conformance/recordings)
   --misses   also each answer that is not the recorded one";
 
+/// Counts by mechanism.
+pub type Rows = BTreeMap<&'static str, Mechanism>;
+
 /// What came of one recording, and the misses if they are kept.
-pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<Miss>)> {
+pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Rows, Vec<Miss>)> {
     let redrive = super::redrive_file(path, keep_misses)?;
-    let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair, "));
-    Ok((redrive.fair.table.clone(), ours.cloned().collect()))
+    let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair: "));
+    Ok((redrive.fair_rows().clone(), ours.cloned().collect()))
+}
+
+/// The rows as part of the table over all mechanisms.
+pub fn table(rows: &Rows) -> Table {
+    let mut table = Table::default();
+    for (name, counts) in rows {
+        table.row(What::Fair(name)).merge(counts);
+    }
+    table
+}
+
+/// Adds another recording's rows.
+pub fn merge(into: &mut Rows, rows: &Rows) {
+    for (name, counts) in rows {
+        into.entry(name).or_default().merge(counts);
+    }
 }
 
 /// The command; returns the exit code.
@@ -68,9 +88,9 @@ pub fn main(args: &[String]) -> i32 {
         }
     }
     if files.is_empty() {
-        files = super::recordings_in(&super::recordings_dir()).unwrap_or_default();
+        files = super::all_recordings();
     }
-    let mut all = Table::default();
+    let mut all = Rows::new();
     let mut unreadable = files.is_empty();
     for file in &files {
         match of_file(file, misses) {
@@ -78,7 +98,7 @@ pub fn main(args: &[String]) -> i32 {
                 for Miss { time_us, text } in found {
                     println!("{} at {time_us} us: {text}", file.display());
                 }
-                all.merge(&rows);
+                merge(&mut all, &rows);
             }
             Err(error) => {
                 eprintln!("failed to read {}: {error}", file.display());
@@ -86,8 +106,8 @@ pub fn main(args: &[String]) -> i32 {
             }
         }
     }
-    print!("{} recordings\n{all}", files.len());
-    let wrong = all.rows().any(|(_, counts)| counts.wrong() > 0);
+    print!("{} recordings:\n{}", files.len(), table(&all));
+    let wrong = all.values().any(|counts| counts.wrong() > 0);
     match (unreadable, wrong) {
         (true, _) => 2,
         (false, true) => 1,
@@ -98,73 +118,52 @@ pub fn main(args: &[String]) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::super::machine::Machine;
-    use super::super::mechanism::What;
     use super::super::redrive::Redrive;
     use super::*;
     use crate::ftrace::Trace;
     use std::rc::Rc;
 
     /// The rows of a recording with other settings than its own, or `None` if it is not there.
-    fn rows(name: &str, change: impl Fn(&str) -> String) -> Option<Table> {
-        let path = super::super::recordings_dir().join(format!("{name}.trace.txt.xz"));
-        if !path.exists() {
-            eprintln!("skipped {name}: {} is not there", path.display());
+    fn rows(name: &str, change: impl Fn(&str) -> String) -> Option<Rows> {
+        let file = format!("{name}.trace.txt.xz");
+        let Some(path) =
+            super::super::all_recordings().into_iter().find(|path| path.ends_with(&file))
+        else {
+            eprintln!("skipped {name}: {file} is not there");
             return None;
-        }
+        };
         let described = std::fs::read_to_string(super::super::description_of(&path)).unwrap();
         let settings = FairSettings::parse(&change(&described));
         let machine = Rc::new(Machine::of_recording(&path).unwrap());
         let mut redrive = Redrive::new(machine, false).with_fair(settings);
         redrive.drive(&mut Trace::open(&path).unwrap()).unwrap();
-        Some(redrive.fair.table.clone())
+        Some(redrive.fair_rows().clone())
     }
 
     /// Hogs of two weights and a sleeper on one CPU; many short tasks with delayed dequeues; RT above fair tasks.
     #[test]
     fn recordings_are_met_to_the_last_bit() {
         for (name, least) in [
-            (
-                "nice-pinned.2",
-                [
-                    (What::Pick, 1500),
-                    (What::WakeupPreemption, 400),
-                    (What::TickPreemption, 1000),
-                    (What::DelayedDequeue, 1),
-                ],
-            ),
-            (
-                "littles.2",
-                [
-                    (What::Pick, 3000),
-                    (What::WakeupPreemption, 40),
-                    (What::TickPreemption, 60),
-                    (What::DelayedDequeue, 2000),
-                ],
-            ),
-            (
-                "rt-over-fair.1",
-                [
-                    (What::Pick, 900),
-                    (What::WakeupPreemption, 100),
-                    (What::TickPreemption, 20),
-                    (What::DelayedDequeue, 150),
-                ],
-            ),
+            ("nice-pinned.2", [(PICK, 1500), (WAKEUP, 400), (TICK, 1000), (DELAY, 1)]),
+            ("littles.2", [(PICK, 3000), (WAKEUP, 40), (TICK, 60), (DELAY, 2000)]),
+            // Slices shorter and longer than the base.
+            ("sleepers.1", [(PICK, 300), (WAKEUP, 200), (TICK, 20), (DELAY, 50)]),
+            // All weights on one CPU; tasks that move themselves, and that fork.
+            ("nice-mix.1", [(PICK, 200), (WAKEUP, 50), (TICK, 20), (DELAY, 10)]),
+            ("affinity.1", [(PICK, 50), (WAKEUP, 5), (TICK, 5), (DELAY, 20)]),
+            ("forks.1", [(PICK, 50), (WAKEUP, 1), (TICK, 2), (DELAY, 20)]),
+            ("rt-over-fair.1", [(PICK, 900), (WAKEUP, 100), (TICK, 20), (DELAY, 150)]),
         ] {
             let Some(rows) = rows(name, str::to_string) else { continue };
-            for (row, counts) in rows.rows() {
+            for (row, counts) in &rows {
                 assert_eq!(counts.equal, counts.judged, "{name}, {row}: {counts:?}");
-                assert!(counts.judged * 100 >= counts.events * 98, "{name}, {row}: {counts:?}");
+                assert!(counts.judged * 100 >= counts.events * 90, "{name}, {row}: {counts:?}");
             }
             for (row, least) in least {
-                let decided = rows.get(row).unwrap().judged - rows.get(row).unwrap().trivial;
+                let decided = rows[row].judged - rows[row].trivial;
                 assert!(decided >= least, "{name}, {row}: {decided} not trivial");
             }
-            assert!(
-                rows.get(What::Placement).unwrap().judged > 500
-                    && rows.get(What::VirtualTimes).unwrap().judged > 2000,
-                "{name}"
-            );
+            assert!(rows[PLACE].judged > 100 && rows[TIMES].judged > 500, "{name}");
         }
     }
 
@@ -175,19 +174,18 @@ mod tests {
             let (on, off) = (format!(" {feature} "), format!(" NO_{feature} "));
             move |text: &str| text.replace(&on, &off)
         };
-        let notices = |name: &str, change: &dyn Fn(&str) -> String, row: What| {
+        let notices = |name: &str, change: &dyn Fn(&str) -> String, row: &str| {
             if let Some(rows) = rows(name, change) {
-                assert!(
-                    rows.get(row).unwrap().wrong() > 5,
-                    "{name}, {row}: {:?}",
-                    rows.get(row).unwrap()
-                );
+                assert!(rows[row].wrong() > 5, "{name}, {row}: {:?}", rows[row]);
             }
         };
-        notices("nice-pinned.2", &without("PLACE_LAG"), What::Placement);
-        notices("nice-pinned.2", &without("RUN_TO_PARITY"), What::WakeupPreemption);
-        notices("slowpath.1", &without("PREEMPT_SHORT"), What::WakeupPreemption);
-        notices("littles.2", &without("DELAY_DEQUEUE"), What::DelayedDequeue);
-        notices("littles.2", &without("DELAY_ZERO"), What::Placement);
+        notices("nice-pinned.2", &without("PLACE_LAG"), PLACE);
+        notices("nice-pinned.2", &without("RUN_TO_PARITY"), WAKEUP);
+        notices("slowpath.1", &without("PREEMPT_SHORT"), WAKEUP);
+        notices("littles.2", &without("DELAY_DEQUEUE"), DELAY);
+        notices("littles.2", &without("DELAY_ZERO"), PLACE);
+        notices("sleepers.1", &without("PREEMPT_SHORT"), TICK);
+        notices("affinity.1", &without("PLACE_REL_DEADLINE"), PLACE);
+        notices("forks.1", &without("PLACE_DEADLINE_INITIAL"), PLACE);
     }
 }

@@ -14,7 +14,7 @@ use schedtwin_kernel::sched::pelt::{
 use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
 use super::operation::{Operation, look_ahead};
 use super::redrive::Redrive;
-use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task};
+use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, scale_load_down};
 use super::tally::{Cause, Kind, Signal};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -136,11 +136,9 @@ impl Redrive {
         let mut active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
         if let Some(active) = &mut active
             && let Operation::Sleep { pid } = active.found.operation
-            && self.fair.twin.delayed_ones(cpu).next().is_some()
-            && self.fair_delays(cpu, pid)
+            && self.fair_stays(r, cpu, pid)
         {
-            // It stays queued although a dequeue is printed: that is another's, who slept before and whom
-            // the pick that follows has met.
+            // The printed dequeue is another's, who slept before and whom the pick that follows has met.
             active.found.operation = Operation::SleepDelayed { pid };
             self.cpus[r.cpu].active = Some(*active);
         }
@@ -251,7 +249,7 @@ impl Redrive {
             }
             Operation::Restore { pid } => {
                 self.update_load_avg(cpu, pid, now);
-                self.reweight(trace, by, cpu, pid);
+                self.reweight(trace, cpu, pid);
                 self.enqueued(cpu, pid, Enqueue::Restore);
                 self.clamps.join(cpu, pid);
                 self.cpus[cpu].saved = None;
@@ -279,19 +277,36 @@ impl Redrive {
         }
     }
 
-    /// Between its save and restore a task's nice value may have changed; the next switch shows it.
-    pub(super) fn reweight(&mut self, trace: &Trace, by: usize, cpu: usize, pid: i32) {
-        let prio = trace.ahead(by).find_map(|r| match r.event {
-            Event::SchedSwitch { prev_pid, prev_prio, .. } => Some((prev_pid, prev_prio)),
+    /// Between its save and restore a task's weight and slice may have changed. The next line that has them tells;
+    /// else, of the weight, the priority at its next switch.
+    pub(super) fn reweight(&mut self, trace: &Trace, cpu: usize, pid: i32) {
+        let told = trace.ahead_all().find_map(|r| match r.event {
+            Event::PeltSe { pid: who, w, sl, .. } | Event::Ent { who, w, sl, .. } if who == pid => {
+                Some((scale_load_down(w), sl))
+            }
             _ => None,
         });
-        let Some((prev, prio)) = prio else { return };
-        let nice_index = usize::try_from(prio - 100).ok();
-        let weight = nice_index.and_then(|i| PRIO_TO_WEIGHT.get(i).copied());
-        let (Some(weight), Some(t)) = (weight, self.tasks.get_mut(&pid)) else {
+        if let Some((_, slice)) = told {
+            self.fair.twin.set_slice(pid, slice);
+        }
+        let by_priority = || {
+            let prio = trace.ahead_all().find_map(|r| match r.event {
+                Event::SchedSwitch { prev_pid, prev_prio, .. } if prev_pid == pid => {
+                    Some(prev_prio)
+                }
+                Event::SchedSwitch { next_pid, next_prio, .. } if next_pid == pid => {
+                    Some(next_prio)
+                }
+                _ => None,
+            });
+            PRIO_TO_WEIGHT.get(usize::try_from(prio? - 100).ok()?).copied()
+        };
+        let (Some(weight), Some(t)) =
+            (told.map(|(w, _)| w).or_else(by_priority), self.tasks.get_mut(&pid))
+        else {
             return;
         };
-        if prev != pid || weight == t.weight {
+        if weight == t.weight {
             return;
         }
         let c = &mut self.cpus[cpu];

@@ -127,7 +127,7 @@ impl Redrive {
         if let Some(judge) = &self.judge {
             table.merge(&judge.table());
         }
-        table.merge(&self.fair.table);
+        table.merge(&super::fair::table(self.fair_rows()));
         table
     }
 
@@ -165,6 +165,8 @@ impl Redrive {
                 self.pelt_cfs(r);
                 self.fair_sums(r, trace);
             }
+            Event::Queue { .. } => self.fair_queue(r, trace),
+            Event::Ent { .. } => self.fair_times(r),
             Event::PeltOther { signal, cpu, lut, pc, us, u } => {
                 self.cpu(cpu);
                 self.pelt_other(r, trace, signal, cpu, (lut, pc, us, u));
@@ -224,8 +226,10 @@ impl Redrive {
                 self.driving = true;
                 self.switch(r, trace);
             }
+            Event::SchedWaking { pid, target_cpu, .. } => self.fair_waking(r, pid, target_cpu),
             Event::SchedWakeup { pid, prio, target_cpu, .. } => {
                 self.driving = true;
+                self.fair_woken(r, pid, target_cpu);
                 if class_of(pid, prio, false) == Class::Fair {
                     self.cpus[r.cpu].active = None;
                 }

@@ -5,12 +5,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::mechanism::{Difference, Mechanism, Table, What};
+use schedtwin_kernel::sched::fair::calc_delta_fair;
+
+use super::super::mechanism::{Difference, Mechanism};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
 use super::super::state::scale_load_down;
+use super::sleepers::Untold;
 use super::twin::{Dequeue, Enqueue, FairSettings, NR_CPUS, Sums, Twin, Virtual};
 use crate::ftrace::{Event, Record, RqAt, Trace};
+
+/// Rows of the table.
+pub const PICK: &str = "pick";
+/// Does a wakee (or an arrival) make the running task give way?
+pub const WAKEUP: &str = "wakeup preemption";
+/// Does a tick?
+pub const TICK: &str = "tick preemption";
+/// Does a sleeper stay queued?
+pub const DELAY: &str = "delayed dequeue";
+/// Where does an enqueued entity start?
+pub const PLACE: &str = "EEVDF, placement";
+/// `vruntime`, `deadline`, `vlag`, slice at every line.
+pub const TIMES: &str = "EEVDF, virtual times";
+/// `zero_vruntime`, `avg_vruntime`, `avg_load` at every line.
+pub const SUMS: &str = "EEVDF, queue sums";
 
 /// A wakeup or arrival at a queue whose running task is fair and has not been told to give way.
 #[derive(Clone, Copy, Debug)]
@@ -21,32 +39,30 @@ struct Asked {
     preempts: bool,
 }
 
-/// A sleeper of which it is not told yet whether it stayed queued.
-#[derive(Clone, Copy, Debug)]
-struct Untold {
-    /// Our answer: it stayed.
-    ours: bool,
-    /// By our answer it has left by now.
-    left: bool,
-    /// It has been enqueued again.
-    woken: bool,
-}
-
 /// The twin, and what came of the questions.
 pub(in crate::l1) struct Fair {
     pub(in crate::l1) twin: Twin,
-    pub(in crate::l1) table: Table,
+    pub(in crate::l1) rows: BTreeMap<&'static str, Mechanism>,
     /// By the CPU that does the work.
     asked: [Option<Asked>; NR_CPUS],
     /// `TIF_NEED_RESCHED` as recorded.
     resched: [bool; NR_CPUS],
+    /// By the CPU that wakes: whom, and whether who runs there had been told to give way before.
+    waking: [Option<(i32, bool)>; NR_CPUS],
     printed: BTreeMap<i32, Virtual>,
     printed_sums: [Sums; NR_CPUS],
     /// Enqueued, with these times before, and not printed since.
     placed: BTreeMap<i32, Option<Virtual>>,
     /// Entities whose times have differed: told once.
     parted: BTreeSet<i32>,
-    untold: BTreeMap<i32, Untold>,
+    pub(super) untold: BTreeMap<i32, Untold>,
+    /// Queues are printed before each question.
+    pub(super) lists_queues: bool,
+    /// By printing CPU: whose queue was printed last, and whether for a pick since its last operation or switch.
+    listed: [usize; NR_CPUS],
+    pub(super) picking: [bool; NR_CPUS],
+    /// Who ran when a wakeup was asked about, and its times before that may have ended its protection.
+    before_check: [Option<(i32, Virtual)>; NR_CPUS],
     /// Entities that may have been given another slice: the next line shows it.
     changed: BTreeSet<i32>,
 }
@@ -55,20 +71,25 @@ impl Fair {
     pub(in crate::l1) fn new(settings: FairSettings) -> Fair {
         Fair {
             twin: Twin::new(settings),
-            table: Table::default(),
+            rows: BTreeMap::new(),
             asked: [None; NR_CPUS],
             resched: [false; NR_CPUS],
+            waking: [None; NR_CPUS],
             printed: BTreeMap::new(),
             printed_sums: [Sums::default(); NR_CPUS],
             placed: BTreeMap::new(),
             parted: BTreeSet::new(),
             untold: BTreeMap::new(),
             changed: BTreeSet::new(),
+            lists_queues: false,
+            listed: [0; NR_CPUS],
+            picking: [false; NR_CPUS],
+            before_check: [None; NR_CPUS],
         }
     }
 
-    fn row(&mut self, what: What) -> &mut Mechanism {
-        self.table.row(what)
+    pub(super) fn row(&mut self, name: &'static str) -> &mut Mechanism {
+        self.rows.entry(name).or_default()
     }
 }
 
@@ -81,10 +102,16 @@ enum Picked {
 }
 
 impl Redrive {
+    /// The counts by mechanism.
+    pub fn fair_rows(&self) -> &BTreeMap<&'static str, Mechanism> {
+        &self.fair.rows
+    }
+
     /// Before a line is dealt with.
     pub(in crate::l1) fn fair_before(&mut self, r: &Record) {
-        if let Event::Reschedule { cpu } = r.event
+        if let Event::Reschedule { cpu } | Event::Preempt { cpu, now: true, .. } = r.event
             && cpu < NR_CPUS
+            && cpu != r.cpu
         {
             self.fair.resched[cpu] = true;
         }
@@ -116,7 +143,9 @@ impl Redrive {
 
     fn picked_again(&mut self, r: &Record) {
         self.fair.resched[r.cpu] = false;
-        if let Some(curr) = self.fair.twin.curr(r.cpu) {
+        if let Some(curr) = self.fair.twin.curr(r.cpu)
+            && self.fair.twin.curr_queued(r.cpu)
+        {
             self.judge_pick(r, r.cpu, Picked::Task(curr));
         }
         self.fair.twin.set_need_resched(r.cpu, false);
@@ -129,7 +158,7 @@ impl Redrive {
             return ours;
         }
         if !twin.sure(cpu) {
-            self.fair.row(What::Pick).skip();
+            self.fair.row(PICK).skip();
             return ours;
         }
         let equal = match (recorded, ours) {
@@ -140,9 +169,9 @@ impl Redrive {
         let trivial = twin.curr(cpu).is_some_and(|curr| recorded == Picked::Task(curr));
         if !equal {
             let queue = twin.text(cpu);
-            self.miss(r, || format!("{} {cpu}: {ours:?} for {recorded:?}{queue}", What::Pick));
+            self.miss(r, || format!("fair: {PICK} {cpu}: {ours:?} for {recorded:?}{queue}"));
         }
-        self.fair.row(What::Pick).count(equal, trivial, || Difference::ModelWrong);
+        self.fair.row(PICK).count(equal, trivial, || Difference::ModelWrong);
         ours
     }
 
@@ -159,11 +188,17 @@ impl Redrive {
             return;
         }
         let keep = self.keep_misses;
+        self.fair.before_check[cpu] = None;
         let twin = &mut self.fair.twin;
         let tick = r.cpu == cpu && r.hardirq && self.cpus[cpu].tick;
         let in_operation = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
         if !tick || in_operation || twin.curr(cpu) != Some(pid) || r.need_resched {
-            return twin.charge(cpu, pid, clock_task);
+            twin.charge(cpu, pid, clock_task);
+            let asked = r.cpu != cpu || r.hardirq || r.softirq || r.need_resched;
+            if !in_operation && !asked && self.fair_yields(trace, cpu) {
+                self.fair.twin.yields(cpu);
+            }
+            return;
         }
         let (others, sure) = (twin.nr_queued(cpu) >= 2, twin.sure(cpu));
         let before = if keep { twin.text(cpu) } else { String::new() };
@@ -186,21 +221,18 @@ impl Redrive {
         });
         let recorded = handler.into_iter().any(|next| next.need_resched);
         if !sure {
-            return self.fair.row(What::TickPreemption).skip();
+            return self.fair.row(TICK).skip();
         }
         if ours != recorded {
             let queue = twin.text(cpu);
             self.miss(r, || {
                 format!(
-                    "{} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}",
-                    What::TickPreemption
+                    "fair: {TICK} {cpu}: {ours} for {recorded}\n  before{before}\n  after{queue}"
                 )
             });
         }
         self.fair.twin.set_need_resched(cpu, recorded);
-        self.fair
-            .row(What::TickPreemption)
-            .count(ours == recorded, !recorded, || Difference::ModelWrong);
+        self.fair.row(TICK).count(ours == recorded, !recorded, || Difference::ModelWrong);
     }
 
     /// An operation begins.
@@ -215,6 +247,7 @@ impl Redrive {
             return;
         }
         self.fair.asked[r.cpu] = None;
+        self.fair.picking[r.cpu] = false;
         let (pid, arrives) = match operation {
             Operation::Wakeup { pid, .. } | Operation::RequeueDelayed { pid } => (pid, false),
             Operation::AttachMigrating { pid } => (pid, true),
@@ -246,6 +279,8 @@ impl Redrive {
         let keep = self.keep_misses;
         let twin = &mut self.fair.twin;
         let before = if keep { twin.text(cpu) } else { String::new() };
+        let curr = twin.curr(cpu);
+        self.fair.before_check[cpu] = curr.and_then(|curr| Some((curr, twin.times(curr)?)));
         twin.wakeup_preempt(cpu, pid);
         let asked = self.fair.asked[r.cpu].take();
         let Some(asked) = asked.filter(|asked| asked.cpu == cpu && asked.pid == pid) else {
@@ -253,18 +288,46 @@ impl Redrive {
         };
         let Asked { preempts, .. } = asked;
         if !twin.sure(cpu) {
-            return self.fair.row(What::WakeupPreemption).skip();
+            return self.fair.row(WAKEUP).skip();
         }
         let ours = twin.need_resched(cpu);
         if ours != preempts {
             self.miss(r, || {
-                format!("{} {pid} on {cpu}: {ours} for {preempts}{before}", What::WakeupPreemption)
+                format!("fair: {WAKEUP} {pid} on {cpu}: {ours} for {preempts}{before}")
             });
         }
         self.fair.twin.set_need_resched(cpu, preempts);
-        self.fair
-            .row(What::WakeupPreemption)
-            .count(ours == preempts, !preempts, || Difference::ModelWrong);
+        self.fair.row(WAKEUP).count(ours == preempts, !preempts, || Difference::ModelWrong);
+    }
+
+    /// A wakeup begins.
+    pub(in crate::l1) fn fair_waking(&mut self, r: &Record, pid: i32, cpu: usize) {
+        if cpu < NR_CPUS && r.cpu < NR_CPUS {
+            let pending = self.fair.resched[cpu];
+            self.fair.twin.set_need_resched(cpu, pending);
+            self.fair.waking[r.cpu] = Some((pid, pending));
+        }
+    }
+
+    /// A wakeup ends. One that enqueued nothing found its task queued, on the way to a sleep that it was kept from:
+    /// that, too, asks whether it is to run at once.
+    pub(in crate::l1) fn fair_woken(&mut self, r: &Record, pid: i32, cpu: usize) {
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
+            return;
+        }
+        let waking = self.fair.waking[r.cpu].take();
+        let active = self.cpus[r.cpu].active;
+        let enqueued = active.is_some_and(|active| active.found.operation.pid() == Some(pid));
+        let twin = &self.fair.twin;
+        if enqueued || !twin.queued(cpu, pid) || twin.delayed(pid) || twin.curr(cpu) == Some(pid) {
+            return;
+        }
+        let asks = waking == Some((pid, false)) && twin.curr_queued(cpu) && self.driving;
+        if asks {
+            let preempts = self.fair.resched[cpu];
+            self.fair.asked[r.cpu] = Some(Asked { cpu, pid, preempts });
+        }
+        self.fair_arrived(r, cpu, pid);
     }
 
     /// Places an entity that is enqueued.
@@ -272,7 +335,8 @@ impl Redrive {
         if cpu < NR_CPUS {
             let twin = &mut self.fair.twin;
             let times = twin.times(pid);
-            twin.enqueue(cpu, pid, why);
+            self.fair.sleeper_placed(cpu, pid);
+            self.fair.twin.enqueue(cpu, pid, why);
             self.fair.placed.insert(pid, times);
             if why == Enqueue::Restore {
                 self.fair.changed.insert(pid);
@@ -288,86 +352,6 @@ impl Redrive {
         if cpu < NR_CPUS {
             self.fair.twin.dequeue(cpu, pid, why);
             self.fair.placed.remove(&pid);
-        }
-    }
-
-    /// Whether the twin would keep a sleeper queued.
-    pub(in crate::l1) fn fair_delays(&mut self, cpu: usize, pid: i32) -> bool {
-        cpu < NR_CPUS && self.fair.twin.delays(cpu, pid)
-    }
-
-    /// The running task goes to sleep, and stays queued if `delayed`.
-    pub(in crate::l1) fn fair_sleep(
-        &mut self,
-        r: &Record,
-        trace: &Trace,
-        cpu: usize,
-        pid: i32,
-        delayed: bool,
-    ) {
-        if cpu >= NR_CPUS {
-            return;
-        }
-        let state = match r.event {
-            Event::SchedSwitch { prev_state, .. } => Some(prev_state),
-            _ => trace.ahead(r.cpu).find_map(|next| match next.event {
-                Event::SchedSwitch { prev_state, .. } => Some(prev_state),
-                _ => None,
-            }),
-        };
-        let twin = &mut self.fair.twin;
-        let sleeps = state.is_some_and(|state| matches!(state, b'S' | b'D' | b'I'));
-        if sleeps && twin.nr_queued(cpu) >= 2 && self.driving {
-            let ours = twin.delays(cpu, pid);
-            // A printed dequeue may also have been that of somebody delayed; what the sleeper does next tells.
-            let nr_printed = !matches!(r.event, Event::SchedSwitch { .. });
-            if !twin.sure(cpu) {
-                self.fair.row(What::DelayedDequeue).skip();
-            } else if nr_printed && twin.delayed_ones(cpu).next().is_some() {
-                self.fair.untold.insert(pid, Untold { ours, left: !ours, woken: false });
-            } else {
-                self.judge_sleep(r, cpu, pid, ours, delayed);
-            }
-        }
-        if delayed {
-            self.fair.twin.delay(cpu, pid);
-        }
-    }
-
-    fn judge_sleep(&mut self, r: &Record, cpu: usize, pid: i32, ours: bool, delayed: bool) {
-        if ours != delayed {
-            let queue = self.fair.twin.text(cpu);
-            self.miss(r, || {
-                format!("{} {pid} on {cpu}: {ours} for {delayed}{queue}", What::DelayedDequeue)
-            });
-        }
-        self.fair
-            .row(What::DelayedDequeue)
-            .count(ours == delayed, !delayed, || Difference::ModelWrong);
-    }
-
-    /// A line of a sleeper may show whether it stayed queued. One that has left since shows it by its lag: a
-    /// delayed one leaves without any, when it is owed time, and one that leaves at once has what it had.
-    fn sleeper_seen(&mut self, r: &Record, cpu: usize, pid: i32, on: bool, vlag: i64) {
-        let Some(Untold { ours, left, woken }) = self.fair.untold.remove(&pid) else { return };
-        let lag = self.fair.twin.times(pid).map_or(0, |times| times.vlag);
-        let delayed = match (ours, left) {
-            (true, false) => on,
-            (true, true) => vlag == 0,
-            (false, _) => on && !woken || vlag == 0 && lag != 0,
-        };
-        self.judge_sleep(r, cpu, pid, ours, delayed);
-    }
-
-    /// How a sleeper of which nothing was told wakes up.
-    fn sleeper_wakes(&mut self, r: &Record, cpu: usize, pid: i32, delayed: bool) {
-        let Some(untold) = self.fair.untold.get_mut(&pid) else { return };
-        if delayed || !untold.left {
-            let ours = untold.ours;
-            self.fair.untold.remove(&pid);
-            self.judge_sleep(r, cpu, pid, ours, delayed);
-        } else {
-            untold.woken = true;
         }
     }
 
@@ -391,37 +375,46 @@ impl Redrive {
             return;
         }
         if let Some(pid) = next {
-            if self.fair.untold.remove(&pid).is_some() {
-                // It is installed, which overwrites its lag.
-                self.fair.row(What::DelayedDequeue).skip();
-            }
+            self.fair.sleeper_installed(pid);
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
         self.fair.twin.switch(r.cpu, next, clock_task);
+        self.fair.picking[r.cpu] = false;
+        self.fair.before_check[r.cpu] = None;
         self.fair.resched[r.cpu] = false;
     }
 
     /// A line of an entity.
     pub(in crate::l1) fn fair_times(&mut self, r: &Record) {
-        let Event::PeltSe { pid, cpu, on, w, v, d, vlag, sl, .. } = r.event else { return };
-        let recorded = Virtual { v, d, vlag, slice: sl };
-        let switching = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
-        if !switching {
-            self.sleeper_seen(r, cpu, pid, on, vlag);
+        let (pid, cpu, on, w, recorded) = match r.event {
+            Event::PeltSe { pid, cpu, on, w, v, d, vlag, sl, .. } => {
+                (pid, cpu, on, w, Virtual { v, d, vlag, slice: sl })
+            }
+            Event::Ent { who, v, d, vlag, sl, w, .. } if r.cpu < NR_CPUS => {
+                (who, self.fair.listed[r.cpu], true, w, Virtual { v, d, vlag, slice: sl })
+            }
+            _ => return,
+        };
+        if pid <= 0 {
+            return;
         }
         let before = self.fair.printed.insert(pid, recorded);
         let twin = &mut self.fair.twin;
+        if twin.weight(pid).is_some_and(|weight| weight != scale_load_down(w)) {
+            // Its weight has changed, and no line has told when.
+            twin.lose(pid);
+        }
         let ours = twin.times(pid);
         let Some(ours) = ours.filter(|_| self.driving) else {
             if cpu < NR_CPUS {
                 twin.adopt(cpu, pid, recorded, scale_load_down(w), on);
                 if self.fair.changed.remove(&pid) {
-                    twin.set_slice(pid, sl);
+                    twin.set_slice(pid, recorded.slice);
                 }
             }
             self.fair.placed.remove(&pid);
             if self.driving {
-                self.fair.row(What::VirtualTimes).skip();
+                self.fair.row(TIMES).skip();
             } else {
                 // Its weight and slice hold.
                 twin.forget(pid);
@@ -429,37 +422,89 @@ impl Redrive {
             return;
         };
         let mut ours = ours;
-        if ours.slice != sl && self.fair.changed.remove(&pid) {
+        if ours.slice != recorded.slice && self.fair.changed.remove(&pid) {
             // sched_setattr() may also have given it another slice.
-            twin.set_slice(pid, sl);
-            ours.slice = sl;
+            twin.set_slice(pid, recorded.slice);
+            ours.slice = recorded.slice;
         }
-        let equal = ours == recorded;
+        let checked = self.fair.before_check.get(cpu).copied().flatten();
+        let equal = ours == recorded || checked == Some((pid, recorded));
+        if self.cpus[r.cpu].active.is_none_or(|active| active.done) {
+            self.sleeper_seen(r, (cpu, pid), on, recorded.vlag, equal);
+        }
         let why = || Difference::ModelWrong;
-        self.fair.row(What::VirtualTimes).count(equal, before == Some(recorded), why);
+        self.fair.row(TIMES).count(equal, before == Some(recorded), why);
         if on && let Some(placed) = self.fair.placed.remove(&pid) {
-            let trivial = placed.is_some_and(|placed| (placed.v, placed.d) == (v, d));
-            self.fair.row(What::Placement).count(equal, trivial, why);
+            let trivial =
+                placed.is_some_and(|placed| (placed.v, placed.d) == (recorded.v, recorded.d));
+            self.fair.row(PLACE).count(equal, trivial, why);
         }
         if !equal && self.fair.parted.insert(pid) {
-            self.miss(r, || format!("{} {pid}: {ours:?} for {recorded:?}", What::VirtualTimes));
+            self.miss(r, || format!("fair: {TIMES} {pid}: {ours:?} for {recorded:?}"));
         }
+    }
+
+    /// Whether the running task, which nobody has asked to, gives way although it goes on wanting to run. The next line
+    /// of it, if queues are printed, has it where it has not run to; else there is only the switch.
+    fn fair_yields(&self, trace: &Trace, cpu: usize) -> bool {
+        let twin = &self.fair.twin;
+        let Some(curr) = twin.curr(cpu) else { return false };
+        let Some((mut vruntime, mut ran_to, load)) = twin.running(curr) else { return false };
+        let lists_queues = self.fair.lists_queues;
+        let gives_way = trace.ahead(cpu).find_map(|next| match next.event {
+            Event::Ent { who, v, .. } if who == curr => Some(v != vruntime),
+            Event::SchedSwitch { prev_pid, prev_state, .. } => {
+                Some(!lists_queues && prev_pid == curr && prev_state == b'R')
+            }
+            Event::Run { pid, ct, .. } if pid == curr => {
+                let ran = ct.saturating_sub(ran_to);
+                vruntime = vruntime.wrapping_add(calc_delta_fair(ran, &load));
+                ran_to = ct;
+                None
+            }
+            _ if lists_queues => None,
+            // The kernel's own line of the charge, and those of the switch.
+            Event::Other
+            | Event::PeltSe { .. }
+            | Event::PeltCfs { .. }
+            | Event::PeltOther { .. }
+            | Event::Rq { at: RqAt::Switch, .. } => None,
+            _ => Some(false),
+        });
+        gives_way == Some(true)
+    }
+
+    /// A queue and its entities are printed, before a question is put to it.
+    pub(in crate::l1) fn fair_queue(&mut self, r: &Record, trace: &Trace) {
+        let Event::Queue { cpu, root, pick, av, al, zv, .. } = r.event else { return };
+        if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
+            return;
+        }
+        self.fair.lists_queues = true;
+        self.fair.listed[r.cpu] = cpu;
+        self.fair.picking[r.cpu] |= pick;
+        if !root {
+            self.fair.twin.give_up();
+        }
+        let twin = &mut self.fair.twin;
+        let sleeps = self.cpus[cpu].active.is_some_and(|active| !active.done);
+        if pick && r.cpu == cpu && !r.need_resched && !sleeps && twin.curr_queued(cpu) {
+            // Nobody asked for this pick, and no charge has shown it.
+            if self.fair_yields(trace, cpu) {
+                self.fair.twin.yields(cpu);
+            }
+        }
+        self.judge_sums(r, cpu, Sums { zero: zv, sum: av, load: al }, &[(None, None)]);
     }
 
     /// A line of a queue.
     pub(in crate::l1) fn fair_sums(&mut self, r: &Record, trace: &Trace) {
-        let Event::PeltCfs { cpu, av, al, zv, nr, .. } = r.event else { return };
-        if cpu >= NR_CPUS || !self.driving {
+        let Event::PeltCfs { cpu, av, al, zv, .. } = r.event else { return };
+        if cpu >= NR_CPUS {
             return;
         }
         let recorded = Sums { zero: zv, sum: av, load: al };
-        let before = std::mem::replace(&mut self.fair.printed_sums[cpu], recorded);
-        let twin = &mut self.fair.twin;
-        let Some(now) = twin.sums(cpu, None, None) else {
-            self.fair.row(What::QueueSums).skip();
-            self.fair.twin.adopt_base(cpu, zv);
-            return;
-        };
+        let twin = &self.fair.twin;
         // Between pick and switch, who ran may be back in the queue, and who comes may have left it.
         let prev = twin.curr(cpu).filter(|_| r.cpu == cpu);
         let mut ahead = trace.ahead(cpu);
@@ -477,15 +522,34 @@ impl Redrive {
         let next = next.flatten().filter(|_| r.cpu == cpu);
         let stages = [(None, None), (prev, None), (prev, next)];
         let stages = &stages[..if next.is_some() { 3 } else { 1 }];
+        self.judge_sums(r, cpu, recorded, stages);
+    }
+
+    /// `stages`: entities that may already be back in the queue or have left it.
+    fn judge_sums(
+        &mut self,
+        r: &Record,
+        cpu: usize,
+        recorded: Sums,
+        stages: &[(Option<i32>, Option<i32>)],
+    ) {
+        if !self.driving {
+            return;
+        }
+        let before = std::mem::replace(&mut self.fair.printed_sums[cpu], recorded);
+        let twin = &self.fair.twin;
+        let Some(now) = twin.sums(cpu, None, None) else {
+            self.fair.row(SUMS).skip();
+            self.fair.twin.adopt_base(cpu, recorded.zero);
+            return;
+        };
         let equal =
             stages.iter().any(|(with, without)| twin.sums(cpu, *with, *without) == Some(recorded));
         if !equal {
             let text = twin.text(cpu);
-            self.miss(r, || {
-                format!("{} {cpu}: {now:?} for {recorded:?} nr {nr}{text}", What::QueueSums)
-            });
+            self.miss(r, || format!("fair: {SUMS} {cpu}: {now:?} for {recorded:?}{text}"));
         }
-        self.fair.row(What::QueueSums).count(equal, before == recorded, || Difference::ModelWrong);
+        self.fair.row(SUMS).count(equal, before == recorded, || Difference::ModelWrong);
     }
 }
 
@@ -494,13 +558,15 @@ fn preempts(r: &Record, trace: &Trace, cpu: usize, operation: Operation, arrives
     let mut last = false;
     let mut told = r.cpu == cpu && r.need_resched;
     for next in trace.ahead(r.cpu) {
+        if let Event::Preempt { cpu: c, pid, now } = next.event
+            && (c, Some(pid)) == (cpu, operation.pid())
+        {
+            return now;
+        }
         if next.cpu == cpu {
             told |= next.need_resched;
         } else if let Event::Reschedule { cpu: c } = next.event {
             told |= c == cpu;
-        }
-        if last {
-            break;
         }
         match next.event {
             // The question is put after this line of a new one, and before that of another.
@@ -508,6 +574,9 @@ fn preempts(r: &Record, trace: &Trace, cpu: usize, operation: Operation, arrives
             Event::SchedWakeup { pid, .. } if Some(pid) == operation.pid() => break,
             Event::Nr { cpu: c, ch, .. } if arrives && c == cpu && ch > 0 => last = true,
             Event::SchedSwitch { .. } => break,
+            // The queue may be printed with the question.
+            Event::Queue { .. } | Event::Ent { .. } => {}
+            _ if last => break,
             _ => {}
         }
     }

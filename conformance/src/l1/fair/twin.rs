@@ -169,6 +169,7 @@ pub struct Twin {
     base_known: [bool; NR_CPUS],
     /// Who is queued is known since the queue was seen empty.
     tracked: [bool; NR_CPUS],
+    groups: bool,
     base_slice: u64,
 }
 
@@ -185,6 +186,7 @@ impl Twin {
             tasks: BTreeMap::new(),
             base_known: [false; NR_CPUS],
             tracked: [false; NR_CPUS],
+            groups: false,
             base_slice: settings.base_slice,
         }
     }
@@ -208,6 +210,25 @@ impl Twin {
         if let Some(known) = self.tasks.get_mut(&pid) {
             known.known = false;
         }
+    }
+
+    /// Something happened to it that those in its queue have felt.
+    pub fn lose(&mut self, pid: i32) {
+        self.forget(pid);
+        let Some(se) = self.entity(pid).filter(|se| se.on_rq) else { return };
+        let Some(cpu) = (0..NR_CPUS).find(|cpu| se.cfs_rq == root(*cpu)) else { return };
+        self.base_known[cpu] = false;
+        let cfs = &self.kernel.cfs[root(cpu)];
+        let queued: Vec<_> = cfs.timeline.iter().map(|node| node.se).chain(cfs.curr).collect();
+        for se in queued {
+            self.forget(self.pid_of(self.kernel.se[se].task));
+        }
+    }
+
+    /// A known entity's weight, scaled down.
+    pub fn weight(&self, pid: i32) -> Option<u64> {
+        let se = self.entity(pid).filter(|_| self.knows(pid))?;
+        Some(scale_load_down(se.load.weight))
     }
 
     fn add(&mut self, pid: i32, parent: Option<TaskId>, known: bool) -> TaskId {
@@ -268,7 +289,7 @@ impl Twin {
 
     /// Whether everything is known that the queue's decisions depend on.
     pub fn sure(&self, cpu: usize) -> bool {
-        self.base_known[cpu] && self.tracked[cpu] && self.all_known(cpu)
+        self.base_known[cpu] && self.tracked[cpu] && !self.groups && self.all_known(cpu)
     }
 
     fn all_known(&self, cpu: usize) -> bool {
@@ -297,6 +318,12 @@ impl Twin {
     pub fn times(&self, pid: i32) -> Option<Virtual> {
         let se = self.entity(pid).filter(|_| self.knows(pid))?;
         Some(Virtual { v: se.vruntime, d: se.deadline, vlag: se.vlag, slice: se.slice })
+    }
+
+    /// Of a known entity that runs: its `vruntime`, up to when that counts, and its weight.
+    pub fn running(&self, pid: i32) -> Option<(u64, u64, LoadWeight)> {
+        let se = self.entity(pid).filter(|_| self.knows(pid))?;
+        Some((se.vruntime, se.exec_start, se.load))
     }
 
     /// A queue's sums, if known; `with`, `without`: also with, without this entity.
@@ -495,6 +522,13 @@ impl Twin {
         Some(self.pid_of(task))
     }
 
+    /// The running task yields.
+    pub fn yields(&mut self, cpu: usize) {
+        if self.curr_queued(cpu) {
+            self.steps(cpu).yield_task();
+        }
+    }
+
     /// `check_preempt_wakeup_fair`, if a fair task runs; sets [`Twin::need_resched`].
     pub fn wakeup_preempt(&mut self, cpu: usize, pid: i32) {
         let task = self.task(pid);
@@ -523,6 +557,11 @@ impl Twin {
             None => {}
         }
         self.kernel.rq[CpuId(cpu as u16)].curr = curr;
+    }
+
+    /// The recording has task groups, which are not followed: nothing is known any more.
+    pub fn give_up(&mut self) {
+        self.groups = true;
     }
 
     /// A queue as text, for whoever hunts a miss.
