@@ -499,7 +499,7 @@ mod tests {
         let faults = wl.scenario(1, &Variant::default()).err().expect("refused").to_string();
         for expected in [
             "some.wl.txt:1:7: group `top` waits for: task groups",
-            "some.wl.txt:2:26: the group of `a` waits for: task groups",
+            "some.wl.txt:2:27: the group of `a` waits for: task groups",
             "some.wl.txt:2:17: a clamp of `a` waits for: utilisation clamps",
             "waits for: a cpus: before its first work",
             "some.wl.txt:4:6: `c` waits for: children of real-time tasks",
@@ -558,15 +558,17 @@ mod tests {
             let wakings = execution.seen.iter().filter(|s| inside(s.at));
             wakings.filter(|s| matches!(s.what, What::Waking(pid) if of(pid))).count()
         };
-        assert_eq!([wakings(0), wakings(1)], [50, 100]);
-        // 10 forks of 3, and the parent.
+        // Each renderer begins with a sleep, too.
+        assert_eq!([wakings(0), wakings(1)], [50, 102]);
+        // Forks of 3 every 100 ms, and the parent.
         let threads = execution.task_of.values().filter(|task| **task == 3).count();
-        assert_eq!(threads, 1 + 30);
+        assert_eq!(threads, 1 + 27);
         // Two periods of 5 ms are missed, each restarts, then a sleep of 50 ms less the work.
         let first =
             execution.seen.iter().find(|s| inside(s.at) && matches!(s.what, What::Waking(_)));
         let late = first.expect("somebody wakes").at - execution.start;
         assert!(late < 400_000, "the work begins with the start: {late}");
-        assert!((12..=16).contains(&wakings(2)), "{}", wakings(2));
+        // Were they caught up, a round would take 60 ms.
+        assert!((10..=14).contains(&wakings(2)), "{}", wakings(2));
     }
 }
