@@ -41,8 +41,7 @@ const PHASES_MAX: usize = 2048;
 ///
 /// From the recordings with full probes (`timer_start`, `sched_switch`): its timer is armed for 250 jiffies and comes after 1024 ms,
 /// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
-/// The kworkers of the CPUs have deferrable timers and run, for 20 us about once a second, only where a CPU is busy
-/// anyway: left out.
+/// The kworkers of the CPUs are the kernel's (`stat_interval_ms`).
 const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
 
 /// What else than the board a comparison runs the twin with.
