@@ -41,8 +41,8 @@ fn against(
     seeds: u64,
     variant: &Variant,
 ) -> Vec<Row> {
-    let twin =
-        figures_of_twin(workload, seeds, variant).unwrap_or_else(|faults| panic!("{faults}"));
+    let twin = figures_of_twin(workload, seeds, recorded.len() as u64, variant)
+        .unwrap_or_else(|faults| panic!("{faults}"));
     compare(recorded, &twin)
 }
 

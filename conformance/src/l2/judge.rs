@@ -10,7 +10,7 @@
 //! Files, all in the folder `--build`: the board (`conformance/board/build` makes it, and compiles only what has changed the
 //! next time), `recordings/NAME.wl.txt` and what was recorded.
 
-use super::scenario::Variant;
+use super::scenario::{Seeds, Variant};
 use super::spread::Score;
 use super::{print_score, print_table, read_workload, side_by_side};
 use std::path::{Path, PathBuf};
@@ -112,7 +112,9 @@ fn record(arguments: &Arguments, workload: &Path, times: u32) -> Result<(), Stri
 fn judge(arguments: &Arguments) -> Result<bool, String> {
     // What the twin cannot run is known before anything is built.
     let workload = read_workload(&arguments.workload).map_err(|faults| faults.to_string())?;
-    workload.scenario(1, &arguments.variant).map_err(|faults| faults.to_string())?;
+    workload
+        .scenario(Seeds::of_run(1, 1), &arguments.variant)
+        .map_err(|faults| faults.to_string())?;
 
     println!("building the board from {}", arguments.kernel.display());
     let mut build = program("build")?;
