@@ -23,7 +23,7 @@ mod costs;
 use execution::Execution;
 use figures::Figure;
 use rayon::prelude::*;
-use scenario::Variant;
+use scenario::{Seeds, Variant};
 use schedtwin_input::{Diagnostics, read_source};
 use spread::{Row, Score, Verdict};
 use std::path::{Path, PathBuf};
@@ -91,18 +91,19 @@ pub fn figures_recorded(
     files.par_iter().map(one).collect()
 }
 
-/// The figures of the twin with seeds from 1 on.
+/// The figures of `runs` runs of the twin beside so many recordings.
 pub fn figures_of_twin(
     workload: &BoardWorkload,
-    seeds: u64,
+    runs: u64,
+    recordings: u64,
     variant: &Variant,
 ) -> Result<Vec<Vec<Figure>>, Diagnostics> {
     // What the twin refuses, it refuses for every seed.
-    workload.scenario(1, variant)?;
-    (1..=seeds)
+    workload.scenario(Seeds::of_run(1, recordings), variant)?;
+    (1..=runs)
         .into_par_iter()
-        .map(|seed| {
-            let execution = Execution::of_twin(workload, seed, variant)?;
+        .map(|run| {
+            let execution = Execution::of_twin(workload, Seeds::of_run(run, recordings), variant)?;
             Ok(figures::figures(&execution, workload))
         })
         .collect()
@@ -168,14 +169,16 @@ pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Ro
     if files.is_empty() {
         return Err(format!("{}: no recordings beside it (NAME.N.trace.txt.xz)", path.display()));
     }
-    let twin = figures_of_twin(&workload, seeds, variant).map_err(|faults| faults.to_string())?;
+    let twin = figures_of_twin(&workload, seeds, files.len() as u64, variant)
+        .map_err(|faults| faults.to_string())?;
     Ok(spread::compare(&figures_recorded(&files, &workload)?, &twin))
 }
 
 fn write_traces(path: &Path, folder: &Path, seeds: u64, variant: &Variant) -> Result<(), String> {
     let workload = read_workload(path).map_err(|faults| faults.to_string())?;
     for seed in 1..=seeds {
-        let text = execution::twin_trace(&workload, seed, variant).map_err(|f| f.to_string())?;
+        let text = execution::twin_trace(&workload, Seeds::of_run(seed, seeds), variant)
+            .map_err(|faults| faults.to_string())?;
         let file = folder.join(format!("{}.{seed}.twin.txt", workload.name));
         std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     }

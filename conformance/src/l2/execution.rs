@@ -3,7 +3,7 @@
 //! The twin's execution is not taken from its memory: it writes its trace as text and this reader reads it back,
 //! so that a figure has one definition and one resolution (1 us) on both sides.
 
-use super::scenario::Variant;
+use super::scenario::{Seeds, Variant};
 use super::workload::BoardWorkload;
 use schedtwin::output::Output;
 use schedtwin::twin::Twin;
@@ -130,11 +130,11 @@ impl Execution {
     /// Runs the twin.
     pub fn of_twin(
         workload: &BoardWorkload,
-        seed: u64,
+        seeds: Seeds,
         variant: &Variant,
     ) -> Result<Execution, Diagnostics> {
-        let text = twin_trace(workload, seed, variant)?;
-        let read = Execution::read(text.as_slice(), workload, Some(workload.start(seed)));
+        let text = twin_trace(workload, seeds, variant)?;
+        let read = Execution::read(text.as_slice(), workload, Some(workload.start(seeds)));
         Ok(read.expect("our own text can be read"))
     }
 }
@@ -142,10 +142,10 @@ impl Execution {
 /// The trace of a run of the twin, as text.
 pub fn twin_trace(
     workload: &BoardWorkload,
-    seed: u64,
+    seeds: Seeds,
     variant: &Variant,
 ) -> Result<Vec<u8>, Diagnostics> {
-    let scenario = workload.scenario(seed, variant)?;
+    let scenario = workload.scenario(seeds, variant)?;
     let machine = scenario.machine();
     let meta = Meta {
         title: workload.name.clone(),
@@ -159,10 +159,10 @@ pub fn twin_trace(
     };
     let text = Text::default();
     let mut output = Output::new(Some(Box::new(FtraceText::new(text.clone(), meta))), None);
-    let mut twin: Twin = scenario.twin(seed);
+    let mut twin: Twin = scenario.twin(seeds.twin);
     twin.introduce(&mut output);
     // The last facts are stamped up to a path's cost ahead of the event.
-    while twin.now() <= workload.end(seed) && twin.step(&mut output) {}
+    while twin.now() <= workload.end(seeds) && twin.step(&mut output) {}
     output.finish().expect("memory takes everything");
     let mut text = text.0.lock().expect("nobody else writes");
     Ok(std::mem::take(&mut text))

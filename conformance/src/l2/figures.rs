@@ -2,8 +2,8 @@
 //!
 //! | figure | unit | of |
 //! |---|---|---|
-//! | `cpu` | % of a CPU | each task, all CPUs and each cluster |
-//! | `busy` | % of a CPU | each cluster, everything that runs |
+//! | `cpu` | % of a CPU's time | each task, all CPUs and each cluster |
+//! | `busy` | % of a CPU's time | each cluster, everything that runs |
 //! | `freq` | MHz, mean over time | each domain |
 //! | `freq lowest`, `freq highest` | % of the time | each domain |
 //! | `freq changes` | 1/s | each domain |
@@ -77,6 +77,17 @@ pub struct Figure {
     /// How finely it can be told.
     pub resolution: Resolution,
 }
+
+impl Figure {
+    /// What is not more than this is nothing: a thousandth of a CPU's time, which is a handful of events in the
+    /// window; of other figures 0.
+    pub fn nothing(&self) -> f64 {
+        if self.unit == PERCENT_OF_TIME { 0.1 } else { 0.0 }
+    }
+}
+
+/// The unit of shares of a CPU's time.
+const PERCENT_OF_TIME: &str = "% t";
 
 fn cluster_of(cpu: usize) -> usize {
     CLUSTERS.iter().position(|(_, cpus, ..)| cpus.contains(&cpu)).unwrap_or(0)
@@ -278,23 +289,23 @@ pub fn figures(execution: &Execution, workload: &BoardWorkload) -> Vec<Figure> {
 
     for (task, name) in names.iter().enumerate() {
         let ran = sums.ran[task];
-        add(format!("cpu {name}"), "%", percent(ran.iter().sum()), fine);
+        add(format!("cpu {name}"), PERCENT_OF_TIME, percent(ran.iter().sum()), fine);
         for (cluster, (of, ..)) in CLUSTERS.iter().enumerate() {
-            add(format!("cpu {name} on {of}"), "%", percent(ran[cluster]), fine);
+            add(format!("cpu {name} on {of}"), PERCENT_OF_TIME, percent(ran[cluster]), fine);
         }
     }
     for (cluster, (of, cpus, ..)) in CLUSTERS.iter().enumerate() {
         let busy = sums.ran.iter().map(|ran| ran[cluster]).sum();
-        add(format!("busy {of}"), "%", percent(busy), fine);
+        add(format!("busy {of}"), PERCENT_OF_TIME, percent(busy), fine);
         let (time, khz_ns, lowest, highest) = sums.clock[cluster];
         let of_time = |value: f64| (time > 0).then(|| value / time as f64);
         add(format!("freq {of}"), "MHz", of_time(khz_ns as f64 / 1000.0), fine);
-        add(format!("freq lowest {of}"), "%", of_time(lowest as f64 * 100.0), fine);
-        add(format!("freq highest {of}"), "%", of_time(highest as f64 * 100.0), fine);
+        add(format!("freq lowest {of}"), PERCENT_OF_TIME, of_time(lowest as f64 * 100.0), fine);
+        add(format!("freq highest {of}"), PERCENT_OF_TIME, of_time(highest as f64 * 100.0), fine);
         add(format!("freq changes {of}"), "1/s", rate(sums.changes[cluster]), one);
         for (state, name) in STATES.iter().enumerate() {
             let share = percent(sums.idle[cluster][state]).map(|s| s / cpus.len() as f64);
-            add(format!("idle {name} {of}"), "%", share, fine);
+            add(format!("idle {name} {of}"), PERCENT_OF_TIME, share, fine);
         }
         add(format!("idle entries {of}"), "1/s", rate(sums.entries[cluster]), one);
     }

@@ -10,18 +10,19 @@
 //! Files, all in the folder `--build`: the board (`conformance/board/build` makes it, and compiles only what has changed the
 //! next time), `recordings/NAME.wl.txt` and what was recorded.
 
-use super::scenario::Variant;
+use super::scenario::{Seeds, Variant};
 use super::spread::Score;
 use super::{print_score, print_table, read_workload, side_by_side};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const USAGE: &str = "\
-usage: conformance/judge --kernel TREE [--patch NAME]... [--with SPEC]... [--boots N] [--seeds N] [--jobs N]
+usage: conformance/judge [--kernel TREE] [--patch NAME]... [--with SPEC]... [--boots N] [--seeds N] [--jobs N]
                          [--build DIR] WORKLOAD.wl.txt
   builds the emulated board from a kernel tree, boots it on a workload, runs the twin on the same work, and says
   where they part: the figures of the executions side by side, then the re-driven mechanisms
-  --kernel TREE  sources of Linux 6.12, with the change to be judged applied; TREE is only read
+  --kernel TREE  sources of Linux 6.12, with the change to be judged applied; TREE is only read. Without it
+                 the board that --build has is taken as it is
   --patch NAME   the twin's patch that should say the same: built in (schedtwin list patches) or a .toml file
   --with SPEC    other settings of the twin, as linux-6.12:hz=1000 or rig8:settle_us=100
   --boots N      recordings to compare with (default 8; 20 s to a minute each)
@@ -33,7 +34,7 @@ usage: conformance/judge --kernel TREE [--patch NAME]... [--with SPEC]... [--boo
 exit: 0 the twin is like the kernel, 1 it is not, 2 it could not be judged";
 
 struct Arguments {
-    kernel: PathBuf,
+    kernel: Option<PathBuf>,
     variant: Variant,
     boots: u32,
     seeds: u64,
@@ -63,11 +64,16 @@ fn parse(args: &[String]) -> Result<Arguments, String> {
             path => return Err(format!("a second workload, {path}")),
         }
     }
-    let kernel = kernel.ok_or("--kernel TREE is missing")?;
-    let is_tree = kernel.join("kernel/sched/fair.c").exists() || kernel.is_file();
-    if !is_tree {
-        let why = "is no kernel tree: it has no kernel/sched/fair.c";
-        return Err(format!("{} {why}", kernel.display()));
+    match &kernel {
+        Some(tree) if !tree.is_file() && !tree.join("kernel/sched/fair.c").exists() => {
+            let why = "is no kernel tree: it has no kernel/sched/fair.c";
+            return Err(format!("{} {why}", tree.display()));
+        }
+        None if !build.join("Image").exists() => {
+            let why = "has no board yet: give --kernel TREE to build one";
+            return Err(format!("{} {why}", build.display()));
+        }
+        _ => {}
     }
     let workload = workload.ok_or("a WORKLOAD is missing")?;
     Ok(Arguments { kernel, variant, boots, seeds, jobs, build, workload })
@@ -112,12 +118,16 @@ fn record(arguments: &Arguments, workload: &Path, times: u32) -> Result<(), Stri
 fn judge(arguments: &Arguments) -> Result<bool, String> {
     // What the twin cannot run is known before anything is built.
     let workload = read_workload(&arguments.workload).map_err(|faults| faults.to_string())?;
-    workload.scenario(1, &arguments.variant).map_err(|faults| faults.to_string())?;
+    workload
+        .scenario(Seeds::of_run(1, 1), &arguments.variant)
+        .map_err(|faults| faults.to_string())?;
 
-    println!("building the board from {}", arguments.kernel.display());
-    let mut build = program("build")?;
-    build.arg("--kernel").arg(&arguments.kernel).arg("--out").arg(&arguments.build);
-    succeed(&mut build, "building the board")?;
+    if let Some(tree) = &arguments.kernel {
+        println!("building the board from {}", tree.display());
+        let mut build = program("build")?;
+        build.arg("--kernel").arg(tree).arg("--out").arg(&arguments.build);
+        succeed(&mut build, "building the board")?;
+    }
 
     let folder = arguments.build.join("recordings");
     let write = |name: String, probes: bool| -> Result<PathBuf, String> {
@@ -216,10 +226,11 @@ mod tests {
             let args: Vec<String> = args.iter().map(ToString::to_string).collect();
             parse(&args).err().expect("a fault")
         };
-        assert_eq!(fault(&["a.wl.txt"]), "--kernel TREE is missing");
+        let unbuilt = fault(&["--build", "/nowhere", "a.wl.txt"]);
+        assert_eq!(unbuilt, "/nowhere has no board yet: give --kernel TREE to build one");
         assert_eq!(fault(&["--kernel"]), "--kernel needs a value");
         assert!(fault(&["--kernel", "/nowhere", "a.wl.txt"]).contains("no kernel/sched/fair.c"));
-        assert!(fault(&["--boots", "0"]).starts_with("--boots is `0`, not a number"));
+        assert!(fault(&["--boots", "0", "a.wl.txt"]).starts_with("--boots is `0`, not a number"));
         assert!(fault(&["--with", "pixel6:x=1"]).contains("is neither linux-6.12"));
     }
 }

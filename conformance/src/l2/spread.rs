@@ -9,7 +9,8 @@
 //! 1 us, a share of time to 0.5 % of itself), the interval is that resolution around the median.
 //!
 //! A figure that is 0 in all recordings, and in the twin as far as it can be told, is none of the workload's and not
-//! counted: agreeing about nothing is no merit. If the twin has more of it, it is out.
+//! counted: agreeing about nothing is no merit. If the twin has more of it, it is out. Of shares of time less than a
+//! thousandth of a CPU is nothing ([`Figure::nothing`]).
 
 use super::figures::Figure;
 
@@ -63,7 +64,6 @@ fn row(recorded: &[&Figure], twin: &[&Figure]) -> Option<Row> {
         values
     };
     let (theirs, ours) = (values(recorded), values(twin));
-    let nothing = |values: &[f64]| values.iter().all(|value| *value == 0.0);
     if theirs.is_empty() {
         return None;
     }
@@ -88,7 +88,8 @@ fn row(recorded: &[&Figure], twin: &[&Figure]) -> Option<Row> {
     } else {
         Verdict::Out
     };
-    if nothing(&theirs) && mean.is_none_or(inside) {
+    let told = first.nothing().max(if largest == 0.0 { first.resolution.around(0.0) } else { 0.0 });
+    if largest <= told && mean.is_none_or(|mean| mean <= told) {
         return None;
     }
     Some(Row {
@@ -230,6 +231,7 @@ mod tests {
         assert_eq!(verdict(&nothing, &[Some(0.5)]), None, "cannot be told from 0");
         assert_eq!(verdict(&nothing, &[Some(2.0)]), Some(Verdict::Out));
         assert_eq!(verdict(&[None, None], &[Some(2.0)]), None);
+        assert_eq!(verdict(&[Some(0.0), Some(1.0)], &[Some(0.5)]), Some(Verdict::NotJudged));
     }
 
     #[test]

@@ -11,20 +11,25 @@
 //! kworker           ==                               ==
 //! ```
 //!
+//! At first the shepherd sends all of them, also on idle CPUs.
+//!
 //! The time is rounded to whole seconds, shifted by three jiffies a CPU (`round_jiffies_relative`), and up to the
 //! wheel's grain, 8 jiffies at such distances.
 //!
 //! Kernel: 6.12.95 mm/vmstat.c `vmstat_update`, kernel/time/timer.c `round_jiffies_common`, `calc_index`, kernel/workqueue.c.
 //! Differences: no wheel, no work queue: this one timer. The work is armed again always, in Linux only where a
-//! counter has changed; the shepherd, which looks after the others, is left out. The work costs as much as a system call.
+//! counter has changed; the shepherd goes round once, everywhere at the same time, and later has nothing to do. The work costs as much as a system call.
 //! Off where `stat_interval` is 0.
 
 use crate::Kernel;
 use crate::sched::CfsRqId;
-use schedtwin_types::{CpuId, CpuMask, TaskId, TaskState, WakeSource};
+use crate::time::hrtimer::TimerKind;
+use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
 /// Jiffies between the CPUs' rounded times.
 const ROUND_SKEW: u64 = 3;
+/// When the shepherd first goes round, ns after boot: 1.02 s in all recordings.
+const SHEPHERD_FIRST: Ns = 1_020_000_000;
 /// Grain of the wheel's second level, jiffies; its timers are 63 to 511 jiffies away.
 const WHEEL_GRAIN: u64 = 8;
 
@@ -38,7 +43,7 @@ pub(crate) struct StatWork {
 }
 
 impl Kernel {
-    /// Makes the kworkers, one a CPU, if there is an interval; boot arms them a second ahead.
+    /// Makes the kworkers, one a CPU, if there is an interval.
     pub(crate) fn vmstat_init(&mut self) {
         if self.config.stat_interval == 0 {
             return;
@@ -53,9 +58,16 @@ impl Kernel {
             t.state = TaskState::Interruptible;
             let se = t.se;
             self.se[se].cfs_rq = CfsRqId::root(cpu);
-            let due = self.stat_due(cpu);
-            self.stat_works.push(StatWork { kworker, due });
+            self.stat_works.push(StatWork { kworker, due: u64::MAX });
+            let first = SHEPHERD_FIRST;
+            self.hrtimer_start(cpu, first, first, TimerKind::StatShepherd);
         }
+    }
+
+    /// `vmstat_shepherd()`'s first round: the executing CPU's kworker is sent, idle or not.
+    pub(crate) fn vmstat_shepherd(&mut self) {
+        let kworker = self.stat_works[self.this_cpu.index()].kworker;
+        self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
     }
 
     /// The kworker of a CPU, if it has one.

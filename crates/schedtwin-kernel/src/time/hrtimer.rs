@@ -31,6 +31,8 @@ pub enum TimerKind {
     FairServer(CpuId),
     /// `sched_rt_period_timer`, one for all CPUs.
     RtPeriod,
+    /// The first round of `vmstat_shepherd`.
+    StatShepherd,
 }
 
 /// A queued timer.
@@ -199,6 +201,7 @@ impl Kernel {
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
                 TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
+                TimerKind::StatShepherd => self.vmstat_shepherd(),
             }
         }
         self.program_clock_event(cpu);
