@@ -27,6 +27,7 @@
 #include <linux/vmalloc.h>
 #include <asm/cpuidle.h>
 #include <linux/vdvfs.h>
+#include "../../kernel/sched/vdvfs_has.h"
 
 /* vdvfs.fast=0: no fast switch, requests go through schedutil's thread. vdvfs.latency_us: the transition latency that schedutil's rate limit starts from. */
 static int fast = 1, latency_us = 500;
@@ -143,6 +144,9 @@ static struct cpufreq_driver vd_driver = {
 	.fast_switch = vd_fast,
 	.get = vd_get,
 	.register_em = vd_em,
+#ifdef VDVFS_GENERIC_ATTR	/* later releases show the frequencies unasked */
+	.attr = cpufreq_generic_attr,
+#endif
 };
 
 static int vd_mmap(struct file *f, struct vm_area_struct *vma)
