@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mkdtb.py BOARD.toml IN.dts OUT.dts: the emulator's device tree, given the board's clusters, capacities, caches, clocks and idle states.
+"""mkdtb.py BOARD.toml IN.dts OUT.dts: the emulator's device tree, given the board's clusters, capacities, caches, clocks
+and idle states.
 mkdtb.py BOARD.toml: how many CPUs the board has.
 
 A board (boards/*.toml):
@@ -90,7 +91,8 @@ def device_tree(board, s):
         for c, cpus in enumerate(board.cluster)
     )
     caches = "".join(
-        f"llc{i}: l2-cache{i} {{ compatible = \"cache\"; cache-level = <2>; cache-unified; }};\n" for i in range(len(board.llc))
+        f"llc{i}: l2-cache{i} {{ compatible = \"cache\"; cache-level = <2>; cache-unified; }};\n"
+        for i in range(len(board.llc))
     )
     start = s.index("cpu-map {")
     s = s[:start] + caches + "cpu-map {\n" + clusters + "}" + s[braces(s, start):]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """sanity.py NAME.N.trace.txt.xz...: does a recording make sense? Exit 1 if events were lost or a check fails.
 
-Of every recording: events lost, waking to switch, busy shares. Of those with probes: does the PELT clock advance, between two switches
-without a change of frequency, by clock_task x capacity x frequency / fmax, up to rounding (a ns or two an update); and does every
-involuntary switch follow a tick, an interrupt or a wakeup on its CPU.
+Of every recording: events lost, waking to switch, busy shares. Of those with probes: does the PELT clock advance, between
+two switches without a change of frequency, by clock_task x capacity x frequency / fmax, up to rounding (a ns or two an
+update); and do 99 % of the involuntary switches follow an interrupt or a wakeup on their CPU.
 """
 import lzma
 import re
@@ -83,14 +83,17 @@ def check(path):
                         lack.append((now[0] - segment[cpu][0]) * speed - (now[1] - segment[cpu][1]))
                     segment[cpu] = now
     span = last - first
-    print(f"{path.name}: {events} events, {span / 1e6:.2f} s, waking to switch us p50/90/99 {quantiles(latency, .5, .9, .99)}, onto an idle CPU {quantiles(onto_idle, .5, .9, .99)}")
+    print(f"{path.name}: {events} events, {span / 1e6:.2f} s")
+    print("  waking to switch, us, p50/90/99:", quantiles(latency, 0.5, 0.9, 0.99), "onto an idle CPU", quantiles(onto_idle, 0.5, 0.9, 0.99))
     print("  busy %", " ".join(f"{c}:{100 * busy.get(c, 0) / span:.1f}" for c in sorted(capacity)))
     ok = not lost
     if lost:
         print("  events lost:", " ".join(lost))
     if queue:
-        print(f"  PELT clock lacks ns p1/50/99 of {len(lack)}: {quantiles(lack, .01, .5, .99)}; involuntary switches after {involuntary}")
-        ok = ok and involuntary.get("nothing", 0) * 100 <= sum(involuntary.values()) and (not lack or abs(sorted(lack)[len(lack) // 2]) < 10)
+        print(f"  PELT clock lacks, ns, p1/50/99 of {len(lack)}:", quantiles(lack, 0.01, 0.5, 0.99))
+        print("  involuntary switches after", involuntary)
+        ok = ok and involuntary.get("nothing", 0) * 100 <= sum(involuntary.values())
+        ok = ok and (not lack or abs(sorted(lack)[len(lack) // 2]) < 10)
     return ok
 
 

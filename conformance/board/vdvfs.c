@@ -29,7 +29,8 @@
 #include <linux/vdvfs.h>
 #include "../../kernel/sched/vdvfs_has.h"
 
-/* vdvfs.fast=0: no fast switch, requests go through schedutil's thread. vdvfs.latency_us: the transition latency that schedutil's rate limit starts from. */
+/* vdvfs.fast=0: no fast switch, requests go through schedutil's thread. vdvfs.latency_us: the transition latency that
+ * schedutil's rate limit starts from. */
 static int fast = 1, latency_us = 500;
 module_param(fast, int, 0444);
 module_param(latency_us, int, 0444);
@@ -163,7 +164,9 @@ static int __init read_domain(struct device_node *node, struct domain *d)
 
 	d->nr_opps = of_property_count_u32_elems(node, "opps") / 2;
 	d->nr_deep = max(of_property_count_u32_elems(node, "idle"), 0) / 3;
-	if (of_property_read_u32_array(node, "cpus", d->cpus, 2) || d->nr_opps < 1 || d->nr_opps > OPPS_MAX || d->nr_deep > DEEP_MAX)
+	if (of_property_read_u32_array(node, "cpus", d->cpus, 2))
+		return -EINVAL;
+	if (d->nr_opps < 1 || d->nr_opps > OPPS_MAX || d->nr_deep > DEEP_MAX)
 		return -EINVAL;
 	of_property_read_u32_array(node, "opps", (u32 *)d->opp, 2 * d->nr_opps);
 	if (d->nr_deep)
@@ -213,11 +216,17 @@ static int __init vd_idle(void)
 		drv->owner = THIS_MODULE;
 		drv->cpumask = &d->mask;
 		drv->state_count = 1 + d->nr_deep;
-		drv->states[0] = (struct cpuidle_state) { .enter = vd_wfi, .exit_latency = 1, .target_residency = 1, .name = "WFI", .desc = "WFI" };
+		drv->states[0] = (struct cpuidle_state) {
+			.enter = vd_wfi, .exit_latency = 1, .target_residency = 1, .name = "WFI", .desc = "WFI",
+		};
 		for (k = 0; k < d->nr_deep; k++) {
 			struct cpuidle_state *s = &drv->states[1 + k];
 
-			*s = (struct cpuidle_state) { .enter = vd_deep, .exit_latency = d->deep[k].entry_us + d->deep[k].exit_us, .target_residency = d->deep[k].residency_us };
+			*s = (struct cpuidle_state) {
+				.enter = vd_deep,
+				.exit_latency = d->deep[k].entry_us + d->deep[k].exit_us,
+				.target_residency = d->deep[k].residency_us,
+			};
 			strscpy(s->name, d->deep_name[k] ?: "deep", CPUIDLE_NAME_LEN);
 			strscpy(s->desc, s->name, CPUIDLE_DESC_LEN);
 		}
