@@ -106,10 +106,14 @@ static int vd_target(struct cpufreq_policy *p, unsigned int idx)
 }
 static unsigned int vd_fast(struct cpufreq_policy *p, unsigned int khz)
 {
-	int i = cpufreq_frequency_table_target(p, khz, p->min, p->max, CPUFREQ_RELATION_L);
+	struct domain *d = domain_of(p->cpu);
+	int i;
 
-	publish(p, p->freq_table[i].frequency);
-	return p->freq_table[i].frequency;
+	/* The lowest that is enough. */
+	for (i = 0; i < d->nr_opps - 1 && d->opp[i].khz < khz; i++)
+		;
+	publish(p, d->opp[i].khz);
+	return d->opp[i].khz;
 }
 static unsigned int vd_get(unsigned int cpu)
 {
