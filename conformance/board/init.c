@@ -331,8 +331,7 @@ static void enable_events(int all)
 	static const char *const events[] = { "sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup", "sched/sched_wakeup_new", "sched/sched_migrate_task",
 		"power/cpu_idle", "power/cpu_idle_miss", "power/cpu_frequency", 0,
 		"sched/sched_process_fork", "sched/sched_process_exit", "timer/hrtimer_start", "timer/hrtimer_cancel", "timer/hrtimer_expire_entry",
-		"timer/timer_start", "timer/timer_cancel", "timer/timer_expire_entry", "timer/tick_stop", "irq/irq_handler_entry", "irq/irq_handler_exit",
-		"irq/softirq_entry", "irq/softirq_exit", "ipi/ipi_send_cpu", "ipi/ipi_send_cpumask", "ipi/ipi_entry", "ipi/ipi_exit" };
+		"timer/timer_start", "timer/timer_cancel", "timer/timer_expire_entry", "timer/tick_stop", "irq/softirq_entry", "irq/softirq_exit" };
 	char path[128];
 	for (unsigned i = 0; i < sizeof events / sizeof *events && (events[i] || all); i++)
 		if (events[i]) { snprintf(path, sizeof path, TRACING "events/%s/enable", events[i]); put(path, "1"); }

@@ -27,8 +27,10 @@
 #include <linux/vmalloc.h>
 #include <asm/cpuidle.h>
 #include <linux/vdvfs.h>
+#include "../../kernel/sched/vdvfs_has.h"
 
-/* vdvfs.fast=0: no fast switch, requests go through schedutil's thread. vdvfs.latency_us: the transition latency that schedutil's rate limit starts from. */
+/* vdvfs.fast=0: no fast switch, requests go through schedutil's thread. vdvfs.latency_us: the transition latency that
+ * schedutil's rate limit starts from. */
 static int fast = 1, latency_us = 500;
 module_param(fast, int, 0444);
 module_param(latency_us, int, 0444);
@@ -104,10 +106,14 @@ static int vd_target(struct cpufreq_policy *p, unsigned int idx)
 }
 static unsigned int vd_fast(struct cpufreq_policy *p, unsigned int khz)
 {
-	int i = cpufreq_frequency_table_target(p, khz, p->min, p->max, CPUFREQ_RELATION_L);
+	struct domain *d = domain_of(p->cpu);
+	int i;
 
-	publish(p, p->freq_table[i].frequency);
-	return p->freq_table[i].frequency;
+	/* The lowest that is enough. */
+	for (i = 0; i < d->nr_opps - 1 && d->opp[i].khz < khz; i++)
+		;
+	publish(p, d->opp[i].khz);
+	return d->opp[i].khz;
 }
 static unsigned int vd_get(unsigned int cpu)
 {
@@ -143,6 +149,9 @@ static struct cpufreq_driver vd_driver = {
 	.fast_switch = vd_fast,
 	.get = vd_get,
 	.register_em = vd_em,
+#ifdef VDVFS_GENERIC_ATTR	/* later releases show the frequencies unasked */
+	.attr = cpufreq_generic_attr,
+#endif
 };
 
 static int vd_mmap(struct file *f, struct vm_area_struct *vma)
@@ -159,7 +168,9 @@ static int __init read_domain(struct device_node *node, struct domain *d)
 
 	d->nr_opps = of_property_count_u32_elems(node, "opps") / 2;
 	d->nr_deep = max(of_property_count_u32_elems(node, "idle"), 0) / 3;
-	if (of_property_read_u32_array(node, "cpus", d->cpus, 2) || d->nr_opps < 1 || d->nr_opps > OPPS_MAX || d->nr_deep > DEEP_MAX)
+	if (of_property_read_u32_array(node, "cpus", d->cpus, 2))
+		return -EINVAL;
+	if (d->nr_opps < 1 || d->nr_opps > OPPS_MAX || d->nr_deep > DEEP_MAX)
 		return -EINVAL;
 	of_property_read_u32_array(node, "opps", (u32 *)d->opp, 2 * d->nr_opps);
 	if (d->nr_deep)
@@ -209,11 +220,17 @@ static int __init vd_idle(void)
 		drv->owner = THIS_MODULE;
 		drv->cpumask = &d->mask;
 		drv->state_count = 1 + d->nr_deep;
-		drv->states[0] = (struct cpuidle_state) { .enter = vd_wfi, .exit_latency = 1, .target_residency = 1, .name = "WFI", .desc = "WFI" };
+		drv->states[0] = (struct cpuidle_state) {
+			.enter = vd_wfi, .exit_latency = 1, .target_residency = 1, .name = "WFI", .desc = "WFI",
+		};
 		for (k = 0; k < d->nr_deep; k++) {
 			struct cpuidle_state *s = &drv->states[1 + k];
 
-			*s = (struct cpuidle_state) { .enter = vd_deep, .exit_latency = d->deep[k].entry_us + d->deep[k].exit_us, .target_residency = d->deep[k].residency_us };
+			*s = (struct cpuidle_state) {
+				.enter = vd_deep,
+				.exit_latency = d->deep[k].entry_us + d->deep[k].exit_us,
+				.target_residency = d->deep[k].residency_us,
+			};
 			strscpy(s->name, d->deep_name[k] ?: "deep", CPUIDLE_NAME_LEN);
 			strscpy(s->desc, s->name, CPUIDLE_DESC_LEN);
 		}

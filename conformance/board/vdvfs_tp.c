@@ -20,8 +20,13 @@
 static int probes = 1;	/* vdvfs_tp.probes=0: count only, for recordings as undisturbed as can be */
 module_param(probes, int, 0444);
 
+/* Stays a function of its own, under its own name. */
+#define PRINTER static noinline __noclone
+
 #define AVG "lut=%llu pc=%u ls=%llu rs=%llu us=%u l=%lu r=%lu u=%lu ue=%u"
-#define AVG_OF(a) (a)->last_update_time, (a)->period_contrib, (a)->load_sum, (a)->runnable_sum, (a)->util_sum, (a)->load_avg, (a)->runnable_avg, (a)->util_avg, UTIL_EST(a) & ~UTIL_AVG_UNCHANGED
+#define AVG_OF(a)                                                                                     \
+	(a)->last_update_time, (a)->period_contrib, (a)->load_sum, (a)->runnable_sum, (a)->util_sum,   \
+	(a)->load_avg, (a)->runnable_avg, (a)->util_avg, UTIL_EST(a) & ~UTIL_AVG_UNCHANGED
 #define UNCHANGED(a) !!(UTIL_EST(a) & UTIL_AVG_UNCHANGED)
 
 #ifdef CONFIG_FAIR_GROUP_SCHED
@@ -39,9 +44,13 @@ static int who(struct sched_entity *se)
 
 /* ---- averages ---- */
 #define CFS_F " " AVG CFS_NR_F CFS_HQ_F CFS_HR_F CFS_HD_F CFS_AV_F CFS_AL_F CFS_ZV_F " cur=%d"
-#define CFS_A(q) AVG_OF(&(q)->avg) CFS_NR_A(q) CFS_HQ_A(q) CFS_HR_A(q) CFS_HD_A(q) CFS_AV_A(q) CFS_AL_A(q) CFS_ZV_A(q), who((q)->curr)
-static noinline void p_gcfs(struct cfs_rq *q) { trace_printk("pelt_gcfs cpu=%d tg=%d" CFS_F "\n", cpu_of(rq_of(q)), GROUP_OF(q), CFS_A(q)); }
-static noinline void p_cfs(void *d, struct cfs_rq *q)
+#define CFS_A(q)                                                                                      \
+	AVG_OF(&(q)->avg) CFS_NR_A(q) CFS_HQ_A(q) CFS_HR_A(q) CFS_HD_A(q) CFS_AV_A(q) CFS_AL_A(q) CFS_ZV_A(q), who((q)->curr)
+PRINTER void p_gcfs(struct cfs_rq *q)
+{
+	trace_printk("pelt_gcfs cpu=%d tg=%d" CFS_F "\n", cpu_of(rq_of(q)), GROUP_OF(q), CFS_A(q));
+}
+PRINTER void p_cfs(void *d, struct cfs_rq *q)
 {
 	if (q == &rq_of(q)->cfs)
 		trace_printk("pelt_cfs cpu=%d" CFS_F "\n", cpu_of(rq_of(q)), CFS_A(q));
@@ -49,14 +58,16 @@ static noinline void p_cfs(void *d, struct cfs_rq *q)
 		p_gcfs(q);
 }
 #define SE_F " " AVG " uf=%d w=%lu on=%d" SE_DLY_F " v=%llu" SE_D_F SE_VLAG_F SE_SL_F
-#define SE_A(se) AVG_OF(&(se)->avg), UNCHANGED(&(se)->avg), (se)->load.weight, (se)->on_rq SE_DLY_A(se), (se)->vruntime SE_D_A(se) SE_VLAG_A(se) SE_SL_A(se)
-static noinline void p_gse(struct sched_entity *se)
+#define SE_A(se)                                                                                      \
+	AVG_OF(&(se)->avg), UNCHANGED(&(se)->avg), (se)->load.weight, (se)->on_rq SE_DLY_A(se),        \
+	(se)->vruntime SE_D_A(se) SE_VLAG_A(se) SE_SL_A(se)
+PRINTER void p_gse(struct sched_entity *se)
 {
 #ifdef CONFIG_FAIR_GROUP_SCHED
 	trace_printk("pelt_gse tg=%d cpu=%d" SE_F " up=%d\n", GROUP_OF(se->my_q), cpu_of(rq_of(se->my_q)), SE_A(se), GROUP_OF(se->cfs_rq));
 #endif
 }
-static noinline void p_se(void *d, struct sched_entity *se)
+PRINTER void p_se(void *d, struct sched_entity *se)
 {
 	struct task_struct *p = container_of(se, struct task_struct, se);
 
@@ -65,10 +76,14 @@ static noinline void p_se(void *d, struct sched_entity *se)
 	else
 		trace_printk("pelt_se pid=%d cpu=%d" SE_F " up=%d\n", p->pid, task_cpu(p), SE_A(se), GROUP_OF(cfs_rq_of(se)));
 }
-static noinline void p_ue_cfs(void *d, struct cfs_rq *q) { trace_printk("ue_cfs cpu=%d ue=%u\n", cpu_of(rq_of(q)), UTIL_EST(&q->avg)); }
-static noinline void p_ue_se(void *d, struct sched_entity *se)
+PRINTER void p_ue_cfs(void *d, struct cfs_rq *q)
 {
-	trace_printk("ue_se pid=%d u=%lu ue=%u uf=%d\n", who(se), se->avg.util_avg, UTIL_EST(&se->avg) & ~UTIL_AVG_UNCHANGED, UNCHANGED(&se->avg));
+	trace_printk("ue_cfs cpu=%d ue=%u\n", cpu_of(rq_of(q)), UTIL_EST(&q->avg));
+}
+PRINTER void p_ue_se(void *d, struct sched_entity *se)
+{
+	trace_printk("ue_se pid=%d u=%lu ue=%u uf=%d\n", who(se), se->avg.util_avg, UTIL_EST(&se->avg) & ~UTIL_AVG_UNCHANGED,
+		     UNCHANGED(&se->avg));
 }
 /* rt, dl and irq only where there is something to say */
 static __always_inline void p_avg(const char *what, struct rq *rq, struct sched_avg *a)
@@ -76,63 +91,86 @@ static __always_inline void p_avg(const char *what, struct rq *rq, struct sched_
 	if (a->util_sum)
 		trace_printk("%s cpu=%d lut=%llu pc=%u us=%u u=%lu\n", what, cpu_of(rq), a->last_update_time, a->period_contrib, a->util_sum, a->util_avg);
 }
-static noinline void p_rt(void *d, struct rq *rq) { p_avg("pelt_rt", rq, &rq->avg_rt); }
-static noinline void p_dl(void *d, struct rq *rq) { p_avg("pelt_dl", rq, &rq->avg_dl); }
-static noinline void p_irq(void *d, struct rq *rq) { p_avg("pelt_irq", rq, &rq->avg_irq); }
+PRINTER void p_rt(void *d, struct rq *rq) { p_avg("pelt_rt", rq, &rq->avg_rt); }
+PRINTER void p_dl(void *d, struct rq *rq) { p_avg("pelt_dl", rq, &rq->avg_dl); }
+PRINTER void p_irq(void *d, struct rq *rq) { p_avg("pelt_irq", rq, &rq->avg_irq); }
 
 /* ---- clocks and counts ---- */
-static noinline void p_nr(void *d, struct rq *rq, int change) { trace_printk("nr cpu=%d nr=%u ch=%d cp=%llu\n", cpu_of(rq), rq->nr_running, change, rq->clock_pelt); }
-static noinline void p_cap(void *d, struct rq *rq)
+PRINTER void p_nr(void *d, struct rq *rq, int change)
+{
+	trace_printk("nr cpu=%d nr=%u ch=%d cp=%llu\n", cpu_of(rq), rq->nr_running, change, rq->clock_pelt);
+}
+PRINTER void p_cap(void *d, struct rq *rq)
 {
 	static unsigned long last[NR_CPUS];
 
 	if (last[cpu_of(rq)] != rq->cpu_capacity)
 		trace_printk("cap cpu=%d cap=%lu\n", cpu_of(rq), last[cpu_of(rq)] = rq->cpu_capacity);
 }
-static noinline void p_over(void *d, struct root_domain *rd, bool on)
+PRINTER void p_over(void *d, struct root_domain *rd, bool on)
 {
 	static int last = -1;
 
 	if (xchg(&last, on) != on)
 		trace_printk("overutilized on=%d\n", on);
 }
-static noinline void p_energy(void *d, struct task_struct *p, int dst, unsigned long energy, unsigned long max_util, unsigned long busy)
+PRINTER void p_energy(void *d, struct task_struct *p, int dst, unsigned long energy, unsigned long max_util, unsigned long busy)
 {
 	trace_printk("energy pid=%d dst=%d e=%lu max=%lu busy=%lu\n", p->pid, dst, energy, max_util, busy);
 }
 /* A run queue: at a switch (before it), and at waking (the task's last CPU, without its lock) and wakeup (the new one). */
 static __always_inline void rq_line(struct rq *rq)
 {
-	trace_printk("rq cpu=%d clk=%llu ct=%llu cp=%llu lost=%lu irq=%llu rbw=%llu umin=%lu umax=%lu nr=%u\n", cpu_of(rq), rq->clock, rq->clock_task, rq->clock_pelt, rq->lost_idle_time, rq->prev_irq_time,
-		     rq->dl.running_bw, (unsigned long)uclamp_rq_get(rq, UCLAMP_MIN), (unsigned long)uclamp_rq_get(rq, UCLAMP_MAX), rq->nr_running);
+	trace_printk("rq cpu=%d clk=%llu ct=%llu cp=%llu lost=%lu irq=%llu rbw=%llu umin=%lu umax=%lu nr=%u\n", cpu_of(rq),
+		     rq->clock, rq->clock_task, rq->clock_pelt, rq->lost_idle_time, rq->prev_irq_time, rq->dl.running_bw,
+		     (unsigned long)uclamp_rq_get(rq, UCLAMP_MIN), (unsigned long)uclamp_rq_get(rq, UCLAMP_MAX), rq->nr_running);
 }
 static void count(void) { vdvfs_page->nev[smp_processor_id()]++; }
-static noinline void p_switch(void *d, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+PRINTER void p_switch(void *d, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	count();
 	if (probes)
 		rq_line(this_rq());
 }
-static noinline void p_wake(void *d, struct task_struct *p) { rq_line(task_rq(p)); }
-static noinline void p_run(void *d, struct task_struct *p, u64 runtime STAT_RUNTIME_MORE) { trace_printk("run pid=%d ct=%llu cp=%llu\n", p->pid, task_rq(p)->clock_task, task_rq(p)->clock_pelt); }
+PRINTER void p_wake(void *d, struct task_struct *p) { rq_line(task_rq(p)); }
+PRINTER void p_run(void *d, struct task_struct *p, u64 runtime STAT_RUNTIME_MORE)
+{
+	trace_printk("run pid=%d ct=%llu cp=%llu\n", p->pid, task_rq(p)->clock_task, task_rq(p)->clock_pelt);
+}
 static void p_irq_exit(void *d, int irq, struct irqaction *action, int ret) { count(); }
 static void p_softirq_exit(void *d, unsigned int vec) { count(); }
-/* Interrupt time as it is charged: kept from clock_task, given to the interrupt signal. */
-static noinline int p_irqt(struct kprobe *k, struct pt_regs *r)
+/* Interrupt time as it is charged: kept from clock_task, given to the interrupt signal. Without any the signal only ages, which p_irq tells. */
+PRINTER int p_irqt(struct kprobe *k, struct pt_regs *r)
 {
 	struct rq *rq = (void *)r->regs[0];
 
-	trace_printk("irqt cpu=%d clk=%llu ct=%llu d=%llu irq=%llu\n", cpu_of(rq), rq->clock, rq->clock_task, (u64)r->regs[1], rq->prev_irq_time);
+	if (r->regs[1])
+		trace_printk("irqt cpu=%d clk=%llu ct=%llu d=%llu irq=%llu\n", cpu_of(rq), rq->clock, rq->clock_task, (u64)r->regs[1],
+			     rq->prev_irq_time);
 	return 0;
 }
 
 /* ---- idle governors: the time to the next timer, without and with the tick, and afterwards how long the sleep was ---- */
-static int sleep_in(struct kretprobe_instance *ri, struct pt_regs *r) { *(ktime_t **)ri->data = (ktime_t *)r->regs[0]; return 0; }
-static noinline int sleep_out(struct kretprobe_instance *ri, struct pt_regs *r) { trace_printk("sleep len=%lld tick=%lld\n", (s64)r->regs[0], **(ktime_t **)ri->data); return 0; }
-static noinline int reflect(struct kprobe *k, struct pt_regs *r) { struct cpuidle_device *d = (void *)r->regs[0]; trace_printk("reflect st=%d res=%lld\n", (int)r->regs[1], d->last_residency_ns); return 0; }
+static int sleep_in(struct kretprobe_instance *ri, struct pt_regs *r)
+{
+	*(ktime_t **)ri->data = (ktime_t *)r->regs[0];
+	return 0;
+}
+PRINTER int sleep_out(struct kretprobe_instance *ri, struct pt_regs *r)
+{
+	trace_printk("sleep len=%lld tick=%lld\n", (s64)r->regs[0], **(ktime_t **)ri->data);
+	return 0;
+}
+PRINTER int reflect(struct kprobe *k, struct pt_regs *r)
+{
+	struct cpuidle_device *d = (void *)r->regs[0];
+
+	trace_printk("reflect st=%d res=%lld\n", (int)r->regs[1], d->last_residency_ns);
+	return 0;
+}
 
 /* ---- schedutil: every call, and the frequency it computes whenever that differs from its last request ---- */
-static noinline int sugov(struct kprobe *k, struct pt_regs *r)
+PRINTER int sugov(struct kprobe *k, struct pt_regs *r)
 {
 	int cpu;
 
@@ -141,18 +179,26 @@ static noinline int sugov(struct kprobe *k, struct pt_regs *r)
 			trace_printk("sugov cpu=%d time=%llu fl=%x\n", cpu, r->regs[1], (unsigned int)r->regs[2]);
 	return 0;
 }
-static noinline int resolve(struct kprobe *k, struct pt_regs *r) { struct cpufreq_policy *p = (void *)r->regs[0]; trace_printk("resolve cpu=%u khz=%u\n", p->cpu, (unsigned int)r->regs[1]); return 0; }
+PRINTER int resolve(struct kprobe *k, struct pt_regs *r)
+{
+	struct cpufreq_policy *p = (void *)r->regs[0];
+
+	trace_printk("resolve cpu=%u khz=%u\n", p->cpu, (unsigned int)r->regs[1]);
+	return 0;
+}
 
 /* ---- the fair class: the whole of each queue with a choice, before a pick, a tick and a question of preemption ---- */
-static noinline void p_ent(struct sched_entity *se)
+PRINTER void p_ent(struct sched_entity *se)
 {
-	trace_printk("ent who=%d v=%llu" SE_D_F SE_VLAG_F SE_SL_F SE_VP_F " w=%lu" SE_DLY_F "\n", who(se), se->vruntime SE_D_A(se) SE_VLAG_A(se) SE_SL_A(se) SE_VP_A(se), se->load.weight SE_DLY_A(se));
+	trace_printk("ent who=%d v=%llu" SE_D_F SE_VLAG_F SE_SL_F SE_VP_F " w=%lu" SE_DLY_F "\n", who(se),
+		     se->vruntime SE_D_A(se) SE_VLAG_A(se) SE_SL_A(se) SE_VP_A(se), se->load.weight SE_DLY_A(se));
 }
-static noinline void p_queue(struct rq *rq, struct cfs_rq *q, const char *at)
+PRINTER void p_queue(struct rq *rq, struct cfs_rq *q, const char *at)
 {
 	struct rb_node *node;
 
-	trace_printk("queue cpu=%d tg=%d at=%s" CFS_NR_F CFS_AV_F CFS_AL_F CFS_ZV_F " cur=%d ct=%llu\n", cpu_of(rq), GROUP_OF(q), at CFS_NR_A(q) CFS_AV_A(q) CFS_AL_A(q) CFS_ZV_A(q), who(q->curr), rq->clock_task);
+	trace_printk("queue cpu=%d tg=%d at=%s" CFS_NR_F CFS_AV_F CFS_AL_F CFS_ZV_F " cur=%d ct=%llu\n", cpu_of(rq), GROUP_OF(q),
+		     at CFS_NR_A(q) CFS_AV_A(q) CFS_AL_A(q) CFS_ZV_A(q), who(q->curr), rq->clock_task);
 	if (q->curr && q->curr->on_rq)
 		p_ent(q->curr);
 	for (node = rb_first_cached(&q->tasks_timeline); node; node = rb_next(node))
@@ -186,18 +232,19 @@ static bool ask(struct asked *a, struct pt_regs *r, const char *at)
 }
 static int tick_in(struct kretprobe_instance *ri, struct pt_regs *r) { return !ask((void *)ri->data, r, "tick"); }
 static int preempt_in(struct kretprobe_instance *ri, struct pt_regs *r) { return !ask((void *)ri->data, r, "wake"); }
-static noinline int tick_out(struct kretprobe_instance *ri, struct pt_regs *r)
+PRINTER int tick_out(struct kretprobe_instance *ri, struct pt_regs *r)
 {
 	struct asked *a = (void *)ri->data;
 
 	trace_printk("tick cpu=%d was=%d now=%d\n", cpu_of(a->rq), a->was, test_tsk_need_resched(a->rq->curr));
 	return 0;
 }
-static noinline int preempt_out(struct kretprobe_instance *ri, struct pt_regs *r)
+PRINTER int preempt_out(struct kretprobe_instance *ri, struct pt_regs *r)
 {
 	struct asked *a = (void *)ri->data;
 
-	trace_printk("preempt cpu=%d pid=%d curr=%d was=%d now=%d\n", cpu_of(a->rq), a->p->pid, a->rq->curr->pid, a->was, test_tsk_need_resched(a->rq->curr));
+	trace_printk("preempt cpu=%d pid=%d curr=%d was=%d now=%d\n", cpu_of(a->rq), a->p->pid, a->rq->curr->pid, a->was,
+		     test_tsk_need_resched(a->rq->curr));
 	return 0;
 }
 
@@ -209,7 +256,7 @@ static int idle_scan(int cpu)
 	return s ? s->nr_idle_scan : -1;
 }
 static unsigned long load_of(int cpu) { return cpu_rq(cpu)->cfs.avg.load_avg; }
-static noinline int select_in(struct kretprobe_instance *ri, struct pt_regs *r)
+PRINTER int select_in(struct kretprobe_instance *ri, struct pt_regs *r)
 {
 	struct task_struct *p = (void *)r->regs[0];
 	int this = smp_processor_id(), prev = r->regs[1], cpu;
@@ -218,15 +265,18 @@ static noinline int select_in(struct kretprobe_instance *ri, struct pt_regs *r)
 	*(struct task_struct **)ri->data = p;
 	for_each_online_cpu(cpu)
 		idle |= (unsigned long)!!idle_cpu(cpu) << cpu;
-	trace_printk("select pid=%d this=%d prev=%d fl=%x cpus=%lx idle=%lx over=%d used=%d nr=%u sthis=%d sprev=%d lthis=%lu lprev=%lu lcur=%lu\n", p->pid, this, prev, (unsigned int)r->regs[2], cpumask_bits(p->cpus_ptr)[0], idle,
-		     !!READ_ONCE(cpu_rq(this)->rd->overutilized), p->recent_used_cpu, cpu_rq(this)->nr_running, idle_scan(this), idle_scan(prev), load_of(this), load_of(prev), current->se.avg.load_avg);
+	trace_printk("select pid=%d this=%d prev=%d fl=%x cpus=%lx idle=%lx over=%d used=%d nr=%u sthis=%d sprev=%d lthis=%lu lprev=%lu lcur=%lu\n",
+		     p->pid, this, prev, (unsigned int)r->regs[2], cpumask_bits(p->cpus_ptr)[0], idle,
+		     !!READ_ONCE(cpu_rq(this)->rd->overutilized), p->recent_used_cpu, cpu_rq(this)->nr_running, idle_scan(this),
+		     idle_scan(prev), load_of(this), load_of(prev), current->se.avg.load_avg);
 	return 0;
 }
-static noinline int select_out(struct kretprobe_instance *ri, struct pt_regs *r)
+PRINTER int select_out(struct kretprobe_instance *ri, struct pt_regs *r)
 {
 	struct task_struct *p = *(struct task_struct **)ri->data;
 
-	trace_printk("selected pid=%d cpu=%d wf=%u pf=%u l=%lu u=%lu ue=%u\n", p->pid, (int)r->regs[0], current->wakee_flips, p->wakee_flips, p->se.avg.load_avg, p->se.avg.util_avg, UTIL_EST(&p->se.avg) & ~UTIL_AVG_UNCHANGED);
+	trace_printk("selected pid=%d cpu=%d wf=%u pf=%u l=%lu u=%lu ue=%u\n", p->pid, (int)r->regs[0], current->wakee_flips,
+		     p->wakee_flips, p->se.avg.load_avg, p->se.avg.util_avg, UTIL_EST(&p->se.avg) & ~UTIL_AVG_UNCHANGED);
 	return 0;
 }
 
