@@ -94,9 +94,8 @@ impl Wheel {
                 self.epoch = Some(self.epoch.map_or(epoch, |known| known.max(epoch)));
             }
             Event::HrtimerExpire { tick: true, .. } => {
-                if *self.do_timer.get_or_insert(r.cpu) == r.cpu {
-                    self.advanced = now;
-                }
+                let duty = *self.do_timer.get_or_insert(r.cpu);
+                self.advanced = if duty == r.cpu { now } else { self.advanced };
             }
             Event::IrqEntry if self.stopped.contains(&r.cpu) => self.advanced = now,
             Event::TickStop { success: true } => {
