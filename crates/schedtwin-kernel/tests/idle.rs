@@ -4,10 +4,12 @@
 mod board;
 
 use board::{Board, Do, MS, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, TeoForm, TeoUtil};
+use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, PmQos, TeoForm, TeoUtil};
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::DECADES;
-use schedtwin_types::{CpuId, Decision, FactKind, Ns, Syscall};
+use schedtwin_kernel::cpuidle::menu::MenuCpu;
+use schedtwin_kernel::{Activity, IrqLines, Kernel};
+use schedtwin_types::{CpuId, Decision, FactKind, IpiKind, Mode, Ns, Syscall};
 
 const US: Ns = 1000;
 
@@ -191,5 +193,92 @@ fn long_lives_are_survived() {
             assert!(shallow > 20, "{governor} at {hz} Hz: {shallow} in state 0");
             assert_eq!(deep > 0, governor != "shallow", "{governor} at {hz} Hz: {deep} in 1");
         }
+    }
+}
+
+/// An interrupt that nobody has sent for a reason.
+const NOTHING: fn() -> IrqLines = || IrqLines::ipi(IpiKind::IrqWork);
+
+fn menu(kernel: &Kernel) -> &MenuCpu {
+    match &kernel.cpuidle[CpuId(0)].governor {
+        Governor::Menu(menu) => menu,
+        other => panic!("another governor: {other:?}"),
+    }
+}
+
+/// A refused entry is a stay of no length that the governor does not hear of: menu remembers an interval that
+/// never counts, as after the boot.
+#[test]
+fn a_refused_entry_is_not_reflected() {
+    let cpu = CpuId(0);
+    let mut kernel = Kernel::boot(uniform(1), config("menu 6.12"));
+    kernel.idle_enter(cpu, 0);
+    kernel.idle_refused(cpu, 300 * US, NOTHING());
+    assert_eq!((kernel.cpuidle[cpu].rejected, kernel.cpuidle[cpu].last_residency_ns), (1, 0));
+    assert!(!menu(&kernel).needs_update);
+    kernel.idle_enter(cpu, 400 * US);
+    kernel.idle_exit(cpu, 700 * US, NOTHING());
+    assert!(menu(&kernel).needs_update);
+    kernel.idle_enter(cpu, 800 * US);
+    // The boot, the refusal, and 300 us less the exit latency of 1 us, or half of that.
+    let intervals = menu(&kernel).intervals;
+    assert_eq!(intervals[..2], [u32::MAX; 2]);
+    assert!((100..=299).contains(&intervals[2]), "{intervals:?}");
+    kernel.verify();
+}
+
+/// A CPU polls on after an interrupt that asks for nothing, to its limit of 1/16 tick, and says that it gave up.
+#[test]
+fn polling_lasts_to_its_limit_through_interrupts() {
+    let cpu = CpuId(0);
+    let mut machine = uniform(1);
+    machine.idle_tables[0][0].polling = true;
+    // No latency at all: menu always takes state 0.
+    let strict = PmQos { cpu_latency_us: Some(0), resume_latency_us: None };
+    let mut kernel = Kernel::boot(machine, Config { pm_qos: strict, ..config("menu 6.12") });
+    kernel.idle_enter(cpu, 0);
+    let until = kernel.wires[cpu].debt + 250 * US;
+    assert_eq!(kernel.wires[cpu].activity, Activity::Poll { until });
+    kernel.verify();
+    kernel.interrupt(cpu, 100 * US, NOTHING(), Mode::Kernel);
+    assert_eq!(kernel.wires[cpu].activity, Activity::Poll { until });
+    assert_eq!(kernel.cpuidle[cpu].tick.idle_entrytime, 101 * US, "as seen by the governor");
+    kernel.verify();
+    kernel.poll_end(cpu, until);
+    assert_eq!(kernel.wires[cpu].activity, Activity::IdleLoop);
+    assert_eq!(kernel.cpuidle[cpu].last_residency_ns, 250 * US, "one stay, interrupt included");
+    assert!(menu(&kernel).poll_time_limit && menu(&kernel).needs_update);
+    assert!(!kernel.cpuidle[cpu].tick.tick_stopped, "polling keeps the tick");
+    // The next round is judged from the interrupt's end: nothing has ended it since.
+    assert_eq!(kernel.cpuidle[cpu].tick.idle_entrytime, 101 * US);
+    kernel.verify();
+}
+
+/// A task for a CPU that polls: no interrupt is sent, and it runs.
+#[test]
+fn a_task_comes_to_a_polling_cpu_without_an_interrupt() {
+    for polling in [false, true] {
+        let mut machine = uniform(2);
+        machine.idle_tables[0][0].polling = polling;
+        let config = Config { fair_server_runtime: 0, ..config("shallow") };
+        // Each wakes for a moment at its own pace; a futex would do, but sleeping on another CPU is enough.
+        let other = vec![pin(1), Do::Run(20 * US), sleep(350 * US), Do::Again(1)];
+        let main = vec![
+            pin(0),
+            Do::Start(other),
+            Do::Run(30 * US),
+            Do::Call(Syscall::SchedYield),
+            Do::Again(2),
+        ];
+        let mut board = Board::new(machine, config, main);
+        board.run_until(60 * MS);
+        let count = |wanted: &dyn Fn(&FactKind) -> bool| {
+            board.facts.iter().filter(|fact| wanted(&fact.kind)).count()
+        };
+        let ran = count(&|kind| matches!(kind, FactKind::Switch { next, .. } if !next.is_idle()));
+        assert!(ran > 100, "{ran} switches");
+        // The first move of the new task to its CPU is a push, by interrupt unless that CPU polls.
+        let sent = count(&|kind| matches!(kind, FactKind::Ipi { target: CpuId(1), .. }));
+        assert_eq!(sent == 0, polling, "{sent} interrupts");
     }
 }
