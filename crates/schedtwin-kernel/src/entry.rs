@@ -136,6 +136,7 @@ impl Kernel {
             sched_idle_mask: CpuMask::EMPTY,
             dirty: device_tree.all_cpus(),
             dirty_policies: CpuMask::EMPTY,
+            policies_dirty: false,
             tick_nsec,
             base_slice,
             cfs_tunables,
@@ -408,9 +409,16 @@ impl Kernel {
         std::mem::replace(&mut self.dirty, CpuMask::EMPTY)
     }
 
+    /// Whether [`Kernel::take_dirty_policies`] has something to tell: mostly it has not.
+    #[inline]
+    pub fn has_dirty_policies(&self) -> bool {
+        self.policies_dirty
+    }
+
     /// Frequency domains whose frequency was set since the last call: a set of their numbers.
     #[inline]
     pub fn take_dirty_policies(&mut self) -> CpuMask {
+        self.policies_dirty = false;
         std::mem::replace(&mut self.dirty_policies, CpuMask::EMPTY)
     }
 

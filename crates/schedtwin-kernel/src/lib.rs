@@ -140,6 +140,8 @@ pub struct Kernel {
     ns_per_work_shift_10: Vec<u64>,
     /// By number, as a set of CPUs is.
     dirty_policies: CpuMask,
+    /// Whether there are any.
+    policies_dirty: bool,
     facts: Vec<Fact>,
     /// Whether `CpuSignals` and `TaskSignals` facts are wanted.
     pub want_signals: bool,

@@ -707,6 +707,18 @@ impl<B: Board> Twin<B> {
             }
         }
         self.kernel.clear_facts();
+        if self.kernel.has_dirty_policies() {
+            self.ask_for_frequencies();
+        }
+        if self.kernel.want_decisions {
+            for decision in self.kernel.take_decisions() {
+                observer.decision(&decision);
+            }
+        }
+    }
+
+    /// Frequency domains whose frequency the kernel has set are asked for it.
+    fn ask_for_frequencies(&mut self) {
         for domain in self.kernel.take_dirty_policies().iter().map(CpuId::index) {
             let policy = &self.kernel.policies[domain];
             self.domains[domain].requested = policy.requested;
@@ -716,11 +728,6 @@ impl<B: Board> Twin<B> {
             }
             let settle = self.machine.domains[domain].settle_ns;
             self.retarget(domain, settle);
-        }
-        if self.kernel.want_decisions {
-            for decision in self.kernel.take_decisions() {
-                observer.decision(&decision);
-            }
         }
     }
 

@@ -139,6 +139,7 @@ impl Kernel {
     pub(crate) fn cpufreq_driver_target_index(&mut self, index: usize, khz: Khz) {
         self.policies[index].requested = khz;
         self.dirty_policies.insert(CpuId(index as u16));
+        self.policies_dirty = true;
     }
 
     /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
