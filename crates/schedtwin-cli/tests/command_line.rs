@@ -217,7 +217,7 @@ why = "a test"
     let run = ["study", "run", study, "-n", "2", "--html", page.to_str().unwrap()];
     let ran = schedtwin(&run);
     assert!(ran.code == 0 && ran.stdout.contains("fitted: "), "{ran:?}");
-    assert!(std::fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
+    assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!DOCTYPE html>"));
     let bare = schedtwin(&["study", "run", study, "-n", "2", "--uncalibrated"]);
     assert!(bare.stdout.contains("nothing is calibrated"), "{bare:?}");
     let old = written.replace("model_version = \"", "model_version = \"0");
