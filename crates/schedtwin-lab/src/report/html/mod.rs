@@ -144,13 +144,14 @@ fn study(ran: &Ran) -> Markup {
                     td.l { (swatch(published.column)) (cells[0]) }
                     td { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
                     td { (cells[2]) } td { (cells[3]) }
-                    td { (cells[4]) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } } }
+                    td { (cells[4].trim_end_matches(" *")) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } }
+                        @if cells[4].ends_with(" *") { " *" } }
                     td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
                         percent: cell.difference.and_then(|d| d.diff_pct),
                         ci95: cell.difference.and_then(|d| d.ci95_pct),
                         published: cell.published_diff_pct, class, reach,
                     })) } }
-                    td.l { (cells[6]) } td.l class=(class) { (cells[7]) }
+                    td.l { (cells[6]) } td class=(format!("l {class}")) { (cells[7]) }
                 }
             }
         } }
