@@ -40,7 +40,8 @@
 //!
 //! Differences: names are those of the traces (Pixel 6 has other drivers than `kgsl` and `crtc`). Binder threads always have
 //! the priority of the callers that they mostly have, rather than inherit it; a call wakes one certain thread. The GPU has one clock.
-//! The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
+//! surfaceflinger goes on composing when the display has missed a vsync, where the real one leaves a frame out: from then on `crtc_commit`
+//! is busy with a frame when the next one comes. The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
 
 use super::amount::Amount;
 use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};

@@ -124,7 +124,7 @@ fn frames_wake_threads_as_in_the_trace() {
         sum / measured[&(".tencent.matrix", "RenderThread")]
     };
     type Pairs = &'static [(&'static str, &'static str)];
-    let table: [(Pairs, Pairs); 10] = [
+    let table: [(Pairs, Pairs); 9] = [
         (&[("TimerDispatch", "app")], &[("DispSync", "appEventThread")]),
         (&[("app", "droid.benchmark")], &[("appEventThread", ".tencent.matrix")]),
         (&[("RenderThread", "droid.benchmark")], &[("RenderThread", ".tencent.matrix")]),
@@ -139,7 +139,6 @@ fn frames_wake_threads_as_in_the_trace() {
         (&[("TimerDispatch", "sf")], &[("DispSync", "sfEventThread")]),
         (&[("sf", "surfaceflinger")], &[("sfEventThread", "surfaceflinger")]),
         (&[("surfaceflinger", "HwBinder:compos")], &[("surfaceflinger", "HwBinder:702_3")]),
-        (&[("HwBinder:compos", "crtc_commit")], &[("HwBinder:702_3", "crtc_commit:127")]),
         (&[("irq", "crtc_event")], &[("irq", "crtc_event:127")]),
     ];
     for (of_ours, of_theirs) in table {
