@@ -257,7 +257,7 @@ impl Scenario {
             ],
             trust: format!(
                 "nothing is fitted; path costs and idle energies are estimates{}; \
-                 absent: caches, memory, heat, task clamps (MODEL.md)",
+                 absent: caches, memory (MODEL.md)",
                 match self.machine.estimated {
                     0 => String::new(),
                     count => format!("; machine: {count} lines of its file estimated"),
