@@ -7,10 +7,13 @@
 use crate::result::{Better, Metric};
 use schedtwin_workload::{BenchmarkResult, FrameCount};
 
+/// Reads one count of a test.
+type CountOf = fn(&FrameCount) -> u64;
+
 /// The metrics of a benchmark.
 pub(crate) fn metrics(result: &BenchmarkResult) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    let kinds: [(&'static str, fn(&FrameCount) -> u64); 2] =
+    let kinds: [(&'static str, CountOf); 2] =
         [("jank", |count| count.janks), ("frames_over_period", |count| count.over_period)];
     for (name, part) in kinds {
         if result.frames.is_empty() {

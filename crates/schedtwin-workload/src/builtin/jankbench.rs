@@ -40,7 +40,7 @@
 //!
 //! Differences: no page cache, JIT or garbage collection; the GPU's clock is constant; a launch is work of the UI thread and
 //! ActivityManager alone [E]. Notes on the study say that an iteration of all tests took 25.4 s; by the app's constants that is one
-//! test of eight flings, and all eight take 194 s. `--flings 1 --animation-s 2.6` makes about 36 s of it.
+//! test of eight flings, and all eight take 218 s. `--flings 1 --animation-s 2.6` makes about 40 s of it.
 
 use super::amount::Amount;
 use super::display::{self, Display, Settings};
