@@ -262,6 +262,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 policy.table.push(a as u32);
                 policy.inefficient.push(b != 0);
                 (policy.cur, policy.requested) = (a as u32, a as u32);
+                policy.limit_max = a as u32;
             }
             START => {
                 let sugov = &mut self.kernel.policies[0].sugov;

@@ -326,7 +326,11 @@ pub const EEVDF: &[Mutation] = &[
     m(EEVDF_FILE, "(a.wrapping_sub(b) as i64) < 0", "(a.wrapping_sub(b) as i64) <= 0"),
     m(EEVDF_FILE, "sum -= load - 1;", "sum -= load;"),
     m(EEVDF_FILE, "sum >= key.wrapping_mul(load)", "sum > key.wrapping_mul(load)"),
-    m(EEVDF_FILE, "(2 * entity.slice).max(tick)", "(2 * entity.slice).min(tick)"),
+    m(
+        EEVDF_FILE,
+        "(2 * entity.slice).max(self.tick_nsec)",
+        "(2 * entity.slice).min(self.tick_nsec)",
+    ),
     m(EEVDF_FILE, "cfs.avg_load + curr_weight", "cfs.avg_load"),
     m(EEVDF_FILE, "vslice /= 2", "vslice /= 3"),
     m(EEVDF_FILE, "entity.rel_deadline = false", "entity.rel_deadline = true"),

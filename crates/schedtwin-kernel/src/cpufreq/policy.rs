@@ -135,6 +135,18 @@ impl Kernel {
         }
     }
 
+    /// `cpufreq_governor_limits()`: the policy's limit has changed.
+    pub(crate) fn cpufreq_governor_limits(&mut self, index: usize) {
+        match self.config.cpufreq {
+            FrequencyGovernor::Schedutil => self.sugov_limits(index),
+            FrequencyGovernor::Performance => {
+                let khz = self.policies[index].limit_max;
+                self.cpufreq_driver_target(index, khz);
+            }
+            FrequencyGovernor::Powersave => {}
+        }
+    }
+
     /// The driver hands a frequency to the hardware.
     pub(crate) fn cpufreq_driver_target_index(&mut self, index: usize, khz: Khz) {
         self.policies[index].requested = khz;

@@ -35,7 +35,6 @@ pub mod step_wise;
 mod tests;
 
 use crate::Kernel;
-use crate::config::FrequencyGovernor;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns};
 
@@ -288,14 +287,7 @@ impl Kernel {
         let level = policy.table.len() - 1 - state as usize;
         policy.limit_max = policy.table[level];
         self.cpufreq_update_pressure(index);
-        match self.config.cpufreq {
-            FrequencyGovernor::Schedutil => self.sugov_limits(index),
-            FrequencyGovernor::Performance => {
-                let khz = self.policies[index].limit_max;
-                self.cpufreq_driver_target(index, khz);
-            }
-            FrequencyGovernor::Powersave => {}
-        }
+        self.cpufreq_governor_limits(index);
     }
 
     /// `cpufreq_update_pressure()`: the capacity that the limit takes away.

@@ -66,7 +66,7 @@ fn faults_say_what_and_where() {
             KERNEL,
             "w1 -f 3",
             None,
-            &["<command line>:1:4: workload \"w1\" takes no options"],
+            &["<command line>:1:4: workload \"w1\" has no option \"-f\""],
         ),
         // All three at once.
         (

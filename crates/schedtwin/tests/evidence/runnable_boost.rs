@@ -18,8 +18,8 @@ use schedtwin_kernel::config::RunnableBoost;
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::{Decision, DecisionRecord, Fact, FrequencyInput, Khz, Ns, TaskId};
 
-const BASE: &str = "linux-5.18";
-const PATCHED: &str = "linux-5.18+runnable-boost";
+const BASE: &str = "linux-5.18:uclamp=compiled-out";
+const PATCHED: &str = "linux-5.18+runnable-boost:uclamp=compiled-out";
 
 /// A published file, the cluster whose CPUs compete most, and in how many percent of their time.
 struct Stated {
@@ -204,7 +204,8 @@ fn where_nobody_competes_nothing_changes() {
     for file in ALONE {
         let workload = folder.join(format!("{file}.json")).display().to_string();
         let result = |kernel| run(&scenario("pixel6", kernel, &workload, Some(2 * SECOND)), 1);
-        let (base, merged) = (result(BASE), result("linux-5.18:runnable_boost=on"));
+        let (base, merged) =
+            (result(BASE), result("linux-5.18:runnable_boost=on,uclamp=compiled-out"));
         assert_eq!(metric(&base, "contention", "mean", &[]), 0.0, "{file}");
         assert_eq!(base.digest, merged.digest, "{file}");
     }

@@ -75,7 +75,7 @@ fn looks_like_the_recordings() {
                 "{name}: each changes something"
             );
             for (at, since_waking, since_request) in &thread.changes {
-                assert!((10_000..300_000).contains(since_waking), "{name} at {at}: {since_waking}");
+                assert!((5_000..300_000).contains(since_waking), "{name} at {at}: {since_waking}");
                 assert!(since_request > since_waking && *since_request < 600_000, "{name} at {at}");
             }
             // A late thread, 0.3 ms at most, is followed by one in time.
