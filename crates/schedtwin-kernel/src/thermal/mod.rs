@@ -302,7 +302,7 @@ impl Kernel {
     }
 
     /// `sugov_limits()`: without fast switch the limit counts at once, with it from the next request on.
-    fn sugov_limits(&mut self, index: usize) {
+    pub(crate) fn sugov_limits(&mut self, index: usize) {
         if !self.policies[index].fast_switch {
             self.cpufreq_policy_apply_limits(index);
         }
@@ -322,7 +322,7 @@ impl Kernel {
     /// `__cpufreq_driver_target()` from outside the governor: the hardware is asked, and belief follows.
     ///
     /// Differences: at once, where a driver that sleeps takes its time.
-    fn cpufreq_driver_target(&mut self, index: usize, khz: Khz) {
+    pub(crate) fn cpufreq_driver_target(&mut self, index: usize, khz: Khz) {
         if self.policies[index].cur == khz {
             return;
         }
