@@ -25,7 +25,7 @@ const TASKS: &str = r#"
 /// Kernel paths as long as where they print, as the recordings do (machines/rig8.toml).
 const PRINTING: &str = "path_costs.wakeup_ns=19_000,path_costs.energy_per_domain_ns=5_000,\
     path_costs.idle_exit_ns=4_500,path_costs.schedule_ns=2_500,path_costs.context_switch_ns=2_000,\
-    path_costs.idle_enter_ns=7_000,path_costs.tick_ns=18_500,path_costs.softirq_ns=4_000";
+    path_costs.idle_enter_ns=7_000,path_costs.tick_ns=18_500,path_costs.softirq_ns=4_000,path_costs.interrupt_ns=2_000";
 
 fn rig(settings: &str) -> Scenario {
     let folder = tempfile::tempdir().expect("a temporary folder");
