@@ -76,7 +76,7 @@ fn looks_like_the_recordings() {
                 "{name}: each changes something"
             );
             for (at, since_waking, since_request) in &thread.changes {
-                // Out of a short idle state it is the interrupt, the switch and the driver's call alone.
+                // Recorded from 15 us on: the paths here print less (a bound of 10 us held with longer IPIs).
                 assert!((3_000..300_000).contains(since_waking), "{name} at {at}: {since_waking}");
                 assert!(since_request > since_waking && *since_request < 600_000, "{name} at {at}");
             }
