@@ -393,7 +393,7 @@ pub const CFS: &[Mutation] = &[
     ),
     m(CFS_FILE, "crowded && wake_flags & WF_FORK == 0", "crowded"),
     m(CFS_FILE, "if !marked {", "if marked {"),
-    m(CFS_FILE, "crowded && self.se[se].on_rq", "crowded"),
+    m(CFS_FILE, "crowded && entity.on_rq && entity", "crowded && entity"),
     m(CFS_FILE, "policy != Policy::Batch", "policy == Policy::Batch"),
     m(CFS_FILE, "self.cfs[cfs_rq].skip = Some(se)", "self.cfs[cfs_rq].next = Some(se)"),
     m(CLASS, "entity.exec_start = 0", "entity.exec_start = 1"),

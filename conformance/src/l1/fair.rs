@@ -150,7 +150,7 @@ mod tests {
             ("sleepers.1", [(PICK, 300), (WAKEUP, 200), (TICK, 20), (DELAY, 50)]),
             // All weights on one CPU; tasks that move themselves, and that fork.
             ("nice-mix.1", [(PICK, 200), (WAKEUP, 50), (TICK, 20), (DELAY, 10)]),
-            ("affinity.1", [(PICK, 30), (WAKEUP, 5), (TICK, 5), (DELAY, 20)]),
+            ("affinity.1", [(PICK, 30), (WAKEUP, 5), (TICK, 5), (DELAY, 10)]),
             ("forks.1", [(PICK, 50), (WAKEUP, 1), (TICK, 2), (DELAY, 20)]),
             ("rt-over-fair.1", [(PICK, 900), (WAKEUP, 100), (TICK, 20), (DELAY, 150)]),
         ] {

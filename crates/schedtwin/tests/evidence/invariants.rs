@@ -250,7 +250,8 @@ impl Invariants {
         let end = result.simulated_ns;
         let [wakeups, switches] = self.overtaken;
         assert_eq!(wakeups, 0, "{}: woken before the waking", self.name);
-        let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3;
+        // Where many CPUs look for work, a burst is taken by many of them.
+        let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3 + self.cpus.len() as u64 / 5;
         assert!(switches <= most, "{}: {switches} of {} wakeups", self.name, self.wakeups);
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
         for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains)

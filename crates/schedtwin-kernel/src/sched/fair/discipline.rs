@@ -19,7 +19,7 @@
 //! | `sleeper_migrates` | | absolute → relative |
 //! | `slice_changes` | `sched_setattr()` sets slices | has none |
 //! | `slice_for_above`, `takes_slice` | a group has the shortest slice in it | |
-//! | `lift`, `lower` | reweighting changes its place | its place stays |
+//! | `before_reweight`, `after_reweight` | another weight, another place | its place stays |
 //!
 //! Not hooks, since features that CFS does not have turn them off: delayed dequeue, relative deadlines.
 //!
@@ -219,15 +219,34 @@ impl Kernel {
         entity.custom_slice = true;
     }
 
-    /// A queued entity is going to be reweighted: out of the timeline where that depends on the weight.
-    pub(super) fn lift(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
-        if self.config.fair == FairClass::Eevdf && !curr {
-            self.timeline_remove(cfs_rq, se);
+    /// A queued entity is going to be reweighted: out of the timeline where its place depends on the
+    /// weight. V, where its lag does.
+    pub(super) fn before_reweight(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        curr: bool,
+    ) -> Option<u64> {
+        match self.config.fair {
+            FairClass::Eevdf => {
+                self.update_curr(cfs_rq);
+                let average = self.avg_vruntime(cfs_rq);
+                if !curr {
+                    self.timeline_remove(cfs_rq, se);
+                }
+                Some(average)
+            }
+            FairClass::Cfs => {
+                if curr {
+                    self.update_curr(cfs_rq);
+                }
+                None
+            }
         }
     }
 
     /// It has been.
-    pub(super) fn lower(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
+    pub(super) fn after_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
         if self.config.fair == FairClass::Eevdf && !curr {
             self.timeline_insert(cfs_rq, se);
         }

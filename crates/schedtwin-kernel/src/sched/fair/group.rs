@@ -35,7 +35,7 @@
 use super::{NICE_0_LOAD, scale_load_down};
 use crate::Kernel;
 use crate::arena::Id;
-use crate::config::{FairClass, TgLoadAvg};
+use crate::config::TgLoadAvg;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
@@ -304,23 +304,16 @@ impl Kernel {
         let cfs_rq = self.se[se].cfs_rq;
         let curr = self.cfs[cfs_rq].curr == Some(se);
         let on_rq = self.se[se].on_rq;
-        let eevdf = self.config.fair == FairClass::Eevdf;
-        let mut average = 0;
+        let mut average = None;
         if on_rq {
-            if eevdf || curr {
-                self.update_curr(cfs_rq);
-            }
-            if eevdf {
-                average = self.avg_vruntime(cfs_rq);
-            }
-            self.lift(cfs_rq, se, curr);
+            average = self.before_reweight(cfs_rq, se, curr);
             self.cfs[cfs_rq].load_weight -= self.se[se].load.weight;
         }
         let entity = &mut self.se[se];
         let old = entity.load.weight;
         pelt::dequeue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, scale_load_down(old));
         if on_rq {
-            if eevdf {
+            if let Some(average) = average {
                 self.reweight_eevdf(se, average, weight);
             }
         } else {
@@ -334,7 +327,7 @@ impl Kernel {
         pelt::enqueue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, down);
         if on_rq {
             self.cfs[cfs_rq].load_weight += weight;
-            self.lower(cfs_rq, se, curr);
+            self.after_reweight(cfs_rq, se, curr);
         }
     }
 
