@@ -55,11 +55,7 @@ impl Kernel {
     /// `uclamp_validate()`: what the task will ask for. A minimum above the maximum is refused, and so is everything
     /// where clamps are compiled out: then what it asked for before. Whoever asks first turns the key on; who is
     /// queued then is counted from its next enqueue.
-    pub(crate) fn uclamp_validate(
-        &mut self,
-        task: TaskId,
-        attr: &SchedAttr,
-    ) -> UclampRequest {
+    pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr) -> UclampRequest {
         let before = self.tasks[task].uclamp_req;
         let UclampRequest { min, max } = before;
         if attr.util_min.is_none() && attr.util_max.is_none() {
