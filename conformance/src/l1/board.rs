@@ -8,7 +8,7 @@
 //! have been enqueued lend theirs.
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, Schedutil, Uclamp};
+use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil, Uclamp};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
@@ -92,6 +92,12 @@ impl Board {
     pub(super) fn new(machine: &Machine) -> Board {
         let config = Config {
             schedutil: Schedutil { rate_limit_us: Some(machine.rate_limit_us) },
+            // What came between 6.12.95 and 6.12.107; nobody recorded those between.
+            runnable_boost: if machine.release >= [6, 12, 107] {
+                RunnableBoost::WithTask
+            } else {
+                RunnableBoost::On
+            },
             ..Config::linux_6_12()
         };
         let mut kernel = Kernel::boot(device_tree(machine), config);
@@ -148,17 +154,35 @@ impl Board {
         sugov.need_freq_update = false;
     }
 
-    /// A call of schedutil for `cpu`, made by `by`.
-    pub(super) fn call_governor(&mut self, by: usize, cpu: usize, time: Ns, flags: u32) {
+    /// A call of schedutil for `cpu`, made by `by`; `cpu` has tried `idle_calls` times to stop its tick.
+    pub(super) fn call_governor(
+        &mut self,
+        by: usize,
+        (cpu, idle_calls): (usize, u64),
+        time: Ns,
+        flags: u32,
+    ) {
         self.kernel.this_cpu = CpuId(by as u16);
+        self.kernel.cpuidle[CpuId(cpu as u16)].tick.idle_calls = idle_calls;
         self.kernel.cpufreq_update_util_at(CpuId(cpu as u16), time, flags);
         self.kernel.clear_facts();
     }
 
     /// Makes the one task look like a sleeper that last ran on `prev`.
-    pub(super) fn set_sleeper(&mut self, prev: usize, avg: SchedAvg, request: UclampRequest) {
-        self.kernel.tasks[self.task].uclamp_req = request;
-        self.kernel.tasks[self.task].cpu = CpuId(prev as u16);
+    pub(super) fn set_sleeper(
+        &mut self,
+        prev: usize,
+        avg: SchedAvg,
+        request: UclampRequest,
+        allowed: u64,
+    ) {
+        let cpus = self.kernel.device_tree.all_cpus();
+        let allowed = CpuMask::from_cpus(cpus.iter().filter(|c| allowed >> c.index() & 1 != 0));
+        let task = &mut self.kernel.tasks[self.task];
+        task.uclamp_req = request;
+        task.cpu = CpuId(prev as u16);
+        task.cpus_mask = allowed;
+        task.nr_cpus_allowed = allowed.weight();
         let se = self.kernel.se_of(self.task);
         self.kernel.se[se].avg = clamped(avg);
     }

@@ -91,7 +91,7 @@ impl Redrive {
         }
     }
 
-    pub(super) fn pelt_cfs(&mut self, r: &Record) {
+    pub(super) fn pelt_cfs(&mut self, r: &Record, trace: &Trace) {
         let Event::PeltCfs { cpu, avg, hq, hd, cur, .. } = r.event else {
             return;
         };
@@ -123,6 +123,7 @@ impl Redrive {
         if let Some(active) = moves {
             self.move_averages(r.cpu, active);
         }
+        self.move_delayed(r, trace, cpu);
         let c = &mut self.cpus[cpu];
         let ours_curr = c.cfs_curr.unwrap_or(0);
         let picture = (c.h_nr_queued, c.h_nr_delayed, ours_curr);

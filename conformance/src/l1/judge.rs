@@ -60,6 +60,26 @@ struct Policy {
     differences: Vec<(u64, Difference)>,
 }
 
+/// How often a CPU has tried to stop its tick (`idle_calls`), which says whether it has been idle since schedutil
+/// last looked: once for each time that it entered idle without a tick.
+#[derive(Clone, Copy, Debug, Default)]
+struct IdleCalls {
+    stopped: bool,
+    count: u64,
+}
+
+impl IdleCalls {
+    /// A line of this CPU.
+    fn record(&mut self, event: &Event) {
+        match event {
+            Event::TickStop { success: true } => self.stopped = true,
+            Event::CpuIdle { state: 0.., .. } => self.count += self.stopped as u64,
+            Event::SchedSwitch { prev_pid: 0, .. } => self.stopped = false,
+            _ => {}
+        }
+    }
+}
+
 /// A wakeup for which EAS compares.
 #[derive(Clone, Copy, Debug)]
 struct Placement {
@@ -80,6 +100,9 @@ pub(super) struct Judge {
     policies: Vec<Policy>,
     /// An RT task has been enqueued, no switch yet.
     rt_waking: Vec<bool>,
+    idle: Vec<IdleCalls>,
+    /// The affinity of tasks that a `select` line has told.
+    allowed: BTreeMap<i32, u64>,
     server: Vec<bool>,
     /// `rq->cpu_capacity`; `None` until its first change is printed.
     capacity: Vec<Option<u64>>,
@@ -104,6 +127,8 @@ impl Judge {
             boards: std::array::from_fn(|_| board.clone()),
             policies: vec![Policy::default(); machine.domains.len()],
             rt_waking: vec![false; nr_cpus],
+            idle: vec![IdleCalls::default(); nr_cpus],
+            allowed: BTreeMap::new(),
             server: vec![machine.fair_server; nr_cpus],
             capacity: vec![None; nr_cpus],
             placements: BTreeMap::new(),
@@ -154,6 +179,7 @@ impl Redrive {
             self.judge = Some(judge);
             return;
         }
+        judge.idle[r.cpu].record(&r.event);
         if let Some(cpu) = updated_cpu(r).filter(|cpu| *cpu < nr_cpus) {
             judge.updates[cpu][r.cpu] = r.time_us;
         }
@@ -187,7 +213,8 @@ impl Redrive {
             Event::SchedProcessFork { pid, child_pid } => {
                 judge.wakeups.fork(pid, child_pid, r.cpu);
             }
-            Event::Select { .. } => {
+            Event::Select { pid, cpus, .. } => {
+                judge.allowed.insert(pid, cpus);
                 judge.wakeups.told = true;
                 self.judge_selection(&mut judge, r, trace);
             }
@@ -352,7 +379,11 @@ impl Redrive {
         });
         let table_khz = |khz| judge.boards[FREE].policy(domain).resolve(khz);
         let policy = &judge.policies[domain];
-        let raw = computed.unwrap_or(policy.raw);
+        // A CPU with a clock of its own keeps its frequency as long as it has not idled, and then forgets what
+        // it computed.
+        let lower = computed.is_some_and(|khz| table_khz(khz) < policy.khz);
+        let held = self.machine.fast_switch && cpus.len() == 1 && lower && changed.is_none();
+        let raw = computed.filter(|_| !held).unwrap_or(policy.raw);
         let khz = if self.machine.fast_switch {
             changed.unwrap_or(policy.khz)
         } else {
@@ -362,7 +393,8 @@ impl Redrive {
         let before = judge.boards[FREE].policy(domain).sugov.next_freq;
         for board in 0..BOARDS {
             self.set_signals(judge, board, cpus.clone());
-            judge.boards[board].call_governor(r.cpu, cpu, time, flags);
+            let calls = judge.idle[cpu].count;
+            judge.boards[board].call_governor(r.cpu, (cpu, calls), time, flags);
         }
         let policy = &mut judge.policies[domain];
         if !policy.started {
@@ -437,6 +469,7 @@ impl Redrive {
         };
         let (prev, avg, known) = (task.cpu, task.avg, task.known);
         let request = self.clamps.request(pid);
+        let allowed = judge.allowed.get(&pid).copied().unwrap_or(u64::MAX);
         // A base estimate does not name its domain; the estimate that it is for comes next.
         let placed = usize::try_from(dst).ok();
         let cpu = placed.or_else(|| {
@@ -457,7 +490,7 @@ impl Redrive {
             self.set_signals(judge, board, 0..nr_cpus);
             let run = board.min(STEP);
             let board = &mut judge.boards[board];
-            board.set_sleeper(prev, avg[run], request);
+            board.set_sleeper(prev, avg[run], request, allowed);
             (board.estimate(prev, cpu, placed.is_some()), board.place(r.cpu, prev))
         });
         let choices = answers.map(|(_, choice)| choice);

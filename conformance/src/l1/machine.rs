@@ -12,7 +12,8 @@
 //! ```
 //!
 //! The capacity of a CPU is its `cpu_capacity`, else the performance of its energy model's highest state, else 1024. CPUs of
-//! one `package_cpus_list` share a last-level cache; if none is printed, all do. Idle states are printed of each
+//! one `package_cpus_list` share a last-level cache; if none is printed, those that the board's own description
+//! (`board = NAME`, `board/boards/NAME.toml`) puts into one, else all. Idle states are printed of each
 //! cluster's first CPU; those of the CPUs after it are the same.
 
 use std::collections::BTreeMap;
@@ -30,6 +31,10 @@ use crate::ftrace::CPUS_MAX;
 pub struct Machine {
     /// Frequency domains, ascending; together they are all CPUs.
     pub domains: Vec<Domain>,
+    /// The kernel: 6, 12, 107; zeros if the description does not say.
+    pub release: [u32; 3],
+    /// The board's name, if it has one.
+    board: String,
     /// Per CPU: the first CPU of its package.
     packages: BTreeMap<usize, usize>,
     /// schedutil's `rate_limit_us`.
@@ -76,7 +81,15 @@ impl Machine {
             io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
         };
         let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
-        Machine::parse(&text).map_err(named)
+        let mut machine = Machine::parse(&text).map_err(named)?;
+        if machine.packages.is_empty() && !machine.board.is_empty() {
+            let boards = Path::new(env!("CARGO_MANIFEST_DIR")).join("board/boards");
+            // A board that is not there is one of somebody else's: then all share a cache.
+            if let Ok(board) = std::fs::read_to_string(boards.join(&machine.board)) {
+                machine.packages = llcs(&board);
+            }
+        }
+        Ok(machine)
     }
 
     /// Reads a description.
@@ -97,6 +110,10 @@ impl Machine {
                     let hz: i64 = hz.ok_or_else(|| format!("CONFIG_HZ `{value}` is not a rate"))?;
                     // TICK_NSEC of the kernel: a second by the rate, rounded.
                     machine.tick_nsec = (1_000_000_000 + hz / 2) / hz;
+                }
+                "/proc/version" => machine.release = release(value),
+                "board" if value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
+                    machine.board = format!("{value}.toml");
                 }
                 "/proc/cmdline" => machine.fast_switch = !value.contains("vdvfs.fast=0"),
                 "/sys/kernel/debug/sched/fair_server/cpu0/runtime" => {
@@ -277,6 +294,30 @@ impl Lines {
         }
         Ok(domains)
     }
+}
+
+/// `Linux version 6.12.107 (…`.
+fn release(version: &str) -> [u32; 3] {
+    let words = version.split([' ', '-', '+']).find(|word| word.starts_with(char::is_numeric));
+    let mut numbers = words.unwrap_or_default().split('.').map(|n| n.parse().unwrap_or(0));
+    std::array::from_fn(|_| numbers.next().unwrap_or(0))
+}
+
+/// Which CPUs share a last-level cache, by its first one: of a board's `llc = ["0-3", "4-7"]`.
+fn llcs(board: &str) -> BTreeMap<usize, usize> {
+    let mut first_of = BTreeMap::new();
+    for line in board.lines() {
+        let Some(("llc", list)) = line.split_once('=').map(|(key, list)| (key.trim(), list)) else {
+            continue;
+        };
+        for span in list.split('"').skip(1).step_by(2) {
+            let (first, last) = span.split_once('-').unwrap_or((span, span));
+            if let (Some(first), Some(last)) = (cpu_number(first), cpu_number(last)) {
+                first_of.extend((first..=last).map(|cpu| (cpu, first)));
+            }
+        }
+    }
+    first_of
 }
 
 fn cpu_number(text: &str) -> Option<usize> {

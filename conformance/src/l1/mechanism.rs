@@ -94,10 +94,15 @@ impl Mechanism {
         }
     }
 
+    /// Judged decisions where the trivial answer is wrong.
+    pub fn nontrivial(&self) -> u64 {
+        self.judged - self.trivial
+    }
+
     /// Skill in ten thousandths, rounded down; `None` if the trivial answer is always right.
     pub fn skill(&self) -> Option<i64> {
         let gained = self.equal as i64 - self.trivial as i64;
-        match self.judged as i64 - self.trivial as i64 {
+        match self.nontrivial() as i64 {
             0 => None,
             possible => Some((gained * 10_000).div_euclid(possible)),
         }
@@ -124,8 +129,10 @@ pub enum What {
     PeltCfsRq,
     /// The utilisations of the RT and DEADLINE classes.
     PeltRt,
-    /// The utilisation of interrupts.
+    /// The utilisation of interrupts, where each charge of interrupt time is printed.
     PeltIrq,
+    /// The same where only their sum is: a row without bars, since most of what decides it is not told.
+    PeltIrqUntold,
     /// `util_est` of a task.
     UtilEstTask,
     /// `util_est` of a run queue.
@@ -171,6 +178,7 @@ impl fmt::Display for What {
             What::PeltCfsRq => "PELT, cfs_rq",
             What::PeltRt => "PELT, rt and dl",
             What::PeltIrq => "PELT, irq",
+            What::PeltIrqUntold => "PELT, irq, charges untold",
             What::UtilEstTask => "util_est, tasks",
             What::UtilEstCfsRq => "util_est, cfs_rq",
             What::Uclamp => "uclamp, run queue",
@@ -193,6 +201,8 @@ impl fmt::Display for What {
     }
 }
 
+/// Judged decisions that are not the trivial ones: with fewer, over all recordings, a row says little.
+pub const NONTRIVIAL_MIN: u64 = 300;
 /// Of the events at least this share must be judged, in percent.
 pub const JUDGED_MIN_PERCENT: u64 = 90;
 /// The least skill, in ten thousandths.
@@ -257,12 +267,25 @@ impl Table {
         }
     }
 
-    /// The bars that are missed.
+    /// The bars that are missed, where there are bars.
     pub fn missed(&self) -> Vec<String> {
         let of = |(what, row): (What, &Mechanism)| {
             row.missed().into_iter().map(move |why| format!("{what}: {why}")).collect::<Vec<_>>()
         };
-        self.rows().flat_map(of).collect()
+        self.rows().filter(|(what, _)| *what != What::PeltIrqUntold).flat_map(of).collect()
+    }
+
+    /// Rows with too few decisions that are not trivial.
+    pub fn scarce(&self) -> Vec<String> {
+        let few = self.rows().filter(|(_, row)| row.nontrivial() < NONTRIVIAL_MIN);
+        few.map(|(what, row)| format!("{what}: {}", row.nontrivial())).collect()
+    }
+
+    /// Counts a row under another name.
+    pub fn rename(&mut self, from: What, to: What) {
+        if let Some(row) = self.0.remove(&from) {
+            self.row(to).merge(&row);
+        }
     }
 
     /// The table as JSON: an object per mechanism, with its counts, its differences and the bars it misses.
@@ -273,11 +296,12 @@ impl Table {
             let missed: Vec<String> = row.missed().iter().map(|why| format!("\"{why}\"")).collect();
             let skill = row.skill().map_or("null".to_string(), |skill| Skill(skill).to_string());
             format!(
-                "  {{\"mechanism\": \"{what}\", \"events\": {}, \"judged\": {}, \"equal\": {}, \"trivial\": {}, \"skill\": {skill}, \"differences\": {{{}}}, \"missed\": [{}]}}",
+                "  {{\"mechanism\": \"{what}\", \"events\": {}, \"judged\": {}, \"equal\": {}, \"trivial\": {}, \"nontrivial\": {}, \"skill\": {skill}, \"differences\": {{{}}}, \"missed\": [{}]}}",
                 row.events,
                 row.judged,
                 row.equal,
                 row.trivial,
+                row.nontrivial(),
                 differences.join(", "),
                 missed.join(", "),
             )
@@ -294,7 +318,7 @@ impl fmt::Display for Table {
 }
 
 /// The head of the table whose rows [`Row`] prints.
-pub const HEAD: &str = "  mechanism                   events  judged judged %   equal  equal % trivial   skill  differences";
+pub const HEAD: &str = "  mechanism                   events  judged judged %   equal  equal % trivial not trivial   skill  differences";
 
 /// A mechanism's counts as a line of the table.
 pub struct Row<'a>(pub &'a str, pub &'a Mechanism);
@@ -305,9 +329,10 @@ impl fmt::Display for Row<'_> {
         let Mechanism { events, judged, equal, trivial, differences } = row;
         let skill = row.skill().map_or("-".to_string(), |skill| Skill(skill).to_string());
         let (of_events, of_judged) = (Percent(*judged, *events), Percent(*equal, *judged));
+        let rest = row.nontrivial();
         write!(
             f,
-            "  {name:26}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{skill:>8} "
+            "  {name:26}{events:8}{judged:8}{of_events:>9}{equal:8}{of_judged:>9}{trivial:8}{rest:12}{skill:>8} "
         )?;
         for (difference, count) in differences {
             write!(f, " {difference}: {count};")?;

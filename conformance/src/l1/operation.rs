@@ -11,6 +11,7 @@
 //!  ue_cfs … nr −1 … sched_migrate_task p         DetachMigrating   p is moved while queued …
 //!  ue_cfs … nr +1   after that                   AttachMigrating   … and arrives
 //!  ue_cfs … nr −1 … ue_cfs … nr +1               Save, Restore     p's own nice, affinity or class
+//!  ue_cfs … nr −1 … sched_waking p   (p delayed)  Inactive          somebody waited until p is really gone
 //! ```
 //!
 //! All of it within the lines of the one CPU that does the work, under the run queue's lock.
@@ -62,6 +63,12 @@ pub enum Operation {
         /// The task.
         pid: i32,
     },
+    /// A delayed task is dequeued at last, since somebody waits for that (`wait_task_inactive()`, by who
+    /// makes a kernel thread).
+    Inactive {
+        /// The task.
+        pid: i32,
+    },
     /// The lines do not say.
     Unknown,
 }
@@ -77,7 +84,8 @@ impl Operation {
             | Operation::Sleep { pid }
             | Operation::SleepDelayed { pid }
             | Operation::DetachMigrating { pid }
-            | Operation::Save { pid } => Some(pid),
+            | Operation::Save { pid }
+            | Operation::Inactive { pid } => Some(pid),
             Operation::Unknown => None,
         }
     }
@@ -101,13 +109,14 @@ pub struct Found {
 
 /// Classifies the operation on `cpu` whose `ue_cfs` line was `start`; `ahead` are the lines that the
 /// same CPU prints next. `moving`: the queued task on its way to `cpu`, if any; `saved`: the task that
-/// was dequeued on `cpu` to be changed.
+/// was dequeued on `cpu` to be changed; `delayed`: whether a task is queued there although it sleeps.
 pub fn look_ahead<'a>(
     start: &Record,
     cpu: usize,
     ahead: impl Iterator<Item = &'a Record>,
     moving: Option<i32>,
     saved: Option<i32>,
+    delayed: impl Fn(i32) -> bool,
 ) -> Found {
     let mut found = Found {
         operation: Operation::Unknown,
@@ -147,6 +156,10 @@ pub fn look_ahead<'a>(
                 if change < 0 {
                     found.operation = Operation::Save { pid: start.pid };
                 }
+                return found;
+            }
+            Event::SchedWaking { pid, .. } if change < 0 && pid != start.pid && delayed(pid) => {
+                found.operation = Operation::Inactive { pid };
                 return found;
             }
             Event::SchedWakeup { pid, target_cpu, new, .. } if target_cpu == cpu && change >= 0 => {
@@ -198,7 +211,7 @@ mod tests {
                 parse_line(&format!("a-7 [006] d..3. 1.000000: {text}")).unwrap().unwrap()
             };
             let lines: Vec<_> = ahead.iter().map(|text| record(text)).collect();
-            let found = look_ahead(&record(&ue), 6, lines.iter(), moving, saved);
+            let found = look_ahead(&record(&ue), 6, lines.iter(), moving, saved, |pid| pid == 5);
             assert_eq!((found.operation, found.cfs_lines), (expected, cfs_lines), "{ahead:?}");
         };
         let (down, up) = (nr(-1), nr(1));
@@ -218,5 +231,9 @@ mod tests {
         check(&[&down, &up, &switch], None, None, Operation::Save { pid: 7 }, 0);
         check(&[&up], None, Some(7), Operation::Restore { pid: 7 }, 0);
         check(&[&up], None, None, Operation::Unknown, 0);
+        let waking = |pid| format!("sched_waking: comm=a pid={pid} prio=120 target_cpu=006");
+        let (delayed, other) = (waking(5), waking(4));
+        check(&[&down, &delayed, &ue, &up], None, None, Operation::Inactive { pid: 5 }, 0);
+        check(&[&down, &other, &ue, &up], None, None, Operation::Save { pid: 7 }, 0);
     }
 }

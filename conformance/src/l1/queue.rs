@@ -23,7 +23,9 @@ impl Redrive {
         let q = &self.cpus[r.cpu];
         let moving = q.moving.iter().rev().find(|(_, dest)| *dest == cpu).map(|(pid, _)| *pid);
         let saved = self.cpus[cpu].saved;
-        let found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved);
+        let tasks = &self.tasks;
+        let delayed = |pid| tasks.get(&pid).is_some_and(|t| t.cpu == cpu && t.on_rq && t.delayed);
+        let found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved, delayed);
         self.fair_begin(r, trace, cpu, found.operation);
         let enqueue = matches!(
             found.operation,
@@ -149,7 +151,8 @@ impl Redrive {
                 | Operation::Restore { .. } => ch > 0,
                 Operation::Sleep { .. }
                 | Operation::DetachMigrating { .. }
-                | Operation::Save { .. } => ch < 0,
+                | Operation::Save { .. }
+                | Operation::Inactive { .. } => ch < 0,
                 Operation::Unknown => true,
                 Operation::RequeueDelayed { .. } | Operation::SleepDelayed { .. } => false,
             };
@@ -168,15 +171,14 @@ impl Redrive {
                 return;
             }
             // A queued task that is delayed and moved skips `ue_cfs`.
-            let moved = trace.ahead(r.cpu).take(2).find_map(|r| match r.event {
-                Event::SchedMigrateTask { pid, orig_cpu, .. } if orig_cpu == cpu => Some(pid),
-                _ => None,
-            });
-            if let Some(pid) = moved
-                && self.tasks.get(&pid).is_some_and(|t| t.on_rq)
+            let mut ahead = trace.ahead(r.cpu);
+            if let Some(pid) = migrates(&mut ahead, cpu)
+                && let Some(detached) = self.tasks.get(&pid).filter(|t| t.on_rq).map(|t| t.detached)
             {
-                self.update_load_avg(cpu, pid, now);
-                self.detach(cpu, pid);
+                if !detached {
+                    self.update_load_avg(cpu, pid, now);
+                    self.detach(cpu, pid);
+                }
                 self.dequeued(cpu, pid, Dequeue::Migrating);
                 return;
             }
@@ -207,6 +209,35 @@ impl Redrive {
                     c.cfs_curr = None;
                     c.curr_dequeued = false;
                 }
+            }
+        }
+    }
+
+    /// A delayed task that is moved is detached and attached before the last `pelt_cfs` line, like others, but no
+    /// `ue_cfs` line has announced it: the `nr` line after this one does.
+    pub(super) fn move_delayed(&mut self, r: &Record, trace: &Trace, cpu: usize) {
+        if self.cpus[r.cpu].active.is_some_and(|a| a.cpu == cpu && !a.done) {
+            return;
+        }
+        let mut ahead = trace.ahead(r.cpu);
+        let nr = ahead.by_ref().find_map(|next| match next.event {
+            Event::Sugov { .. } | Event::Resolve { .. } | Event::CpuFrequency { .. } => None,
+            Event::Nr { cpu: c, ch, cp, .. } if c == cpu => Some(Some((ch, cp))),
+            _ => Some(None),
+        });
+        let Some(Some((ch, cp))) = nr else { return };
+        let now = cp.wrapping_sub(self.cpus[cpu].lost);
+        let delayed = |pid: &i32| self.tasks.get(pid).filter(|t| t.delayed);
+        if ch < 0 {
+            let leaves = migrates(&mut ahead, cpu);
+            if let Some(pid) = leaves.filter(|pid| delayed(pid).is_some_and(|t| t.on_rq)) {
+                self.update_load_avg(cpu, pid, now);
+                self.detach(cpu, pid);
+            }
+        } else {
+            let comes = self.cpus[r.cpu].moving.iter().rev().find(|m| m.1 == cpu).map(|m| m.0);
+            if let Some(pid) = comes.filter(|pid| delayed(pid).is_some_and(|t| !t.on_rq)) {
+                self.attach(cpu, pid, now);
             }
         }
     }
@@ -270,6 +301,13 @@ impl Redrive {
                 self.update_load_avg(cpu, pid, now);
                 self.dequeued(cpu, pid, Dequeue::Save);
                 self.cpus[cpu].saved = Some(pid);
+            }
+            Operation::Inactive { pid } => {
+                self.update_load_avg(cpu, pid, now);
+                self.dequeued(cpu, pid, Dequeue::Leave);
+                if let Some(t) = self.tasks.get_mut(&pid) {
+                    t.delayed = false;
+                }
             }
             Operation::RequeueDelayed { .. }
             | Operation::SleepDelayed { .. }
@@ -481,4 +519,12 @@ impl Redrive {
             t.delayed = false;
         }
     }
+}
+
+/// Who leaves `cpu` in one of the next two lines.
+fn migrates<'a>(ahead: &mut impl Iterator<Item = &'a Record>, cpu: usize) -> Option<i32> {
+    ahead.take(2).find_map(|next| match next.event {
+        Event::SchedMigrateTask { pid, orig_cpu, .. } if orig_cpu == cpu => Some(pid),
+        _ => None,
+    })
 }

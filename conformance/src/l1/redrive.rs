@@ -124,6 +124,9 @@ impl Redrive {
     /// What came of it, by mechanism.
     pub fn table(&self) -> Table {
         let mut table = self.tally.table.clone();
+        if !self.cpus.iter().any(|cpu| cpu.irq_told) {
+            table.rename(What::PeltIrq, What::PeltIrqUntold);
+        }
         if let Some(judge) = &self.judge {
             table.merge(&judge.table());
         }
@@ -162,7 +165,7 @@ impl Redrive {
             }
             Event::PeltCfs { cpu, .. } => {
                 self.cpu(cpu);
-                self.pelt_cfs(r);
+                self.pelt_cfs(r, trace);
                 self.fair_sums(r, trace);
             }
             Event::Queue { .. } => self.fair_queue(r, trace),
@@ -476,6 +479,7 @@ impl Redrive {
         c.active = None;
         c.saved = None;
         c.now = c.switch_now;
+        c.run_clock_task = c.switch_clock_task;
     }
 
     /// The PELT clock when the last task of a CPU leaves it. The switch's line does not tell: going

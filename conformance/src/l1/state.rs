@@ -141,7 +141,7 @@ pub(super) struct Cpu {
     pub(super) lost: u64,
     /// The PELT clock (`rq_clock_pelt`) at the last line that told it, but not a switch's.
     pub(super) now: u64,
-    /// `clock_task` at the last `run` line.
+    /// `clock_task` at the last `run` line, or at the switch after it.
     pub(super) run_clock_task: u64,
     /// The clocks before the switch that comes next.
     pub(super) switch_now: u64,

@@ -360,8 +360,10 @@ pub enum RunnableBoost {
     Off,
     /// util_est is raised too, which counts a waking task twice. As posted, and 6.5.0.
     WithUtilEst,
-    /// 6.6 and later, and 6.5.y.
+    /// 6.6 and later, and 6.5.y. A task that is placed comes and goes with its utilisation only.
     On,
+    /// A task that is placed brings its own `runnable_avg`, or takes it away. 6.12.107 has it, 6.12.95 not yet.
+    WithTask,
 }
 
 /// `find_energy_efficient_cpu()`.

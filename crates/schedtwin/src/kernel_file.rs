@@ -23,9 +23,10 @@ use schedtwin_kernel::config::Config;
 use std::sync::Arc;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 5] = [
     ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
     ("linux-5.18-fp", include_str!("../../../kernels/linux-5.18-fp.toml")),
+    ("linux-6.0", include_str!("../../../kernels/linux-6.0.toml")),
     ("linux-6.3", include_str!("../../../kernels/linux-6.3.toml")),
     ("linux-6.12", include_str!("../../../kernels/linux-6.12.toml")),
 ];

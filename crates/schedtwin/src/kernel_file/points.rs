@@ -159,6 +159,8 @@ points! {
         WithUtilEst = "with-util-est", "6.5.0, and as posted",
             "runnable_avg raises util_avg and util_est";
         On = "on", "6.5.y, 6.6 and later", "runnable_avg raises util_avg";
+        WithTask = "with-task", "6.12.107, not yet 6.12.95",
+            "so it does, with or without the runnable_avg of the task that is placed";
     }
     FIND_ENERGY_EFFICIENT_CPU: FindEnergyEfficientCpu = "find_energy_efficient_cpu",
         "find_energy_efficient_cpu()" {

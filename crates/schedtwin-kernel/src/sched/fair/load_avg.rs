@@ -354,10 +354,11 @@ impl Kernel {
     ) -> u64 {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         let (mut util, mut estimate) = (avg.util_avg, avg.util_est as u64);
+        let mut runnable = avg.runnable_avg;
         if boost {
             // Contention: somebody waited, so running alone says too little.
             match self.config.runnable_boost {
-                RunnableBoost::Off => {}
+                RunnableBoost::Off | RunnableBoost::WithTask => {}
                 RunnableBoost::WithUtilEst => {
                     util = util.max(avg.runnable_avg);
                     estimate = estimate.max(avg.runnable_avg);
@@ -367,11 +368,17 @@ impl Kernel {
         }
         if let Some(p) = task {
             let on_cpu = self.tasks[p].cpu == cpu;
+            let own = self.se[self.tasks[p].se].avg.runnable_avg;
             if on_cpu && dst != Some(cpu) {
                 util -= util.min(self.task_util(p));
+                runnable -= runnable.min(own);
             } else if !on_cpu && dst == Some(cpu) {
                 util += self.task_util(p);
+                runnable += own;
             }
+        }
+        if boost && self.config.runnable_boost == RunnableBoost::WithTask {
+            util = util.max(runnable);
         }
         if self.config.features.util_est {
             if let Some(p) = task {
@@ -456,7 +463,7 @@ mod tests {
         Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
     }
 
-    /// util 50, runnable 70, util_est 60; a waking task of util 5 and estimate 10 that comes from
+    /// util 50, runnable 70, util_est 60; a waking task of util 5, runnable 9 and estimate 10 that comes from
     /// elsewhere. As posted its share counts twice: in runnable_avg, and with its estimate on top.
     #[test]
     fn runnable_boosting() {
@@ -468,7 +475,7 @@ mod tests {
             let p = kernel.new_task(None, false);
             let se = kernel.tasks[p].se;
             let avg = &mut kernel.se[se].avg;
-            (avg.util_avg, avg.util_est) = (5, 10);
+            (avg.util_avg, avg.runnable_avg, avg.util_est) = (5, 9, 10);
             if task {
                 kernel.cpu_util(cpu, Some(p), Some(cpu), boost)
             } else {
@@ -479,6 +486,7 @@ mod tests {
             (RunnableBoost::Off, 70, 60),
             (RunnableBoost::WithUtilEst, 80, 70),
             (RunnableBoost::On, 75, 70),
+            (RunnableBoost::WithTask, 79, 70),
         ] {
             assert_eq!(util(form, true, true), with_task, "{form:?}");
             assert_eq!(util(form, true, false), without_task, "{form:?}");
