@@ -98,7 +98,7 @@ pub const TEO: &[Mutation] = &[
     m(TEO_SHARED, "PULSE: u32 = 1024", "PULSE: u32 = 1023"),
     m(TEO_SHARED, "DECAY_SHIFT: u32 = 3", "DECAY_SHIFT: u32 = 4"),
     m(TEO_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
-    m(TEO_SHARED, "sleep_length_ns > tick_nsec", "sleep_length_ns >= tick_nsec"),
+    m(TEO_SHARED, "sleep_length_ns > stay.tick_nsec", "sleep_length_ns >= stay.tick_nsec"),
     m(TEO_SHARED, "time_span_ns >= sleep", "time_span_ns > sleep"),
     m(TEO_SHARED, "residency_ns >= exit_latency_ns", "residency_ns > exit_latency_ns"),
     m(TEO_SHARED, "residency_ns - exit_latency_ns / 2", "residency_ns - exit_latency_ns"),

@@ -16,7 +16,6 @@
 //! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
 use crate::Kernel;
-use crate::config::Uclamp;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
@@ -83,7 +82,7 @@ impl Kernel {
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
         let t = &self.tasks[task];
         let clamps = attr.util_min.is_some() || attr.util_max.is_some();
-        if attr.policy != t.policy || (clamps && self.config.uclamp != Uclamp::CompiledOut) {
+        if attr.policy != t.policy || (clamps && self.uclamp_compiled_in()) {
             return false;
         }
         match attr.policy {

@@ -44,7 +44,7 @@ const DEBT_MAX: Ns = 2 * MS;
 
 /// How many switches in a hundred wakeups may be so: up to 3.5 are, where one timer interrupt on a little
 /// core wakes many threads without wake lists. More would be another reason.
-const OVERTAKEN_PERCENT_MAX: u64 = 4;
+const OVERTAKEN_PERCENT_MAX: u64 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {

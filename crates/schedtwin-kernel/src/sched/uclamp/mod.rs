@@ -43,6 +43,11 @@ pub struct UclampRequest {
 }
 
 impl Kernel {
+    /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
+    pub(crate) fn uclamp_compiled_in(&self) -> bool {
+        !matches!(self.config.uclamp, Uclamp::CompiledOut)
+    }
+
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
     pub fn uclamp_is_used(&self) -> bool {
