@@ -130,7 +130,7 @@ pub const TEO_RECENT: &[Mutation] = &[
     m(TEO_RECENT_FILE, "bin.recent += 1", "bin.recent += 0"),
     m(TEO_RECENT_FILE, "duration_ns < input.tick_nsec);", "duration_ns <= input.tick_nsec);"),
     m(TEO_RECENT_FILE, "residency_ns() > timers.delta", "residency_ns() >= timers.delta"),
-    m(TEO_RECENT_FILE, "states[1].residency_ns() > sleep", "states[1].residency_ns() >= sleep"),
+    m(TEO_RECENT_FILE, "states[1].residency_ns() <= sleep", "states[1].residency_ns() < sleep"),
     m(TEO_RECENT_FILE, "state.residency_ns() > sleep", "state.residency_ns() >= sleep"),
     m(TEO_RECENT_FILE, "                idx0 = i;", "                idx0 = 0;"),
     m(TEO_RECENT_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 - 1 <= input"),
