@@ -206,7 +206,7 @@ pub enum TeoForm {
 pub enum TeoUtil {
     /// Nobody looks. Up to 6.2, 6.11 and later, and 6.6.y and 6.10.y since the revert.
     Off,
-    /// The shallowest enabled state, also one that polls; the counters do not learn from it. RFC,
+    /// The shallowest enabled state, also one that polls; the counters do not learn from it. RFC of
     /// September 2022.
     Posted,
     /// Of two states the shallowest, of more the one below the choice, also one that polls; the counters do
