@@ -232,7 +232,6 @@ pub const LADDER: &[Mutation] = &[
     m(LADDER_FILE, "as i64 <= input.latency_req_ns", "as i64 - 1 <= input.latency_req_ns"),
     m(LADDER_FILE, "!deeper.disabled && ", ""),
     m(LADDER_FILE, "states[last].disabled || !quick(last)", "!quick(last)"),
-    m(LADDER_FILE, ".unwrap_or(first));", ".unwrap_or(last - 1));"),
     m(LADDER_FILE, "slept_ns < latency_ns", "slept_ns <= latency_ns"),
     m(LADDER_FILE, "return Some(last - 1)", "return Some(first)"),
     m(LADDER_FILE, "usize::from(states[0].polling)", "0"),
