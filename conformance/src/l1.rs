@@ -34,6 +34,7 @@ mod queue;
 pub mod redrive;
 mod state;
 pub mod tally;
+mod unprinted;
 mod wakeups;
 
 use std::fmt;

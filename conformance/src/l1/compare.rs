@@ -143,7 +143,20 @@ impl Redrive {
             return;
         }
         let (ours, causes) = (c.cfs[FREE], c.causes[FREE]);
-        let (step, step_causes) = (c.cfs[STEP], c.causes[STEP]);
+        let (step, mut step_causes) = (c.cfs[STEP], c.causes[STEP]);
+        let mut causes = causes;
+        let sums = (step.load_sum, step.runnable_sum, step.util_sum, step.period_contrib);
+        if let Some(stretch) = c.stretch.take().filter(|stretch| stretch.now == avg.lut)
+            && sums != (avg.ls, avg.rs, avg.us, avg.pc)
+            && let Some(hidden) = stretch.find(&avg)
+        {
+            let free = stretch.with(FREE, hidden);
+            if (free.load_avg, free.runnable_avg, free.util_avg) == (avg.l, avg.r, avg.u) {
+                causes = Causes::from(Cause::UnprintedUpdate);
+            }
+            step_causes = Causes::from(Cause::UnprintedUpdate);
+            c.cfs[FREE] = SchedAvg { util_est: ours.util_est, ..free };
+        }
         c.cfs[STEP] = taken_over(&avg, false);
         c.causes[STEP] = Causes::default();
         let within = self.compare((Kind::CfsRq, cpu), &avg, &ours, causes);
@@ -206,12 +219,27 @@ impl Redrive {
             OtherSignal::Dl => Kind::Dl,
             OtherSignal::Irq => Kind::Irq,
         };
+        // These signals have one sum: load, runnable and utilisation are the same.
+        let taken = SchedAvg {
+            last_update_time: lut,
+            period_contrib: pc,
+            util_sum: us,
+            util_avg: u,
+            load_sum: us as u64 >> 10,
+            runnable_sum: us as u64,
+            ..SchedAvg::default()
+        };
         let class = self.cpus[cpu].curr_class;
         match signal {
             OtherSignal::Rt => self.update_rt(cpu, lut, class == Class::Rt),
             OtherSignal::Dl => self.update_dl(cpu, lut, class == Class::Dl),
             OtherSignal::Irq => {
                 if self.cpus[cpu].freq_scale.is_none() {
+                    // What is charged depends on the frequency: until a first change tells it, the line is all.
+                    let irq = &mut self.cpus[cpu].irq;
+                    irq.printed = taken;
+                    irq.avg = [taken; RUNS];
+                    self.tally.skip(kind, cpu, Signal::Util, u);
                     return;
                 }
                 let told = self.interrupt_time(r, trace, cpu, lut);
@@ -238,16 +266,6 @@ impl Redrive {
         if signal == OtherSignal::Irq && !irq_told {
             small.causes.iter_mut().for_each(|c| c.add(Cause::InterruptTime));
         }
-        // These signals have one sum: load, runnable and utilisation are the same.
-        let taken = SchedAvg {
-            last_update_time: lut,
-            period_contrib: pc,
-            util_sum: us,
-            util_avg: u,
-            load_sum: us as u64 >> 10,
-            runnable_sum: us as u64,
-            ..SchedAvg::default()
-        };
         small.printed = taken;
         if !small.started {
             small.started = true;

@@ -18,7 +18,6 @@ use std::rc::Rc;
 
 use schedtwin_kernel::sched::core::WF_TTWU;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
-use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_types::Khz;
 
 use super::board::{Board, CpuSignals, SERVER_BW};
@@ -26,7 +25,7 @@ use super::changes::pair;
 use super::machine::Machine;
 use super::mechanism::{Difference, Table, Unknown, What};
 use super::redrive::Redrive;
-use super::state::{Class, FREE, RUNS, STEP, Small, class_of};
+use super::state::{Class, FREE, RUNS, STEP, class_of};
 use super::wakeups::{Told, Wakeup, Wakeups};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -279,9 +278,10 @@ impl Redrive {
         let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
         CpuSignals {
             cfs: cpu.cfs[run],
-            rt: known(&cpu.rt, run),
-            dl: known(&cpu.dl, run),
-            irq: if board == PRINTED { cpu.irq.printed } else { known(&cpu.irq, run) },
+            // Before their first lines nothing was there to print.
+            rt: cpu.rt.avg[run],
+            dl: cpu.dl.avg[run],
+            irq: if board == PRINTED { cpu.irq.printed } else { cpu.irq.avg[run] },
             server: judge.server[number],
             rt_runnable: rt_runs || judge.rt_waking[number],
             clamps: self.clamps.of(number).cloned().unwrap_or_default(),
@@ -684,11 +684,6 @@ fn updated_cpu(r: &Record) -> Option<usize> {
         Event::UeSe { .. } | Event::Run { .. } => Some(r.cpu),
         _ => None,
     }
-}
-
-/// A small signal; before its first line nothing was there to print.
-fn known(signal: &Small, run: usize) -> SchedAvg {
-    if signal.started { signal.avg[run] } else { SchedAvg::default() }
 }
 
 /// Whether the enqueue on `cpu` whose `nr` line is read is an RT task's.

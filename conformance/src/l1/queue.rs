@@ -348,6 +348,7 @@ impl Redrive {
             return;
         }
         let c = &mut self.cpus[cpu];
+        c.stretch = None;
         for run in 0..RUNS {
             dequeue_load_avg(&mut c.cfs[run], &t.avg[run], t.weight);
             reweight_load_avg(&mut t.avg[run], weight);
@@ -365,6 +366,7 @@ impl Redrive {
         t.cpu = cpu;
         if t.detached {
             t.detached = false;
+            c.stretch = None;
             if !t.known {
                 c.cause(Cause::UnknownTask);
                 return;
@@ -383,6 +385,7 @@ impl Redrive {
 
     pub(super) fn detach(&mut self, cpu: usize, pid: i32) {
         let c = &mut self.cpus[cpu];
+        c.stretch = None;
         if let Some(t) = self.tasks.get_mut(&pid) {
             t.detached = true;
             for run in 0..RUNS {

@@ -156,7 +156,10 @@ impl Redrive {
     }
 
     fn record(&mut self, r: &Record, trace: &Trace) {
-        self.cpu(r.cpu);
+        // Whoever comes after an exited task takes it off; an interrupt may come before that.
+        if let Some(pid) = self.cpu(r.cpu).dead.take_if(|_| !r.hardirq && !r.softirq) {
+            self.leave(r.cpu, pid);
+        }
         self.fair_before(r);
         match r.event {
             Event::PeltSe { .. } => {
@@ -410,8 +413,7 @@ impl Redrive {
         }
         // A balancer's update of a CPU also ages this signal, without any news.
         for avg in &mut self.cpus[cpu].irq.avg {
-            if time >= avg.last_update_time {
-                pelt::update_load_sum(time, avg, 0, 0, 0);
+            if time >= avg.last_update_time && pelt::update_load_sum(time, avg, 0, 0, 0) {
                 pelt::update_load_avg(avg, 1);
             }
         }
@@ -447,7 +449,7 @@ impl Redrive {
                     self.update_load_avg(cpu, prev_pid, now);
                 }
                 if matches!(prev_state, b'X' | b'Z') {
-                    self.leave(cpu, prev_pid);
+                    self.cpus[cpu].dead = Some(prev_pid);
                 }
             }
             Class::Rt => self.update_rt(cpu, now, true),

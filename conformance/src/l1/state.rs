@@ -10,6 +10,7 @@ use schedtwin_kernel::sched::pelt::{
 
 use super::operation::Found;
 use super::tally::{Cause, Causes};
+use super::unprinted::Stretch;
 use crate::ftrace::Averages;
 
 /// The free run and the step run, both driven by the same inputs.
@@ -114,6 +115,10 @@ pub(super) struct Cpu {
     pub(super) cfs: [SchedAvg; RUNS],
     pub(super) cfs_started: bool,
     pub(super) removed: [Removed; RUNS],
+    /// Its last update in which time passed, as long as nothing else has changed the averages since.
+    pub(super) stretch: Option<Stretch>,
+    /// Who has exited here and not been taken off yet.
+    pub(super) dead: Option<i32>,
     pub(super) causes: [Causes; RUNS],
     /// Σ weights of the queued, delayed ones too.
     pub(super) weight: u64,
@@ -176,6 +181,8 @@ impl Cpu {
             cfs: Default::default(),
             cfs_started: false,
             removed: Default::default(),
+            stretch: None,
+            dead: None,
             causes: Default::default(),
             weight: 0,
             h_nr_queued: 0,
@@ -209,6 +216,16 @@ impl Cpu {
     pub(super) fn update_cfs(&mut self, now: u64) {
         let runnable = self.h_nr_queued.saturating_sub(self.h_nr_delayed) as u64;
         let running = self.cfs_curr.is_some();
+        if now.saturating_sub(self.cfs[STEP].last_update_time) >> 10 != 0 {
+            self.stretch = Some(Stretch {
+                avg: self.cfs,
+                removed: self.removed,
+                weight: self.weight,
+                runnable,
+                running,
+                now,
+            });
+        }
         for (avg, removed) in self.cfs.iter_mut().zip(&mut self.removed) {
             fold_removed(avg, removed);
             update_load_avg_cfs_rq(now, avg, self.weight, runnable, running);

@@ -69,6 +69,8 @@ impl fmt::Display for Signal {
 /// What a recording leaves untold, worst first: a miss is booked on the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
+    /// A balancer's update at a time that is not printed, found by what it explains.
+    UnprintedUpdate,
     /// Somebody was enqueued or dequeued and the lines do not say who.
     UnknownOperation,
     /// A task without a record so far took part.
@@ -90,6 +92,7 @@ pub enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Cause::UnprintedUpdate => "time of an update, found",
             Cause::UnknownOperation => "operation not told",
             Cause::UnknownTask => "task without a record",
             Cause::RemovedFold => "time of a removal's fold",
@@ -108,6 +111,7 @@ impl From<Cause> for Difference {
                 Difference::UnknownInput(Unknown::BeforeRecording)
             }
             Cause::InterruptTime => Difference::UnknownInput(Unknown::InterruptTime),
+            Cause::UnprintedUpdate => Difference::Timestamp,
             // What could explain it is no field of the list.
             Cause::UnknownOperation
             | Cause::RemovedFold
@@ -134,7 +138,8 @@ fn what(kind: Kind, signal: Signal) -> What {
 pub struct Causes(u16);
 
 impl Causes {
-    const ALL: [Cause; 6] = [
+    const ALL: [Cause; 7] = [
+        Cause::UnprintedUpdate,
         Cause::UnknownOperation,
         Cause::UnknownTask,
         Cause::RemovedFold,
@@ -156,6 +161,14 @@ impl Causes {
     /// The worst one in it.
     pub fn first(self) -> Cause {
         *Self::ALL.iter().find(|&&c| self.0 & (1 << c as u16) != 0).unwrap_or(&Cause::Unexplained)
+    }
+}
+
+impl From<Cause> for Causes {
+    fn from(cause: Cause) -> Causes {
+        let mut causes = Causes::default();
+        causes.add(cause);
+        causes
     }
 }
 
