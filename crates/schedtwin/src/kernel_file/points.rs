@@ -60,7 +60,7 @@ macro_rules! points {
         /// ```
         /// let points = schedtwin::kernel_file::variation_points();
         /// let boost = points.iter().find(|point| point.key == "runnable_boost").unwrap();
-        /// assert_eq!(boost.arms.len(), 3);
+        /// assert_eq!(boost.arms.len(), 4);
         /// ```
         pub fn variation_points() -> Vec<PointDescription> {
             vec![$($name.describe()),*]
