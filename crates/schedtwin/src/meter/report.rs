@@ -163,7 +163,10 @@ fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         parts[0].1 += own(index);
         let clocks = domain.clocks.iter().map(|c| meter.truth.domain_fj(&meter.setup, *c));
         let fj = domain.within.iter().map(|d| own(*d)).chain(clocks).sum();
-        parts.push((label(level_of(domain), &domain.name), fj));
+        // One that draws nothing itself says nothing that its clocks do not say.
+        if domain.uw.iter().chain(&domain.entry_energy_pj).any(|own| *own > 0) {
+            parts.push((label(level_of(domain), &domain.name), fj));
+        }
     }
     for cpu in 0..meter.cpus.len() {
         parts.push((label("cpu", cpu), meter.truth.cpu_fj(&meter.setup, cpu)));
