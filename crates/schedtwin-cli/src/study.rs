@@ -211,11 +211,13 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
         return output::print(&dry(&study, &base, effort, &path));
     }
     // A folder of calibrations is made, but not the folder that it belongs in: that may be a typing error.
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
+    if let Some(folder) = path.parent().filter(missing) {
         writable(folder)?;
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::of_file("make", folder, &error))?;
     }
+    writable(&path)?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let found = with_threads(arguments.threads, || calibrate::fit(&base, effort, &progress))?;

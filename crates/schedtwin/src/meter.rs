@@ -191,7 +191,7 @@ pub enum Activity {
     Entering(u8),
     /// Rests in an idle state.
     Idle(u8),
-    /// On the way out of an idle state, at full power.
+    /// On the way out of an idle state, at full power once the silicon around the CPU is on.
     Exiting(u8),
 }
 
@@ -611,6 +611,12 @@ impl Meter {
         if self.truth.cpu_activity(&self.setup, at, cpu, activity) {
             self.digest.absorb(at, Code::CpuActivity, cpu.0, activity.code(), 0);
         }
+    }
+
+    /// Until `until`, `cpu`, which has just begun its way out of an idle state, waits for its package and draws
+    /// what it draws at rest. The digest does without: it follows from what the CPUs do.
+    pub fn cpu_waits(&mut self, cpu: CpuId, until: Ns) {
+        self.truth.cpu_waits(cpu, until);
     }
 
     /// The hardware does not follow the governor's last wish for `domain`, because another domain

@@ -14,7 +14,16 @@ use crate::study::run::{Calibrated, Ready};
 use crate::study::spec::Assignment;
 
 /// The calibrations that are compiled in: name of the study and text.
-const BUILT_IN: [(&str, &str); 0] = [];
+const BUILT_IN: [(&str, &str); 2] = [
+    (
+        "geekbench5-fridge-pixel6",
+        include_str!("../../../../studies/calibrations/geekbench5-fridge-pixel6.toml"),
+    ),
+    (
+        "pcmark-web-pixel6",
+        include_str!("../../../../studies/calibrations/pcmark-web-pixel6.toml"),
+    ),
+];
 
 /// How far the fitted twin is from a base value.
 #[derive(Clone, Debug, PartialEq)]
@@ -302,6 +311,22 @@ mod tests {
         ] {
             assert_eq!(path_of(named), Path::new(expected));
         }
-        assert_eq!(of_study("jankbench-pixel6"), Ok(None));
+        assert_eq!(of_study("messaging-altra"), Ok(None));
+    }
+
+    /// What is compiled in is of this model, of these base values, and within its bounds.
+    #[test]
+    fn the_built_in_calibrations_may_be_used() {
+        for (name, _) in BUILT_IN {
+            let study = crate::study::load(name).unwrap();
+            let calibration = of_study(name).unwrap().expect("it is built in");
+            assert_eq!(calibration.study, name);
+            assert_eq!(calibration.check(&study), None);
+            for (set, fit) in calibration.settings.iter().zip(&study.fits) {
+                assert_eq!(set.parameter(), fit.parameter.value);
+                let value: f64 = set.value.parse().unwrap();
+                assert!((fit.bounds[0]..=fit.bounds[1]).contains(&value), "{name}: {value}");
+            }
+        }
     }
 }

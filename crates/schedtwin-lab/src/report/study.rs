@@ -169,11 +169,23 @@ pub fn notes(ran: &Ran) -> Vec<String> {
     if asked {
         let names: Vec<&str> = ran.study.variants.iter().map(|v| v.name.as_str()).collect();
         notes.push(format!("robust: the sign is the same with {}", names.join(", ")));
+        notes.extend(names.iter().enumerate().map(|(at, name)| {
+            let in_it: Vec<String> =
+                ran.cells.iter().filter_map(|b| in_variant(ran, b, at)).collect();
+            format!("with {name}: {}", in_it.join(", "))
+        }));
     }
     notes.extend(ran.notices.iter().map(|notice| format!("note: {notice}")));
     let last = provenance_lines(&ran.provenance);
     notes.extend(last.into_iter().filter(|line| line.starts_with("inputs")));
     notes
+}
+
+/// A difference in a variant: row, kernel, percent.
+fn in_variant(ran: &Ran, beside: &Beside, variant: usize) -> Option<String> {
+    let diff = (*beside.in_variants.get(variant)?)?;
+    let row = &ran.study.rows[beside.row];
+    Some(format!("{} {} {}", row.id, letter(row.cells[beside.cell].column), percent(diff)))
 }
 
 /// What is said once for all studies.

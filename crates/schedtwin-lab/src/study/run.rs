@@ -126,7 +126,11 @@ impl Ready {
             .variants
             .iter()
             .filter(|_| with_variants)
-            .map(|variant| setups(&study, &settings, &variant.settings, registry))
+            .map(|variant| {
+                let mut setups = setups(&study, &settings, &variant.settings, registry);
+                setups.iter_mut().for_each(|setup| setup.keep_what_differs(&study));
+                setups
+            })
             .collect();
         Ready { study, calibrated, setups: main, variants }
     }
@@ -180,7 +184,9 @@ impl Ready {
                 // A variant may split a setup only if it sets what a row sets: the order is the same.
                 let variant = setups.get(number).filter(|other| other.rows == setup.rows);
                 variants.push(match variant {
-                    Some(variant) => self.measure(variant, variant_plan(plan), progress)?,
+                    Some(variant) => self
+                        .measure(variant, variant_plan(plan), progress)?
+                        .map(|measured| (variant, measured)),
                     None => None,
                 });
             }
@@ -222,7 +228,7 @@ impl Ready {
         plan: Plan,
         progress: &Progress,
     ) -> io::Result<Option<crate::compare::Sampled>> {
-        if !setup.waits_for.is_empty() {
+        if setup.scenarios.is_empty() {
             return Ok(None);
         }
         let imprecise =
@@ -257,7 +263,7 @@ impl Ready {
         (row_number, cell_number): (usize, usize),
         setup: &Setup,
         measured: Option<&crate::compare::Sampled>,
-        variants: &[Option<crate::compare::Sampled>],
+        variants: &[Option<(&Setup, crate::compare::Sampled)>],
     ) -> Beside {
         let study = &self.study;
         let row = &study.rows[row_number];
@@ -294,7 +300,7 @@ impl Ready {
                     .iter()
                     .filter(|_| base.is_some())
                     .map(|variant| {
-                        let (variant, base) = (variant.as_ref()?, base?);
+                        let ((setup, variant), base) = (variant.as_ref()?, base?);
                         let found = find(&variant.rows, row).ok()?;
                         difference(row, found, setup.place(base), setup.place(cell))?.diff_pct
                     })
@@ -365,6 +371,23 @@ impl Setup {
     fn place(&self, cell: &Cell) -> usize {
         let place = self.columns.iter().position(|column| *column == cell.column);
         place.expect("a setup has the columns of its rows")
+    }
+
+    /// Leaves out the kernels that no difference is taken of: of a variant nothing else is wanted.
+    fn keep_what_differs(&mut self, study: &Study) {
+        let mut wanted = Vec::new();
+        for row in self.rows.iter().map(|row| &study.rows[*row]) {
+            for cell in &row.cells {
+                let base = row.base_of(study, cell);
+                wanted.extend(base.into_iter().flat_map(|base| [base.column, cell.column]));
+            }
+        }
+        let mut at = 0;
+        self.scenarios.retain(|_| {
+            at += 1;
+            wanted.contains(&self.columns[at - 1])
+        });
+        self.columns.retain(|column| wanted.contains(column));
     }
 }
 

@@ -25,7 +25,7 @@
 //! # Energy of a domain
 //!
 //! ```text
-//!   Σ CPU, row:  active_uw · (active + entering + exiting)
+//!   Σ CPU, row:  active_uw · (active + entering + exiting, but not while it waits for its package)
 //!              + share of wfi_uw or active_uw · (rest, polling)
 //! + Σ CPU, idle state: entry, exit and abort energy · how often
 //! + Σ row: static_uw · time at it while a CPU executes + idle_static_uw · time awake while none does
@@ -75,6 +75,8 @@ struct CpuTruth {
     state_count: usize,
     /// Bit per idle state: whether it is deep.
     deep: u32,
+    /// Until then a CPU on its way out of an idle state waits for the silicon around it: it still rests.
+    waits_until: Ns,
 }
 
 /// How often an idle state of a CPU was used, in the window.
@@ -170,6 +172,7 @@ impl Truth {
                 states,
                 state_count: cpu.idle_states.len(),
                 deep,
+                waits_until: 0,
             });
             cells += width * setup.domains[cpu.domain].rows().len();
             states += cpu.idle_states.len();
@@ -408,6 +411,13 @@ impl Truth {
         }
     }
 
+    /// Until `until`, `cpu`, which has just begun its way out of an idle state, waits for its package.
+    pub(super) fn cpu_waits(&mut self, cpu: CpuId, until: Ns) {
+        let truth = &mut self.cpus[cpu.index()];
+        assert!(matches!(truth.activity, Activity::Exiting(_)), "{cpu:?} is on its way out");
+        truth.waits_until = until;
+    }
+
     /// From `at` on, `domain` is in `state`; `None`: it is on.
     pub(super) fn power_domain(
         &mut self,
@@ -442,6 +452,16 @@ impl Truth {
     #[inline]
     fn close_cpu(&mut self, cpu: usize, at: Ns) {
         let truth = &mut self.cpus[cpu];
+        if truth.since < truth.waits_until {
+            // The column of rest is the one before that of the way out.
+            let waited = at.min(truth.waits_until);
+            let rest = truth.cell - 1;
+            self.ns[rest] += waited.max(self.window_start) - truth.since.max(self.window_start);
+            if let Some(uw) = self.cell_uw.get(rest) {
+                self.domains[truth.domain].heat_fj += energy(*uw, waited - truth.since);
+            }
+            truth.since = waited;
+        }
         self.ns[truth.cell] += at.max(self.window_start) - truth.since.max(self.window_start);
         if let Some(uw) = self.cell_uw.get(truth.cell) {
             self.domains[truth.domain].heat_fj += energy(*uw, at - truth.since);

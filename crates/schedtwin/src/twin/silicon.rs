@@ -124,13 +124,23 @@ impl<B: Board> Twin<B> {
         let around = self.negotiation.exit_latency_ns(&self.machine, cpu);
         if !self.negotiation.negotiates(cpu) {
             self.silicon(cpu, Silicon::Exiting(state), observer);
+            self.package_returns(cpu, around);
             return around + exit_latency(&self.machine.idle_states(cpu)[state as usize], line);
         }
         let rested = self.negotiation.rests_in(&self.machine, cpu).expect("it rests");
         self.silicon(cpu, Silicon::Exiting(rested), observer);
+        self.package_returns(cpu, around);
         self.negotiation.ask(cpu, None);
         self.sharers_settle(cpu, observer);
         around + exit_latency(&self.machine.idle_states(cpu)[rested as usize], line)
+    }
+
+    /// A CPU whose package is off has no clock: it draws nothing of its own until `around` is over.
+    #[inline]
+    fn package_returns(&mut self, cpu: CpuId, around: Ns) {
+        if around > 0 {
+            self.meter.cpu_waits(cpu, self.now + around);
+        }
     }
 
     /// A request has come or gone: those who share states with the CPU rest where they may.

@@ -102,10 +102,22 @@ fn the_first_to_wake_turns_the_package_on() {
         metric(&result, "wu_lat", "p50", &[("task", "job")])
     };
     let job = r#""job": { "loop": -1, "cpus": [0], "run": 100, "timer": { "ref": "t", "period": 20000 } }"#;
+    let power = |machine: &str| {
+        let result = run(&written(machine, PERFORMANCE, job, SECOND), 1);
+        metric(&result, "power", "mean", &[("domain", "all")])
+    };
+    let slow = power(&machine);
     let other = r#", "other": { "loop": -1, "cpus": [5], "run": 100000 }"#;
     let (alone, beside) = (waits(job), waits(&format!("{job}{other}")));
     // The kernel's path comes on top, in both.
     assert!((alone - beside - 500.0).abs() < 1.0, "{alone} us and {beside} us");
+
+    // Whoever waits for its package rests meanwhile: the cores draw what they draw if it is back at once.
+    let at_once =
+        std::fs::read_to_string(&machine).unwrap().replace("exit_ns = 500_000", "exit_ns = 0");
+    std::fs::write(&machine, at_once).unwrap();
+    let at_once = power(&machine);
+    assert!((slow / at_once - 1.0).abs() < 0.01, "{slow} mW and {at_once} mW");
 }
 
 /// How long the way out takes depends on what wakes the CPU; an entry is aborted after its abort latency.
