@@ -31,6 +31,7 @@ pub mod mechanism;
 pub mod mechanisms;
 pub mod operation;
 mod queue;
+mod realtime;
 pub mod redrive;
 mod state;
 pub mod tally;

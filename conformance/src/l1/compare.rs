@@ -146,7 +146,7 @@ impl Redrive {
         let (step, mut step_causes) = (c.cfs[STEP], c.causes[STEP]);
         let mut causes = causes;
         let sums = (step.load_sum, step.runnable_sum, step.util_sum, step.period_contrib);
-        if let Some(stretch) = c.stretch.take().filter(|stretch| stretch.now == avg.lut)
+        if let Some(stretch) = c.stretch.take().filter(|s| s.now.wrapping_sub(avg.lut) < 1024)
             && sums != (avg.ls, avg.rs, avg.us, avg.pc)
             && let Some(hidden) = stretch.find(&avg)
         {

@@ -18,14 +18,17 @@ use std::rc::Rc;
 
 use schedtwin_kernel::sched::core::WF_TTWU;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
+use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_types::Khz;
 
 use super::board::{Board, CpuSignals, SERVER_BW};
 use super::changes::pair;
 use super::machine::Machine;
 use super::mechanism::{Difference, Table, Unknown, What};
+use super::realtime::{RealTime, Waking};
 use super::redrive::Redrive;
-use super::state::{Class, FREE, RUNS, STEP, class_of};
+use super::state::{Class, FREE, RUNS, STEP, Small, class_of};
+use super::tally::{Cause, Causes};
 use super::wakeups::{Told, Wakeup, Wakeups};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -99,6 +102,8 @@ pub(super) struct Judge {
     policies: Vec<Policy>,
     /// An RT task has been enqueued, no switch yet.
     rt_waking: Vec<bool>,
+    /// `nr_running` changed by this much at the last line.
+    change: Vec<i32>,
     idle: Vec<IdleCalls>,
     /// The affinity of tasks that a `select` line has told.
     allowed: BTreeMap<i32, u64>,
@@ -107,6 +112,7 @@ pub(super) struct Judge {
     capacity: Vec<Option<u64>>,
     placements: BTreeMap<i32, Placement>,
     pub(super) wakeups: Wakeups,
+    realtime: RealTime,
     /// The last recorded estimate of a domain, without and with the task: energy, highest utilisation, busy time.
     estimates: BTreeMap<(usize, bool), (u64, u64, u64)>,
     updates: Updates,
@@ -126,11 +132,13 @@ impl Judge {
             boards: std::array::from_fn(|_| board.clone()),
             policies: vec![Policy::default(); machine.domains.len()],
             rt_waking: vec![false; nr_cpus],
+            change: vec![0; nr_cpus],
             idle: vec![IdleCalls::default(); nr_cpus],
             allowed: BTreeMap::new(),
             server: vec![machine.fair_server; nr_cpus],
             capacity: vec![None; nr_cpus],
             placements: BTreeMap::new(),
+            realtime: RealTime::new(board.clone()),
             wakeups: Wakeups::new(board, nr_cpus),
             estimates: BTreeMap::new(),
             updates: vec![vec![0; nr_cpus]; nr_cpus],
@@ -191,7 +199,8 @@ impl Redrive {
             Event::Rq { cpu, rbw, .. } if cpu < nr_cpus => judge.server[cpu] = rbw >= SERVER_BW,
             Event::Cap { cpu, cap } if cpu < nr_cpus => judge.capacity[cpu] = Some(cap),
             Event::Nr { cpu, ch, .. } if cpu < nr_cpus && ch > 0 => {
-                judge.rt_waking[cpu] |= wakes_rt(r.cpu, cpu, trace);
+                // RT tasks leave together when one does, and those that stay come back together.
+                judge.rt_waking[cpu] |= judge.change[cpu] < -1 || wakes_rt(r.cpu, cpu, trace);
             }
             Event::Nr { cpu, .. } if cpu == r.cpu && self.cpus[cpu].curr == 0 => {
                 // On an idle CPU only the fair server can be dequeued: picked, it found no task. A call
@@ -217,8 +226,11 @@ impl Redrive {
                 judge.wakeups.told = true;
                 self.judge_selection(&mut judge, r, trace);
             }
-            Event::SchedWaking { pid, prio, .. } => {
+            Event::SchedWaking { pid, prio, target_cpu: prev } => {
                 judge.placements.remove(&pid);
+                if self.driving && prev < nr_cpus && class_of(pid, prio, false) == Class::Rt {
+                    self.ask_realtime(&mut judge, r, (pid, prio, prev));
+                }
                 if self.driving && class_of(pid, prio, false) == Class::Fair {
                     self.ask_waking(&mut judge, r, pid);
                 }
@@ -231,6 +243,15 @@ impl Redrive {
             }
             Event::SchedWakeup { pid, target_cpu, .. } => {
                 judge.wakeups.pending.remove(&pid);
+                if let Some((ours, prev)) = judge.realtime.open.remove(&pid) {
+                    let (equal, trivial) = (ours == target_cpu, prev == target_cpu);
+                    let row = judge.table.row(What::RtPlacement);
+                    if !row.count(equal, trivial, || Difference::ModelWrong) {
+                        self.miss(r, || {
+                            format!("wakes rt {pid}: on {ours} for {target_cpu}, prev {prev}")
+                        });
+                    }
+                }
                 if let Some((ours, prev)) = judge.wakeups.open.remove(&pid)
                     && !judge.placements.contains_key(&pid)
                 {
@@ -249,6 +270,12 @@ impl Redrive {
                 }
             }
             _ => {}
+        }
+        judge.realtime.record(&r.event);
+        if let Event::Nr { cpu, ch, .. } = r.event
+            && cpu < nr_cpus
+        {
+            judge.change[cpu] = ch;
         }
         judge.previous[r.cpu] = r.time_us;
         self.judge = Some(judge);
@@ -278,9 +305,8 @@ impl Redrive {
         let rt_runs = cpu.curr_class == Class::Rt && !cpu.curr_dequeued;
         CpuSignals {
             cfs: cpu.cfs[run],
-            // Before their first lines nothing was there to print.
-            rt: cpu.rt.avg[run],
-            dl: cpu.dl.avg[run],
+            rt: known(&cpu.rt, run),
+            dl: known(&cpu.dl, run),
             irq: if board == PRINTED { cpu.irq.printed } else { cpu.irq.avg[run] },
             server: judge.server[number],
             rt_runnable: rt_runs || judge.rt_waking[number],
@@ -302,18 +328,25 @@ impl Redrive {
         cpus: Range<usize>,
         printed: bool,
     ) -> Difference {
-        // The averages of the queues must not be what made it equal.
-        let queues_alike = || {
-            self.cpus[cpus.clone()].iter().all(|cpu| {
+        if printed {
+            // What made it equal: averages of the queues, for their reason, or else those of interrupts.
+            let other = self.cpus[cpus.clone()].iter().find(|cpu| {
                 let [free, step] = [FREE, STEP].map(|run| {
                     let avg = &cpu.cfs[run];
                     (avg.util_avg, avg.runnable_avg, avg.util_est, cpu.rt.avg[run].util_avg)
                 });
-                free == step
-            })
-        };
-        if printed && queues_alike() {
-            return Difference::UnknownInput(Unknown::InterruptTime);
+                free != step
+            });
+            // A new task's first utilisation is wrong from the beginning, whatever came after it.
+            let why = |causes: Causes| match causes.has(Cause::FirstUtilisation) {
+                true => Cause::FirstUtilisation.into(),
+                false => causes.first().into(),
+            };
+            match other.map(|cpu| why(cpu.causes[FREE])) {
+                None => return Difference::UnknownInput(Unknown::InterruptTime),
+                Some(Difference::ModelWrong) => {}
+                Some(why) => return why,
+            }
         }
         let in_flight =
             || (0..self.machine.nr_cpus()).any(|by| by != r.cpu && in_update(r, trace, by, &cpus));
@@ -536,6 +569,19 @@ impl Redrive {
         }
     }
 
+    /// `sched_waking` of a real-time task: asks where it would wake, if it may choose.
+    fn ask_realtime(&self, judge: &mut Judge, r: &Record, (pid, prio, prev): (i32, i32, usize)) {
+        let nr_cpus = self.machine.nr_cpus();
+        let allowed = |pid| judge.wakeups.affinity(pid, nr_cpus);
+        if allowed(pid).is_none_or(|cpus| cpus.count_ones() < 2) {
+            return;
+        }
+        let currs: Vec<_> = self.cpus[..nr_cpus].iter().map(|c| (c.curr, c.curr_class)).collect();
+        let waking = Waking { pid, prio, prev, this: r.cpu, currs: &currs };
+        let ours = judge.realtime.ask(&waking, allowed);
+        judge.realtime.open.insert(pid, (ours, prev));
+    }
+
     /// `sched_waking`: asks where the task would wake, if EAS is not asked and the recording does not print
     /// more.
     fn ask_waking(&self, judge: &mut Judge, r: &Record, pid: i32) {
@@ -684,6 +730,11 @@ fn updated_cpu(r: &Record) -> Option<usize> {
         Event::UeSe { .. } | Event::Run { .. } => Some(r.cpu),
         _ => None,
     }
+}
+
+/// A class's signal; before its first line nothing was there to print.
+fn known(signal: &Small, run: usize) -> SchedAvg {
+    if signal.started { signal.avg[run] } else { SchedAvg::default() }
 }
 
 /// Whether the enqueue on `cpu` whose `nr` line is read is an RT task's.

@@ -158,6 +158,11 @@ impl Causes {
         self.0 |= other.0;
     }
 
+    /// Whether it has this one.
+    pub fn has(self, cause: Cause) -> bool {
+        self.0 & (1 << cause as u16) != 0
+    }
+
     /// The worst one in it.
     pub fn first(self) -> Cause {
         *Self::ALL.iter().find(|&&c| self.0 & (1 << c as u16) != 0).unwrap_or(&Cause::Unexplained)

@@ -341,7 +341,8 @@ impl Kernel {
         cpu
     }
 
-    pub(crate) fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
+    /// `select_task_rq_rt()`: the CPU on which a real-time task wakes that was last on `cpu`.
+    pub fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
         let curr = self.rq[cpu].curr;
         let prio = self.tasks[task].prio;
         let rt_task = match self.tasks[curr].class {
