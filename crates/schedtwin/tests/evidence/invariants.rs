@@ -17,6 +17,7 @@ use schedtwin::Scenario;
 use schedtwin::result::RunResult;
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_kernel::config::IdleGovernor;
+use schedtwin_machine::PowerDomain;
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, TaskId, TaskState};
 use schedtwin_workload::{Host, Workload};
 use std::sync::Arc;
@@ -254,8 +255,11 @@ impl Invariants {
         let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3 + self.cpus.len() as u64 / 5;
         assert!(switches <= most, "{}: {switches} of {} wakeups", self.name, self.wakeups);
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
-        for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains)
-        {
+        // Who waits for its package rests, of which the counters of a trace know nothing.
+        let waits = |d: &PowerDomain| d.states.iter().any(|s| s.exit_latency_ns > 0);
+        let waits = scenario.machine().power_domains.iter().any(waits);
+        let told = scenario.machine().domains.iter().zip(&self.domains);
+        for (domain, (since, power, booked)) in told.filter(|_| !waits) {
             let fj = booked + u128::from(*power) * u128::from(end - since);
             let drawn = fj as f64 / 1e12;
             let told = metric(result, "energy", "sum", &[("domain", &domain.name)]);
