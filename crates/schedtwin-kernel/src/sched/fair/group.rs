@@ -129,6 +129,12 @@ impl Kernel {
         id
     }
 
+    /// Whether a run queue is not a CPU's own, told by its number alone: those come first.
+    #[inline(always)]
+    pub(super) fn is_of_group(&self, cfs_rq: CfsRqId) -> bool {
+        cfs_rq.0 as usize >= self.rq.len()
+    }
+
     /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
     #[inline(always)]
     pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
@@ -240,8 +246,8 @@ impl Kernel {
     /// `add_tg_cfs_propagate()`; of no consequence for a root's queue, which has nothing above.
     #[inline(always)]
     pub(super) fn add_tg_cfs_propagate(&mut self, cfs_rq: CfsRqId, runnable_sum: i64) {
-        let cfs = &mut self.cfs[cfs_rq];
-        if cfs.group != TaskGroupId::ROOT {
+        if self.is_of_group(cfs_rq) {
+            let cfs = &mut self.cfs[cfs_rq];
             cfs.propagate = true;
             cfs.prop_runnable_sum = cfs.prop_runnable_sum.wrapping_add(runnable_sum);
         }
@@ -252,7 +258,7 @@ impl Kernel {
     /// `update_tg_load_avg()`: this CPU's contribution to the group's load.
     #[inline(always)]
     pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs[cfs_rq].group != TaskGroupId::ROOT {
+        if self.is_of_group(cfs_rq) {
             self.contribute_to_group(cfs_rq);
         }
     }
@@ -398,7 +404,7 @@ impl Kernel {
     /// `list_add_leaf_cfs_rq()`: a group's queue takes part in the decay of its CPU's averages.
     #[inline(always)]
     pub(super) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs[cfs_rq].group != TaskGroupId::ROOT && !self.cfs[cfs_rq].on_list {
+        if self.is_of_group(cfs_rq) && !self.cfs[cfs_rq].on_list {
             self.add_leaf(cfs_rq);
         }
     }

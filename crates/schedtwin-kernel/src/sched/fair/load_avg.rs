@@ -16,7 +16,7 @@ use crate::Kernel;
 use crate::config::{InitUtilWeight, MigrateSePeltLag, RunnableBoost};
 use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
-use schedtwin_types::{CpuId, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
 pub const UPDATE_TG: u32 = 1;
@@ -62,9 +62,8 @@ impl Kernel {
     /// `cfs_rq_util_change()`: schedutil looks at the root's queue alone.
     #[inline(always)]
     fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &self.cfs[cfs_rq];
-        if cfs.group == TaskGroupId::ROOT {
-            self.cpufreq_update_util(cfs.cpu, 0);
+        if !self.is_of_group(cfs_rq) {
+            self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
         }
     }
 
