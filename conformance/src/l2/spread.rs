@@ -144,6 +144,12 @@ impl Score {
         }
     }
 
+    /// Whether a workload counts for the bars. Where recordings disagree among themselves on most figures, they tell of
+    /// chance, and one of two ways in which the work can go is as good as the other.
+    pub fn counts(self) -> bool {
+        2 * self.judged >= self.figures
+    }
+
     /// Both together.
     pub fn plus(self, other: Score) -> Score {
         Score {
