@@ -237,8 +237,7 @@ impl Kernel {
         let mut sustainable = 0;
         for at in 0..self.thermal_zones[zone].trips[trip].instances.len() {
             let policy = self.thermal_zones[zone].trips[trip].instances[at].policy;
-            let (cur, cpus) =
-                (self.policies[policy].cur, self.policies[policy].cpus.weight());
+            let (cur, cpus) = (self.policies[policy].cur, self.policies[policy].cpus.weight());
             let last_load = self.cooling_load(policy);
             let power = |khz: Khz| self.em_power_mw(policy, khz);
             let req_power = power(cur).wrapping_mul(last_load) / 100;
