@@ -124,8 +124,28 @@ pub(super) const fn names<const N: usize>(tests: &[Activity; N]) -> [&'static st
     names
 }
 
+// What every benchmark of this display pipeline can be told.
+pub(super) const ITERATIONS: WorkloadOption =
+    WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run");
+pub(super) const HZ: WorkloadOption =
+    WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate");
+pub(super) const FRAME_WORK: WorkloadOption = WorkloadOption::count(
+    None,
+    "frame-work",
+    "%",
+    100,
+    (30, 300),
+    "work of UI thread and RenderThread a frame, of the measured",
+)
+.free();
+pub(super) const GPU_US: WorkloadOption =
+    WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
+        .free();
+pub(super) const BACKGROUND: WorkloadOption =
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system");
+
 const OPTIONS: &[WorkloadOption] = &[
-    WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run"),
+    ITERATIONS,
     WorkloadOption::words("tests", &NAMES, "which tests"),
     WorkloadOption::count(None, "flings", "", 8, (1, 8), "flings of a test that scrolls"),
     WorkloadOption::decimal(
@@ -136,19 +156,10 @@ const OPTIONS: &[WorkloadOption] = &[
         (100, 30_300),
         "how long overdraw and bitmap_upload animate",
     ),
-    WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
-    WorkloadOption::count(
-        None,
-        "frame-work",
-        "%",
-        100,
-        (30, 300),
-        "work of UI thread and RenderThread a frame, of the measured",
-    )
-    .free(),
-    WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
-        .free(),
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+    HZ,
+    FRAME_WORK,
+    GPU_US,
+    BACKGROUND,
 ];
 
 pub(super) const MODEL: Model = Model {

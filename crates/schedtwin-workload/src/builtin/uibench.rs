@@ -11,7 +11,10 @@
 //!
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
-use super::jankbench::{Activity, Input, activity, build_activities, frames_by_test};
+use super::jankbench::{
+    Activity, BACKGROUND, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
+    frames_by_test,
+};
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
 use super::{Model, frames};
@@ -35,7 +38,7 @@ const ACTIVITIES: [Activity; 12] = [
 const NAMES: [&str; ACTIVITIES.len()] = super::jankbench::names(&ACTIVITIES);
 
 const OPTIONS: &[WorkloadOption] = &[
-    WorkloadOption::count(Some('i'), "iterations", "", 1, (1, 100), "how often each test is run"),
+    ITERATIONS,
     WorkloadOption::words("tests", &NAMES, "which activities"),
     WorkloadOption::count(None, "flings", "", 6, (1, 20), "flings of an activity that scrolls"),
     WorkloadOption::decimal(
@@ -46,19 +49,10 @@ const OPTIONS: &[WorkloadOption] = &[
         (100, 60_000),
         "how long the others animate",
     ),
-    WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
-    WorkloadOption::count(
-        None,
-        "frame-work",
-        "%",
-        100,
-        (30, 300),
-        "work of UI thread and RenderThread a frame, of the measured",
-    )
-    .free(),
-    WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
-        .free(),
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+    HZ,
+    FRAME_WORK,
+    GPU_US,
+    BACKGROUND,
 ];
 
 pub(super) const MODEL: Model = Model {

@@ -354,7 +354,8 @@ impl Kernel {
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
         let entity = &self.se[se];
         if features.last_buddy && crowded && entity.on_rq && entity.my_q.is_none() {
-            self.set_last_buddy(se);
+            // set_last_buddy()
+            self.set_buddy(se, |cfs| &mut cfs.last);
         }
         (true, rule)
     }
@@ -371,19 +372,6 @@ impl Kernel {
     }
 
     // ---- buddies ------------------------------------------------------------------------------
-
-    /// `set_last_buddy()`: on each level, unless `SCHED_IDLE`.
-    fn set_last_buddy(&mut self, se: EntityId) {
-        let mut level = Some(se);
-        while let Some(se) = level {
-            debug_assert!(self.se[se].on_rq);
-            if self.se_is_idle(se) {
-                return;
-            }
-            self.cfs[self.se[se].cfs_rq].last = Some(se);
-            level = self.se[se].parent;
-        }
-    }
 
     /// Asserts that the timeline is in order, and that hints are about entities that are queued here.
     pub(super) fn verify_cfs(&self, cfs_rq: CfsRqId) {

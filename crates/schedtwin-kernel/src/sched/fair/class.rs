@@ -153,15 +153,24 @@ impl Kernel {
         }
     }
 
-    /// `set_next_buddy()`: on each level, unless `SCHED_IDLE`.
+    /// `set_next_buddy()`.
     pub(super) fn set_next_buddy(&mut self, se: EntityId) {
+        self.set_buddy(se, |cfs| &mut cfs.next);
+    }
+
+    /// A buddy is set on each level, unless `SCHED_IDLE`.
+    pub(super) fn set_buddy(
+        &mut self,
+        se: EntityId,
+        buddy: impl Fn(&mut crate::sched::CfsRq) -> &mut Option<EntityId>,
+    ) {
         let mut level = Some(se);
         while let Some(se) = level {
             debug_assert!(self.se[se].on_rq);
             if self.se_is_idle(se) {
                 return;
             }
-            self.cfs[self.se[se].cfs_rq].next = Some(se);
+            *buddy(&mut self.cfs[self.se[se].cfs_rq]) = Some(se);
             level = self.se[se].parent;
         }
     }
