@@ -190,7 +190,8 @@ impl Board {
     /// Where EAS would wake the sleeper.
     pub(super) fn place(&mut self, by: usize, prev: usize) -> Option<usize> {
         self.kernel.this_cpu = CpuId(by as u16);
-        let choice = self.kernel.find_energy_efficient_cpu(self.task, CpuId(prev as u16), &mut ());
+        let choice =
+            self.kernel.find_energy_efficient_cpu(self.task, CpuId(prev as u16), &mut 0, &mut ());
         choice.map(|(cpu, _)| cpu.index())
     }
 

@@ -108,11 +108,13 @@ fn em_cpu_energy(
 
 impl Kernel {
     /// `find_energy_efficient_cpu()`; `None`: EAS cannot tell, ask the idle-sibling search. `task`'s
-    /// signals have been aged to its queue's last update.
+    /// signals have been aged to its queue's last update. `computed` counts the domains whose energy it took:
+    /// those that have room.
     pub fn find_energy_efficient_cpu(
         &self,
         task: TaskId,
         prev: CpuId,
+        computed: &mut u32,
         see: &mut impl See,
     ) -> Option<Choice> {
         let mut domain = self.topology.sd_asym_cpucapacity[self.this_cpu.index()];
@@ -123,8 +125,8 @@ impl Kernel {
         }
         let span = &self.topology.domains[domain?.0 as usize].span;
         Some(match self.config.find_energy_efficient_cpu {
-            FindEnergyEfficientCpu::Margin => self.feec_margin(span, task, prev, see),
-            FindEnergyEfficientCpu::Fits => self.feec_fits(span, task, prev, see),
+            FindEnergyEfficientCpu::Margin => self.feec_margin(span, task, prev, computed, see),
+            FindEnergyEfficientCpu::Fits => self.feec_fits(span, task, prev, computed, see),
         })
     }
 
@@ -196,7 +198,14 @@ mod tests {
 
     fn choose(kernel: &Kernel, task: TaskId, prev: u16) -> (u16, Vec<(u16, u64)>) {
         let mut notes = Notes::default();
-        let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), &mut notes).unwrap();
+        let computed = &mut 0;
+        let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), computed, &mut notes);
+        let choice = choice.unwrap();
+        // A domain is computed if the task has room in it.
+        let domain = |cpu| kernel.rd.pds.iter().position(|pd| pd.span.contains(cpu));
+        let seen = notes.candidates.iter().filter(|c| !c.role.ends_with("does not fit"));
+        let seen: std::collections::BTreeSet<_> = seen.map(|c| domain(c.cpu)).collect();
+        assert_eq!(*computed as usize, seen.len());
         let deltas = notes.candidates.iter().filter_map(|c| Some((c.cpu.0, c.energy_delta?)));
         (choice.0.0, deltas.collect())
     }

@@ -42,6 +42,8 @@ enum Placement {
 struct Trail {
     /// CPUs that a scan looked at.
     looked_at: u32,
+    /// Domains whose energy EAS has computed.
+    computed: u32,
     /// `select_idle_sibling()` has aged the task (`sync_entity_load_avg`).
     aged: bool,
     /// It has looked at the recently used CPU and put prev in its place.
@@ -82,8 +84,6 @@ impl Kernel {
             ask_eas = !self.is_rd_overutilized();
             if ask_eas {
                 self.sync_entity_load_avg(task);
-                let cost = self.device_tree.path_costs.energy_per_domain;
-                self.charge(cost * self.rd.pds.len() as u64);
             }
         }
         let mut trail = Trail::default();
@@ -108,6 +108,8 @@ impl Kernel {
         if trail.used_recent {
             self.tasks[task].recent_used_cpu = prev;
         }
+        let cost = self.device_tree.path_costs.energy_per_domain;
+        self.charge(cost * trail.computed as u64);
         let before = self.local_clock();
         if trail.looked_at != 0 {
             let cost = self.device_tree.path_costs.select_per_cpu;
@@ -127,7 +129,8 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Placement {
-        if ask_eas && let Some(choice) = self.find_energy_efficient_cpu(task, prev, see) {
+        let computed = &mut trail.computed;
+        if ask_eas && let Some(choice) = self.find_energy_efficient_cpu(task, prev, computed, see) {
             return Placement::Cpu(choice);
         }
         let cpu = self.this_cpu;

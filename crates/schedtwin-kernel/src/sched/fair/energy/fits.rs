@@ -36,6 +36,7 @@ impl Kernel {
         span: &CpuMask,
         task: TaskId,
         prev: CpuId,
+        computed: &mut u32,
         see: &mut impl See,
     ) -> Choice {
         let own = if self.uclamp_is_used() { self.uclamp_eff_value(task) } else { Clamps::NONE };
@@ -82,6 +83,7 @@ impl Kernel {
             if candidate.is_none() && prev_spare < 0 {
                 continue;
             }
+            *computed += 1;
             self.eenv_pd_busy_time(&mut env, &pd.span, task);
             let base = self.compute_energy(&env, pd, task, None).energy;
             if prev_spare > -1 {

@@ -32,6 +32,7 @@ impl Kernel {
         span: &CpuMask,
         task: TaskId,
         prev: CpuId,
+        computed: &mut u32,
         see: &mut impl See,
     ) -> Choice {
         if self.task_util_est(task) == 0 {
@@ -64,6 +65,7 @@ impl Kernel {
             if candidate.is_none() && !prev_fits {
                 continue;
             }
+            *computed += 1;
             let base = self.compute_energy_margin(task, None, pd).energy;
             base_energy += base;
             if prev_fits {
