@@ -47,7 +47,7 @@ const STATED: [Stated; 4] = [
         duration: 3 * SECOND,
         policy: 2,
         cluster: "big",
-        contention: 0.2,
+        contention: 0.05,
     },
     Stated {
         file: "rt-app/tutorial__example3",
@@ -66,8 +66,10 @@ const STATED: [Stated; 4] = [
 ];
 
 /// Tasks meet on little CPUs (in more than 2 % of their time), but need so little, a tenth of such a CPU,
-/// that the lowest frequency is enough with and without the boost.
+/// that the lowest frequency is enough, mostly also for what the boost asks for.
 const SATISFIED: &str = "workload-automation/video-long";
+/// Of a little CPU at 300 MHz.
+const LOWEST_CAPACITY: u64 = 20;
 
 /// Files in which no two tasks meet on a CPU.
 const ALONE: [&str; 2] = ["rt-app/tutorial__example1", "rt-app/cpufreq_governor_efficiency__dvfs"];
@@ -192,8 +194,10 @@ fn where_the_lowest_frequency_is_enough_nothing_rises() {
     let contention = metric(&base, "contention", "mean", &[("cluster", "little")]);
     assert!(contention > 2.0, "{contention} %");
     let repeated = repeated_requests("pixel6", &workload, 300 * MS);
-    let raised = repeated.iter().filter(|r| r.khz > r.without).count();
-    assert!(repeated.len() > 50 && raised == 0, "{raised} of {}", repeated.len());
+    let (enough, more): (Vec<&Repeated>, Vec<&Repeated>) =
+        repeated.iter().partition(|r| r.runnable_avg + r.runnable_avg / 4 <= LOWEST_CAPACITY);
+    assert!(enough.len() > 150 && enough.len() > more.len(), "{} {}", enough.len(), more.len());
+    assert_eq!(enough.iter().filter(|r| r.khz > r.without).count(), 0, "of {}", enough.len());
 }
 
 /// The form of 6.6. As posted, EAS counts a waking task twice, in `runnable_avg` and in its own util_est, and may
