@@ -561,14 +561,6 @@ impl Subject for Cfs {
     }
 }
 
-/// `l0 cfs` with the options of the other subjects. Returns the exit code.
-pub fn main(args: &[String]) -> i32 {
-    crate::l0::run::<Cfs>(args).unwrap_or_else(|error| {
-        eprintln!("{error}");
-        2
-    })
-}
-
 /// What is taken out of `sched.h` …
 const SCHED_MACROS: &[&str] = &[
     "scale_load",

@@ -617,14 +617,6 @@ pub(crate) fn build(
     oracle::compile(&shim, &quoted, build_dir, &flags)
 }
 
-/// `l0 eevdf` with the options of the other subjects. Returns the exit code.
-pub fn main(args: &[String]) -> i32 {
-    crate::l0::run::<Eevdf>(args).unwrap_or_else(|error| {
-        eprintln!("{error}");
-        2
-    })
-}
-
 /// What is taken out of `sched.h` …
 const SCHED_MACROS: &[&str] = &[
     "scale_load",

@@ -50,12 +50,39 @@ use machine::Machine;
 use redrive::Redrive;
 use tally::{Row, Steps, Tally};
 
-const USAGE: &str = "\
-usage: schedtwin-conformance l1 [--totals] [--misses] [FILE...]
-  re-drives recordings (*.trace.txt, *.trace.txt.xz, each with its *.meta.txt; default:
-  ../shared/rig/recordings and those in conformance/recordings): PELT and util_est
-  --totals   only the totals
-  --misses   also each value that is off by more than 1 and each step that is not met";
+/// Which recordings.
+#[derive(Debug, Default, clap::Args)]
+pub struct Recordings {
+    /// *.trace.txt or *.trace.txt.xz, each with its *.meta.txt [default: ../shared/rig/recordings and those in
+    /// conformance/recordings]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Recordings {
+    /// The files, or all; `None`, said, if there are none.
+    fn found(&self) -> Option<Vec<PathBuf>> {
+        let files = if self.files.is_empty() { all_recordings() } else { self.files.clone() };
+        if files.is_empty() {
+            eprintln!("no recordings in {}", recordings_dir().display());
+            return None;
+        }
+        Some(files)
+    }
+}
+
+/// What of the averages to show.
+#[derive(Debug, Default, clap::Args)]
+pub struct Options {
+    /// Only the totals
+    #[arg(long)]
+    totals: bool,
+    /// Also each value that is off by more than 1 and each step that is not met
+    #[arg(long)]
+    misses: bool,
+    #[command(flatten)]
+    recordings: Recordings,
+}
 
 /// Where the recordings are that lie beside this checkout.
 pub fn recordings_dir() -> PathBuf {
@@ -131,46 +158,18 @@ fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
 }
 
 /// The command; returns the exit code.
-pub fn main(args: &[String]) -> i32 {
-    if args.first().is_some_and(|arg| arg == "fair") {
-        return fair::main(&args[1..]);
-    }
-    let mut totals_only = false;
-    let mut misses = false;
-    let mut files = Vec::new();
-    for arg in args {
-        match arg.as_str() {
-            "--totals" => totals_only = true,
-            "--misses" => misses = true,
-            "-h" | "--help" => {
-                println!("{USAGE}");
-                return 0;
-            }
-            option if option.starts_with('-') => {
-                eprintln!("unknown option {option}\n{USAGE}");
-                return 2;
-            }
-            file => files.push(PathBuf::from(file)),
-        }
-    }
-    if files.is_empty() {
-        files = all_recordings();
-    }
-    if files.is_empty() {
-        eprintln!("no recordings in {}", recordings_dir().display());
-        return 2;
-    }
-
+pub fn main(options: &Options) -> i32 {
+    let Some(files) = options.recordings.found() else { return 2 };
     let mut total = Tally::default();
     let mut unreadable = false;
     for file in &files {
         let name = name_of(file);
-        match redrive_file(file, misses) {
+        match redrive_file(file, options.misses) {
             Ok(redrive) => {
                 for miss in &redrive.misses {
                     println!("{name} at {} us: {}", miss.time_us, miss.text);
                 }
-                if !totals_only {
+                if !options.totals {
                     print!("{}", Detail(&name, &redrive.tally));
                 }
                 total.merge(&redrive.tally);
@@ -294,9 +293,8 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_and_files_are_reported_not_fatal() {
-        let run = |args: &[&str]| main(&args.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(run(&["--no-such-option"]), 2);
-        assert_eq!(run(&["/no/such/recording.trace.txt"]), 2);
+    fn bad_files_are_reported_not_fatal() {
+        let recordings = Recordings { files: vec!["/no/such/recording.trace.txt".into()] };
+        assert_eq!(main(&Options { recordings, ..Options::default() }), 2);
     }
 }

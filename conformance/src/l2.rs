@@ -29,15 +29,26 @@ use spread::{Row, Score, Verdict};
 use std::path::{Path, PathBuf};
 use workload::BoardWorkload;
 
-const USAGE: &str = "\
-usage: schedtwin-conformance side-by-side [--seeds N] [--with SPEC]... [--quiet] [WORKLOAD...]
-  runs the twin on board workloads (NAME.wl.txt, or folders of them) and compares it with the recordings of the
-  real kernel beside them (NAME.N.trace.txt.xz); default: conformance/recordings/side-by-side
-  --seeds N    runs of the twin per workload (default 40)
-  --with SPEC  runs the twin with something else: linux-6.12:hz=1000, linux-6.12+PATCH, rig8:settle_us=100
-  --traces DIR writes the twin's traces there, NAME.SEED.twin.txt
-  --quiet      the figures that are out, and the totals
-exit: 0 both bars are met, 1 one is missed, 2 something cannot be read";
+/// What to run, and what to show of it.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Runs of the twin per workload
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Runs the twin with something else: linux-6.12:hz=1000, linux-6.12+PATCH, rig8:settle_us=100
+    #[arg(long = "with", value_name = "SPEC")]
+    variants: Vec<String>,
+    /// Writes the twin's traces there, NAME.SEED.twin.txt
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Only the figures that are out, and the totals
+    #[arg(long)]
+    quiet: bool,
+    /// NAME.wl.txt with its recordings NAME.N.trace.txt.xz beside it, or folders of them [default:
+    /// conformance/recordings/side-by-side]
+    #[arg(value_name = "WORKLOAD")]
+    workloads: Vec<PathBuf>,
+}
 
 /// Seeds unless given.
 const SEEDS: u64 = 40;
@@ -185,65 +196,36 @@ fn write_traces(path: &Path, folder: &Path, seeds: u64, variant: &Variant) -> Re
     Ok(())
 }
 
-/// The command.
-pub fn main(args: &[String]) -> i32 {
-    let (mut seeds, mut variant, mut quiet, mut traces, mut files) =
-        (SEEDS, Variant::default(), false, None, Vec::<PathBuf>::new());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let fine = match arg.as_str() {
-            "--quiet" => {
-                quiet = true;
-                Ok(())
-            }
-            "--seeds" => match args.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0) {
-                Some(number) => {
-                    seeds = number;
-                    Ok(())
-                }
-                None => Err("--seeds takes a number above 0".into()),
-            },
-            "--traces" => match args.next() {
-                Some(folder) => {
-                    traces = Some(PathBuf::from(folder));
-                    Ok(())
-                }
-                None => Err("--traces takes a folder".into()),
-            },
-            "--with" => match args.next() {
-                Some(spec) => variant.add(spec),
-                None => Err("--with takes a kernel or a machine".into()),
-            },
-            flag if flag.starts_with('-') => Err(String::new()),
-            path => {
-                files.push(PathBuf::from(path));
-                Ok(())
-            }
-        };
-        if let Err(message) = fine {
-            eprintln!("{message}\n{USAGE}");
+/// The workloads of files and folders.
+fn workloads_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut workloads = Vec::new();
+    for path in paths {
+        match path.is_dir() {
+            true => workloads.extend(
+                workloads_in(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            ),
+            false => workloads.push(path.clone()),
+        }
+    }
+    Ok(workloads)
+}
+
+/// The command; returns the exit code.
+pub fn main(options: &Options) -> i32 {
+    let own = [recordings_dir()];
+    let paths = if options.workloads.is_empty() { &own[..] } else { &options.workloads };
+    let prepared = Variant::of(&options.variants).and_then(|v| Ok((v, workloads_of(paths)?)));
+    let (variant, workloads) = match prepared {
+        Ok(prepared) => prepared,
+        Err(message) => {
+            eprintln!("{message}");
             return 2;
         }
-    }
-    if files.is_empty() {
-        files.push(recordings_dir());
-    }
-    let mut workloads = Vec::new();
-    for path in files {
-        match path.is_dir() {
-            true => match workloads_in(&path) {
-                Ok(found) => workloads.extend(found),
-                Err(error) => {
-                    eprintln!("{}: {error}", path.display());
-                    return 2;
-                }
-            },
-            false => workloads.push(path),
-        }
-    }
+    };
+    let Options { seeds, quiet, ref traces, .. } = *options;
     let (mut total, mut every, mut failed) = (Score::default(), Score::default(), false);
     for path in workloads {
-        if let Some(folder) = &traces
+        if let Some(folder) = traces
             && let Err(message) = write_traces(&path, folder, seeds, &variant)
         {
             eprintln!("{message}");

@@ -1,37 +1,189 @@
 //! The program that compares schedtwin with the real kernel.
-//!
-//! `l0`: arithmetic, against the kernel's own C; `rational`: the fair class, against its definitions in
-//! exact fractions; `l1`: averages, against recordings, with `l1 fair` the fair class's decisions; `mechanisms`:
-//! every decision that recordings show; `side-by-side`: executions, in the twin and recorded; `judge`: these on a
-//! kernel tree of the user's.
 
-use schedtwin_conformance::l0;
+use clap::{Parser, Subcommand};
+use schedtwin_conformance::l0::{Action, Asked, Run, SUBJECTS};
+use schedtwin_conformance::{cfs, eevdf, l0, l1, l2, rational, schedutil};
+
+/// Compares schedtwin with the real kernel.
+#[derive(Parser)]
+#[command(name = "schedtwin-conformance", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Arithmetic, with the kernel's own C, bit for bit
+    ///
+    /// SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1; likewise _6_3, _6_6,
+    /// _6_6_Y, _TEO_POSTED, _TEO_V2, _TEO_V3 and _TEO_V4. --golden needs none.
+    L0(Arithmetic),
+    /// The fair class, with its definitions in exact fractions
+    Rational(Definitions),
+    /// Averages, with recordings
+    #[command(args_conflicts_with_subcommands = true)]
+    L1(Averages),
+    /// Every decision that recordings show
+    ///
+    /// Exit code: 0 every row keeps its bars, 1 one does not, 2 a recording cannot be read.
+    Mechanisms(l1::mechanisms::Options),
+    /// Executions, in the twin and recorded
+    ///
+    /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
+    SideBySide(l2::Options),
+    /// Executions and decisions, with a kernel tree of your own
+    Judge(l2::judge::Options),
+}
+
+#[derive(clap::Args)]
+struct Definitions {
+    class: Class,
+    /// How many sequences of operations
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = number)]
+    cases: u64,
+    /// With the number of a sequence it determines that sequence
+    #[arg(long, value_name = "N", default_value = "1", value_parser = number)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Class {
+    /// Since 6.6
+    Eevdf,
+    /// Before
+    Cfs,
+}
+
+impl From<Class> for rational::Class {
+    fn from(class: Class) -> rational::Class {
+        match class {
+            Class::Eevdf => rational::Class::Eevdf,
+            Class::Cfs => rational::Class::Cfs,
+        }
+    }
+}
+
+#[derive(clap::Args)]
+struct Averages {
+    #[command(subcommand)]
+    of: Option<Of>,
+    #[command(flatten)]
+    options: l1::Options,
+}
+
+#[derive(Subcommand)]
+enum Of {
+    /// The fair class's decisions and virtual times
+    Fair(l1::fair::Options),
+}
+
+/// Subjects that need the whole kernel crate.
+const FAIR_AND_FREQUENCY: [(&str, Run); 4] = [
+    ("eevdf", l0::run::<eevdf::Eevdf>),
+    ("cfs", l0::run::<cfs::Cfs>),
+    ("schedutil", l0::run::<schedutil::Schedutil<false>>),
+    ("schedutil-6.1", l0::run::<schedutil::Schedutil<true>>),
+];
+
+fn subjects() -> impl Iterator<Item = (&'static str, Run)> {
+    SUBJECTS.iter().chain(&FAIR_AND_FREQUENCY).copied()
+}
+
+#[derive(clap::Args)]
+struct Arithmetic {
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(subjects().map(|subject| subject.0)))]
+    subject: String,
+    #[command(flatten)]
+    action: Chosen,
+    /// How many sequences of operations [default: 1000000, or 100000 for --coverage and --mutate]
+    #[arg(long, value_name = "N", value_parser = number)]
+    cases: Option<u64>,
+    /// With the number of a sequence it determines that sequence
+    #[arg(long, value_name = "N", default_value = "1", value_parser = number)]
+    seed: u64,
+    /// Leaves the one declared difference out: pelt with the kernel's max_t(u32)
+    #[arg(long)]
+    u32_floor: bool,
+}
+
+/// Instead of a comparison.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Chosen {
+    /// Which branches of the kernel's file are taken
+    #[arg(long)]
+    coverage: bool,
+    /// Whether wrong tokens in our code are noticed
+    #[arg(long)]
+    mutate: bool,
+    /// Checks the golden vectors
+    #[arg(long)]
+    golden: bool,
+    /// Writes them anew
+    #[arg(long)]
+    write_golden: bool,
+}
+
+/// Digits, which may be grouped: 1_000_000.
+fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
+    text.replace('_', "").parse()
+}
+
+fn arithmetic(chosen: &Arithmetic) -> i32 {
+    let Chosen { coverage, mutate, golden, write_golden } = chosen.action;
+    let action = match (coverage, mutate, golden, write_golden) {
+        (true, ..) => Action::Coverage,
+        (_, true, ..) => Action::Mutate,
+        (_, _, true, _) => Action::Golden,
+        (.., true) => Action::WriteGolden,
+        _ => Action::Compare,
+    };
+    let Arithmetic { cases, seed, u32_floor, .. } = *chosen;
+    let asked = Asked { action, cases, seed, u32_floor };
+    let (_, run) = subjects().find(|(name, _)| *name == chosen.subject).expect("a known subject");
+    run(&asked).unwrap_or_else(|error| {
+        eprintln!("{error}");
+        2
+    })
+}
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let code = match args.first().map(|command| command.trim_start_matches('-')) {
-        // They need the whole kernel crate, so they stand beside the others.
-        Some("l0") if args.get(1).is_some_and(|subject| subject == "cfs") => {
-            schedtwin_conformance::cfs::main(&args[2..])
+    let code = match Arguments::parse().command {
+        Command::L0(chosen) => arithmetic(&chosen),
+        Command::Rational(Definitions { class, cases, seed }) => {
+            rational::tell(class.into(), seed, cases)
         }
-        Some("l0") if args.get(1).is_some_and(|subject| subject == "eevdf") => {
-            schedtwin_conformance::eevdf::main(&args[2..])
-        }
-        Some("l0") if args.get(1).is_some_and(|subject| subject.starts_with("schedutil")) => {
-            schedtwin_conformance::schedutil::main(&args[2..], args[1] == "schedutil-6.1")
-        }
-        Some("l0") => l0::main(&args[1..]),
-        Some("rational") => schedtwin_conformance::rational::main(&args[1..]),
-        Some("l1") => schedtwin_conformance::l1::main(&args[1..]),
-        Some("mechanisms") => schedtwin_conformance::l1::mechanisms::main(&args[1..]),
-        Some("judge") => schedtwin_conformance::l2::judge::main(&args[1..]),
-        Some("side-by-side") => schedtwin_conformance::l2::main(&args[1..]),
-        _ => {
-            eprintln!(
-                "usage: schedtwin-conformance (l0|rational|l1|mechanisms|side-by-side|judge) ...   (each explains itself)"
-            );
-            2
-        }
+        Command::L1(Averages { of: Some(Of::Fair(options)), .. }) => l1::fair::main(&options),
+        Command::L1(Averages { of: None, options }) => l1::main(&options),
+        Command::Mechanisms(options) => l1::mechanisms::main(&options),
+        Command::SideBySide(options) => l2::main(&options),
+        Command::Judge(options) => l2::judge::main(&options),
     };
     std::process::exit(code);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+        for line in [
+            "x l0 pelt --cases 1_000 --seed 2",
+            "x l0 teo-6.3 --mutate",
+            "x rational eevdf",
+            "x l1 --totals",
+            "x l1 fair --misses a.trace.txt",
+            "x side-by-side --seeds 3 --with linux-6.12:hz=1000 a.wl.txt",
+            "x judge --boots 4 a.wl.txt",
+        ] {
+            assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+        for line in ["x l0 nothing", "x l0 pelt --golden --mutate", "x judge --boots 0 a.wl.txt"] {
+            assert!(Arguments::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
 }

@@ -564,19 +564,6 @@ pub const MUTATIONS_OLD: &[Mutation] = &[
     m(CLAMP, "util.min(max as u64).max(min as u64)", "util.max(min as u64).min(max as u64)"),
 ];
 
-/// The subject on the command line.
-pub fn main(args: &[String], old: bool) -> i32 {
-    let result = if old {
-        crate::l0::run::<Schedutil<true>>(args)
-    } else {
-        crate::l0::run::<Schedutil<false>>(args)
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        2
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

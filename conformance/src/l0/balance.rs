@@ -205,14 +205,11 @@ pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool)
 }
 
 /// `l0 balance [--cases N]`.
-pub fn run(args: &[String]) -> Result<i32, String> {
-    let cases = match args {
-        [] => CASES,
-        [option, value] if option == "--cases" => {
-            value.replace('_', "").parse().map_err(|_| format!("--cases: {value}"))?
-        }
-        _ => return Err(super::USAGE.to_string()),
-    };
+pub fn run(asked: &super::Asked) -> Result<i32, String> {
+    if asked.action != super::Action::Compare {
+        return Err(format!("{NAME} can only be compared"));
+    }
+    let cases = asked.cases.unwrap_or(CASES);
     let tree =
         super::kernel_tree(super::TREE).ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
     let version = super::tree_version(&tree)?;

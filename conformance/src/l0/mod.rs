@@ -367,102 +367,93 @@ pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-const USAGE: &str = "\
-usage: schedtwin-conformance l0 (pelt|teo) [--cases N] [--seed N]   compare with the kernel's C
-       schedtwin-conformance l0 pelt --u32-floor [--cases N]       the same with the kernel's max_t(u32)
-       schedtwin-conformance l0 (pelt|teo) --coverage [--cases N]  branches of the kernel's file
-       schedtwin-conformance l0 (pelt|teo) --mutate                wrong tokens in our code
-       schedtwin-conformance l0 (pelt|teo) --golden                check the golden vectors
-       schedtwin-conformance l0 (pelt|teo) --write-golden          write them anew
-       schedtwin-conformance l0 eevdf ...                          as pelt and teo
-       schedtwin-conformance l0 (menu-6.12|schedutil) ...          likewise
-       schedtwin-conformance l0 (ladder|haltpoll|haltpoll-6.1)     likewise
-       schedtwin-conformance l0 (teo-6.3|teo-6.6|teo-6.6.y)        likewise, of those releases
-       schedtwin-conformance l0 (teo-posted|teo-v2|teo-v3|teo-v4)  likewise, of 5.14 to 6.2 with that
-                                                                   version of teo's utilisation awareness
-       schedtwin-conformance l0 (cfs|pelt-6.1|teo-5.14|menu-5.18|schedutil-6.1)
-                                                                   likewise, of Linux 6.1
-       schedtwin-conformance l0 balance [--cases N]                compare load balancing
-SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1;
-likewise _6_3, _6_6, _6_6_Y, _TEO_POSTED, _TEO_V2, _TEO_V3 and _TEO_V4;
---golden needs none.";
-
-/// The subcommand `l0`. Returns the exit code: 0 equal, 1 different, 2 bad usage or no tree.
-pub fn main(args: &[String]) -> i32 {
-    let result = match args.first().map(String::as_str) {
-        Some(pelt::Pelt::NAME) => run::<pelt::Pelt>(&args[1..]),
-        Some(pelt::Pelt61::NAME) => run::<pelt::Pelt61>(&args[1..]),
-        Some(teo::Teo::NAME) => run::<teo::Teo>(&args[1..]),
-        Some(teo::TeoRecent::NAME) => run::<teo::TeoRecent>(&args[1..]),
-        Some(teo::TeoLate::NAME) => run::<teo::TeoLate>(&args[1..]),
-        Some(teo::TeoLatePlain::NAME) => run::<teo::TeoLatePlain>(&args[1..]),
-        Some("teo-posted") => run::<teo::TeoPatched<0>>(&args[1..]),
-        Some("teo-v2") => run::<teo::TeoPatched<1>>(&args[1..]),
-        Some("teo-v3") => run::<teo::TeoPatched<2>>(&args[1..]),
-        Some("teo-v4") => run::<teo::TeoPatched<3>>(&args[1..]),
-        Some("teo-6.3") => run::<teo::TeoPatched<4>>(&args[1..]),
-        Some(steps::Ladder::NAME) => run::<steps::Ladder>(&args[1..]),
-        Some(steps::Haltpoll::NAME) => run::<steps::Haltpoll>(&args[1..]),
-        Some(steps::Haltpoll61::NAME) => run::<steps::Haltpoll61>(&args[1..]),
-        Some(menu::Menu5_18::NAME) => run::<menu::Menu5_18>(&args[1..]),
-        Some(menu::Menu6_12::NAME) => run::<menu::Menu6_12>(&args[1..]),
-        Some(balance::NAME) => balance::run(&args[1..]),
-        _ => Err(USAGE.to_string()),
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        2
-    })
+/// What to do with a subject.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    /// Compare with the kernel's C.
+    #[default]
+    Compare,
+    /// Which branches of the kernel's file the sequences take.
+    Coverage,
+    /// Whether wrong tokens in our code are noticed.
+    Mutate,
+    /// Check the golden vectors, which needs no tree.
+    Golden,
+    /// Write them anew.
+    WriteGolden,
 }
 
-/// The actions of a subject, by the arguments after its name.
-pub fn run<S: Subject>(args: &[String]) -> Result<i32, String> {
-    let mut cases = None;
-    let mut seed = 1;
-    let mut action = "compare";
-    let mut flags = vec!["-O2"];
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut number = || {
-            let value = args.next().ok_or(format!("{arg} needs a number"))?;
-            value.replace('_', "").parse::<u64>().map_err(|_| format!("{arg}: {value}"))
-        };
-        match arg.as_str() {
-            "--cases" => cases = Some(number()?),
-            "--seed" => seed = number()?,
-            // Takes our declared difference (see attach.rs) back on the kernel's side: sequences with
-            // a runqueue's sum beyond 32 bits then differ.
-            "--u32-floor" => flags.push("-DMAX_T_AS_WRITTEN"),
-            "--coverage" | "--mutate" | "--golden" | "--write-golden" => action = &arg[2..],
-            _ => return Err(USAGE.to_string()),
-        }
-    }
-    if action == "golden" {
+/// What was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked {
+    /// What to do.
+    pub action: Action,
+    /// Sequences; as many as the action usually takes.
+    pub cases: Option<u64>,
+    /// With the number of a sequence it determines that sequence.
+    pub seed: u64,
+    /// Take our declared difference (see `sched/pelt/attach.rs`) back on the kernel's side: sequences with a run queue's sum
+    /// beyond 32 bits then differ.
+    pub u32_floor: bool,
+}
+
+/// The actions on a subject: exit code 0 equal, 1 different.
+pub type Run = fn(&Asked) -> Result<i32, String>;
+
+/// The subjects that stand in this folder, by name.
+pub const SUBJECTS: &[(&str, Run)] = &[
+    (pelt::Pelt::NAME, run::<pelt::Pelt>),
+    (pelt::Pelt61::NAME, run::<pelt::Pelt61>),
+    (teo::Teo::NAME, run::<teo::Teo>),
+    (teo::TeoRecent::NAME, run::<teo::TeoRecent>),
+    (teo::TeoLate::NAME, run::<teo::TeoLate>),
+    (teo::TeoLatePlain::NAME, run::<teo::TeoLatePlain>),
+    ("teo-posted", run::<teo::TeoPatched<0>>),
+    ("teo-v2", run::<teo::TeoPatched<1>>),
+    ("teo-v3", run::<teo::TeoPatched<2>>),
+    ("teo-v4", run::<teo::TeoPatched<3>>),
+    ("teo-6.3", run::<teo::TeoPatched<4>>),
+    (steps::Ladder::NAME, run::<steps::Ladder>),
+    (steps::Haltpoll::NAME, run::<steps::Haltpoll>),
+    (steps::Haltpoll61::NAME, run::<steps::Haltpoll61>),
+    (menu::Menu5_18::NAME, run::<menu::Menu5_18>),
+    (menu::Menu6_12::NAME, run::<menu::Menu6_12>),
+    (balance::NAME, balance::run),
+];
+
+/// The actions on a subject of sequences.
+pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
+    let Asked { action, cases, seed, u32_floor } = *asked;
+    if action == Action::Golden {
         println!("{}", golden::check::<S>()?);
         return Ok(0);
     }
     let tree = kernel_tree(S::TREE).ok_or(format!("set {} to a kernel tree", S::TREE))?;
     let version = tree_version(&tree)?;
-    let dir = BuildDir::new(&format!("{}-{action}", S::NAME))?;
+    let dir = BuildDir::new(S::NAME)?;
     match action {
-        "coverage" => {
+        Action::Coverage => {
             let cases = cases.unwrap_or(100_000);
             println!("{}", coverage::report::<S>(&tree, dir.path(), seed, cases)?);
             Ok(0)
         }
-        "mutate" => {
+        Action::Mutate => {
             let oracle = S::build_oracle(&tree, dir.path(), &["-O2"])?;
             let cases = cases.unwrap_or(100_000);
             let (table, missed) = mutate::report::<S>(&oracle, dir.path(), seed, cases)?;
             println!("{table}");
             Ok((missed != 0) as i32)
         }
-        "write-golden" => {
+        Action::WriteGolden => {
             let oracle = S::build_oracle(&tree, dir.path(), &["-O2"])?;
             println!("{}", golden::write::<S>(&oracle, &version, seed)?);
             Ok(0)
         }
-        _ => {
+        Action::Compare | Action::Golden => {
+            let mut flags = vec!["-O2"];
+            if u32_floor {
+                flags.push("-DMAX_T_AS_WRITTEN");
+            }
             let oracle = S::build_oracle(&tree, dir.path(), &flags)?;
             let found = compare::<S>(&oracle, seed, cases.unwrap_or(1_000_000), false)?;
             println!(

@@ -497,6 +497,25 @@ fn files(source: &Path, subject: &str) -> std::io::Result<Vec<String>> {
     Ok(files)
 }
 
+/// Has the crate that the kernel's rests on compiled, with what it depends on; how the compiler is told of it.
+fn types(dir: &Path) -> Result<Vec<String>, String> {
+    let (manifest, target) = (super::home().join("Cargo.toml"), dir.join("types"));
+    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
+    let status = Command::new(&cargo)
+        .args(["build", "--quiet", "--package", "schedtwin-types", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(&target)
+        .status()
+        .map_err(|error| format!("run {cargo}: {error}"))?;
+    if !status.success() {
+        return Err("schedtwin-types cannot be built; why stands above".to_string());
+    }
+    let built = target.join("debug").display().to_string();
+    let library = format!("schedtwin_types={built}/libschedtwin_types.rlib");
+    Ok(["-L", &format!("dependency={built}/deps"), "--extern", &library].map(String::from).to_vec())
+}
+
 /// Compiles the mutated files, and these modules against them.
 fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathBuf, String> {
     let crates = super::home().join("../crates");
@@ -614,11 +633,11 @@ fn build(mutation: Option<&Mutation>, subject: &str, dir: &Path) -> Result<PathB
         let arguments = ["--crate-type=rlib", &crate_name, "-o", &output, path];
         rustc(&[&arguments, externs].concat())
     };
-    let types = ["-L", ".", "--extern", "schedtwin_types=libschedtwin_types.rlib"];
-    let of_types = crates.join("schedtwin-types/src/lib.rs");
-    rlib("schedtwin_types", &of_types.to_string_lossy(), &[])?;
+    let types = types(dir)?;
+    let types: Vec<&str> = types.iter().map(String::as_str).collect();
     rlib("schedtwin_kernel", &library, &types)?;
-    let kernel = ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-o", "driver"];
+    let kernel =
+        ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-L", ".", "-o", "driver"];
     rustc(&[&kernel, types.as_slice(), &[&driver.to_string_lossy()]].concat())?;
     Ok(dir.join("driver"))
 }
@@ -636,5 +655,17 @@ mod tests {
             let places = text.matches(mutation.from).count();
             assert_eq!(places, 1, "{}: {}", mutation.file, mutation.from);
         }
+    }
+
+    /// The driver builds, and the golden vectors alone tell a wrong token from none.
+    #[test]
+    fn a_wrong_token_is_noticed_without_a_tree() {
+        let dir = super::super::BuildDir::new("mutate-test").unwrap();
+        let no_oracle = Path::new("/no/oracle");
+        let noticed = |mutation| {
+            run::<super::super::teo::Teo>(mutation, no_oracle, dir.path(), 1, 1).unwrap()[0]
+        };
+        assert_eq!(noticed(None), Some(false));
+        assert_eq!(noticed(Some(&TEO[0])), Some(true));
     }
 }

@@ -30,18 +30,22 @@ pub mod twin;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::mechanism::{Mechanism, Table, What};
 use super::redrive::Miss;
 pub use judge::{DELAY, PICK, PLACE, SUMS, TICK, TIMES, WAKEUP};
 pub use twin::FairSettings;
 
-const USAGE: &str = "\
-usage: schedtwin-conformance l1 fair [--misses] [FILE...]
-  asks the product for the fair class's decisions (*.trace.txt, *.trace.txt.xz; default: ../shared/rig/recordings
-  and those in conformance/recordings)
-  --misses   also each answer that is not the recorded one";
+/// What of the fair class to show.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Also each answer that is not the recorded one
+    #[arg(long)]
+    misses: bool,
+    #[command(flatten)]
+    recordings: super::Recordings,
+}
 
 /// Counts by mechanism.
 pub type Rows = BTreeMap<&'static str, Mechanism>;
@@ -70,30 +74,12 @@ pub fn merge(into: &mut Rows, rows: &Rows) {
 }
 
 /// The command; returns the exit code.
-pub fn main(args: &[String]) -> i32 {
-    let mut misses = false;
-    let mut files = Vec::new();
-    for arg in args {
-        match arg.as_str() {
-            "--misses" => misses = true,
-            "-h" | "--help" => {
-                println!("{USAGE}");
-                return 0;
-            }
-            option if option.starts_with('-') => {
-                eprintln!("unknown option {option}\n{USAGE}");
-                return 2;
-            }
-            file => files.push(PathBuf::from(file)),
-        }
-    }
-    if files.is_empty() {
-        files = super::all_recordings();
-    }
+pub fn main(options: &Options) -> i32 {
+    let Some(files) = options.recordings.found() else { return 2 };
     let mut all = Rows::new();
-    let mut unreadable = files.is_empty();
+    let mut unreadable = false;
     for file in &files {
-        match of_file(file, misses) {
+        match of_file(file, options.misses) {
             Ok((rows, found)) => {
                 for Miss { time_us, text } in found {
                     println!("{} at {time_us} us: {text}", file.display());

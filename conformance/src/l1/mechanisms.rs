@@ -16,15 +16,30 @@ use rayon::prelude::*;
 
 use super::machine::Machine;
 use super::mechanism::{NONTRIVIAL_MIN, Table};
-use super::{all_recordings, idle, judge_file, name_of, recordings_dir};
+use super::{Recordings, idle, judge_file, name_of};
 
-const USAGE: &str = "\
-usage: schedtwin-conformance mechanisms [--each] [--misses] [--json] [FILE...]
-  asks the product for every decision that recordings show (*.trace.txt, *.trace.txt.xz, each with its
-  *.meta.txt; default: ../shared/rig/recordings and those in conformance/recordings)
-  --each     also a table per recording
-  --misses   also each answer that is not the recorded one
-  --json     the table for machines";
+/// What of the table to show.
+#[derive(Debug, Default, clap::Args)]
+pub struct Options {
+    /// Also a table per recording
+    #[arg(long)]
+    each: bool,
+    /// Also each answer that is not the recorded one
+    #[arg(long)]
+    misses: bool,
+    /// The table for machines
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    recordings: Recordings,
+}
+
+impl Options {
+    /// The table over these files.
+    pub fn of(files: Vec<PathBuf>) -> Options {
+        Options { recordings: Recordings { files }, ..Options::default() }
+    }
+}
 
 /// The table of one recording, and its misses as text.
 pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<String>)> {
@@ -41,32 +56,9 @@ pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<String>
 }
 
 /// The command; returns the exit code.
-pub fn main(args: &[String]) -> i32 {
-    let (mut each, mut show_misses, mut json) = (false, false, false);
-    let mut files = Vec::new();
-    for arg in args {
-        match arg.as_str() {
-            "--each" => each = true,
-            "--misses" => show_misses = true,
-            "--json" => json = true,
-            "-h" | "--help" => {
-                println!("{USAGE}");
-                return 0;
-            }
-            option if option.starts_with('-') => {
-                eprintln!("unknown option {option}\n{USAGE}");
-                return 2;
-            }
-            file => files.push(PathBuf::from(file)),
-        }
-    }
-    if files.is_empty() {
-        files = all_recordings();
-    }
-    if files.is_empty() {
-        eprintln!("no recordings in {}", recordings_dir().display());
-        return 2;
-    }
+pub fn main(options: &Options) -> i32 {
+    let Options { each, misses: show_misses, json, ref recordings } = *options;
+    let Some(files) = recordings.found() else { return 2 };
     let mut total = Table::default();
     let mut unreadable = false;
     let tables: Vec<_> = files.par_iter().map(|file| of_file(file, show_misses)).collect();
@@ -109,6 +101,7 @@ pub fn main(args: &[String]) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::super::mechanism::What;
+    use super::super::{all_recordings, recordings_dir};
     use super::*;
 
     fn table_of(files: &[PathBuf]) -> Table {
@@ -175,9 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_and_files_are_reported_not_fatal() {
-        let run = |args: &[&str]| main(&args.iter().map(ToString::to_string).collect::<Vec<_>>());
-        assert_eq!(run(&["--no-such-option"]), 2);
-        assert_eq!(run(&["/no/such/recording.1.trace.txt"]), 2);
+    fn bad_files_are_reported_not_fatal() {
+        assert_eq!(main(&Options::of(vec!["/no/such/recording.1.trace.txt".into()])), 2);
     }
 }

@@ -16,72 +16,63 @@ use super::{print_score, print_table, read_workload, side_by_side};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const USAGE: &str = "\
-usage: conformance/judge [--kernel TREE] [--patch NAME]... [--with SPEC]... [--boots N] [--seeds N] [--jobs N]
-                         [--build DIR] WORKLOAD.wl.txt
-  builds the emulated board from a kernel tree, boots it on a workload, runs the twin on the same work, and says
-  where they part: the figures of the executions side by side, then the re-driven mechanisms
-  --kernel TREE  sources of Linux 6.12, with the change to be judged applied; TREE is only read. Without it
-                 the board that --build has is taken as it is
-  --patch NAME   the twin's patch that should say the same: built in (schedtwin list patches) or a .toml file
-  --with SPEC    other settings of the twin, as linux-6.12:hz=1000 or rig8:settle_us=100
-  --boots N      recordings to compare with (default 8; 20 s to a minute each)
-  --seeds N      runs of the twin (default 40)
-  --jobs N       boots at a time (default 1)
-  --build DIR    where the board is built and recordings are kept (default target/judge; the first build
-                 takes minutes and 3 GB)
-  WORKLOAD       as conformance/board/README.md says; conformance/recordings/side-by-side has some
-exit: 0 the twin is like the kernel, 1 it is not, 2 it could not be judged";
-
-struct Arguments {
+/// Builds the emulated board from a kernel tree, boots it on a workload, runs the twin on the same work, and says
+/// where they part: the figures of the executions side by side, then the re-driven mechanisms.
+///
+/// Exit code: 0 the twin is like the kernel, 1 it is not, 2 it could not be judged.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// Sources of Linux, from 6.6 on, with the change to be judged applied; TREE is only read [default: the board that
+    /// --build has]
+    #[arg(long, value_name = "TREE")]
     kernel: Option<PathBuf>,
-    variant: Variant,
+    /// The twin's patch that should say the same: built in (schedtwin list patches) or a .toml file
+    #[arg(long = "patch", value_name = "NAME")]
+    patches: Vec<String>,
+    /// Other settings of the twin: linux-6.12:hz=1000, rig8:settle_us=100
+    #[arg(long = "with", value_name = "SPEC")]
+    variants: Vec<String>,
+    /// Recordings to compare with; 20 s to a minute each
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     boots: u32,
+    /// Runs of the twin
+    #[arg(long, value_name = "N", default_value_t = super::SEEDS, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
+    /// Boots at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     jobs: u32,
-    build: PathBuf,
+    /// Where the board is built and recordings are kept; the first build takes minutes and 3 GB [default: target/judge]
+    #[arg(long, value_name = "DIR")]
+    build: Option<PathBuf>,
+    /// NAME.wl.txt, as conformance/board/README.md says; conformance/recordings/side-by-side has some
+    #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
 }
 
-fn parse(args: &[String]) -> Result<Arguments, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let (mut kernel, mut workload, mut variant) = (None, None, Variant::default());
-    let (mut boots, mut seeds, mut jobs, mut build) =
-        (8, super::SEEDS, 1, root.join("target/judge"));
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
-        match arg.as_str() {
-            "--kernel" => kernel = Some(PathBuf::from(value()?)),
-            "--patch" => variant.patches.push(value()?.clone()),
-            "--with" => variant.add(value()?)?,
-            "--boots" => boots = count(arg, value()?)?,
-            "--seeds" => seeds = u64::from(count(arg, value()?)?),
-            "--jobs" => jobs = count(arg, value()?)?,
-            "--build" => build = PathBuf::from(value()?),
-            flag if flag.starts_with('-') => return Err(format!("there is no option {flag}")),
-            path if workload.is_none() => workload = Some(PathBuf::from(path)),
-            path => return Err(format!("a second workload, {path}")),
-        }
-    }
-    match &kernel {
+/// What was asked for, looked through.
+struct Arguments<'a> {
+    options: &'a Options,
+    variant: Variant,
+    build: PathBuf,
+}
+
+fn look_through(options: &Options) -> Result<Arguments<'_>, String> {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/judge");
+    let build = options.build.clone().unwrap_or_else(own);
+    let mut variant = Variant::of(&options.variants)?;
+    variant.patches.extend(options.patches.iter().cloned());
+    match &options.kernel {
         Some(tree) if !tree.is_file() && !tree.join("kernel/sched/fair.c").exists() => {
             let why = "is no kernel tree: it has no kernel/sched/fair.c";
-            return Err(format!("{} {why}", tree.display()));
+            Err(format!("{} {why}", tree.display()))
         }
         None if !build.join("Image").exists() => {
             let why = "has no board yet: give --kernel TREE to build one";
-            return Err(format!("{} {why}", build.display()));
+            Err(format!("{} {why}", build.display()))
         }
-        _ => {}
+        _ => Ok(Arguments { options, variant, build }),
     }
-    let workload = workload.ok_or("a WORKLOAD is missing")?;
-    Ok(Arguments { kernel, variant, boots, seeds, jobs, build, workload })
-}
-
-fn count(name: &str, text: &str) -> Result<u32, String> {
-    let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
-    number.ok_or_else(|| format!("{name} is `{text}`, not a number from 1 to 1000"))
 }
 
 /// A program of the board's.
@@ -111,18 +102,19 @@ fn with_probes(text: &str, probes: bool) -> String {
 fn record(arguments: &Arguments, workload: &Path, times: u32) -> Result<(), String> {
     let mut record = program("record")?;
     record.arg("--build").arg(&arguments.build).arg("--times").arg(times.to_string());
-    record.arg("--jobs").arg(arguments.jobs.to_string()).arg(workload);
+    record.arg("--jobs").arg(arguments.options.jobs.to_string()).arg(workload);
     succeed(&mut record, "recording")
 }
 
 fn judge(arguments: &Arguments) -> Result<bool, String> {
     // What the twin cannot run is known before anything is built.
-    let workload = read_workload(&arguments.workload).map_err(|faults| faults.to_string())?;
+    let workload =
+        read_workload(&arguments.options.workload).map_err(|faults| faults.to_string())?;
     workload
         .scenario(Seeds::of_run(1, 1), &arguments.variant)
         .map_err(|faults| faults.to_string())?;
 
-    if let Some(tree) = &arguments.kernel {
+    if let Some(tree) = &arguments.options.kernel {
         println!("building the board from {}", tree.display());
         let mut build = program("build")?;
         build.arg("--kernel").arg(tree).arg("--out").arg(&arguments.build);
@@ -145,12 +137,12 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
             std::fs::remove_file(&old).map_err(|error| format!("{}: {error}", old.display()))?;
         }
     }
-    println!("booting it {} times, and once with the kernel's signals", arguments.boots);
-    record(arguments, &quiet, arguments.boots)?;
+    println!("booting it {} times, and once with the kernel's signals", arguments.options.boots);
+    record(arguments, &quiet, arguments.options.boots)?;
     record(arguments, &full, 1)?;
 
     println!("\nExecutions: {} and the recordings", workload.kernel_spec(&arguments.variant));
-    let rows = side_by_side(&quiet, arguments.seeds, &arguments.variant)?;
+    let rows = side_by_side(&quiet, arguments.options.seeds, &arguments.variant)?;
     let score = Score::of(&rows);
     print!("{}", print_table(&rows, false));
     print_score(&workload.name, score);
@@ -158,12 +150,8 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
     println!(
         "\nMechanisms: unpatched linux-6.12, re-driven from the signals that the kernel printed"
     );
-    let full: Vec<String> = super::recordings_of(&full)
-        .map_err(|error| error.to_string())?
-        .iter()
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect();
-    let mechanisms = crate::l1::mechanisms::main(&full);
+    let full = super::recordings_of(&full).map_err(|error| error.to_string())?;
+    let mechanisms = crate::l1::mechanisms::main(&crate::l1::mechanisms::Options::of(full));
     if mechanisms == 2 {
         return Err("the recording with signals could not be re-driven; why stands above".into());
     }
@@ -188,20 +176,9 @@ fn verdict(score: Score, mechanisms: bool) -> &'static str {
     }
 }
 
-/// The command.
-pub fn main(args: &[String]) -> i32 {
-    if args.iter().any(|arg| arg == "-h" || arg == "--help") {
-        println!("{USAGE}");
-        return 0;
-    }
-    let arguments = match parse(args) {
-        Ok(arguments) => arguments,
-        Err(message) => {
-            eprintln!("{message}\n{USAGE}");
-            return 2;
-        }
-    };
-    match judge(&arguments) {
+/// The command; returns the exit code.
+pub fn main(options: &Options) -> i32 {
+    match look_through(options).and_then(|arguments| judge(&arguments)) {
         Ok(true) => 0,
         Ok(false) => 1,
         Err(message) => {
@@ -225,15 +202,21 @@ mod tests {
 
     #[test]
     fn errors_say_what_to_do() {
-        let fault = |args: &[&str]| {
-            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-            parse(&args).err().expect("a fault")
+        let fault = |kernel: Option<&str>, variant: &[&str]| {
+            let options = Options {
+                kernel: kernel.map(PathBuf::from),
+                patches: Vec::new(),
+                variants: variant.iter().map(ToString::to_string).collect(),
+                boots: 1,
+                seeds: 1,
+                jobs: 1,
+                build: Some("/nowhere".into()),
+                workload: "a.wl.txt".into(),
+            };
+            look_through(&options).err().expect("a fault")
         };
-        let unbuilt = fault(&["--build", "/nowhere", "a.wl.txt"]);
-        assert_eq!(unbuilt, "/nowhere has no board yet: give --kernel TREE to build one");
-        assert_eq!(fault(&["--kernel"]), "--kernel needs a value");
-        assert!(fault(&["--kernel", "/nowhere", "a.wl.txt"]).contains("no kernel/sched/fair.c"));
-        assert!(fault(&["--boots", "0", "a.wl.txt"]).starts_with("--boots is `0`, not a number"));
-        assert!(fault(&["--with", "pixel6:x=1"]).contains("is neither linux-6.12"));
+        assert_eq!(fault(None, &[]), "/nowhere has no board yet: give --kernel TREE to build one");
+        assert!(fault(Some("/nowhere"), &[]).contains("no kernel/sched/fair.c"));
+        assert!(fault(None, &["pixel6:x=1"]).contains("is neither linux-6.12"));
     }
 }

@@ -73,6 +73,13 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// All that these say.
+    pub fn of(spellings: &[String]) -> Result<Variant, String> {
+        let mut variant = Variant::default();
+        spellings.iter().try_for_each(|text| variant.add(text))?;
+        Ok(variant)
+    }
+
     /// Takes in a spelling as `linux-6.12:hz=1000`, `linux-6.12+runnable-boost` or `rig8:settle_us=100`.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let (word, settings) = text.split_once(':').unwrap_or((text, ""));

@@ -164,34 +164,27 @@ pub fn compare<S: Subject, M: Model<S>>(seed: u64, cases: u64) -> Result<Compare
     Ok(compared)
 }
 
-const USAGE: &str = "\
-usage: schedtwin-conformance rational (eevdf|cfs) [--cases N] [--seed N]   compare with exact fractions";
+/// Which form of the fair class.
+#[derive(Clone, Copy, Debug)]
+pub enum Class {
+    /// Since 6.6.
+    Eevdf,
+    /// Before.
+    Cfs,
+}
 
-/// The subcommand `rational`. Returns the exit code: 0 equal, 1 different, 2 bad usage.
-pub fn main(args: &[String]) -> i32 {
-    let number = |key: &str, default: u64| match args.iter().position(|arg| arg == key) {
-        None => Some(default),
-        Some(at) => args.get(at + 1)?.replace('_', "").parse().ok(),
-    };
-    let (Some(seed), Some(cases)) = (number("--seed", 1), number("--cases", 100_000)) else {
-        eprintln!("{USAGE}");
-        return 2;
-    };
+/// Compares, and tells of it. Returns the exit code: 0 equal, 1 different.
+pub fn tell(class: Class, seed: u64, cases: u64) -> i32 {
     let started = Instant::now();
-    let result = match args.first().map(String::as_str) {
-        Some("cfs") => compare::<crate::cfs::Cfs, cfs::Cfs>(seed, cases),
-        Some("eevdf") => compare::<crate::eevdf::Eevdf, eevdf::Eevdf>(seed, cases),
-        _ => {
-            eprintln!("{USAGE}");
-            return 2;
-        }
+    let (name, result) = match class {
+        Class::Cfs => ("cfs", compare::<crate::cfs::Cfs, cfs::Cfs>(seed, cases)),
+        Class::Eevdf => ("eevdf", compare::<crate::eevdf::Eevdf, eevdf::Eevdf>(seed, cases)),
     };
     match result {
         Ok(Compared { cases, operations }) => {
             let seconds = started.elapsed().as_secs_f64();
             println!(
-                "{} in fractions: seed {seed}, {cases} sequences, {operations} operations, 0 differ ({seconds:.1} s)",
-                args[0]
+                "{name} in fractions: seed {seed}, {cases} sequences, {operations} operations, 0 differ ({seconds:.1} s)"
             );
             0
         }
