@@ -51,6 +51,16 @@ pub enum Iterations {
     },
 }
 
+impl Iterations {
+    /// Seeds at most.
+    pub fn most(self) -> usize {
+        match self {
+            Iterations::Fixed(n) => n,
+            Iterations::Precision { most, .. } => most,
+        }
+    }
+}
+
 /// Seeds of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {

@@ -95,7 +95,7 @@ pub fn studies(studies: &Studies, moments: &[Vec<Moment>]) -> String {
             h1 { (title) }
             p { @for (verdict, count) in &counts { b { (count) } " " (verdict.word()) "  " } }
             p.legend { "agree: same sign and 0.5 to 2 times the published difference, or both within the noise. direction: same sign "
-                "only. Base values are no predictions. robust: the sign is the same in all sensitivity variants of the study." }
+                "only. Base values are no predictions. robust: the sign is known, and the same in all sensitivity variants of the study; k/n: k of the n variants know it, too." }
             @for (at, ran) in studies.ran.iter().enumerate() {
                 (study(ran))
                 @for measured in &ran.measured {
