@@ -15,6 +15,7 @@ use schedtwin_lab::report::{self, Format, Rerun, Studies};
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
+use schedtwin_lab::twin::Column;
 
 use crate::arguments::{
     Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
@@ -82,7 +83,13 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
     drop(bar);
     if let Some(path) = &arguments.html {
         let of = |one: &Ready| {
-            let columns = one.setups().iter().flat_map(|setup| setup.scenarios.clone());
+            // Under the names that the publication has: what runs may be spelled at length.
+            let columns = one.setups().iter().flat_map(|setup| {
+                setup.scenarios.iter().zip(&setup.columns).map(|(column, number)| {
+                    let kernel = one.study().columns[*number].kernel.clone();
+                    Column { kernel, ..column.clone() }
+                })
+            });
             moments(&columns.collect::<Vec<_>>(), arguments.seed)
         };
         let all: Vec<_> = ready.iter().map(of).collect();

@@ -14,18 +14,18 @@ use crate::study::spec::Assignment;
 const WIDTH: usize = 100;
 
 /// One cell: what is written, and whether the sign is known.
-type Entry = (String, bool);
+pub type Entry = (String, bool);
 
 /// The predictions of one kernel in all variants.
-struct Table {
+pub struct Table {
     /// The kernel's column in the study.
-    kernel: usize,
+    pub kernel: usize,
     /// A title for each row of the study.
-    titles: Vec<String>,
-    /// What is set, and the entries.
-    lines: Vec<(String, Vec<Entry>)>,
+    pub titles: Vec<String>,
+    /// `NAME: SETTINGS` of a variant, and the entries.
+    pub lines: Vec<(String, Vec<Entry>)>,
     /// Whether each row is robust.
-    robust: Vec<String>,
+    pub robust: Vec<String>,
 }
 
 fn entry(difference: Option<&Difference>) -> Entry {
@@ -35,7 +35,8 @@ fn entry(difference: Option<&Difference>) -> Entry {
     }
 }
 
-fn tables(ran: &Ran) -> Vec<Table> {
+/// The tables of a study; none if no variant ran.
+pub fn tables(ran: &Ran) -> Vec<Table> {
     let study = &ran.study;
     let predicted = |kernel: usize| -> Vec<&Beside> {
         let of = |cell: &&Beside| {
