@@ -133,7 +133,8 @@ Examples:
 
 Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
 direction (same sign only); disagree; inconclusive. Base values are no predictions.
-robust: the sign is the same in all sensitivity variants of the study.";
+robust: the sign is known, and the same in all sensitivity variants of the study; yes 12/15: twelve of
+the fifteen know it, too.";
 
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:
@@ -146,6 +147,7 @@ The fitter is given base values only. The same bytes on every computer; refused 
 const STABILITY_EXAMPLES: &str = "\
 Examples:
   schedtwin study stability jankbench-pixel6 --reruns 100
+  schedtwin study stability jankbench-pixel6 --reruns 20 --rows S1.2,S1.4 --format json
   schedtwin study stability ./my-study.toml --fail-below 95";
 
 const STUDY_RUN_EXAMPLES: &str = "\
@@ -153,6 +155,7 @@ Examples:
   schedtwin study run jankbench-pixel6 -n 10
   schedtwin study run jankbench-pixel6 --precision 1%
   schedtwin study run jankbench-pixel6 --html jankbench.html
+  schedtwin study run jankbench-pixel6 --sensitivity --format markdown    on what its signs depend
   schedtwin study run --all --format json";
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -363,8 +366,19 @@ pub struct Stability {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), default_value_t = 100)]
     pub reruns: u64,
     /// Fresh seeds of each rerun
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = DEFAULT_ITERATIONS as u64)]
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000),
+          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
+    /// Each rerun goes on until the differences of the main rows are known that well, e.g. 1%
+    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    pub precision: Option<f64>,
+    /// The most seeds of a rerun that --precision may take; each rerun has as many of its own
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 320,
+          requires = "precision", value_name = "RUNS")]
+    pub max_iterations: u64,
+    /// Only these rows, by id: S1.2,S1.4
+    #[arg(long, value_delimiter = ',', value_name = "ID,...")]
+    pub rows: Vec<String>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -374,9 +388,27 @@ pub struct Stability {
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
+    /// The form of the result
+    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
+    format: DataFormat,
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl Stability {
+    pub fn json(&self) -> bool {
+        self.format == DataFormat::Json
+    }
+}
+
+/// The forms of a result that is no table for documents.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DataFormat {
+    /// A table in ASCII
+    Text,
+    /// Everything, see schedtwin show schema stability
+    Json,
 }
 
 #[derive(Args)]
@@ -437,6 +469,9 @@ pub struct StudyRun {
     /// Leave out the sensitivity variants: sooner done, and nothing is known to be robust
     #[arg(long)]
     pub no_variants: bool,
+    /// Print the table of the variants: every difference in each of them, with its interval
+    #[arg(long, conflicts_with = "no_variants")]
+    pub sensitivity: bool,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

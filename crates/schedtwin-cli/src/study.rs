@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, read_source};
 use schedtwin_lab::Progress;
-use schedtwin_lab::calibrate::{self, BaseOnly, Calibration, Effort};
+use schedtwin_lab::calibrate::{
+    self, BaseOnly, COARSE_SEEDS, Calibration, Effort, Parameter, Residual, Target,
+};
 use schedtwin_lab::compare::{Iterations, Plan};
-use schedtwin_lab::report::{self, Format, Studies};
+use schedtwin_lab::report::{self, Format, Rerun, Studies};
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
+use schedtwin_lab::twin::Column;
 
 use crate::arguments::{
     Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
@@ -80,13 +83,22 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
     drop(bar);
     if let Some(path) = &arguments.html {
         let of = |one: &Ready| {
-            let columns = one.setups().iter().flat_map(|setup| setup.scenarios.clone());
+            // Under the names that the publication has: what runs may be spelled at length.
+            let columns = one.setups().iter().flat_map(|setup| {
+                setup.scenarios.iter().zip(&setup.columns).map(|(column, number)| {
+                    let kernel = one.study().columns[*number].kernel.clone();
+                    Column { kernel, ..column.clone() }
+                })
+            });
             moments(&columns.collect::<Vec<_>>(), arguments.seed)
         };
         let all: Vec<_> = ready.iter().map(of).collect();
         write_page(path, &report::html::studies(&studies, &all))?;
     }
-    output::print(&report::studies(&studies, arguments.format()))
+    output::print(&match arguments.sensitivity {
+        true => report::sensitivity(&studies, arguments.format()),
+        false => report::studies(&studies, arguments.format()),
+    })
 }
 
 /// A study that cannot run, and what it waits for.
@@ -156,44 +168,45 @@ fn calibration(
 }
 
 fn stability(arguments: Stability) -> Result<(), Failure> {
-    let Stability { name, reruns, iterations, seed, fail_below, threads, quiet } = arguments;
-    check_seeds(seed, reruns.saturating_mul(iterations))?;
-    let study = load(&name)?;
-    let calibrated = match calibrate::of_study(&name)? {
+    let iterations = match arguments.precision {
+        Some(half_width_pct) => {
+            Iterations::Precision { half_width_pct, most: arguments.max_iterations as usize }
+        }
+        None => Iterations::Fixed(arguments.iterations as usize),
+    };
+    check_seeds(arguments.seed, arguments.reruns.saturating_mul(iterations.most() as u64))?;
+    let name = &arguments.name;
+    let study = load(name)?;
+    let calibrated = match calibrate::of_study(name)? {
         Some(found) => match found.check(&study) {
             Some(stale) => return Err(Failure::bad(format!("{}: {stale}", study.name))),
             None => found.calibrated(),
         },
         None => Vec::new(),
     };
+    let study = lab::stability::predictions(&study, &arguments.rows)?;
+    if study.rows.is_empty() {
+        return Err(Failure::bad(format!("{name} has no prediction that can be judged")));
+    }
     let ready = Ready::new(study, calibrated, false, &Registry::built_in());
     if !ready.can_run() {
         return Err(Failure::bad(format!("{name} waits for: {}", ready.waits_for().join(", "))));
     }
     let progress = Arc::new(Progress::new());
-    let bar = Bar::watch(&progress, quiet);
-    let (reruns, n) = (reruns as usize, iterations as usize);
-    let found =
-        with_threads(threads, || lab::stability::stability(&ready, reruns, n, seed, &progress))?;
+    let bar = Bar::watch(&progress, arguments.quiet);
+    let (reruns, first_seed) = (arguments.reruns as usize, arguments.seed);
+    let rerun = || lab::stability::stability(&ready, reruns, iterations, first_seed, &progress);
+    let found = with_threads(arguments.threads, rerun)?;
     drop(bar);
     let found = found.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
-    let mut text = format!(
-        "{}: {reruns} reruns with {n} fresh seeds each; the verdict that most of them give\n\n",
-        ready.study().name
-    );
-    let mut unstable = Vec::new();
-    for one in &found {
-        let row = &ready.study().rows[one.cell.0];
-        let kernel = &ready.study().columns[row.cells[one.cell.1].column].kernel;
-        let (verdict, share) = one.commonest();
-        let line =
-            format!("{share:>5.1}%  {:12}  {} {} {kernel}", verdict.word(), row.id, row.title());
-        if fail_below.is_some_and(|least| share < least) {
-            unstable.push(line.trim_start().to_string());
-        }
-        text.push_str(&format!("{line}\n"));
-    }
-    let printed = output::print(&text);
+    let rerun = Rerun { ready: &ready, reruns, iterations, first_seed, found: &found };
+    let below = |one: &&lab::stability::Stability| {
+        arguments.fail_below.is_some_and(|least| one.commonest().1 < least)
+    };
+    let line = |one| report::stability_line(&rerun, one).trim_start().to_string();
+    let unstable: Vec<String> = found.iter().filter(below).map(line).collect();
+    let format = if arguments.json() { Format::Json } else { Format::Text };
+    let printed = output::print(&report::stability(&rerun, format));
     if unstable.is_empty() { printed } else { Err(Failure::Failed(unstable)) }
 }
 
@@ -225,24 +238,44 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     let found = found.map_err(|error| Failure::bad(format!("failed to calibrate: {error}")))?;
     std::fs::write(&path, found.text())
         .map_err(|error| Failure::of_file("write", &path, &error))?;
-    let mut text = String::new();
-    for set in &found.settings {
-        text.push_str(&format!("{}\n", set.text()));
-    }
-    text.push_str("\nfitted on     published      twin  deviation\n");
-    for one in &found.residuals {
+    output::print(&fitted(&found, &path))
+}
+
+/// What was found, how well it is determined, and how well it meets the base values.
+fn fitted(found: &Calibration, path: &Path) -> String {
+    let rise = |rise: Option<f64>| rise.map_or("-".to_string(), |rise| format!("{rise:+.2}"));
+    let mut text =
+        String::from("parameter                       cost of a tenth of its range less, more\n");
+    for Parameter { set, rise_below, rise_above, .. } in &found.parameters {
         text.push_str(&format!(
-            "{}  {:.4}  {:.4}  {:+.2}%\n",
-            one.on, one.published, one.twin, one.deviation_pct
+            "{:30}  {:>8}  {:>8}\n",
+            set.text(),
+            rise(*rise_below),
+            rise(*rise_above)
+        ));
+    }
+    text.push_str("\n published   known to        twin  deviation  in noises  fitted on\n");
+    for Residual { on, published, half_width, twin, deviation_pct, in_half_widths } in
+        &found.residuals
+    {
+        text.push_str(&format!(
+            "{published:>10.4}  +-{half_width:<8.4}{twin:>10.4}  {deviation_pct:>+8.1}%  {in_half_widths:>+9.2}  {on}\n"
         ));
     }
     text.push_str(&format!(
-        "\n{} settings measured, {} seeds each; written to {}\n",
+        "\ncost {:.2} on {} base values: the sum of the squared deviations in noises\n",
+        found.cost,
+        found.residuals.len()
+    ));
+    text.extend(found.warnings().iter().map(|warning| format!("warning: {warning}\n")));
+    text.push_str(&format!(
+        "{} settings measured, {} seeds each, {} in the coarse grid; written to {}\n",
         found.evaluations,
         found.seeds,
+        found.seeds.min(COARSE_SEEDS),
         path.display()
     ));
-    output::print(&text)
+    text
 }
 
 /// What would be fitted, on what, and what would stay a check.
@@ -254,20 +287,22 @@ fn dry(study: &Study, base: &BaseOnly, effort: Effort, path: &Path) -> String {
     }
     text.push_str("on\n");
     for target in base.targets() {
-        text.push_str(&format!("  {} = {}\n", target.2, base.published(target)));
+        let Target { centre, half_width, .. } = target;
+        text.push_str(&format!("  {} = {centre} +-{half_width}\n", target.name()));
     }
     text.push_str("and would leave as checks\n");
     for row in &study.rows {
         for cell in row.cells.iter().filter(|cell| cell.role == Role::Base) {
             let name = format!("{} {}", row.id, study.columns[cell.column].kernel);
-            if !base.targets().iter().any(|target| target.2 == name) {
+            if !base.cells().contains(&name) {
                 text.push_str(&format!("  {name} {}\n", row.title()));
             }
         }
     }
+    let [coarse, fine] = effort.settings(study.fits.len());
     text.push_str(&format!(
-        "at most {} settings, {} seeds each; would write {}\n",
-        effort.measurements(study.fits.len()),
+        "{coarse} settings with {} seeds and at most {fine} with {}; would write {}\n",
+        effort.seeds.min(COARSE_SEEDS),
         effort.seeds,
         path.display()
     ));

@@ -1,9 +1,26 @@
-//! A study without what is to be predicted.
+//! A study without what is to be predicted, and how well each of its base values is known.
+//!
+//! Cells that measure the same under the same kernel on several occasions (another day) are one **target**: they
+//! are one thing measured repeatedly, not several that agree. What they say together:
+//!
+//! - its *centre*: the mean of the days
+//! - its *half-width*: the greatest of the range of the days, the noise that the study file has for the row (by the files'
+//!   convention the range of the days, too), and a cell's own. Of two days the expected range is 1.13 standard deviations of a day (the
+//!   d2 of control charts), so a half-width is about one standard deviation. Where nothing of these is known it is
+//!   [`UNKNOWN_NOISE_PCT`] of the centre.
 
 use schedtwin_input::{Diagnostics, Located, Location, Source};
 
 use crate::study::spec::{Assignment, parse_parameter};
 use crate::study::{Fit, Published, Role, Study, base_cells};
+
+/// Half-width of a base value of which no noise is known, in percent: what phones' power and frame times differ by from
+/// day to day where a study knows it (12 and 20 %; jank by more).
+pub const UNKNOWN_NOISE_PCT: f64 = 10.0;
+
+/// No base value counts as known better than this, in percent: repetitions within a session say little of the next
+/// one; two passes of one kernel on an idle server differ by 1.2 % (server-neutral-spr).
+pub const LEAST_NOISE_PCT: f64 = 1.0;
 
 /// The base values that parameters may be fitted on, and the parameters. It holds no patched cell, no patched
 /// column, no text of the study, and no place in its file.
@@ -11,8 +28,27 @@ use crate::study::{Fit, Published, Role, Study, base_cells};
 pub struct BaseOnly {
     /// A study of base cells, each named by a parameter.
     study: Study,
-    /// The cells: row and cell by number, and `ID KERNEL`.
-    targets: Vec<(usize, usize, String)>,
+    targets: Vec<Target>,
+}
+
+/// Something measured that the twin shall meet: one base cell, or those of several occasions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Its cells in [`BaseOnly::study`]: row and cell by number. The twin's value is the same in all of them.
+    pub cells: Vec<(usize, usize)>,
+    /// The cells, each as `ID KERNEL`.
+    pub names: Vec<String>,
+    /// The mean of the occasions, in the unit of the row.
+    pub centre: f64,
+    /// How well it is known, in the unit of the row; about one standard deviation.
+    pub half_width: f64,
+}
+
+impl Target {
+    /// All its cells.
+    pub fn name(&self) -> String {
+        self.names.join(", ")
+    }
 }
 
 impl BaseOnly {
@@ -40,24 +76,51 @@ impl BaseOnly {
                 faults.push_at(&fit.parameter.at, message, None);
             }
         }
-        if study.fits.len() * 2 > wanted.len() {
+        let groups = occasions(study, &wanted);
+        if study.fits.len() * 2 > groups.len() {
             let last = &study.fits[study.fits.len() - 1].parameter.at;
             let message = format!(
                 "{} parameters on {} base values: at most half as many parameters as values",
                 study.fits.len(),
-                wanted.len()
+                groups.len()
             );
-            faults.push_at(last, message, None);
+            let help = "several occasions of one measurement are one value".to_string();
+            faults.push_at(last, message, (groups.len() < wanted.len()).then_some(help));
+        }
+        let mut weighed = Vec::new();
+        for group in &groups {
+            let known = weigh(study, group);
+            if known.1 <= 0.0 {
+                let (row, cell) = group[0];
+                let message = "a base value of 0 has no noise in percent: how well is it known?";
+                let help =
+                    "write `noise = { value = ..., assumed = \"why\" }` in its row".to_string();
+                faults.push_at(&study.rows[row].cells[cell].at, message, Some(help));
+            }
+            weighed.push(known);
         }
         faults.into_result(())?;
-        Ok(BaseOnly::cut(study, &wanted))
+        Ok(BaseOnly::cut(study, &wanted, &groups, &weighed))
     }
 
-    fn cut(study: &Study, wanted: &[(usize, usize)]) -> BaseOnly {
+    fn cut(
+        study: &Study,
+        wanted: &[(usize, usize)],
+        groups: &[Vec<(usize, usize)>],
+        weighed: &[(f64, f64)],
+    ) -> BaseOnly {
         let nowhere = Location::new(&Source::new(study.name.clone(), ""), Location::WHOLE);
         let mut columns = Vec::new();
         let mut rows: Vec<crate::study::Row> = Vec::new();
-        let mut targets = Vec::new();
+        let mut targets: Vec<Target> = weighed
+            .iter()
+            .map(|(centre, half_width)| Target {
+                cells: Vec::new(),
+                names: Vec::new(),
+                centre: *centre,
+                half_width: *half_width,
+            })
+            .collect();
         let mut last = None;
         for (row_number, cell_number) in wanted {
             let row = &study.rows[*row_number];
@@ -81,10 +144,14 @@ impl BaseOnly {
                 columns.len() - 1
             });
             cell.at = nowhere.clone();
+            cell.noise = None;
             let cells = &mut rows.last_mut().expect("the row of the cell").cells;
             cells.push(cell);
             let in_row = cells.len() - 1;
-            targets.push((rows.len() - 1, in_row, format!("{} {}", row.id, column.kernel)));
+            let of = groups.iter().position(|group| group.contains(&(*row_number, *cell_number)));
+            let target = &mut targets[of.expect("every wanted cell is in a group")];
+            target.cells.push((rows.len() - 1, in_row));
+            target.names.push(format!("{} {}", row.id, column.kernel));
         }
         let fits = study.fits.iter().map(|fit| Fit {
             parameter: Located { value: fit.parameter.value.clone(), at: nowhere.clone() },
@@ -115,17 +182,14 @@ impl BaseOnly {
         &self.study
     }
 
-    /// The base values: row and cell by number, and `ID KERNEL`.
-    pub fn targets(&self) -> &[(usize, usize, String)] {
+    /// What is to be met.
+    pub fn targets(&self) -> &[Target] {
         &self.targets
     }
 
-    /// The published value of a target.
-    pub fn published(&self, (row, cell, _): &(usize, usize, String)) -> f64 {
-        match self.study.rows[*row].cells[*cell].published {
-            Published::Value(value) => value,
-            _ => unreachable!("a parameter is fitted on numbers"),
-        }
+    /// The base cells that are fitted on, as `ID KERNEL`.
+    pub fn cells(&self) -> Vec<String> {
+        self.targets.iter().flat_map(|target| target.names.clone()).collect()
     }
 
     /// The parameters as settings: `at` from 0 (least) to 1 (greatest). Whole numbers where the bounds are whole, else
@@ -148,7 +212,16 @@ impl BaseOnly {
         self.study.fits.iter().zip(at).map(one).collect()
     }
 
-    /// Where the search begins, between 0 and 1.
+    /// Where settings of the parameters lie, each from 0 (least) to 1 (greatest).
+    pub fn place(&self, settings: &[Assignment]) -> Vec<f64> {
+        let one = |(fit, set): (&Fit, &Assignment)| {
+            let value: f64 = set.value.parse().expect("a printed number");
+            (value - fit.bounds[0]) / (fit.bounds[1] - fit.bounds[0])
+        };
+        self.study.fits.iter().zip(settings).map(one).collect()
+    }
+
+    /// Where the study begins, between 0 and 1.
     pub fn start(&self) -> Vec<f64> {
         let of = |fit: &Fit| (fit.start - fit.bounds[0]) / (fit.bounds[1] - fit.bounds[0]);
         self.study.fits.iter().map(of).collect()
@@ -164,7 +237,12 @@ impl BaseOnly {
             text.push_str(&format!("{}\n", setting.set.text()));
         }
         for target in &self.targets {
-            text.push_str(&format!("{} = {}\n", target.2, self.published(target)));
+            text.push_str(&format!(
+                "{} = {} +-{}\n",
+                target.name(),
+                target.centre,
+                target.half_width
+            ));
         }
         for fit in &self.study.fits {
             let [low, high] = fit.bounds;
@@ -176,4 +254,48 @@ impl BaseOnly {
         });
         format!("{hash:016x}")
     }
+}
+
+/// The wanted cells, those together that measure the same on several occasions; in the order of the study.
+fn occasions(study: &Study, wanted: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> {
+    let same = |(a, in_a): (usize, usize), (b, in_b): (usize, usize)| {
+        let (a, b) = (&study.rows[a], &study.rows[b]);
+        (&a.metric, &a.stat, &a.labels, &a.unit, a.over_runs, &a.twin, &a.settings)
+            == (&b.metric, &b.stat, &b.labels, &b.unit, b.over_runs, &b.twin, &b.settings)
+            && (a.machine(study), a.workload(study)) == (b.machine(study), b.workload(study))
+            && a.cells[in_a].column == b.cells[in_b].column
+    };
+    let mut groups: Vec<Vec<(usize, usize)>> = Vec::new();
+    for at in wanted {
+        match groups.iter_mut().find(|group| same(group[0], *at)) {
+            Some(group) => group.push(*at),
+            None => groups.push(vec![*at]),
+        }
+    }
+    groups
+}
+
+/// Centre and half-width of a target (see the head of this file).
+fn weigh(study: &Study, group: &[(usize, usize)]) -> (f64, f64) {
+    let value = |(row, cell): &(usize, usize)| match study.rows[*row].cells[*cell].published {
+        Published::Value(value) => value,
+        _ => unreachable!("a parameter is fitted on numbers"),
+    };
+    let noise = |(row, cell): &(usize, usize)| {
+        let row = &study.rows[*row];
+        let of_days = row.noise.as_ref().map(|noise| noise.half_width);
+        of_days.into_iter().chain(row.cells[*cell].noise).reduce(f64::max)
+    };
+    let values: Vec<f64> = group.iter().map(value).collect();
+    let centre = values.iter().sum::<f64>() / values.len() as f64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let range = (values.len() > 1).then_some(greatest - least);
+    let known = group.iter().filter_map(noise).chain(range).reduce(f64::max);
+    let percent = |percent: f64| centre.abs() * percent / 100.0;
+    let half_width = match known {
+        Some(known) => known.max(percent(LEAST_NOISE_PCT)),
+        None => percent(UNKNOWN_NOISE_PCT),
+    };
+    (centre, half_width)
 }

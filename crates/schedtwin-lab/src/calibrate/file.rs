@@ -8,7 +8,7 @@ use schedtwin_input::{
     Diagnostics, FromNode, Located, Node, Source, TableReader, TomlDocument, Value, read_source,
 };
 
-use crate::calibrate::BaseOnly;
+use crate::calibrate::{BaseOnly, Target};
 use crate::study::Study;
 use crate::study::run::{Calibrated, Ready};
 use crate::study::spec::Assignment;
@@ -27,14 +27,68 @@ const BUILT_IN: [(&str, &str); 4] = [
 /// How far the fitted twin is from a base value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Residual {
-    /// `ID KERNEL`.
+    /// `ID KERNEL`, of several occasions each.
     pub on: String,
-    /// The published value.
+    /// The published value; of several occasions their mean.
     pub published: f64,
+    /// How well it is known, in its unit.
+    pub half_width: f64,
     /// The twin's.
     pub twin: f64,
     /// Twin minus published, in percent of the published.
     pub deviation_pct: f64,
+    /// Twin minus published, in half-widths: what the fit makes small.
+    pub in_half_widths: f64,
+}
+
+impl Residual {
+    pub(super) fn new(target: &Target, twin: f64) -> Residual {
+        let Target { centre, half_width, .. } = *target;
+        // Of a published zero the deviation is taken as it is.
+        let of = if centre == 0.0 { 1.0 } else { centre.abs() };
+        Residual {
+            on: target.name(),
+            published: centre,
+            half_width,
+            twin,
+            deviation_pct: 100.0 * (twin - centre) / of,
+            in_half_widths: (twin - centre) / half_width,
+        }
+    }
+}
+
+/// A fitted parameter, and how well the base values tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its value.
+    pub set: Assignment,
+    /// The bound at which it ended, if it did.
+    pub at_bound: Option<f64>,
+    /// What the cost rises by if it is a tenth of its range less; `None` beyond a bound.
+    pub rise_below: Option<f64>,
+    /// The same for a tenth more.
+    pub rise_above: Option<f64>,
+}
+
+impl Parameter {
+    /// What is wrong with it, if something is.
+    pub fn warnings(&self) -> Vec<String> {
+        let name = self.set.parameter();
+        let mut warnings = Vec::new();
+        if let Some(bound) = self.at_bound {
+            warnings.push(format!("{name} ended at its bound {bound}"));
+        }
+        let rises: Vec<f64> = self.rise_below.into_iter().chain(self.rise_above).collect();
+        // A rise of 1 is one half-width of one base value.
+        if !rises.is_empty() && rises.iter().all(|rise| *rise < 1.0) {
+            let rises: Vec<String> = rises.iter().map(|rise| format!("{rise:.2}")).collect();
+            warnings.push(format!(
+                "{name} is hardly told by the base values: a tenth of its range costs {}",
+                rises.join(" or ")
+            ));
+        }
+        warnings
+    }
 }
 
 /// What a calibration found.
@@ -47,14 +101,16 @@ pub struct Calibration {
     /// Names the base values, parameters and bounds.
     pub base_values: String,
     /// The parameters with their values.
-    pub settings: Vec<Assignment>,
+    pub parameters: Vec<Parameter>,
     /// The base values that they were fitted on, all together.
     pub fitted_on: Vec<String>,
+    /// The sum of the squared deviations in half-widths: about the number of base values less that of the parameters, if the twin is right.
+    pub cost: f64,
     /// How well they are met.
     pub residuals: Vec<Residual>,
-    /// Settings that were measured.
+    /// Settings that were measured, those of the coarse grid included.
     pub evaluations: usize,
-    /// Seeds of each, from 1.
+    /// Seeds of each, from 1; the grid has fewer.
     pub seeds: usize,
     /// Name and digest of every input, before the parameters were put in.
     pub hashes: Vec<(String, String)>,
@@ -63,8 +119,8 @@ pub struct Calibration {
 impl Calibration {
     pub(super) fn new(
         base: &BaseOnly,
-        settings: Vec<Assignment>,
-        residuals: Vec<Residual>,
+        parameters: Vec<Parameter>,
+        (cost, residuals): (f64, Vec<Residual>),
         evaluations: usize,
         seeds: usize,
         inputs: &Ready,
@@ -73,8 +129,9 @@ impl Calibration {
             study: base.study().name.clone(),
             model_version: MODEL_VERSION.to_string(),
             base_values: base.fingerprint(),
-            settings,
-            fitted_on: base.targets().iter().map(|(_, _, name)| name.clone()).collect(),
+            parameters,
+            fitted_on: base.cells(),
+            cost,
             residuals,
             evaluations,
             seeds,
@@ -101,9 +158,17 @@ impl Calibration {
 
     /// As a study's runs take it.
     pub fn calibrated(&self) -> Vec<Calibrated> {
-        let one =
-            |set: &Assignment| Calibrated { set: set.clone(), fitted_on: self.fitted_on.clone() };
-        self.settings.iter().map(one).collect()
+        let one = |parameter: &Parameter| Calibrated {
+            set: parameter.set.clone(),
+            fitted_on: self.fitted_on.clone(),
+            warnings: parameter.warnings(),
+        };
+        self.parameters.iter().map(one).collect()
+    }
+
+    /// What is doubtful about it, a line each.
+    pub fn warnings(&self) -> Vec<String> {
+        self.parameters.iter().flat_map(Parameter::warnings).collect()
     }
 
     /// The file.
@@ -113,21 +178,38 @@ impl Calibration {
             self.study
         );
         let quoted = |text: &str| toml_text(text);
+        text.extend(self.warnings().iter().map(|warning| format!("# warning: {warning}\n")));
+        if !self.warnings().is_empty() {
+            text.push('\n');
+        }
         text.push_str(&format!("study = {}\n", quoted(&self.study)));
         text.push_str(&format!("model_version = {}\n", quoted(&self.model_version)));
         text.push_str(&format!("base_values = {}\n", quoted(&self.base_values)));
         text.push_str(&format!("seeds = {}\nevaluations = {}\n", self.seeds, self.evaluations));
         let on: Vec<String> = self.fitted_on.iter().map(|on| quoted(on)).collect();
         text.push_str(&format!("fitted_on = [{}]\n", on.join(", ")));
-        for set in &self.settings {
+        text.push_str(&format!("cost = {:?}\n", self.cost));
+        for Parameter { set, at_bound, rise_below, rise_above } in &self.parameters {
             text.push_str(&format!("\n[[parameter]]\nset = {}\n", quoted(&set.text())));
+            for (key, value) in
+                [("at_bound", at_bound), ("rise_below", rise_below), ("rise_above", rise_above)]
+            {
+                text.extend(value.map(|value| format!("{key} = {value:?}\n")));
+            }
         }
         for residual in &self.residuals {
-            let Residual { on, published, twin, deviation_pct } = residual;
-            text.push_str(&format!(
-                "\n[[residual]]\non = {}\npublished = {published:?}\ntwin = {twin:?}\ndeviation_pct = {deviation_pct:?}\n",
-                quoted(on)
-            ));
+            let Residual { on, published, half_width, twin, deviation_pct, in_half_widths } =
+                residual;
+            text.push_str(&format!("\n[[residual]]\non = {}\n", quoted(on)));
+            for (key, value) in [
+                ("published", published),
+                ("half_width", half_width),
+                ("twin", twin),
+                ("deviation_pct", deviation_pct),
+                ("in_half_widths", in_half_widths),
+            ] {
+                text.push_str(&format!("{key} = {value:?}\n"));
+            }
         }
         for (name, hash) in &self.hashes {
             text.push_str(&format!(
@@ -151,8 +233,9 @@ impl Calibration {
         let seeds: Option<u32> = file.required("seeds", f);
         let evaluations: Option<u32> = file.required("evaluations", f);
         let fitted_on = file.required("fitted_on", f);
-        let settings =
-            file.tables("parameter", f).into_iter().filter_map(|t| setting(t, f)).collect();
+        let cost = file.required::<Measured>("cost", f);
+        let parameters =
+            file.tables("parameter", f).into_iter().filter_map(|t| parameter(t, f)).collect();
         let residuals =
             file.tables("residual", f).into_iter().filter_map(|t| residual(t, f)).collect();
         let hashes = file.tables("input", f).into_iter().filter_map(|t| input(t, f)).collect();
@@ -166,8 +249,9 @@ impl Calibration {
             study,
             model_version,
             base_values,
-            settings,
+            parameters,
             fitted_on: fitted_on.unwrap_or_default(),
+            cost: cost.map_or(0.0, |cost| cost.0),
             residuals,
             evaluations: evaluations.unwrap_or_default() as usize,
             seeds: seeds as usize,
@@ -192,11 +276,15 @@ fn toml_text(text: &str) -> String {
     quoted
 }
 
-fn setting(mut reader: TableReader, f: &mut Diagnostics) -> Option<Assignment> {
+fn parameter(mut reader: TableReader, f: &mut Diagnostics) -> Option<Parameter> {
     let text: Option<Located<String>> = reader.required("set", f);
+    let [at_bound, rise_below, rise_above] = ["at_bound", "rise_below", "rise_above"]
+        .map(|key| reader.optional::<Measured>(key, f).map(|value| value.0));
     reader.finish(f);
     let text = text?;
-    Assignment::parse(&text.value).map_err(|message| f.push_at(&text.at, message, None)).ok()
+    let set = Assignment::parse(&text.value);
+    let set = set.map_err(|message| f.push_at(&text.at, message, None)).ok()?;
+    Some(Parameter { set, at_bound, rise_below, rise_above })
 }
 
 /// A measured number.
@@ -217,10 +305,18 @@ impl FromNode for Measured {
 
 fn residual(mut reader: TableReader, f: &mut Diagnostics) -> Option<Residual> {
     let on = reader.required("on", f);
-    let [published, twin, deviation] =
-        ["published", "twin", "deviation_pct"].map(|key| reader.required::<Measured>(key, f));
+    let mut number = |key| reader.required::<Measured>(key, f).map(|value| value.0);
+    let [published, half_width, twin, deviation_pct, in_half_widths] =
+        ["published", "half_width", "twin", "deviation_pct", "in_half_widths"].map(&mut number);
     reader.finish(f);
-    Some(Residual { on: on?, published: published?.0, twin: twin?.0, deviation_pct: deviation?.0 })
+    Some(Residual {
+        on: on?,
+        published: published?,
+        half_width: half_width?,
+        twin: twin?,
+        deviation_pct: deviation_pct?,
+        in_half_widths: in_half_widths?,
+    })
 }
 
 fn input(mut reader: TableReader, f: &mut Diagnostics) -> Option<(String, String)> {
@@ -274,19 +370,38 @@ mod tests {
             study: "a \"b\"\\".into(),
             model_version: "2".into(),
             base_values: "0123".into(),
-            settings: vec![Assignment::parse("machine.settle_us=31").unwrap()],
+            parameters: vec![
+                Parameter {
+                    set: Assignment::parse("machine.settle_us=31").unwrap(),
+                    at_bound: None,
+                    rise_below: Some(-0.5),
+                    rise_above: Some(1.5),
+                },
+                Parameter {
+                    set: Assignment::parse("workload.gpu-us=200").unwrap(),
+                    at_bound: Some(200.0),
+                    rise_below: None,
+                    rise_above: Some(0.25),
+                },
+            ],
             fitted_on: vec!["1 base".into(), "3 base".into()],
             residuals: vec![Residual {
                 on: "1 base".into(),
                 published: 18.0,
+                half_width: 1.8,
                 twin: 0.1 + 0.2,
                 deviation_pct: -1e-9,
+                in_half_widths: -1e-10,
             }],
+            cost: 3.25,
             evaluations: 7,
             seeds: 3,
             hashes: vec![("machine pixel6".into(), "ff".into())],
         };
         let text = calibration.text();
+        let warned = "# warning: workload.gpu-us ended at its bound 200\n# warning: workload.gpu-us is hardly \
+                      told by the base values: a tenth of its range costs 0.25\n\nstudy";
+        assert!(text.contains(warned), "{text}");
         assert_eq!(
             Calibration::read(&Source::new("x", text.as_str())).unwrap(),
             calibration,
@@ -321,9 +436,9 @@ mod tests {
             let calibration = of_study(name).unwrap().expect("it is built in");
             assert_eq!(calibration.study, name);
             assert_eq!(calibration.check(&study), None);
-            for (set, fit) in calibration.settings.iter().zip(&study.fits) {
-                assert_eq!(set.parameter(), fit.parameter.value);
-                let value: f64 = set.value.parse().unwrap();
+            for (one, fit) in calibration.parameters.iter().zip(&study.fits) {
+                assert_eq!(one.set.parameter(), fit.parameter.value);
+                let value: f64 = one.set.value.parse().unwrap();
                 assert!((fit.bounds[0]..=fit.bounds[1]).contains(&value), "{name}: {value}");
             }
         }

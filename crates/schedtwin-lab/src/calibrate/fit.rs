@@ -1,4 +1,11 @@
-//! The search: Nelder and Mead's simplex over parameters between 0 (least) and 1 (greatest).
+//! The search, over parameters between 0 (least) and 1 (greatest).
+//!
+//! 1. **grid**: the study's start and the middles of [`levels`] parts of every range, with [`COARSE_SEEDS`] seeds
+//! 2. **simplex**: Nelder and Mead's, from the best of these, with all seeds; it reaches as far as half a part
+//! 3. **sides**: a tenth of the range to both sides of the best along every axis. Where one is better the simplex has
+//!    stuck: it starts again from there, at most [`RESTARTS`] times (Kelley 1999: a fresh simplex is the remedy)
+//!
+//! What the last look at the sides cost is kept: it tells how well each parameter is determined.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,8 +15,9 @@ use argmin::core::{CostFunction, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 use crate::Progress;
-use crate::calibrate::{BaseOnly, Calibration, Residual};
+use crate::calibrate::{BaseOnly, Calibration, Parameter, Residual};
 use crate::compare::{Iterations, Plan};
+use crate::study::Fit;
 use crate::study::prepare::Registry;
 use crate::study::run::{Calibrated, Ready};
 use crate::study::spec::Assignment;
@@ -17,129 +25,259 @@ use crate::study::spec::Assignment;
 /// How long to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Seeds of a measurement, from 1.
+    /// Seeds of a measurement, from 1; the grid has fewer.
     pub seeds: usize,
-    /// Steps of the simplex for each parameter.
+    /// Steps of a simplex for each parameter.
     pub steps_per_parameter: u64,
 }
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { seeds: 10, steps_per_parameter: 15 }
+        Effort { seeds: 10, steps_per_parameter: 10 }
     }
 }
 
-/// How far the first simplex reaches from its start, as a share of the bounds.
-const REACH: f64 = 0.25;
+/// Seeds of the grid: it only says where to begin.
+pub const COARSE_SEEDS: usize = 2;
+
+/// Points of the grid at most: it shall cost less than the simplex, whose measurements have more seeds.
+const GRID: u64 = 27;
+
+/// Simplexes after the first.
+const RESTARTS: usize = 2;
+
+/// How far the sides lie, as a share of the range.
+const SIDE: f64 = 0.1;
+
+/// How close to a bound counts as at it, as a share of the range.
+const AT_BOUND: f64 = 0.01;
+
+/// Parts of every range in the grid: as many as [`GRID`] allows, at most five.
+fn levels(parameters: usize) -> u64 {
+    let fits = |levels: &u64| levels.checked_pow(parameters as u32).is_some_and(|all| all <= GRID);
+    (1..=5).rev().find(fits).expect("one part makes one point")
+}
 
 impl Effort {
-    fn plan(self) -> Plan {
-        Plan { first_seed: 1, iterations: Iterations::Fixed(self.seeds) }
+    fn coarse(self) -> usize {
+        self.seeds.min(COARSE_SEEDS)
     }
 
-    /// About how many measurements a search of `parameters` takes: the simplex, and two a step. Proposals
-    /// that round to known ones are not measured again.
-    pub fn measurements(self, parameters: usize) -> u64 {
-        let parameters = parameters as u64;
-        parameters + 1 + 2 * self.steps_per_parameter * parameters
+    /// Settings at most: of the grid, and with all seeds. Proposals that round to known ones are not measured again.
+    pub fn settings(self, parameters: usize) -> [u64; 2] {
+        let p = parameters as u64;
+        let simplex = p + 1 + 2 * self.steps_per_parameter * p;
+        [1 + levels(parameters).pow(p as u32), (1 + RESTARTS as u64) * (simplex + 2 * p)]
+    }
+
+    /// Settings as a rule: a step of a simplex measures one, and the first one does.
+    fn usual_settings(self, parameters: usize) -> [u64; 2] {
+        let p = parameters as u64;
+        [self.settings(parameters)[0], 1 + (3 + self.steps_per_parameter) * p]
     }
 }
 
-/// What a measurement found: the deviation and its parts.
+/// What a measurement found: the cost and its parts.
 type Found = (f64, Vec<Residual>);
 
 struct Problem<'a> {
     base: &'a BaseOnly,
     registry: Registry,
-    effort: Effort,
     progress: &'a Progress,
-    /// By settings as text: what was measured.
-    known: Mutex<BTreeMap<Vec<String>, Found>>,
+    /// By number of seeds and settings as text: what was measured.
+    known: Mutex<BTreeMap<(usize, Vec<String>), Found>>,
 }
 
-impl CostFunction for &Problem<'_> {
+/// The problem at a number of seeds.
+struct Seeded<'a> {
+    problem: &'a Problem<'a>,
+    seeds: usize,
+}
+
+impl CostFunction for Seeded<'_> {
     type Param = Vec<f64>;
     type Output = f64;
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, argmin::core::Error> {
-        let settings = self.base.settings(at);
-        let key: Vec<String> = settings.iter().map(Assignment::text).collect();
-        if let Some((cost, _)) = self.known.lock().expect("no measurement panics").get(&key) {
-            return Ok(*cost);
-        }
-        let found = self.measure(settings)?;
-        let cost = found.0;
-        self.known.lock().expect("no measurement panics").insert(key, found);
-        Ok(cost)
+        Ok(self.problem.cost(self.problem.base.settings(at), self.seeds)?)
     }
 }
 
 impl Problem<'_> {
-    fn measure(&self, settings: Vec<Assignment>) -> io::Result<Found> {
-        let calibrated =
-            settings.into_iter().map(|set| Calibrated { set, fitted_on: Vec::new() }).collect();
-        let ready = Ready::new(self.base.study().clone(), calibrated, false, &self.registry);
+    fn cost(&self, settings: Vec<Assignment>, seeds: usize) -> io::Result<f64> {
+        let key = (seeds, settings.iter().map(Assignment::text).collect());
+        if let Some((cost, _)) = self.known.lock().expect("no measurement panics").get(&key) {
+            return Ok(*cost);
+        }
+        let found = self.measure(settings, seeds)?;
+        let cost = found.0;
+        self.known.lock().expect("no measurement panics").insert(key, found);
+        Ok(cost)
+    }
+
+    fn measure(&self, settings: Vec<Assignment>, seeds: usize) -> io::Result<Found> {
+        let ready = Ready::new(
+            self.base.study().clone(),
+            settings.into_iter().map(Calibrated::plain).collect(),
+            false,
+            &self.registry,
+        );
         let waits = ready.waits_for();
         if !waits.is_empty() {
             return Err(io::Error::other(format!("it waits for: {}", waits.join(", "))));
         }
-        let ran = ready.run(self.effort.plan(), self.progress)?;
+        let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) };
+        let ran = ready.run(plan, self.progress)?;
         let mut residuals = Vec::new();
         let mut cost = 0.0;
         for target in self.base.targets() {
-            let (row, cell, name) = target;
-            let found = ran.cells.iter().find(|found| (found.row, found.cell) == (*row, *cell));
+            let found = ran.cells.iter().find(|found| (found.row, found.cell) == target.cells[0]);
             let found = found.expect("every cell is set beside the twin");
             let Some(twin) = found.twin else {
                 let why = found.why_not.clone().unwrap_or("it has no value".to_string());
-                return Err(io::Error::other(format!("{name}: {why}")));
+                return Err(io::Error::other(format!("{}: {why}", target.name())));
             };
-            let published = self.base.published(target);
-            // Of a published zero the deviation is taken as it is.
-            let of = if published == 0.0 { 1.0 } else { published.abs() };
-            let deviation = (twin.mean - published) / of;
-            cost += deviation * deviation;
-            let deviation_pct = 100.0 * deviation;
-            residuals.push(Residual {
-                on: name.clone(),
-                published,
-                twin: twin.mean,
-                deviation_pct,
-            });
+            let residual = Residual::new(target, twin.mean);
+            cost += residual.in_half_widths * residual.in_half_widths;
+            residuals.push(residual);
         }
         Ok((cost, residuals))
     }
+
+    /// The best of what was measured with that many seeds. Of equal ones the first by its text: an order that no
+    /// history changes.
+    fn best(&self, seeds: usize) -> (Vec<Assignment>, Found) {
+        let known = self.known.lock().expect("no measurement panics");
+        let (key, found) = known
+            .iter()
+            .filter(|((of, _), _)| *of == seeds)
+            .min_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b))
+            .expect("something was measured");
+        let settings = key.1.iter().map(|text| Assignment::parse(text).expect("a printed setting"));
+        (settings.collect(), found.clone())
+    }
+
+    fn grid(&self, seeds: usize) -> io::Result<()> {
+        let start = self.base.start();
+        let levels = levels(start.len());
+        self.cost(self.base.settings(&start), seeds)?;
+        for point in 0..levels.pow(start.len() as u32) {
+            // The digits of the point's number to the base of the levels.
+            let digit = |parameter: u32| point / levels.pow(parameter) % levels;
+            let at: Vec<f64> = (0..start.len() as u32)
+                .map(|parameter| (digit(parameter) as f64 + 0.5) / levels as f64)
+                .collect();
+            self.cost(self.base.settings(&at), seeds)?;
+        }
+        Ok(())
+    }
+
+    fn simplex(&self, from: &[f64], reach: f64, steps: u64, seeds: usize) -> io::Result<()> {
+        let mut corners = vec![from.to_vec()];
+        for parameter in 0..from.len() {
+            let mut corner = from.to_vec();
+            corner[parameter] += if corner[parameter] + reach <= 1.0 { reach } else { -reach };
+            corners.push(corner);
+        }
+        let failed = |error: argmin::core::Error| io::Error::other(error.to_string());
+        // argmin's own end criterion takes powers by `powi`, which is not exact everywhere: it is never met.
+        let solver = NelderMead::new(corners).with_sd_tolerance(0.0).map_err(failed)?;
+        Executor::new(Seeded { problem: self, seeds }, solver)
+            .configure(|state| state.max_iters(steps))
+            .timer(false)
+            .run()
+            .map_err(failed)?;
+        Ok(())
+    }
+
+    /// By parameter: what the cost rises by a tenth of its range below and above; `None` beyond a bound.
+    fn sides(&self, best: &[Assignment], seeds: usize) -> io::Result<Vec<[Option<f64>; 2]>> {
+        let cost = self.cost(best.to_vec(), seeds)?;
+        let at = self.base.place(best);
+        let mut sides = Vec::new();
+        for (parameter, fit) in self.base.study().fits.iter().enumerate() {
+            // A whole number moves by one at least.
+            let step =
+                if fit.whole { SIDE.max(1.0 / (fit.bounds[1] - fit.bounds[0])) } else { SIDE };
+            let mut rises = [None; 2];
+            for (rise, step) in rises.iter_mut().zip([-step, step]) {
+                let mut moved = at.clone();
+                moved[parameter] += step;
+                if !(0.0..=1.0).contains(&moved[parameter]) {
+                    continue;
+                }
+                *rise = Some(self.cost(self.base.settings(&moved), seeds)? - cost);
+            }
+            sides.push(rises);
+        }
+        Ok(sides)
+    }
 }
 
-/// Fits. Announces its runs to `progress` itself, as a bound.
+/// The bound at which a parameter ended, if it did.
+fn bound_of(fit: &Fit, value: f64) -> Option<f64> {
+    let near = AT_BOUND * (fit.bounds[1] - fit.bounds[0]);
+    fit.bounds.into_iter().find(|bound| (value - bound).abs() <= near)
+}
+
+/// Fits. Announces its runs to `progress` itself, as an estimate.
 pub fn fit(base: &BaseOnly, effort: Effort, progress: &Progress) -> io::Result<Calibration> {
-    let start = base.start();
+    let parameters = base.start().len();
     let registry = Registry::built_in();
     let first = Ready::new(base.study().clone(), Vec::new(), false, &registry);
-    let of_one = first.first_runs(effort.plan());
-    progress.expect_runs(effort.measurements(start.len()) * of_one);
-    let problem = Problem { base, registry, effort, progress, known: Mutex::new(BTreeMap::new()) };
-    let mut simplex = vec![start.clone()];
-    for parameter in 0..start.len() {
-        let mut corner = start.clone();
-        corner[parameter] += if corner[parameter] + REACH <= 1.0 { REACH } else { -REACH };
-        simplex.push(corner);
+    let runs =
+        |seeds| first.first_runs(Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) });
+    let [coarse, fine] = effort.usual_settings(parameters);
+    progress.expect_runs(coarse * runs(effort.coarse()) + fine * runs(effort.seeds));
+    let problem = Problem { base, registry, progress, known: Mutex::new(BTreeMap::new()) };
+    problem.grid(effort.coarse())?;
+    let steps = effort.steps_per_parameter * parameters as u64;
+    let mut from = base.place(&problem.best(effort.coarse()).0);
+    let mut reach = 0.5 / levels(parameters) as f64;
+    for _ in 0..=RESTARTS {
+        problem.simplex(&from, reach, steps, effort.seeds)?;
+        let (best, (cost, _)) = problem.best(effort.seeds);
+        problem.sides(&best, effort.seeds)?;
+        let (better, (least, _)) = problem.best(effort.seeds);
+        if least >= cost {
+            break;
+        }
+        from = base.place(&better);
+        reach = SIDE / 2.0;
     }
-    let failed = |error: argmin::core::Error| io::Error::other(error.to_string());
-    let solver = NelderMead::new(simplex).with_sd_tolerance(0.0).map_err(failed)?;
-    let steps = effort.steps_per_parameter * start.len() as u64;
-    Executor::new(&problem, solver)
-        .configure(|state| state.max_iters(steps))
-        .timer(false)
-        .run()
-        .map_err(failed)?;
-    let known = problem.known.into_inner().expect("no measurement panics");
-    let evaluations = known.len();
-    // Of equal deviations the first by its text: an order that no history changes.
-    let (best, (_, residuals)) = known
-        .into_iter()
-        .min_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b))
-        .expect("the simplex was measured");
-    let settings = best.iter().map(|text| Assignment::parse(text).expect("a printed setting"));
-    Ok(Calibration::new(base, settings.collect(), residuals, evaluations, effort.seeds, &first))
+    // After the last restart a side may still be better: then what it would cost to go there is below zero, and is told.
+    let (best, (cost, residuals)) = problem.best(effort.seeds);
+    let sides = problem.sides(&best, effort.seeds)?;
+    let parameters =
+        best.into_iter().zip(&base.study().fits).zip(sides).map(|((set, fit), sides)| {
+            let value: f64 = set.value.parse().expect("a printed number");
+            Parameter {
+                at_bound: bound_of(fit, value),
+                rise_below: sides[0],
+                rise_above: sides[1],
+                set,
+            }
+        });
+    let known = problem.known.lock().expect("no measurement panics");
+    Ok(Calibration::new(
+        base,
+        parameters.collect(),
+        (cost, residuals),
+        known.len(),
+        effort.seeds,
+        &first,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_is_as_fine_as_it_may_be() {
+        assert_eq!((1..=6).map(levels).collect::<Vec<_>>(), [5, 5, 3, 2, 1, 1]);
+        assert_eq!(levels(100), 1);
+        let effort = Effort { seeds: 10, steps_per_parameter: 10 };
+        assert_eq!(effort.settings(2), [26, 3 * (3 + 40 + 4)]);
+    }
 }

@@ -36,9 +36,10 @@ fn the_fitter_sees_no_patched_number() {
     assert_eq!(found.text(), same.text());
     assert_eq!(found.model_version, MODEL_VERSION);
     assert_eq!(found.fitted_on, ["1 base", "2 base"]);
-    assert!((2..=9).contains(&found.evaluations), "{}", found.evaluations);
+    let most: u64 = EFFORT.settings(1).iter().sum();
+    assert!((5..=most as usize).contains(&found.evaluations), "{}", found.evaluations);
     // Whole numbers where the bounds are whole.
-    let value = &found.settings[0].value;
+    let value = &found.parameters[0].set.value;
     assert!((10..=300).contains(&value.parse::<i32>().unwrap()), "{value}");
     assert_eq!(found.check(&study(&fittable())), None);
     let moved = fittable().replace("value = 3000", "value = 3100");
@@ -89,10 +90,99 @@ fn the_search_finds_a_known_setting() {
     let found = fit(&base, effort, &Progress::new()).unwrap();
     let at_start = {
         let (f, p) = measured("100");
-        ((f - frame) / frame).powi(2) + ((p - power) / power).powi(2)
+        ((f - frame) / base.targets()[0].half_width).powi(2)
+            + ((p - power) / base.targets()[1].half_width).powi(2)
     };
-    let cost: f64 = found.residuals.iter().map(|r| (r.deviation_pct / 100.0).powi(2)).sum();
-    assert!(cost < at_start / 4.0, "{found:?} {at_start}");
+    let cost: f64 = found.residuals.iter().map(|r| r.in_half_widths.powi(2)).sum();
+    assert!((cost - found.cost).abs() < 1e-12 && cost < at_start / 4.0, "{found:?} {at_start}");
+    // Both sides of what is found are worse, and what is at no bound says nothing of one.
+    let one = &found.parameters[0];
+    let sides = [one.rise_below, one.rise_above];
+    assert!(sides.iter().flatten().all(|rise| *rise >= 0.0), "{one:?}");
+    let value: f64 = one.set.value.parse().unwrap();
+    assert_eq!(one.at_bound, (value > 297.0).then_some(300.0), "{one:?}");
+}
+
+/// What the half-width of a target is, and which cells are one target.
+#[test]
+fn days_of_one_measurement_are_one_target() {
+    let targets = |text: &str| {
+        let base = BaseOnly::of(&study(text)).unwrap();
+        let of = |t: &super::Target| (t.name(), t.centre, t.half_width);
+        base.targets().iter().map(of).collect::<Vec<_>>()
+    };
+    let one = |name: &str, centre: f64, half_width: f64| (name.to_string(), centre, half_width);
+    // The noise of the file; without one a tenth of the value.
+    let power = one("2 base", 0.7, 0.7 * 10.0 / 100.0);
+    assert_eq!(targets(&fittable()), [one("1 base", 3000.0, 5000.0), power.clone()]);
+    let row = "[[row]]\nid = \"1b\"\nmetric = \"frame_duration\"\nstat = \"mean\"\nunit = \"us\"\nbetter = \
+               \"lower\"\noccasion = \"another day\"\ncells = [{ kernel = \"base\", role = \"base\", value = 3400 }]\n[[row]]\nid = \"2\"";
+    let with = |edits: &[(&str, &str)]| {
+        let mut text = fittable()
+            .replace("[[row]]\nid = \"2\"", row)
+            .replace("fitted_on = [\"1\", ", "fitted_on = [\"1\", \"1b\", ");
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from}");
+            text = text.replace(from, to);
+        }
+        text
+    };
+    let noise = "noise = { value = 5000, assumed = \"made up\" }\n";
+    for (edits, first) in [
+        // The file's noise is greater than the range of the days.
+        (vec![], vec![one("1 base, 1b base", 3200.0, 5000.0)]),
+        (vec![(noise, "")], vec![one("1 base, 1b base", 3200.0, 400.0)]),
+        // Days that agree by chance are not known without fault.
+        (
+            vec![(noise, ""), ("value = 3400", "value = 3000")],
+            vec![one("1 base, 1b base", 3000.0, 30.0)],
+        ),
+        // A cell's own.
+        (
+            vec![(noise, ""), ("value = 3400", "value = 3400, noise = 500")],
+            vec![one("1 base, 1b base", 3200.0, 500.0)],
+        ),
+        // Another workload is another measurement.
+        (
+            vec![
+                (noise, ""),
+                (
+                    "occasion = \"another day\"",
+                    "workload = \"ui-phone\"\nset = [\"machine.settle_us=50\"]",
+                ),
+            ],
+            vec![one("1 base", 3000.0, 300.0), one("1b base", 3400.0, 340.0)],
+        ),
+    ] {
+        let mut expected = first;
+        expected.push(power.clone());
+        assert_eq!(targets(&with(&edits)), expected, "{edits:?}");
+    }
+    // Two days are one value: no parameter may be fitted on them alone.
+    let alone = with(&[("\"1b\", \"2 base\"", "\"1b\"")]);
+    let faults = BaseOnly::of(&study(&alone)).unwrap_err().to_string();
+    assert!(
+        faults.contains("1 parameters on 1 base values") && faults.contains("several occasions"),
+        "{faults}"
+    );
+    let zero = fittable().replace("value = 0.7", "value = 0");
+    let faults = BaseOnly::of(&study(&zero)).unwrap_err().to_string();
+    assert!(faults.contains("a base value of 0 has no noise in percent"), "{faults}");
+}
+
+/// A value that is known badly does not drag the fit away from one that is known well.
+#[test]
+fn a_badly_known_value_pulls_less() {
+    let fitted = |noise: &str| {
+        let text = fittable()
+            .replace("value = 5000", &format!("value = {noise}"))
+            .replace("[10, 300]", "[10, 2000]");
+        let base = BaseOnly::of(&study(&text)).unwrap();
+        fit(&base, EFFORT, &Progress::new()).unwrap()
+    };
+    let deviation = |noise| fitted(noise).residuals[0].deviation_pct.abs();
+    let (sharp, loose) = (deviation("30"), deviation("50000"));
+    assert!(sharp < loose, "{sharp} {loose}");
 }
 
 /// Every shipped study that may be calibrated keeps the rules.

@@ -12,6 +12,8 @@ mod json;
 mod markdown;
 mod replay;
 mod run_text;
+mod sensitivity;
+mod stability;
 mod study;
 mod study_json;
 #[cfg(test)]
@@ -21,11 +23,12 @@ pub(crate) use cells::number;
 use schedtwin::result::RunResult;
 
 use crate::Provenance;
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Iterations};
 use crate::replay::Replayed;
 use crate::study::Study;
 use crate::study::prepare::Setup;
-use crate::study::run::Ran;
+use crate::study::run::{Ran, Ready};
+use crate::study::stability::Stability;
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +120,43 @@ pub fn studies(studies: &Studies, format: Format) -> String {
         Format::Markdown => study::markdown(studies),
         Format::Json | Format::Csv => study_json::studies(studies),
     }
+}
+
+/// On what the signs of studies depend: a table for each kernel that something is predicted of. JSON and CSV as
+/// [`studies()`] have it.
+pub fn sensitivity(studies: &Studies, format: Format) -> String {
+    match format {
+        Format::Text => sensitivity::text(studies),
+        Format::Markdown => sensitivity::markdown(studies),
+        Format::Json | Format::Csv => study_json::studies(studies),
+    }
+}
+
+/// A study that ran again and again.
+pub struct Rerun<'a> {
+    /// The study as it ran.
+    pub ready: &'a Ready,
+    /// How often.
+    pub reruns: usize,
+    /// Seeds of each rerun.
+    pub iterations: Iterations,
+    /// The first seed of the first one.
+    pub first_seed: u64,
+    /// What came out.
+    pub found: &'a [Stability],
+}
+
+/// How often verdicts come out the same. There is no Markdown and no CSV of it.
+pub fn stability(rerun: &Rerun, format: Format) -> String {
+    match format {
+        Format::Text | Format::Markdown => stability::text(rerun),
+        Format::Json | Format::Csv => stability::json(rerun),
+    }
+}
+
+/// One of its rows.
+pub fn stability_line(rerun: &Rerun, row: &Stability) -> String {
+    stability::line(rerun, row)
 }
 
 /// A study as it stands in its file: what was published, and what would run.

@@ -5,6 +5,7 @@ use super::cells::{
     difference_cells, letter, number, plain_table, provenance_lines, seeds_text, wrap,
 };
 use super::markdown::escape;
+use crate::stats::Difference;
 use crate::study::prepare::{Setup, waits_for};
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Published, Role, Study};
@@ -91,12 +92,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
         false => difference_cells(beside.difference.as_ref()),
     };
     let significant = beside.difference.is_some_and(|d| d.significant);
-    let robust = match beside.robust {
-        _ if of_base => "",
-        Some(true) => "yes",
-        Some(false) => "no",
-        None => "unknown",
-    };
+    let robust = if of_base { String::new() } else { robust_text(beside) };
     let verdict = match of_base {
         true => base_text(beside),
         false => beside.verdict.word().to_string(),
@@ -108,9 +104,28 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
         beside.published_diff_pct.map_or(String::new(), percent),
         change + if significant { " *" } else { "" },
         if half.is_empty() { half } else { format!("+-{half}") },
-        robust.to_string(),
+        robust,
         verdict,
     ]
+}
+
+/// `yes 12/15`: all variants have the sign, and twelve of the fifteen know it.
+pub fn robust_text(beside: &Beside) -> String {
+    let word = match beside.robust {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "unknown",
+    };
+    match beside.in_variants.len() {
+        0 => word.to_string(),
+        all => format!("{word} {}/{all}", beside.known_in_variants()),
+    }
+}
+
+/// A difference with half the width of its interval: `-13.4% +-5.1`.
+pub fn difference_text(difference: &Difference) -> String {
+    let (change, half) = difference_cells(Some(difference));
+    if half.is_empty() { change } else { format!("{change} +-{half}") }
 }
 
 /// What a base value is: fitted, or a check and how far off.
@@ -138,10 +153,17 @@ pub fn fitted_text(ran: &Ran) -> Option<String> {
     if ran.calibrated.is_empty() {
         return None;
     }
-    let one = |one: &crate::study::run::Calibrated| {
-        format!("{} on {}", one.set.text(), one.fitted_on.join(", "))
-    };
-    let all: Vec<String> = ran.calibrated.iter().map(one).collect();
+    // Parameters that were fitted together share their base values, which are named once.
+    let mut fits: Vec<(Vec<String>, &[String])> = Vec::new();
+    for one in &ran.calibrated {
+        match fits.iter_mut().find(|(_, on)| *on == one.fitted_on) {
+            Some((sets, _)) => sets.push(one.set.text()),
+            None => fits.push((vec![one.set.text()], &one.fitted_on)),
+        }
+    }
+    let one =
+        |(sets, on): &(Vec<String>, &[String])| format!("{} on {}", sets.join(", "), on.join(", "));
+    let all: Vec<String> = fits.iter().map(one).collect();
     Some(format!("{}: fitted on base values only: {}", ran.study.name, all.join("; ")))
 }
 
@@ -152,6 +174,8 @@ pub fn notes(ran: &Ran) -> Vec<String> {
         Some(fitted) => notes.push(fitted),
         None => notes.push("nothing is calibrated".to_string()),
     }
+    let warnings = ran.calibrated.iter().flat_map(|one| &one.warnings);
+    notes.extend(warnings.map(|warning| format!("warning: {warning}")));
     for row in &ran.study.rows {
         let used = row.used_by.iter().map(|by| format!("{}: {by} rests on it", row.title()));
         notes.extend(used.filter(|used| !notes.contains(used)).collect::<Vec<_>>());
@@ -168,7 +192,10 @@ pub fn notes(ran: &Ran) -> Vec<String> {
     let asked = ran.cells.iter().any(|cell| !cell.in_variants.is_empty());
     if asked {
         let names: Vec<&str> = ran.study.variants.iter().map(|v| v.name.as_str()).collect();
-        notes.push(format!("robust: the sign is the same with {}", names.join(", ")));
+        notes.push(format!(
+            "robust: the sign is the same with {}; k/n: k of these n know it beyond their own intervals",
+            names.join(", ")
+        ));
         notes.extend(names.iter().enumerate().map(|(at, name)| {
             let in_it: Vec<String> =
                 ran.cells.iter().filter_map(|b| in_variant(ran, b, at)).collect();
@@ -181,11 +208,13 @@ pub fn notes(ran: &Ran) -> Vec<String> {
     notes
 }
 
-/// A difference in a variant: row, kernel, percent.
+/// A difference in a variant: row, kernel, percent; with a star where its sign is known.
 fn in_variant(ran: &Ran, beside: &Beside, variant: usize) -> Option<String> {
-    let diff = (*beside.in_variants.get(variant)?)?;
+    let difference = (*beside.in_variants.get(variant)?)?;
     let row = &ran.study.rows[beside.row];
-    Some(format!("{} {} {}", row.id, letter(row.cells[beside.cell].column), percent(diff)))
+    let star = if difference.significant { " *" } else { "" };
+    let diff = percent(difference.diff_pct?);
+    Some(format!("{} {} {diff}{star}", row.id, letter(row.cells[beside.cell].column)))
 }
 
 /// What is said once for all studies.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Studies, json};
 use crate::Provenance;
+use crate::stats::Difference;
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Noise, Published, Role};
 
@@ -55,7 +56,7 @@ fn study(ran: &Ran) -> String {
     let fitted = ran.calibrated.iter().map(|one| {
         let number: Option<f64> = one.set.value.parse().ok().filter(|x: &f64| x.is_finite());
         let value = number.map_or(json!(one.set.value), |number| json!(number));
-        json!({"parameter": one.set.parameter(), "value": value, "fitted_on": one.fitted_on})
+        json!({"parameter": one.set.parameter(), "value": value, "fitted_on": one.fitted_on, "warnings": one.warnings})
     });
     let text = json::lines(vec![
         ("name", json!(ran.study.name)),
@@ -88,6 +89,9 @@ fn row(ran: &Ran, beside: &Beside) -> Value {
     let noise = beside.noise.as_ref().map(
         |Noise { half_width, assumed }| json!({"value": half_width, "assumed": assumed.is_some()}),
     );
+    let in_variants = |of: fn(&Difference) -> Value| -> Vec<Value> {
+        beside.in_variants.iter().map(|d| d.as_ref().map_or(Value::Null, of)).collect()
+    };
     let against = row.base_of(&ran.study, cell).map(|base| &ran.study.columns[base.column].kernel);
     json!({
         "id": row.id, "metric": row.metric, "stat": row.stat, "labels": labels, "unit": row.unit,
@@ -98,7 +102,10 @@ fn row(ran: &Ran, beside: &Beside) -> Value {
         "twin_diff_pct": beside.difference.and_then(|d| d.diff_pct),
         "twin_diff_ci95": beside.difference.and_then(|d| d.ci95_pct),
         "significant": beside.difference.map(|d| d.significant), "robust": beside.robust,
-        "diff_pct_in_variants": beside.in_variants, "verdict": beside.verdict.word(),
+        "robust_known_in": beside.known_in_variants(),
+        "diff_pct_in_variants": in_variants(|d| json!(d.diff_pct)),
+        "diff_ci95_in_variants": in_variants(|d| json!(d.ci95_pct)),
+        "significant_in_variants": in_variants(|d| json!(d.significant)), "verdict": beside.verdict.word(),
         "why_not": beside.why_not,
     })
 }

@@ -94,7 +94,8 @@ fn studies_are_what_the_schema_says() {
     let text = crate::study::demo_text();
     let study = crate::study::read(&Source::new("demo.toml", text)).unwrap();
     let set = Assignment::parse("machine.settle_us=90").unwrap();
-    let calibrated = vec![Calibrated { set, fitted_on: vec!["1 base".into()] }];
+    let calibrated =
+        vec![Calibrated { fitted_on: vec!["1 base".into()], ..Calibrated::plain(set) }];
     let ready = Ready::new(study, calibrated, true, &Registry::built_in());
     let plan =
         crate::compare::Plan { first_seed: 1, iterations: crate::compare::Iterations::Fixed(2) };
@@ -107,12 +108,34 @@ fn studies_are_what_the_schema_says() {
     assert_eq!(document["studies"][0]["calibrated"][0]["value"], json!(90.0));
     let trust = document["provenance"]["trust"].as_str().unwrap();
     assert!(trust.starts_with("demo: fitted on base values only: machine.settle_us=90"), "{trust}");
+    let study = crate::study::stability::predictions(ready.study(), &[]).unwrap();
+    let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
+    let iterations = crate::compare::Iterations::Fixed(2);
+    let progress = crate::Progress::new();
+    let found = crate::study::stability::stability(&ready, 2, iterations, 7, &progress).unwrap();
+    let rerun = super::Rerun { ready: &ready, reruns: 2, iterations, first_seed: 7, found: &found };
+    let document: Value = serde_json::from_str(&super::stability(&rerun, Format::Json)).unwrap();
+    assert_eq!(errors("schedtwin.stability/1", &document), [""; 0]);
+    assert_eq!(document["rows"][2]["counts"]["inconclusive"], json!(2));
     let text = studies(&all, Format::Text);
     for expected in ["fitted: ", "check: ", "x waits for: workload y", "verdicts: 4 base"] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(studies(&all, Format::Markdown).contains("| 1 | frame\\_duration mean"));
+    // The table of variants: a line each, one with what the study is, one with the answer.
+    let table = super::sensitivity(&all, Format::Markdown);
+    for expected in [
+        "| variant | 1 frame\\_duration mean |",
+        "| as the study is |",
+        "| slow clocks: machine.settle\\_us=300 |",
+        "| **robust** |",
+    ] {
+        assert!(table.contains(expected), "{expected}\n{table}");
+    }
+    let text = super::sensitivity(&all, Format::Text);
+    assert!(text.contains("\nas the study is  ") && text.contains("\nslow clocks  "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
 /// Every property must be named in the schema, else a new field would go undescribed. The shipped

@@ -3,8 +3,9 @@
 //! 1. rows that share machine, workload and settings are one setup; all its kernels run all seeds, paired
 //! 2. a cell's value is the mean (or the geometric mean, where the publication has it) over the seeds; its
 //!    difference is paired with the column that it is compared with
-//! 3. every variant of the study does the same with at most [`VARIANT_SEEDS`] seeds: a difference is
-//!    **robust** if its sign is the same in all of them, and unknown if a variant cannot run
+//! 3. every variant of the study does the same with at most [`VARIANT_SEEDS`] seeds. A sign counts where the 95 % interval
+//!    leaves out zero. A difference is **robust** if its own sign counts, and the mean has it in every variant; it is not if a
+//!    variant has the other one and that counts; else, and if a variant cannot run, nobody knows
 //! 4. [`crate::study::verdict`] judges
 //!
 //! A base value that no parameter was fitted on is a **check**: nothing made it agree.
@@ -35,6 +36,15 @@ pub struct Calibrated {
     pub set: Assignment,
     /// The base cells that it was fitted on, as `ID KERNEL`.
     pub fitted_on: Vec<String>,
+    /// What is doubtful about its value.
+    pub warnings: Vec<String>,
+}
+
+impl Calibrated {
+    /// A setting, nothing said of where it comes from.
+    pub fn plain(set: Assignment) -> Calibrated {
+        Calibrated { set, fitted_on: Vec::new(), warnings: Vec::new() }
+    }
 }
 
 /// A cell of a study beside the twin.
@@ -58,14 +68,23 @@ pub struct Beside {
     pub twin: Option<Estimate>,
     /// The twin's difference to the base.
     pub difference: Option<Difference>,
-    /// Whether all variants have the sign of the difference; `None` if there is no difference or no variant.
+    /// Whether all variants have the sign of the difference; `None` where it cannot be told.
     pub robust: Option<bool>,
-    /// The difference in each variant, in percent.
-    pub in_variants: Vec<Option<f64>>,
+    /// The difference in each variant.
+    pub in_variants: Vec<Option<Difference>>,
     /// What it says.
     pub verdict: Verdict,
     /// Why the twin has no value.
     pub why_not: Option<String>,
+}
+
+impl Beside {
+    /// In how many variants the difference has the same sign, known beyond its interval.
+    pub fn known_in_variants(&self) -> usize {
+        let Some(main) = self.difference.as_ref().map(sign) else { return 0 };
+        let knows = |variant: &&Difference| variant.significant && sign(variant) == main;
+        self.in_variants.iter().flatten().filter(knows).count()
+    }
 }
 
 /// A study that ran.
@@ -302,7 +321,7 @@ impl Ready {
                     .map(|variant| {
                         let ((setup, variant), base) = (variant.as_ref()?, base?);
                         let found = find(&variant.rows, row).ok()?;
-                        difference(row, found, setup.place(base), setup.place(cell))?.diff_pct
+                        difference(row, found, setup.place(base), setup.place(cell))
                     })
                     .collect();
                 beside.robust = robust(beside.difference.as_ref(), &beside.in_variants);
@@ -392,26 +411,24 @@ impl Setup {
 }
 
 fn variant_plan(plan: Plan) -> Plan {
-    let seeds = match plan.iterations {
-        Iterations::Fixed(n) => n,
-        Iterations::Precision { most, .. } => most,
-    };
-    Plan { iterations: Iterations::Fixed(seeds.min(VARIANT_SEEDS)), ..plan }
+    let seeds = plan.iterations.most().min(VARIANT_SEEDS);
+    Plan { iterations: Iterations::Fixed(seeds), ..plan }
 }
 
-/// Whether every variant has the sign of the difference.
-fn robust(difference: Option<&Difference>, in_variants: &[Option<f64>]) -> Option<bool> {
-    let sign = |x: f64| (x > 0.0) as i8 - (x < 0.0) as i8;
-    let main = sign(difference?.diff);
-    if in_variants.is_empty() {
-        return None;
-    }
-    // A variant that cannot run leaves the question open, but for one that answers it with no.
-    let signs: Vec<Option<i8>> = in_variants.iter().map(|x| x.map(sign)).collect();
-    if signs.iter().any(|other| other.is_some_and(|other| other != main)) {
+fn sign(difference: &Difference) -> i8 {
+    (difference.diff > 0.0) as i8 - (difference.diff < 0.0) as i8
+}
+
+/// Whether every variant has the sign of the difference (rule 3 above).
+fn robust(difference: Option<&Difference>, in_variants: &[Option<Difference>]) -> Option<bool> {
+    let main = difference.filter(|difference| difference.significant).map(sign)?;
+    let contradicts = |variant: &Difference| variant.significant && sign(variant) != main;
+    if in_variants.iter().flatten().any(contradicts) {
         return Some(false);
     }
-    signs.iter().all(Option::is_some).then_some(true)
+    let has_it =
+        |variant: &Option<Difference>| variant.is_some_and(|variant| sign(&variant) == main);
+    (!in_variants.is_empty() && in_variants.iter().all(has_it)).then_some(true)
 }
 
 fn value(cell: &Cell) -> Option<f64> {
@@ -425,7 +442,11 @@ fn value(cell: &Cell) -> Option<f64> {
 ///
 /// The noise of two cells with half-widths of their own is their sum in quadrature. One that is assumed for
 /// the row is the spread of the same measurement on other days, and taken as it is. Of two the larger counts.
-fn published_difference(row: &Row, base: Option<&Cell>, cell: &Cell) -> (Option<f64>, Option<f64>) {
+pub(super) fn published_difference(
+    row: &Row,
+    base: Option<&Cell>,
+    cell: &Cell,
+) -> (Option<f64>, Option<f64>) {
     if let Published::DiffPct(percent) = cell.published {
         return (Some(percent), None);
     }
@@ -520,4 +541,38 @@ fn difference(row: &Row, found: &measured::Row, base: usize, other: usize) -> Op
 pub fn summary<'a>(cells: impl Iterator<Item = &'a Beside> + Clone) -> Vec<(Verdict, usize)> {
     let count = |verdict| cells.clone().filter(|cell| cell.verdict == verdict).count();
     Verdict::ALL.iter().map(|verdict| (*verdict, count(*verdict))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_known_sign_counts_for_or_against() {
+        let of = |diff: f64, half: f64| Difference {
+            n: 10,
+            diff,
+            diff_pct: Some(diff),
+            ci95: Some([diff - half, diff + half]),
+            ci95_pct: Some([diff - half, diff + half]),
+            p: None,
+            significant: diff.abs() > half,
+        };
+        let known = of(-5.0, 1.0);
+        for (main, variants, expected) in [
+            (Some(known), vec![], None),
+            (Some(known), vec![Some(known), Some(known)], Some(true)),
+            // The sign of the mean is the same, though it is not known there.
+            (Some(known), vec![Some(known), Some(of(-1.0, 2.0))], Some(true)),
+            (Some(known), vec![Some(known), Some(of(1.0, 2.0))], None),
+            (Some(known), vec![Some(known), Some(of(0.0, 0.0))], None),
+            (Some(known), vec![Some(known), Some(of(3.0, 2.0))], Some(false)),
+            (Some(known), vec![Some(known), None], None),
+            (Some(known), vec![None, Some(of(3.0, 2.0))], Some(false)),
+            (Some(of(-1.0, 2.0)), vec![Some(known)], None),
+            (None, vec![Some(known)], None),
+        ] {
+            assert_eq!(robust(main.as_ref(), &variants), expected, "{main:?} {variants:?}");
+        }
+    }
 }

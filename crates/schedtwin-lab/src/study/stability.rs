@@ -2,19 +2,24 @@
 //!
 //! A study is run again and again, each time with fresh seeds. A row whose verdict depends on which seeds
 //! were drawn is not worth much; the share of the reruns that have the commonest verdict says how much.
+//!
+//! Only what verdicts need runs: rows with a prediction that can be judged, of them the predicted cells and their bases
+//! ([`predictions`]); no variants. The reruns share no seed: each has as many of its own as it may take at most.
 
 use std::io;
 
+use schedtwin_input::{Diagnostics, did_you_mean};
+
 use crate::Progress;
 use crate::compare::{Iterations, Plan};
-use crate::study::Role;
-use crate::study::run::Ready;
+use crate::study::run::{Ready, published_difference};
 use crate::study::verdict::Verdict;
+use crate::study::{Role, Row, Study};
 
 /// A predicted cell over all reruns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stability {
-    /// The study's row and its cell, by number.
+    /// The study's row and its cell, by number: of the study that ran.
     pub cell: (usize, usize),
     /// How often each verdict was given, in the order of [`Verdict::ALL`].
     pub counts: [usize; Verdict::ALL.len()],
@@ -34,17 +39,63 @@ impl Stability {
     }
 }
 
-/// Runs the study `reruns` times with `n` fresh seeds each. Announces its runs itself.
+/// The study with nothing but what its verdicts need; of the rows `ids` only, if there are any. An error if one does not
+/// exist or is no prediction.
+pub fn predictions(study: &Study, ids: &[String]) -> Result<Study, Diagnostics> {
+    let judged = |row: &Row| -> Vec<usize> {
+        let mut cells = Vec::new();
+        for (at, cell) in row.cells.iter().enumerate() {
+            let base = row.base_of(study, cell);
+            if cell.role == Role::Patched && published_difference(row, base, cell).0.is_some() {
+                cells.push(at);
+                cells.extend(row.cells.iter().position(|other| Some(other) == base));
+            }
+        }
+        cells
+    };
+    let mut faults = Diagnostics::new();
+    let known: Vec<&str> = study
+        .rows
+        .iter()
+        .filter(|row| !judged(row).is_empty())
+        .map(|row| row.id.as_str())
+        .collect();
+    for id in ids.iter().filter(|id| !known.contains(&id.as_str())) {
+        let near = did_you_mean(id, known.iter().copied());
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", known.join(", ")),
+        };
+        let message = format!("`{id}` is no row of {} with a prediction to judge", study.name);
+        faults.push_whole(&study.source, message, Some(help));
+    }
+    faults.into_result(())?;
+    let mut cut = study.clone();
+    cut.rows = study
+        .rows
+        .iter()
+        .filter(|row| ids.is_empty() || ids.contains(&row.id))
+        .filter_map(|row| {
+            let wanted = judged(row);
+            let cells = row.cells.iter().enumerate().filter(|(at, _)| wanted.contains(at));
+            let cells: Vec<_> = cells.map(|(_, cell)| cell.clone()).collect();
+            (!cells.is_empty()).then(|| Row { cells, ..row.clone() })
+        })
+        .collect();
+    Ok(cut)
+}
+
+/// Runs the study `reruns` times with fresh seeds each, the first of all being `first_seed`. Announces its runs itself.
 pub fn stability(
     ready: &Ready,
     reruns: usize,
-    n: usize,
+    iterations: Iterations,
     first_seed: u64,
     progress: &Progress,
 ) -> io::Result<Vec<Stability>> {
     let plan = |rerun: usize| Plan {
-        first_seed: first_seed + (rerun * n) as u64,
-        iterations: Iterations::Fixed(n),
+        first_seed: first_seed + (rerun * iterations.most()) as u64,
+        iterations,
     };
     progress.expect_runs(reruns as u64 * ready.first_runs(plan(0)));
     let mut all: Vec<Stability> = Vec::new();

@@ -9,7 +9,7 @@ use super::prepare::Registry;
 use super::read::{load, read};
 use super::run::Ready;
 use super::verdict::Verdict;
-use super::{Published, Role, Study, builtin};
+use super::{Published, Role, Study, builtin, stability};
 use crate::Progress;
 use crate::compare::{Iterations, Plan};
 
@@ -271,8 +271,10 @@ fn a_study_runs_and_stands_beside_the_publication() {
     assert!((patched.published_diff_pct.unwrap() + 9.983).abs() < 0.001, "{patched:?}");
     assert!((patched.noise_pct.unwrap() - 166.667).abs() < 0.001);
     assert_eq!(patched.in_variants.len(), 1);
-    let signs = patched.difference.unwrap().diff * patched.in_variants[0].unwrap();
-    assert_eq!(patched.robust, Some(signs > 0.0));
+    let (main, variant) = (patched.difference.unwrap(), patched.in_variants[0].unwrap());
+    assert_eq!(variant.n, 3, "it has the seeds of the study");
+    let known = variant.significant && (main.diff > 0.0) == (variant.diff > 0.0);
+    assert_eq!(patched.known_in_variants(), usize::from(known));
     // 5 ms of noise around 3 ms: what the twin finds in three runs lies within.
     assert_eq!(patched.verdict, Verdict::Agree);
     let [base, patched] = by("2")[..] else { panic!("two cells") };
@@ -320,12 +322,27 @@ fn faults_of_a_study_are_told_all_at_once() {
 
 #[test]
 fn reruns_count_every_verdict() {
-    let ready = Ready::new(demo(), Vec::new(), false, &Registry::built_in());
     let progress = Progress::new();
-    let all = super::stability::stability(&ready, 3, 2, 1, &progress).unwrap();
+    let rerun = |ids: &[&str], iterations| {
+        let ids: Vec<String> = ids.iter().map(|id| id.to_string()).collect();
+        let study = stability::predictions(&demo(), &ids).unwrap();
+        let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
+        (stability::stability(&ready, 3, iterations, 1, &progress).unwrap(), ready)
+    };
+    let (all, ready) = rerun(&[], Iterations::Fixed(2));
     assert_eq!(progress.done_runs(), progress.expected_runs());
-    assert_eq!(all.len(), 4, "the predicted cells");
+    // Words are no prediction that can be judged: that row and its kernel do not run, nor does its workload.
+    assert_eq!((all.len(), ready.study().rows.len(), ready.setups().len()), (3, 3, 1));
+    assert_eq!(progress.done_runs(), 3 * 2 * 2, "two kernels, two seeds, three times");
     assert!(all.iter().all(|one| one.counts.iter().sum::<usize>() == 3), "{all:?}");
-    // What has no number is inconclusive each time.
-    assert_eq!(all[3].commonest(), (Verdict::Inconclusive, 100.0));
+    // What the twin does not measure is inconclusive each time.
+    assert_eq!(all[2].commonest(), (Verdict::Inconclusive, 100.0));
+    // One row alone gives what it gave among the others.
+    let (one, _) = rerun(&["2"], Iterations::Fixed(2));
+    assert_eq!((one.len(), one[0].counts), (1, all[1].counts));
+    // A precision that is met at once: as if its first seeds had been asked for, of stretches that do not overlap.
+    let precise = Iterations::Precision { half_width_pct: 1e9, most: 12 };
+    assert_eq!(rerun(&["2"], precise).0[0].counts.iter().sum::<usize>(), 3);
+    let unknown = stability::predictions(&demo(), &["4".into()]).unwrap_err().to_string();
+    assert!(unknown.contains("`4` is no row of demo with a prediction to judge"), "{unknown}");
 }

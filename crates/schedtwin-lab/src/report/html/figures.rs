@@ -129,6 +129,9 @@ fn durations(kernels: &[String], rows: &[Row]) -> Markup {
                 } }
                 div { (quantiles[3].map_or("-".into(), number)) " " (unit) }
             }
+            div {}
+            div.axis { @for doubling in 0..=((to - from) as i32) { span { (short(libm::exp2(from + f64::from(doubling)))) } } }
+            div {}
         }
         p.legend { @for (kernel, quantiles) in known.iter().enumerate() {
             span { (letter(kernel)) @for (stat, value) in STATS.iter().zip(quantiles) {
@@ -137,6 +140,11 @@ fn durations(kernels: &[String], rows: &[Row]) -> Markup {
         p.legend { "Half of the frames are below the bar; its shades are 50–90%, 90–99% and 99%–maximum, on an axis of doublings from "
             (number(libm::exp2(from))) " to " (number(libm::exp2(to))) " " (unit) ". Means over the seeds." }
     }
+}
+
+/// A number of an axis: no zeros that say nothing.
+fn short(x: f64) -> String {
+    if x >= 1.0 { format!("{x:.0}") } else { number(x) }
 }
 
 /// Pieces of a stacked bar: width as a share, colour, opacity, words.
@@ -291,6 +299,7 @@ fn one_moment(moment: &Moment) -> Markup {
     let ms = |ns: u64| format!("{:.3} ms", ns as f64 / 1e6);
     html! {
         h3 { (moment.kernel) ", seed " (moment.seed) ": " (moment.task) " waits " (ms(moment.runs_at - moment.woken_at)) }
+        p.caption { (caption(moment)) }
         div.lanes {
             @for (cpu, lane) in moment.lanes.iter().enumerate() {
                 div.muted { "CPU " (cpu) }
@@ -307,7 +316,7 @@ fn one_moment(moment: &Moment) -> Markup {
                     }
                 }
             }
-            @for (domain, steps) in &moment.frequencies {
+            @for (domain, steps) in moment.frequencies.iter().filter(|(_, steps)| !steps.is_empty()) {
                 @let top = steps.iter().map(|(_, khz)| *khz).max().unwrap_or(0).max(1);
                 div.muted { (domain) }
                 svg viewBox="0 0 1000 20" height="22" preserveAspectRatio="none" role="img" aria-label=(format!("frequency of {domain}")) {
@@ -319,6 +328,37 @@ fn one_moment(moment: &Moment) -> Markup {
             div.axis { span { (ms(from)) } span { (ms(to)) } }
         }
     }
+}
+
+/// In words what a moment shows: who had the CPU while the task waited, and which CPUs had nothing to do.
+fn caption(moment: &Moment) -> String {
+    let [from, to] = [moment.woken_at.max(moment.window[0]), moment.runs_at];
+    let shown = (to - from).max(1);
+    let within = |span: [u64; 2]| span[1].min(to).saturating_sub(span[0].max(from));
+    let mut ran: Vec<(&str, u64)> = Vec::new();
+    for piece in &moment.lanes[usize::from(moment.cpu)] {
+        match ran.iter_mut().find(|(task, _)| *task == piece.task) {
+            Some((_, time)) => *time += within(piece.span),
+            None => ran.push((&piece.task, within(piece.span))),
+        }
+    }
+    ran.retain(|(_, time)| *time > 0);
+    ran.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let percent = |time: u64| (100 * time + shown / 2) / shown;
+    let who: Vec<String> =
+        ran.iter().take(3).map(|(task, time)| format!("{task} ({}%)", percent(*time))).collect();
+    let who = match who.as_slice() {
+        [] => "nobody ran there".to_string(),
+        who => format!("{} ran there", who.join(", ")),
+    };
+    let is_idle =
+        |lane: &&Vec<crate::moment::Piece>| lane.iter().all(|piece| within(piece.span) == 0);
+    let idle = moment.lanes.iter().filter(is_idle).count();
+    let idle = match idle {
+        0 => "no CPU was idle all the time".to_string(),
+        idle => format!("{idle} of {} CPUs were idle all the time", moment.lanes.len()),
+    };
+    format!("Between its wakeup and its run on CPU {} {who}; {idle}.", moment.cpu)
 }
 
 /// A staircase from the first step to the end of the window.

@@ -95,7 +95,7 @@ pub fn studies(studies: &Studies, moments: &[Vec<Moment>]) -> String {
             h1 { (title) }
             p { @for (verdict, count) in &counts { b { (count) } " " (verdict.word()) "  " } }
             p.legend { "agree: same sign and 0.5 to 2 times the published difference, or both within the noise. direction: same sign "
-                "only. Base values are no predictions. robust: the sign is the same in all sensitivity variants of the study." }
+                "only. Base values are no predictions. robust: the sign is known, and the same in all sensitivity variants of the study; k/n: k of the n variants know it, too." }
             @for (at, ran) in studies.ran.iter().enumerate() {
                 (study(ran))
                 @for measured in &ran.measured {
@@ -130,33 +130,48 @@ fn study(ran: &Ran) -> Markup {
         p.muted { (study.machine) ", " (study.workload) ": " (ran.seeds.len()) " runs each, paired (" (seeds_text(&ran.seeds)) ")" }
         p { (study.about.trim()) }
         (kernels(&names))
-        div.wide { table {
-            tr { th.l { "" } th.l { "" } th.l { "" } th.l { "" } th { "published" } th { "twin" } th { "published" } th { "twin" }
+        div.wide { table.study {
+            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "published" } th { "twin" }
                 th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
             @for (at, cell) in ran.cells.iter().enumerate() {
                 @let row = &study.rows[cell.row];
-                @let first = at == 0 || ran.cells[at - 1].row != cell.row;
                 @let published = &row.cells[cell.cell];
                 @let cells = super::study::cells(study, cell);
                 @let class = match cell.verdict { Verdict::Agree | Verdict::Direction => "good", Verdict::Disagree => "bad", _ => "" };
+                // A title stands above its kernels: beside them the table would be wider than most windows.
+                @if at == 0 || ran.cells[at - 1].row != cell.row {
+                    tr.title { td.l colspan="8" { b { (row.id) } " " (row.title()) @if !row.unit.is_empty() { ", " (row.unit) } } }
+                }
                 tr {
-                    td.l.id { @if first { (row.id) } } td.l.t { @if first { (row.title()) } } td.l.muted { @if first { (row.unit) } }
                     td.l { (swatch(published.column)) (cells[0]) }
-                    td { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
-                    td { (cells[2]) } td { (cells[3]) }
-                    td { (cells[4].trim_end_matches(" *")) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } }
+                    td data-is="published" { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
+                    td data-is="twin" { (cells[2]) }
+                    td data-is="published difference" { (cells[3]) }
+                    td data-is="twin's difference" { (cells[4].trim_end_matches(" *")) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } }
                         @if cells[4].ends_with(" *") { " *" } }
                     td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
                         percent: cell.difference.and_then(|d| d.diff_pct),
                         ci95: cell.difference.and_then(|d| d.ci95_pct),
                         published: cell.published_diff_pct, class, reach,
                     })) } }
-                    td.l { (cells[6]) } td class=(format!("l {class}")) { (cells[7]) }
+                    td.l data-is="robust" { (cells[6]) } td class=(format!("l {class}")) data-is="verdict" { (cells[7]) }
                 }
             }
         } }
         p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's, the open mark what was published." }
-        ul { @for note in super::study::notes(ran) { li { (note) } } }
+        @for table in super::sensitivity::tables(ran) {
+            h3 { "On what the signs depend: " (letter(table.kernel)) " " (study.columns[table.kernel].kernel) }
+            div.wide { table {
+                tr { th.l { "" } @for title in &table.titles { th title=(title) { (title.split(' ').next().unwrap_or_default()) } } }
+                @for (name, entries) in &table.lines { tr {
+                    td.l title=(name) { (name.split(": ").next().unwrap_or_default()) }
+                    @for (text, known) in entries { td { @if *known { b { (text.replace("+-", "±")) } } @else { (text.replace("+-", "±")) } } }
+                } }
+                tr { td.l { b { "robust" } } @for robust in &table.robust { td { b { (robust) } } } }
+            } }
+            p.legend { "Differences in % of the base with half the width of their 95% intervals; bold: the interval leaves out zero." }
+        }
+        ul { @for note in super::study::notes(ran) { @if !note.starts_with("with ") { li { (note) } } } }
     }
 }
 
