@@ -48,7 +48,7 @@ use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Flag, Register, Script, Step, ThreadSteps, nice};
-use super::{BenchmarkResult, Model, background};
+use super::{BenchmarkResult, Model, background, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
 
@@ -143,6 +143,8 @@ pub(super) const GPU_US: WorkloadOption =
         .free();
 pub(super) const BACKGROUND: WorkloadOption =
     WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system");
+pub(super) const CPUSETS: WorkloadOption =
+    WorkloadOption::count(None, "cpusets", "", 1, (0, 1), "0: every thread may run everywhere");
 
 const OPTIONS: &[WorkloadOption] = &[
     ITERATIONS,
@@ -160,6 +162,7 @@ const OPTIONS: &[WorkloadOption] = &[
     FRAME_WORK,
     GPU_US,
     BACKGROUND,
+    CPUSETS,
 ];
 
 pub(super) const MODEL: Model = Model {
@@ -237,6 +240,9 @@ pub(super) fn build_activities(
         }
     }
     steps.then(&[Step::End]).for_ever();
+    if values.whole("cpusets") == 1 {
+        cpusets::confine(&mut script, host);
+    }
     script
 }
 

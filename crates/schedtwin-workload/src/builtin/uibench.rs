@@ -12,7 +12,7 @@
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
 use super::jankbench::{
-    Activity, BACKGROUND, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
+    Activity, BACKGROUND, CPUSETS, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
     frames_by_test,
 };
 use super::options::{Values, WorkloadOption};
@@ -53,6 +53,7 @@ const OPTIONS: &[WorkloadOption] = &[
     FRAME_WORK,
     GPU_US,
     BACKGROUND,
+    CPUSETS,
 ];
 
 pub(super) const MODEL: Model = Model {
