@@ -12,8 +12,8 @@
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
 use super::jankbench::{
-    Activity, BACKGROUND, CPUSETS, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
-    frames_by_test,
+    Activity, BACKGROUND, CPUSETS, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity,
+    build_activities, frames_by_test,
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
