@@ -97,6 +97,9 @@ pub(super) struct Display {
     pub ui_percent: Register,
     pub render_percent: Register,
     pub gpu_percent: Register,
+    /// Work of each frame beside the measured, ns: of the UI thread before it hands over, of RenderThread before it draws.
+    pub ui_own: Register,
+    pub render_own: Register,
     /// More work of the UI thread's next frame, ns.
     pub ui_extra: Register,
     /// More work of the UI thread outside frames, ns: see `ui_event`.
@@ -174,6 +177,8 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         ui_percent: script.register(100),
         render_percent: script.register(100),
         gpu_percent: script.register(100),
+        ui_own: script.register(0),
+        render_own: script.register(0),
         ui_extra: script.register(0),
         launch: script.register(0),
         launched: script.flag(0),
@@ -304,6 +309,7 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                 .if_set(d.animating, |animating| animating.then(&ask))
                 .then(&[
                     Step::WorkRest(d.ui_extra),
+                    Step::WorkShare(d.ui_own, 100),
                     Step::Draw(work, Amount::Table(&DO_FRAME, settings.frame_work), d.ui_percent),
                     Step::WorkShare(work, 85),
                     Step::Post(s.draw),
@@ -340,6 +346,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             |last| last.then(&[Step::Copy(s.taken, s.released)]),
         )
         .then(&[
+            Step::WorkShare(s.display.render_own, 100),
             Step::WorkShare(work, 55),
             Step::Start(gpu, gpu_time, s.display.gpu_percent, s.taken),
             Step::WorkShare(work, 35),

@@ -31,7 +31,7 @@ const ACTIVITIES: [Activity; 12] = [
     activity("layout_cache_low_hitrate", Input::Flings, 140, 110, 80),
     activity("trivial_animation", Input::Animation, 30, 40, 60),
     activity("fullscreen_overdraw", Input::Animation, 40, 50, 200),
-    activity("bitmap_upload", Input::Animation, 100, 110, 150),
+    activity("bitmap_upload", Input::Animation, 60, 60, 150).fills(1),
     activity("invalidate", Input::Animation, 120, 60, 60),
 ];
 
