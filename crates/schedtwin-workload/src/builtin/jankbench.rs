@@ -77,6 +77,13 @@ const FIRST_FRAME: Amount = Amount::Uniform(10 * NS_PER_MS, 28 * NS_PER_MS);
 /// A bitmap of 720 x 720 pixels, 2.1 MB, is filled at 17 GB/s and copied for the GPU at 8 GB/s by the largest core [E].
 const FILL: Ns = 120 * NS_PER_US;
 const UPLOAD: Ns = 250 * NS_PER_US;
+/// The compiler, as in the trace of the list app [S]: 64 bursts in 4.26 s of 246 us in the mean.
+const JIT_PER_S: u64 = 15;
+const JIT: Amount = burst(246_000);
+/// A collection: of the launcher's and another app's process 11.9 and 7.7 ms, one each in 3 s, without a pause [S]; its rate in
+/// this app [E].
+const COLLECTION: Amount = Amount::Uniform(7_700 * NS_PER_US, 11_900 * NS_PER_US);
+const BETWEEN_COLLECTIONS: Amount = Amount::Uniform(2 * NS_PER_S, 4 * NS_PER_S);
 /// Images of image_list_view, each decoded once.
 const IMAGES: u64 = 16;
 
@@ -248,6 +255,8 @@ pub(super) fn build_activities(
     let steps = [Step::Wait(app.image), Step::Work(burst(4_000_000))];
     script.thread("AsyncTask #1", nice(10)).then(&steps).for_ever();
 
+    runtime(&mut script);
+
     let chosen = values.words("tests");
     script.tests = chosen.iter().map(|test| tests[*test].name).collect();
     let mut steps = script.thread("AutomatorThread", nice(0));
@@ -261,6 +270,14 @@ pub(super) fn build_activities(
         cpusets::confine(&mut script, host);
     }
     script
+}
+
+/// Android's runtime in the app: the compiler's thread and the collector of garbage.
+fn runtime(script: &mut Script) {
+    let sleep = Step::Sleep(Amount::Exponential(NS_PER_S / JIT_PER_S));
+    script.thread("Jit thread pool", nice(9)).then(&[sleep, Step::Work(JIT)]).for_ever();
+    let sleep = Step::Sleep(BETWEEN_COLLECTIONS);
+    script.thread("HeapTaskDaemon", nice(4)).then(&[sleep, Step::Work(COLLECTION)]).for_ever();
 }
 
 /// What the app shares with the display.
