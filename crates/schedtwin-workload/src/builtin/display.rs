@@ -14,20 +14,29 @@
 //! ```
 //!
 //! **Terms.** A frame is *intended* for the vsync that wakes the UI thread, and *done* when the GPU's worker signals its
-//! fence; its duration is what lies between, as FrameMetrics.TOTAL_DURATION has it. It then still goes to the display, which
+//! fence and RenderThread has queued its buffer, whichever is later; its duration is what lies between, as
+//! FrameMetrics.TOTAL_DURATION has it. It then still goes to the display, which
 //! shows it at a later vsync. There are four buffers: an app that is late again and again makes
 //! RenderThread wait for one, and then the UI thread for RenderThread.
 //!
+//! ```text
+//! vsync of the display |               |               |               |
+//! app, surfaceflinger        |               |               |
+//!                            frame ... done  latched         |
+//!                            <---16.6 ms---> <-10.5-> shown
+//! ```
+//!
 //! **Algorithm** of a frame, with the classes of real traces (SM8150 and SM8250 phones) [S]:
-//! 1. `TimerDispatch` (FIFO 2) sleeps until the next vsync while anybody wants one; a timer, not an interrupt, because
-//!    SurfaceFlinger predicts vsyncs. It wakes `app` (FIFO 2), which wakes the UI thread (nice -10) if that asked for it.
+//! 1. `TimerDispatch` (FIFO 2) sleeps until the next vsync that anybody wants, less the time that who wants it is given; a
+//!    timer, not an interrupt, because SurfaceFlinger predicts vsyncs. It wakes `sf` and `app` (FIFO 2), and `app` the UI
+//!    thread (nice -10) if that asked for it. At Pixel 6's 60 Hz both are due together.
 //! 2. The UI thread asks for the next vsync if it goes on animating (through `Binder:sf_1` to `app`), answers waiting input,
 //!    works, hands the frame to RenderThread (nice -10) and waits until that has taken over the view tree.
 //! 3. RenderThread waits for a free buffer (a call of `Binder:sf_2`), draws, gives the GPU its work and queues the
 //!    buffer (`Binder:sf_2` again), which makes surfaceflinger want a vsync.
-//! 4. The GPU does one frame after the other, and begins one when the display has stopped reading its buffer. Its interrupt
-//!    wakes `kgsl_worker` (FIFO 2), which signals the fence.
-//! 5. 5 ms after a vsync [E] `sf` (FIFO 2) wakes surfaceflinger (FIFO 1) if a buffer is queued. If the GPU is not through with that,
+//! 4. The GPU does one frame after the other, and begins one when the display has stopped reading its buffer, which is the one
+//!    that has been free for longest. Its interrupt wakes `kgsl_worker` (FIFO 2), which signals the fence.
+//! 5. `sf` wakes surfaceflinger (FIFO 1) if a buffer is queued. If the GPU is not through with that,
 //!    it waits for the next vsync; else it latches it and calls the composer (FIFO 1, its caller's), which starts `crtc_commit`
 //!    (FIFO 16); then surfaceflinger gives the buffer back that is shown until the next vsync. `crtc_commit` waits for that vsync, at
 //!    which the display interrupts.
@@ -40,8 +49,15 @@
 //!
 //! Differences: names are those of the traces (Pixel 6 has other drivers than `kgsl` and `crtc`). Binder threads always have
 //! the priority of the callers that they mostly have, rather than inherit it; a call wakes one certain thread. The GPU has one clock.
-//! surfaceflinger goes on composing when the display has missed a vsync, where the real one leaves a frame out: from then on `crtc_commit`
-//! is busy with a frame when the next one comes. The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
+//! The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
+//!
+//! Three things that keep a queue full or empty it are known and left out. surfaceflinger leaves a vsync out while its last frame has
+//! not reached the display (back-pressure, on for Pixel 6 [S]); at 60 Hz BLASTBufferQueue keeps back one of the four buffers, which
+//! 90 Hz alone need [S]; HWUI draws nothing once when it waited for its last three buffers for more than 6 ms each. The composition of these traces
+//! takes 3 ms of a Cortex-A55 at 1.8 GHz and by the model's proportion 9.6 ms at 574 MHz, where Pixel 6's little cores are most of the
+//! time, out of 10.5: with back-pressure every other vsync is left out and the base kernel's mean frame is 54 ms (14.7 and 18.0
+//! published). With three buffers one late frame keeps the queue full until the next pause: 8.7 ms with the performance governor (4.4
+//! published), 25 ms without. Who could notice: studies of late frames; composition in real time is missing (MMIO, memory).
 
 use super::amount::Amount;
 use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};
@@ -49,14 +65,18 @@ use super::script::{Device, Flag, Grid, Register, Script, Step, fifo, nice};
 use schedtwin_types::Ns;
 
 const NS_PER_MS: Ns = 1_000_000;
-/// From the vsync until surfaceflinger wakes up. [E]
-const SF_OFFSET: Ns = 5 * NS_PER_MS;
+/// How long before the vsync that its frame is meant for surfaceflinger wakes up, and how long before surfaceflinger the app:
+/// the product's configuration of Pixel 6 (`debug.sf.late.sf.duration` and `app.duration`), the same at each refresh rate [S].
+const SF_DURATION: Ns = 10_500_000;
+const APP_DURATION: Ns = 16_600_000;
+/// Buffers of the app's window, without the one that is shown: HWUI asks for two more than the consumer may hold, and that may
+/// hold as many as a frame takes whole periods of the highest refresh rate from the app's wakeup to the display (CanvasContext,
+/// BLASTBufferQueue, SurfaceFlinger) [S]: 27.1 ms at Pixel 6's 90 Hz, two [D].
+const FREE_BUFFERS: u32 = 3;
+/// A timer of TimerDispatch calls whom it would call so soon after it too (VSyncDispatchTimerQueue) [S].
+const TIMER_SLACK: Ns = 500_000;
 /// From the vsync until the display has read the frame, which is its second interrupt. [E]
 const SCAN_OUT: Ns = 3 * NS_PER_MS;
-/// Buffers of the app's window, without the one that is shown: HWUI asks for two more than the consumer may hold [S], which
-/// since BLAST buffer queues (Android 12) is two [E].
-const FREE_BUFFERS: u32 = 3;
-
 /// What an app's display pipeline is made with.
 pub(super) struct Settings {
     /// `comm` of the app's UI thread.
@@ -77,6 +97,9 @@ pub(super) struct Display {
     pub ui_percent: Register,
     pub render_percent: Register,
     pub gpu_percent: Register,
+    /// Work of each frame beside the measured, ns: of the UI thread before it hands over, of RenderThread before it draws.
+    pub ui_own: Register,
+    pub render_own: Register,
     /// More work of the UI thread's next frame, ns.
     pub ui_extra: Register,
     /// More work of the UI thread outside frames, ns: see `ui_event`.
@@ -127,13 +150,20 @@ struct Shared {
     draw: Flag,
     synced: Flag,
     free: Flag,
-    /// When the display stops reading the buffer that was freed last.
+    /// How many buffers are free.
+    spare: Register,
+    /// When the display stops reading the buffer that was freed last, the one freed before it, and the one taken.
     released: Register,
+    released_before: Register,
+    taken: Register,
     sf_tick: Flag,
     queued: Register,
     latch: Flag,
     /// Frames that the GPU is through with and surfaceflinger has not taken.
     signalled: Register,
+    /// Frames that only the GPU, or only RenderThread is through with.
+    drawn_first: Register,
+    queued_first: Register,
     compose: Flag,
     composed: Flag,
     commit: Flag,
@@ -147,6 +177,8 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         ui_percent: script.register(100),
         render_percent: script.register(100),
         gpu_percent: script.register(100),
+        ui_own: script.register(0),
+        render_own: script.register(0),
         ui_extra: script.register(0),
         launch: script.register(0),
         launched: script.flag(0),
@@ -176,11 +208,16 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         draw: script.flag(0),
         synced: script.flag(0),
         free: script.flag(FREE_BUFFERS),
+        spare: script.register(u64::from(FREE_BUFFERS)),
         released: script.register(0),
+        released_before: script.register(0),
+        taken: script.register(0),
         sf_tick: script.flag(0),
         queued: script.register(0),
         latch: script.flag(0),
         signalled: script.register(0),
+        drawn_first: script.register(0),
+        queued_first: script.register(0),
         compose: script.flag(0),
         composed: script.flag(0),
         commit: script.flag(0),
@@ -194,23 +231,30 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
     shared.display
 }
 
+/// A moment so long before a vsync, as the phase of a grid.
+fn ahead_of_vsync(ahead: Ns, period: Ns) -> Grid {
+    Grid { period, phase: (period - ahead % period) % period }
+}
+
 /// TimerDispatch and the event threads of app and compositor.
 fn vsyncs(script: &mut Script, s: &Shared) {
-    let period = s.refresh;
-    script
-        .thread("TimerDispatch", fifo(2))
-        .then(&[
-            Step::Wait(s.armed),
-            Step::Until(Grid { period, phase: 0 }),
-            Step::Now(s.vsync),
-            Step::Work(burst(9_500)),
-            Step::Set(s.app_tick, 1),
-            Step::Post(s.app_event),
-            Step::Until(Grid { period, phase: SF_OFFSET.min(period - 1) }),
-            Step::Work(burst(9_500)),
-            Step::Raise(s.sf_tick),
-        ])
-        .for_ever();
+    let work = Step::Work(burst(9_500));
+    let compositor = ahead_of_vsync(SF_DURATION, s.refresh);
+    let app = ahead_of_vsync(SF_DURATION + APP_DURATION, s.refresh);
+    let tell_compositor = [Step::Raise(s.sf_tick)];
+    let tell_app = [Step::Now(s.vsync), Step::Set(s.app_tick, 1), Step::Post(s.app_event)];
+    let (first, second, tell_first, tell_second) = if compositor.phase <= app.phase {
+        (compositor, app, &tell_compositor[..], &tell_app[..])
+    } else {
+        (app, compositor, &tell_app[..], &tell_compositor[..])
+    };
+    let timers = script.thread("TimerDispatch", fifo(2));
+    let timers = timers.then(&[Step::Wait(s.armed), Step::Until(first), work]).then(tell_first);
+    let timers = match second.phase - first.phase {
+        ..TIMER_SLACK => timers,
+        _ => timers.then(&[Step::Until(second), work]),
+    };
+    timers.then(tell_second).for_ever();
     script
         .thread("app", fifo(2))
         .then(&[Step::Wait(s.app_event), Step::Work(burst(9_500))])
@@ -265,6 +309,7 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                 .if_set(d.animating, |animating| animating.then(&ask))
                 .then(&[
                     Step::WorkRest(d.ui_extra),
+                    Step::WorkShare(d.ui_own, 100),
                     Step::Draw(work, Amount::Table(&DO_FRAME, settings.frame_work), d.ui_percent),
                     Step::WorkShare(work, 85),
                     Step::Post(s.draw),
@@ -292,8 +337,18 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             Step::Post(call),
             Step::Wait(reply),
             Step::Wait(s.free),
+            Step::Take(s.spare),
+        ])
+        // The buffer that has been free for longest.
+        .either(
+            s.spare,
+            |older| older.then(&[Step::Copy(s.taken, s.released_before)]),
+            |last| last.then(&[Step::Copy(s.taken, s.released)]),
+        )
+        .then(&[
+            Step::WorkShare(s.display.render_own, 100),
             Step::WorkShare(work, 55),
-            Step::Start(gpu, gpu_time, s.display.gpu_percent, s.released),
+            Step::Start(gpu, gpu_time, s.display.gpu_percent, s.taken),
             Step::WorkShare(work, 35),
             // queueBuffer
             Step::Add(s.queued, 1),
@@ -302,6 +357,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             Step::Raise(s.armed),
             Step::Raise(s.display.drawn),
         ])
+        .both(s.drawn_first, s.queued_first, Step::FrameEnd)
         .for_ever();
     let serve = [Step::Wait(call), Step::Work(burst(31_300)), Step::Post(reply)];
     script.thread("Binder:sf_2", nice(-10)).then(&serve).for_ever();
@@ -313,14 +369,9 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
     let device = script.device("gpu", 2, &[irq]);
     script
         .thread("kgsl_worker", fifo(2))
-        .then(&[
-            Step::Wait(irq),
-            Step::Work(burst(15_300)),
-            Step::FrameEnd,
-            Step::Add(s.signalled, 1),
-            Step::Post(waiter),
-            Step::Raise(timer),
-        ])
+        .then(&[Step::Wait(irq), Step::Work(burst(15_300))])
+        .both(s.queued_first, s.drawn_first, Step::FrameEnd)
+        .then(&[Step::Add(s.signalled, 1), Step::Post(waiter), Step::Raise(timer)])
         .for_ever();
     // Its timers, 96 wakeups a second among 55 frames.
     let nap = Step::Sleep(Amount::Uniform(NS_PER_MS, 4 * NS_PER_MS));
@@ -357,7 +408,9 @@ fn compositor(script: &mut Script, s: &Shared) {
                     Step::Wait(s.composed),
                     Step::Work(Amount::Table(&REFRESH, 40)),
                     // The buffer that is shown until then.
+                    Step::Copy(s.released_before, s.released),
                     Step::SetNext(s.released, Grid { period, phase: 0 }),
+                    Step::Add(s.spare, 1),
                     Step::Post(s.free),
                 ])
             })

@@ -19,7 +19,9 @@
 //! later. A frame that is done later, and took longer than a period, is jank, and the deadline moves to the vsync after the
 //! frame is done: what follows a late frame may be late by as much.
 //!
-//! Sources: `UiBenchmarkResult` of the app (JankBenchX); JankTracker of Android's HWUI.
+//! Sources: `UiBenchmarkResult` of the app (JankBenchX); `JankTracker::finishFrame` of Android's HWUI, its "missed deadline" [S].
+//! Android 12 and later take the deadline that SurfaceFlinger gave the frame instead [E]; then what is late by one vsync again and again
+//! is jank each time.
 
 use schedtwin_types::Ns;
 

@@ -11,6 +11,7 @@
 pub(crate) mod amount;
 mod background;
 mod browser;
+mod cpusets;
 mod display;
 pub(crate) mod frames;
 mod geekbench5;

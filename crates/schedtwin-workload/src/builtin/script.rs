@@ -259,6 +259,15 @@ impl ThreadSteps<'_> {
         self.either(register, |none| none, steps)
     }
 
+    /// A step by whoever of two threads comes there last: `other` counts how often the other one has been there alone.
+    pub fn both(self, other: Register, mine: Register, step: Step) -> Self {
+        self.either(
+            other,
+            |last| last.then(&[Step::Take(other), step]),
+            |first| first.then(&[Step::Add(mine, 1)]),
+        )
+    }
+
     /// Steps that are gone through so often; `counter` counts.
     pub fn times(self, counter: Register, count: u64, steps: impl FnOnce(Self) -> Self) -> Self {
         let head = self.then(&[Step::Set(counter, count)]);

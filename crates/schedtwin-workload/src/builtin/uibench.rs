@@ -12,8 +12,8 @@
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
 use super::jankbench::{
-    Activity, BACKGROUND, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
-    frames_by_test,
+    Activity, BACKGROUND, CPUSETS, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity,
+    build_activities, frames_by_test,
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
@@ -31,7 +31,7 @@ const ACTIVITIES: [Activity; 12] = [
     activity("layout_cache_low_hitrate", Input::Flings, 140, 110, 80),
     activity("trivial_animation", Input::Animation, 30, 40, 60),
     activity("fullscreen_overdraw", Input::Animation, 40, 50, 200),
-    activity("bitmap_upload", Input::Animation, 100, 110, 150),
+    activity("bitmap_upload", Input::Animation, 60, 60, 150).fills(1),
     activity("invalidate", Input::Animation, 120, 60, 60),
 ];
 
@@ -53,6 +53,7 @@ const OPTIONS: &[WorkloadOption] = &[
     FRAME_WORK,
     GPU_US,
     BACKGROUND,
+    CPUSETS,
 ];
 
 pub(super) const MODEL: Model = Model {
