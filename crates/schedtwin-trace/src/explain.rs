@@ -475,6 +475,7 @@ impl<'a> Listing<'a> {
                     IpiKind::WakeList => "wake list",
                     IpiKind::NohzKick => "nohz kick",
                     IpiKind::IrqWork => "irq work",
+                    IpiKind::Timer => "timer broadcast",
                 };
                 ("ipi", format!("{kind} to CPU {target}"))
             }

@@ -120,7 +120,7 @@ pub struct Perfetto<D: Destination> {
     /// Who runs on each CPU at the end of what was flushed: events carry it as their `pid`.
     current: Vec<TaskId>,
     /// Lines of the interrupt that each CPU is in, for its end.
-    lines: Vec<u8>,
+    lines: Vec<u16>,
     cpu_signals: Vec<Signals>,
     task_signals: Vec<Signals>,
     cpu_instants: CpuMask,
@@ -519,7 +519,7 @@ impl Encoder {
         tasks: &Tasks,
         policy_cpus: &[CpuMask],
         current: &mut TaskId,
-        lines_in_service: &mut u8,
+        lines_in_service: &mut u16,
     ) {
         self.switch.iter_mut().for_each(Vec::clear);
         self.waking.iter_mut().for_each(Vec::clear);
@@ -593,7 +593,7 @@ impl Encoder {
         prio: i64,
         tasks: &Tasks,
         current: TaskId,
-        lines_in_service: &mut u8,
+        lines_in_service: &mut u16,
     ) {
         let (at, cpu) = (fact.at, fact.cpu);
         let named = |payload: &mut Vec<u8>, task: TaskId| {
@@ -714,15 +714,25 @@ pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
         IpiKind::WakeList => "Function call interrupts (wake list)",
         IpiKind::NohzKick => "Function call interrupts (nohz kick)",
         IpiKind::IrqWork => "IRQ work interrupts",
+        IpiKind::Timer => "Timer broadcast interrupts",
     }
 }
 
 /// Appends the names of the lines of an interrupt: `timer+reschedule`.
-pub(crate) fn push_lines(lines: u8, to: &mut Vec<u8>) {
-    const NAMES: [&str; 3 + IpiKind::COUNT] =
-        ["timer", "reschedule", "wake_list", "nohz_kick", "irq_work", "cpufreq", "device"];
+pub(crate) fn push_lines(lines: u16, to: &mut Vec<u8>) {
+    const NAMES: [&str; 9] = [
+        "timer",
+        "reschedule",
+        "wake_list",
+        "nohz_kick",
+        "irq_work",
+        "cpufreq",
+        "device",
+        "timer_broadcast",
+        "broadcast_device",
+    ];
     let mut first = true;
-    for bit in 0..8 {
+    for bit in 0..16 {
         if lines >> bit & 1 != 0 {
             if !first {
                 to.push(b'+');

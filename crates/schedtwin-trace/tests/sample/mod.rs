@@ -207,7 +207,10 @@ pub fn stream(count: usize, nr_cpus: u16, nr_tasks: u32, mut each: impl FnMut(Fa
             4 | 5 => FactKind::Waking { task, source: WakeSource::Task, prev_cpu: other },
             6 => FactKind::Wakeup { task, target: cpu, new: false },
             7 => FactKind::IdleEnter { state: random(3) as u8, tick_stopped: false },
-            8 => FactKind::Ipi { target: other, kind: IpiKind::ALL[random(4) as usize] },
+            8 => FactKind::Ipi {
+                target: other,
+                kind: IpiKind::ALL[random(IpiKind::COUNT as u64) as usize],
+            },
             _ => FactKind::Tick,
         };
         each(Fact { at, cpu, kind });

@@ -9,7 +9,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::{Activity, IrqLines};
+use schedtwin_kernel::IrqLines;
 use schedtwin_machine::IdleState;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns};
 
@@ -39,15 +39,7 @@ impl<B: Board> Twin<B> {
                 }
             }
             Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
-            Phase::Poll { spins: true } => {
-                if self.cpus[cpu.index()].pending.is_empty() {
-                    self.kernel.poll_end(cpu, self.now);
-                    self.after_entry(Some(cpu), observer);
-                } else {
-                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
-                    self.deliver(cpu, observer);
-                }
-            }
+            Phase::Poll { spins: true } => self.poll_ends(cpu, observer),
             Phase::Waking { refused } => {
                 let lines = self.take_pending(cpu);
                 if refused {
@@ -59,24 +51,6 @@ impl<B: Board> Twin<B> {
             }
             Phase::Task(_) => unreachable!("a CPU with a task is not idle"),
         }
-    }
-
-    /// A CPU that owes nothing spins in its polling state.
-    pub(super) fn begin_poll(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        self.cpus[cpu.index()].phase = Phase::Poll { spins: true };
-        self.silicon(cpu, Silicon::Polling, observer);
-        self.poll_goes_on(cpu);
-    }
-
-    /// A CPU spins until its time is up or the flag that it watches is set, which it sees after the state's
-    /// exit latency.
-    pub(super) fn poll_goes_on(&mut self, cpu: CpuId) {
-        let Activity::Poll { until } = self.kernel.wires[cpu].activity else {
-            unreachable!("a CPU polls as its wires say")
-        };
-        let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;
-        let at = seen.max(self.cpus[cpu.index()].masked_until).max(self.now);
-        self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), at);
     }
 
     /// A CPU that owes nothing is on its way into an idle state until `asleep_at`, or there.
@@ -170,7 +144,7 @@ impl<B: Board> Twin<B> {
             _ => None,
         };
         let Twin { negotiation, kernel, meter, machine, now, .. } = self;
-        let quiet_ns = |cpu: CpuId| kernel.wires[cpu].clock_event_at.saturating_sub(*now);
+        let quiet_ns = |cpu: CpuId| kernel.timers[cpu].next_event().saturating_sub(*now);
         negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
             meter.power_domain(*now, domain, state);
         });
@@ -272,7 +246,9 @@ impl<B: Board> Twin<B> {
 fn exit_latency(state: &IdleState, line: IrqLines) -> Ns {
     match line {
         IrqLines::CLOCK_EVENT => state.exit_latency_ns,
-        IrqLines::DEVICE => state.exit_device_latency_ns,
+        IrqLines::DEVICE | IrqLines::PERIPHERAL | IrqLines::BROADCAST => {
+            state.exit_device_latency_ns
+        }
         _ => state.exit_ipi_latency_ns,
     }
 }
