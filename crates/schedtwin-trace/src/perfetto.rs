@@ -124,7 +124,7 @@ pub struct Perfetto<D: Destination> {
     cpu_signals: Vec<Signals>,
     task_signals: Vec<Signals>,
     cpu_instants: CpuMask,
-    power: Vec<Option<u32>>,
+    power: Vec<Option<u64>>,
     overutilized: Option<bool>,
     /// Time of the last fact, for packets that have none of their own.
     now: Ns,
@@ -263,7 +263,8 @@ impl<D: Destination> Perfetto<D> {
     }
 
     /// Writes one value of a counter.
-    fn write_counter(&mut self, at: Ns, uuid: u64, value: u32) {
+    fn write_counter(&mut self, at: Ns, uuid: u64, value: impl Into<u64>) {
+        let value = value.into();
         self.packet.clear();
         message(&mut self.packet, 1, |packet| {
             uint(packet, 8, at);
@@ -271,7 +272,7 @@ impl<D: Destination> Perfetto<D> {
             message(packet, 11, |event| {
                 uint(event, 9, TYPE_COUNTER as u64);
                 uint(event, 11, uuid);
-                uint(event, 30, u64::from(value));
+                uint(event, 30, value);
             });
         });
         self.output.write(&self.packet);
@@ -447,25 +448,25 @@ impl<D: Destination> Sink for Perfetto<D> {
         }
     }
 
-    fn power_mw(&mut self, at: Ns, domain: u16, milliwatts: u32) {
+    fn power_uw(&mut self, at: Ns, domain: u16, microwatts: u64) {
         let index = usize::from(domain);
         if self.power.len() <= index {
             self.power.resize(index + 1, None);
         }
         let uuid = track::DOMAIN_FIRST + u64::from(domain);
         match self.power[index] {
-            Some(last) if last == milliwatts => return,
+            Some(last) if last == microwatts => return,
             Some(_) => {}
             None => {
                 let name = match self.meta.domain_names.get(index) {
                     Some(name) => format!("power {name}"),
                     None => format!("power domain {domain}"),
                 };
-                self.write_counter_track(uuid, Some(track::POWER), &name, Some("mW"));
+                self.write_counter_track(uuid, Some(track::POWER), &name, Some("uW"));
             }
         }
-        self.power[index] = Some(milliwatts);
-        self.write_counter(at, uuid, milliwatts);
+        self.power[index] = Some(microwatts);
+        self.write_counter(at, uuid, microwatts);
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

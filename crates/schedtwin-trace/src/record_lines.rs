@@ -55,7 +55,7 @@ pub(crate) struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PowerLine {
     pub(crate) domain: u16,
-    pub(crate) mw: u32,
+    pub(crate) uw: u64,
 }
 
 macro_rules! mirrored {

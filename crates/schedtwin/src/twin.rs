@@ -79,7 +79,8 @@ pub trait Observer {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something.
     fn decision(&mut self, decision: &DecisionRecord);
-    /// A domain's power may have changed at `at`.
+    /// The power of a frequency domain with its CPUs, or after those of a power domain by itself, may have changed at
+    /// `at`.
     fn power(&mut self, at: Ns, domain: u16, microwatts: u64);
     /// All that is stamped up to `now` has been told.
     fn settled(&mut self, now: Ns);
@@ -131,6 +132,8 @@ enum Phase {
     Idle { state: u8, asleep_at: Ns },
     /// In the polling state; `spins`: the kernel's way there has been paid for.
     Poll { spins: bool },
+    /// Woken from the state, and waiting for its package; then the way out takes `exit`.
+    Waiting { state: u8, exit: Ns },
     /// On the way out; or back, if silicon has refused the state.
     Waking { refused: bool },
 }
@@ -394,6 +397,7 @@ impl<B: Board> Twin<B> {
     /// Takes the next event. `false`: the run is over.
     pub fn step(&mut self, observer: &mut impl Observer) -> bool {
         if self.events == 0 {
+            self.tell_all_power(observer);
             for c in 0..self.cpus.len() {
                 self.sync_wires(CpuId(c as u16));
                 self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
@@ -478,14 +482,14 @@ impl<B: Board> Twin<B> {
                 let aborted = now < asleep_at;
                 let refuses = self.machine.idle_states(cpu)[state as usize].refuses_pending;
                 c.phase = Phase::Waking { refused: aborted && refuses };
-                let back = if aborted {
+                let next = if aborted {
                     self.entry_aborted(cpu, state, asleep_at)
                 } else {
                     now + self.rest_ends(cpu, state, line, observer)
                 };
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), next);
             }
-            Phase::Waking { .. } => {}
+            Phase::Waiting { .. } | Phase::Waking { .. } => {}
         }
     }
 

@@ -175,9 +175,9 @@ pub fn feed(sink: &mut dyn Sink) {
     for decision in decisions() {
         sink.decision(&decision);
     }
-    sink.power_mw(2_000_000_000_100, 1, 412);
-    sink.power_mw(2_000_000_000_200, 1, 412);
-    sink.power_mw(2_000_000_000_200, 0, 7);
+    sink.power_uw(2_000_000_000_100, 1, 412);
+    sink.power_uw(2_000_000_000_200, 1, 412);
+    sink.power_uw(2_000_000_000_200, 0, 7);
     sink.task_prio(UI, 110);
 }
 

@@ -40,6 +40,11 @@ impl<B: Board> Twin<B> {
             }
             Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
             Phase::Poll { spins: true } => self.poll_ends(cpu, observer),
+            Phase::Waiting { state, exit } => {
+                self.cpus[cpu.index()].phase = Phase::Waking { refused: false };
+                self.silicon(cpu, Silicon::Exiting(state), observer);
+                self.board.set(slot, self.now + exit);
+            }
             Phase::Waking { refused } => {
                 let lines = self.take_pending(cpu);
                 if refused {
@@ -86,7 +91,8 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long the way out takes.
+    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long its next step takes, which is
+    /// the way out, or the wait for what is off around it.
     #[inline]
     pub(super) fn rest_ends(
         &mut self,
@@ -95,26 +101,28 @@ impl<B: Board> Twin<B> {
         line: IrqLines,
         observer: &mut impl Observer,
     ) -> Ns {
-        let around = self.negotiation.exit_latency_ns(&self.machine, cpu);
-        if !self.negotiation.negotiates(cpu) {
-            self.silicon(cpu, Silicon::Exiting(state), observer);
-            self.package_returns(cpu, around);
-            return around + exit_latency(&self.machine.idle_states(cpu)[state as usize], line);
+        let wait = self.negotiation.wait_ns(&self.machine, cpu, self.now);
+        let negotiates = self.negotiation.negotiates(cpu);
+        let rested = match negotiates {
+            true => self.negotiation.rests_in(&self.machine, cpu).expect("it rests"),
+            false => state,
+        };
+        let exit = exit_latency(&self.machine.idle_states(cpu)[rested as usize], line);
+        let c = &mut self.cpus[cpu.index()];
+        // A CPU whose package is off has no clock: until that is back it draws what it draws at rest.
+        let (activity, next) = match wait {
+            0 => (Silicon::Exiting(rested), exit),
+            wait => {
+                c.phase = Phase::Waiting { state: rested, exit };
+                (Silicon::Waiting(rested), wait)
+            }
+        };
+        self.silicon(cpu, activity, observer);
+        if negotiates {
+            self.negotiation.ask(cpu, None);
+            self.sharers_settle(cpu, observer);
         }
-        let rested = self.negotiation.rests_in(&self.machine, cpu).expect("it rests");
-        self.silicon(cpu, Silicon::Exiting(rested), observer);
-        self.package_returns(cpu, around);
-        self.negotiation.ask(cpu, None);
-        self.sharers_settle(cpu, observer);
-        around + exit_latency(&self.machine.idle_states(cpu)[rested as usize], line)
-    }
-
-    /// A CPU whose package is off has no clock: it draws nothing of its own until `around` is over.
-    #[inline]
-    fn package_returns(&mut self, cpu: CpuId, around: Ns) {
-        if around > 0 {
-            self.meter.cpu_waits(cpu, self.now + around);
-        }
+        next
     }
 
     /// A request has come or gone: those who share states with the CPU rest where they may.
@@ -132,13 +140,18 @@ impl<B: Board> Twin<B> {
     pub(super) fn silicon(&mut self, cpu: CpuId, activity: Silicon, observer: &mut impl Observer) {
         self.meter.cpu_activity(self.now, cpu, activity);
         if self.negotiation.has_power_domains() {
-            self.power_domains_settle(cpu, activity);
+            self.power_domains_settle(cpu, activity, observer);
         }
         self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
     }
 
     /// The power domains around a CPU follow where it rests.
-    fn power_domains_settle(&mut self, cpu: CpuId, activity: Silicon) {
+    fn power_domains_settle<O: Observer>(
+        &mut self,
+        cpu: CpuId,
+        activity: Silicon,
+        observer: &mut O,
+    ) {
         let rests = match activity {
             Silicon::Idle(state) => Some(state),
             _ => None,
@@ -147,6 +160,8 @@ impl<B: Board> Twin<B> {
         let quiet_ns = |cpu: CpuId| kernel.timers[cpu].next_event().saturating_sub(*now);
         negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
             meter.power_domain(*now, domain, state);
+            let (number, uw) = (machine.domains.len() + domain, meter.power_domain_uw(domain));
+            observer.power(*now, number as u16, uw);
         });
     }
 
@@ -161,6 +176,16 @@ impl<B: Board> Twin<B> {
         for domain in std::iter::once(domain).chain(dependents.map(|d| d.domain)) {
             let domain = domain as u16;
             observer.power(self.now, domain, self.meter.domain_power_uw(domain));
+        }
+    }
+
+    /// Tells what everything draws as time begins.
+    pub(super) fn tell_all_power(&self, observer: &mut impl Observer) {
+        let clocks = self.machine.domains.len();
+        (0..clocks).for_each(|domain| self.tell_power(domain, observer));
+        for domain in 0..self.machine.power_domains.len() {
+            let uw = self.meter.power_domain_uw(domain);
+            observer.power(self.now, (clocks + domain) as u16, uw);
         }
     }
 
