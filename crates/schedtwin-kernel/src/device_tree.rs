@@ -68,6 +68,8 @@ pub struct DtIdleState {
     pub target_residency: Ns,
     /// The CPU spins, watching `need_resched` (`CPUIDLE_FLAG_POLLING`); only state 0 may.
     pub polling: bool,
+    /// The CPU's timer stops (`CPUIDLE_FLAG_TIMER_STOP`).
+    pub timer_stop: bool,
     /// Switched off from the start (`/sys/devices/system/cpu/cpuN/cpuidle/stateM/disable`).
     pub disabled: bool,
 }
@@ -75,7 +77,13 @@ pub struct DtIdleState {
 impl DtIdleState {
     /// A state that sleeps and is enabled.
     pub const fn new(exit_latency: Ns, target_residency: Ns) -> DtIdleState {
-        DtIdleState { exit_latency, target_residency, polling: false, disabled: false }
+        DtIdleState {
+            exit_latency,
+            target_residency,
+            polling: false,
+            timer_stop: false,
+            disabled: false,
+        }
     }
 }
 

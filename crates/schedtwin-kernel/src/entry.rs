@@ -25,23 +25,33 @@ use schedtwin_types::{
 };
 
 /// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
-/// bit 5 a frequency driver's device, bit 6 devices of the workload.
+/// bit 5 a frequency driver's device, bit 6 devices of the workload, bit 7 the IPI of tick broadcast, bit 8 its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct IrqLines(pub u8);
+pub struct IrqLines(pub u16);
 
 impl IrqLines {
     /// The clock event.
     pub const CLOCK_EVENT: IrqLines = IrqLines(1);
 
     /// A frequency driver's device has done what it was asked for.
-    pub const DEVICE: IrqLines = IrqLines(2 << IpiKind::COUNT);
+    pub const DEVICE: IrqLines = IrqLines(1 << 5);
 
     /// Devices that the workload uses (display, GPU, ...), see [`Kernel::peripheral`].
-    pub const PERIPHERAL: IrqLines = IrqLines(4 << IpiKind::COUNT);
+    pub const PERIPHERAL: IrqLines = IrqLines(1 << 6);
+
+    /// The tick broadcast device, see [`crate::time::tick_broadcast`].
+    pub const BROADCAST: IrqLines = IrqLines(1 << 8);
+
+    /// All inter-processor interrupts.
+    pub const IPIS: IrqLines = IrqLines(0b1001_1110);
 
     /// An inter-processor interrupt.
+    #[inline]
     pub fn ipi(kind: IpiKind) -> IrqLines {
-        IrqLines(2 << kind as u8)
+        match kind {
+            IpiKind::Timer => IrqLines(1 << 7),
+            other => IrqLines(2 << other as u8),
+        }
     }
 
     /// Adds lines.
@@ -90,7 +100,10 @@ impl Kernel {
                     })
                     .collect();
                 let governor = Governor::new(&config, device_tree.cpus[c].capacity as u64, &states);
-                CpuIdle::new(states, governor, config.pm_qos.latency_req_ns())
+                let mut idle = CpuIdle::new(states, governor, config.pm_qos.latency_req_ns());
+                idle.timer_stop =
+                    device_tree.idle_states(CpuId(c as u16)).iter().map(|s| s.timer_stop).collect();
+                idle
             })
             .collect();
         let tick_nsec = config.tick_nsec();
@@ -121,6 +134,9 @@ impl Kernel {
             sugov_stale: device_tree.all_cpus(),
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
+            broadcast: None,
+            broadcast_changed: false,
+            local_timers_off: CpuMask::EMPTY,
             futexes: Default::default(),
             pipes: Default::default(),
             peripheral_wakes: Vec::with_capacity(64),
@@ -261,7 +277,13 @@ impl Kernel {
                 }
             }
         }
-        if lines.contains(IrqLines::CLOCK_EVENT) {
+        // Each of the three has timers expire: the CPU's own, the broadcast IPI, and the broadcast device if it is this
+        // CPU's event as well.
+        let timers = IrqLines(IrqLines::CLOCK_EVENT.0 | IrqLines::ipi(IpiKind::Timer).0);
+        if lines.contains(timers) {
+            self.hrtimer_interrupt();
+        }
+        if lines.contains(IrqLines::BROADCAST) && self.tick_handle_oneshot_broadcast() {
             self.hrtimer_interrupt();
         }
         if lines != IrqLines::CLOCK_EVENT {

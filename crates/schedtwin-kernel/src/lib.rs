@@ -112,6 +112,12 @@ pub struct Kernel {
     pub cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.
     pub timers: Arena<CpuId, time::hrtimer::HrtimerBase>,
+    /// The device that stands in for timers that stop in idle states, and who relies on it.
+    broadcast: Option<time::tick_broadcast::TickBroadcast>,
+    /// It has been armed or disarmed since hardware last looked.
+    broadcast_changed: bool,
+    /// CPUs whose own clock event is off although they may have an event.
+    local_timers_off: CpuMask,
     /// Futex wait queues.
     pub futexes: sync::futex::Futexes,
     /// Pipes.

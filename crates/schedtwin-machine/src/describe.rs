@@ -251,6 +251,14 @@ impl Machine {
         }
         finish(table, out);
         out.push_str(&remarks);
+        if let Some(timer) = &self.broadcast {
+            let to = match (timer.hrtimer, timer.moves) {
+                (true, _) => "a CPU that stays out of those".to_string(),
+                (_, true) => "interrupts the CPU with the earliest event".to_string(),
+                _ => format!("interrupts CPU {}", timer.cpu),
+            };
+            let _ = writeln!(out, "  where the timer stops: {}, {to}", timer.device);
+        }
     }
 
     fn describe_power_domains(&self, out: &mut String) {

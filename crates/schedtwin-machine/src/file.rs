@@ -16,6 +16,7 @@
 //! | `[domain.NAME]` | a clock, see `domain` |
 //! | `[power.NAME]` | may be left out; clusters and packages, see `power_domain` |
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
+//! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
@@ -34,7 +35,8 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
 use crate::{
-    choices, core_type, coupling, dependence, domain, heat, power_domain, speed, topology,
+    broadcast, choices, core_type, coupling, dependence, domain, heat, power_domain, speed,
+    topology,
 };
 
 /// A group of equal CPUs, with the places that later checks point at.
@@ -117,6 +119,9 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         .into_iter()
         .filter_map(|(name, table)| power_domain::read(&name, table, &mut faults))
         .collect();
+    let broadcast = root
+        .optional_table("broadcast", &mut faults)
+        .and_then(|table| broadcast::read(table, cpus.weight() as usize, &mut faults));
     let heat_settings = heat::settings(&mut root, &mut faults);
     let heat_nodes = root.named_tables("heat_node", &mut faults);
     let zones = root.named_tables("thermal_zone", &mut faults);
@@ -162,6 +167,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         core_types,
         power_domains,
         heat,
+        broadcast,
         couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         kinds,

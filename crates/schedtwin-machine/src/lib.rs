@@ -19,6 +19,7 @@
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
 //! | `describe` | the text of `show machine` |
+//! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `builtin` | the machines compiled in |
 //!
 //! ```
@@ -29,6 +30,7 @@
 //! assert!(machine.couplings.is_empty());
 //! ```
 
+mod broadcast;
 mod builtin;
 mod choices;
 mod core_type;
@@ -46,6 +48,7 @@ mod power_domain;
 mod speed;
 mod topology;
 
+pub use broadcast::Broadcast;
 pub use builtin::{builtin_names, builtin_source};
 pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};

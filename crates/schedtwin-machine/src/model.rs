@@ -9,7 +9,9 @@ use std::sync::Arc;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{Capacity, CpuId, Khz, Ns};
 
-use crate::{Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, WorkKind};
+use crate::{
+    Broadcast, Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, WorkKind,
+};
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
 pub const MAX_IDLE_STATES: usize = 10;
@@ -43,6 +45,8 @@ pub struct Machine {
     /// How heat flows, and what the kernel does about it; `None` where the file has no heat or it is
     /// switched off.
     pub heat: Option<Heat>,
+    /// The timer for CPUs whose own timers stop; `None` where the file does not say.
+    pub broadcast: Option<Broadcast>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
     /// What the kernel's paths cost.

@@ -60,7 +60,7 @@ fn convert_record(input: impl BufRead, to: &Path, format: Format) -> io::Result<
                 sink.fact(&fact);
             }
             Entry::Decision(..) => converted.decisions_dropped += 1,
-            Entry::Power(at, domain, milliwatts) => sink.power_mw(at, domain, milliwatts),
+            Entry::Power(at, domain, microwatts) => sink.power_uw(at, domain, microwatts),
         }
     }
     sink.expect("an empty file is an error of its first line").finish()?;
@@ -85,8 +85,8 @@ fn convert_perfetto(input: impl BufRead, to: &Path, format: Format) -> io::Resul
         let fact = match event {
             Event::Fact(fact) => fact,
             Event::Unplaced { at, kind } => Fact { at, cpu: CpuId(0), kind },
-            Event::Power { at, domain, milliwatts } => {
-                sink.power_mw(at, domain, milliwatts);
+            Event::Power { at, domain, microwatts } => {
+                sink.power_uw(at, domain, microwatts);
                 continue;
             }
         };

@@ -320,9 +320,9 @@ impl<'a> Listing<'a> {
         self.summary.nr_cpus = meta.nr_cpus;
         let name = |(index, cpus): (usize, &CpuMask)| {
             let number = cpus.lowest().map_or(index.to_string(), |cpu| cpu.to_string());
-            // Policies and power domains are the same clocks where their counts agree.
+            // Whose power is told first are the clocks; a header without them may name anything.
             let names = &meta.domain_names;
-            let domain = names.get(index).filter(|_| names.len() == meta.policy_cpus.len());
+            let domain = names.get(index).filter(|_| names.len() >= meta.policy_cpus.len());
             domain.map_or(format!("policy{number}"), |domain| format!("policy{number} ({domain})"))
         };
         self.policies = meta.policy_cpus.iter().enumerate().map(name).collect();
@@ -475,6 +475,7 @@ impl<'a> Listing<'a> {
                     IpiKind::WakeList => "wake list",
                     IpiKind::NohzKick => "nohz kick",
                     IpiKind::IrqWork => "irq work",
+                    IpiKind::Timer => "timer broadcast",
                 };
                 ("ipi", format!("{kind} to CPU {target}"))
             }

@@ -38,7 +38,7 @@ pub struct FtraceText<D: Destination> {
     /// Who runs on each CPU.
     current: Vec<TaskId>,
     /// Lines of the interrupt that each CPU is in, for its end.
-    lines: Vec<u8>,
+    lines: Vec<u16>,
     line: Vec<u8>,
 }
 

@@ -77,7 +77,7 @@ pub struct Meta {
     pub title: String,
     /// The number of CPUs, `1..=MAX_CPUS`.
     pub nr_cpus: usize,
-    /// Names of the power domains, indexed as in [`Sink::power_mw`].
+    /// Names of what has power: first the frequency domains as in `policy_cpus`, then packages and the like; indexed as in [`Sink::power_uw`].
     pub domain_names: Vec<String>,
     /// CPUs of each cpufreq policy, indexed as in `FactKind::Frequency`: the kernel emits
     /// `cpu_frequency` for each CPU of the policy. A policy that is not listed is taken to be the
@@ -100,8 +100,8 @@ pub trait Sink {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something. Only the record keeps decisions.
     fn decision(&mut self, _decision: &DecisionRecord) {}
-    /// The power that domain number `domain` draws from `at` on, milliwatts.
-    fn power_mw(&mut self, _at: Ns, _domain: u16, _milliwatts: u32) {}
+    /// The power that domain number `domain` draws from `at` on, microwatts.
+    fn power_uw(&mut self, _at: Ns, _domain: u16, _microwatts: u64) {}
     /// Writes what is left and puts the file in its place, or says what failed.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

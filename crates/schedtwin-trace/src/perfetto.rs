@@ -120,11 +120,11 @@ pub struct Perfetto<D: Destination> {
     /// Who runs on each CPU at the end of what was flushed: events carry it as their `pid`.
     current: Vec<TaskId>,
     /// Lines of the interrupt that each CPU is in, for its end.
-    lines: Vec<u8>,
+    lines: Vec<u16>,
     cpu_signals: Vec<Signals>,
     task_signals: Vec<Signals>,
     cpu_instants: CpuMask,
-    power: Vec<Option<u32>>,
+    power: Vec<Option<u64>>,
     overutilized: Option<bool>,
     /// Time of the last fact, for packets that have none of their own.
     now: Ns,
@@ -263,7 +263,8 @@ impl<D: Destination> Perfetto<D> {
     }
 
     /// Writes one value of a counter.
-    fn write_counter(&mut self, at: Ns, uuid: u64, value: u32) {
+    fn write_counter(&mut self, at: Ns, uuid: u64, value: impl Into<u64>) {
+        let value = value.into();
         self.packet.clear();
         message(&mut self.packet, 1, |packet| {
             uint(packet, 8, at);
@@ -271,7 +272,7 @@ impl<D: Destination> Perfetto<D> {
             message(packet, 11, |event| {
                 uint(event, 9, TYPE_COUNTER as u64);
                 uint(event, 11, uuid);
-                uint(event, 30, u64::from(value));
+                uint(event, 30, value);
             });
         });
         self.output.write(&self.packet);
@@ -447,25 +448,25 @@ impl<D: Destination> Sink for Perfetto<D> {
         }
     }
 
-    fn power_mw(&mut self, at: Ns, domain: u16, milliwatts: u32) {
+    fn power_uw(&mut self, at: Ns, domain: u16, microwatts: u64) {
         let index = usize::from(domain);
         if self.power.len() <= index {
             self.power.resize(index + 1, None);
         }
         let uuid = track::DOMAIN_FIRST + u64::from(domain);
         match self.power[index] {
-            Some(last) if last == milliwatts => return,
+            Some(last) if last == microwatts => return,
             Some(_) => {}
             None => {
                 let name = match self.meta.domain_names.get(index) {
                     Some(name) => format!("power {name}"),
                     None => format!("power domain {domain}"),
                 };
-                self.write_counter_track(uuid, Some(track::POWER), &name, Some("mW"));
+                self.write_counter_track(uuid, Some(track::POWER), &name, Some("uW"));
             }
         }
-        self.power[index] = Some(milliwatts);
-        self.write_counter(at, uuid, milliwatts);
+        self.power[index] = Some(microwatts);
+        self.write_counter(at, uuid, microwatts);
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -519,7 +520,7 @@ impl Encoder {
         tasks: &Tasks,
         policy_cpus: &[CpuMask],
         current: &mut TaskId,
-        lines_in_service: &mut u8,
+        lines_in_service: &mut u16,
     ) {
         self.switch.iter_mut().for_each(Vec::clear);
         self.waking.iter_mut().for_each(Vec::clear);
@@ -593,7 +594,7 @@ impl Encoder {
         prio: i64,
         tasks: &Tasks,
         current: TaskId,
-        lines_in_service: &mut u8,
+        lines_in_service: &mut u16,
     ) {
         let (at, cpu) = (fact.at, fact.cpu);
         let named = |payload: &mut Vec<u8>, task: TaskId| {
@@ -714,15 +715,25 @@ pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
         IpiKind::WakeList => "Function call interrupts (wake list)",
         IpiKind::NohzKick => "Function call interrupts (nohz kick)",
         IpiKind::IrqWork => "IRQ work interrupts",
+        IpiKind::Timer => "Timer broadcast interrupts",
     }
 }
 
 /// Appends the names of the lines of an interrupt: `timer+reschedule`.
-pub(crate) fn push_lines(lines: u8, to: &mut Vec<u8>) {
-    const NAMES: [&str; 3 + IpiKind::COUNT] =
-        ["timer", "reschedule", "wake_list", "nohz_kick", "irq_work", "cpufreq", "device"];
+pub(crate) fn push_lines(lines: u16, to: &mut Vec<u8>) {
+    const NAMES: [&str; 9] = [
+        "timer",
+        "reschedule",
+        "wake_list",
+        "nohz_kick",
+        "irq_work",
+        "cpufreq",
+        "device",
+        "timer_broadcast",
+        "broadcast_device",
+    ];
     let mut first = true;
-    for bit in 0..8 {
+    for bit in 0..16 {
         if lines >> bit & 1 != 0 {
             if !first {
                 to.push(b'+');

@@ -77,8 +77,8 @@ pub enum Event {
         at: Ns,
         /// Which domain.
         domain: u16,
-        /// Milliwatts.
-        milliwatts: u32,
+        /// Microwatts.
+        microwatts: u64,
     },
 }
 
@@ -359,7 +359,7 @@ impl Decoder {
             };
             FactKind::Ipi { target: self.cpu(target)?, kind }
         } else if let Some(entry) = &event.irq_handler_entry {
-            let lines = u8::try_from(entry.irq()).map_err(|_| format!("irq {}", entry.irq()))?;
+            let lines = u16::try_from(entry.irq()).map_err(|_| format!("irq {}", entry.irq()))?;
             FactKind::IrqEntry { lines }
         } else if event.irq_handler_exit.is_some() {
             FactKind::IrqExit { spent_ns: 0 }
@@ -377,14 +377,18 @@ impl Decoder {
         let uuid = event.track_uuid();
         if event.r#type() == TYPE_COUNTER {
             let value = event.counter_value();
+            if (track::DOMAIN_FIRST..track::TASK_FIRST).contains(&uuid) {
+                let domain = (uuid - track::DOMAIN_FIRST) as u16;
+                let microwatts =
+                    u64::try_from(value).map_err(|_| format!("a counter is {value}"))?;
+                each(Event::Power { at, domain, microwatts });
+                return Ok(());
+            }
             let value = u32::try_from(value).map_err(|_| format!("a counter is {value}"))?;
             if uuid >= track::TASK_FIRST {
                 let number = (uuid - track::TASK_FIRST) / 4;
                 let id = task(i32::try_from(number).unwrap_or(i32::MAX))?;
                 return self.signal(at, Owner::Task(id), (uuid % 4) as usize, value, each);
-            } else if uuid >= track::DOMAIN_FIRST {
-                let domain = (uuid - track::DOMAIN_FIRST) as u16;
-                each(Event::Power { at, domain, milliwatts: value });
             } else if uuid >= track::CPU_FIRST {
                 let cpu = self.cpu(((uuid - track::CPU_FIRST) / 4) as i64)?;
                 return self.signal(at, Owner::Cpu(cpu), (uuid % 4) as usize, value, each);

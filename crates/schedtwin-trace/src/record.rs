@@ -10,7 +10,7 @@
 //! {"task":12,"prio":110}                                         its priority changes
 //! {"at":1000,"cpu":3,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}
 //! {"at":1000,"cpu":3,"decision":{"idle":{"state":1,...}}}        why
-//! {"at":1000,"power":{"domain":0,"mw":412}}
+//! {"at":1000,"power":{"domain":0,"uw":412000}}
 //! ```
 //!
 //! Times are nanoseconds; lines come in the order in which things happened. Facts are named after
@@ -101,8 +101,8 @@ impl<D: Destination> Sink for Record<D> {
         });
     }
 
-    fn power_mw(&mut self, at: Ns, domain: u16, mw: u32) {
-        let power = Some(PowerLine { domain, mw });
+    fn power_uw(&mut self, at: Ns, domain: u16, uw: u64) {
+        let power = Some(PowerLine { domain, uw });
         self.write(&Line { at: Some(at), power, ..Line::default() });
     }
 
@@ -124,8 +124,8 @@ pub enum Entry {
     Fact(Fact),
     /// The kernel decided something: when, where, what.
     Decision(Ns, CpuId, RecordedDecision),
-    /// The power of a domain: when, which, milliwatts.
-    Power(Ns, u16, u32),
+    /// The power of a domain: when, which, microwatts.
+    Power(Ns, u16, u64),
 }
 
 /// A line that could not be read.
@@ -251,7 +251,7 @@ impl<R: BufRead> Reader<R> {
             }
             (Some(cpu), None, Some(decision), None) => Ok(Entry::Decision(at, cpu, decision)),
             (None, Some(_), ..) | (None, _, Some(_), _) => Err(self.fail("missing member `cpu`")),
-            (_, None, None, Some(power)) => Ok(Entry::Power(at, power.domain, power.mw)),
+            (_, None, None, Some(power)) => Ok(Entry::Power(at, power.domain, power.uw)),
             _ => Err(self.fail("one of `fact`, `decision` and `power` is expected")),
         }
     }

@@ -55,7 +55,7 @@ pub(crate) struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PowerLine {
     pub(crate) domain: u16,
-    pub(crate) mw: u32,
+    pub(crate) uw: u64,
 }
 
 macro_rules! mirrored {
@@ -92,6 +92,7 @@ mirrored! {
     /// What an IPI is for.
     IpiLine = IpiKind {
         Reschedule = "reschedule", WakeList = "wake_list", NohzKick = "nohz_kick", IrqWork = "irq_work",
+        Timer = "timer_broadcast",
     }
 }
 
@@ -137,7 +138,7 @@ facts! {
     Frequency = "cpu_frequency" { policy: u16, khz: Khz, requested_at: Ns },
     Tick = "sched_tick",
     Ipi = "ipi" { target: u16 as CpuId, kind: IpiLine },
-    IrqEntry = "irq_handler_entry" { lines: u8 },
+    IrqEntry = "irq_handler_entry" { lines: u16 },
     IrqExit = "irq_handler_exit" { spent_ns: u32 },
     Balance = "sched_balance_rq" { level: u8, idle: u8, moved: u16 },
     Preempted = "preempted" { task: u32 as TaskId },

@@ -56,8 +56,8 @@ fn every_kind_of_fact_comes_back() {
             expected.extend(carried(fact));
         }
     }
-    expected.push(Event::Power { at: 2_000_000_000_100, domain: 1, milliwatts: 412 });
-    expected.push(Event::Power { at: 2_000_000_000_200, domain: 0, milliwatts: 7 });
+    expected.push(Event::Power { at: 2_000_000_000_100, domain: 1, microwatts: 412 });
+    expected.push(Event::Power { at: 2_000_000_000_200, domain: 0, microwatts: 7 });
     assert_eq!(sorted(events), sorted(expected));
 }
 

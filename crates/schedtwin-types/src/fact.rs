@@ -103,9 +103,9 @@ pub enum FactKind {
     },
     /// `irq_handler_entry` of the interrupts delivered together.
     IrqEntry {
-        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k, bit 5 a frequency
-        /// driver's device, bit 6 a device of the workload.
-        lines: u8,
+        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k up to 3, bit 5 a frequency
+        /// driver's device, bit 6 a device of the workload, bit 7 the IPI of tick broadcast, bit 8 its device.
+        lines: u16,
     },
     /// `irq_handler_exit`.
     IrqExit {
@@ -181,14 +181,21 @@ pub enum IpiKind {
     NohzKick = 2,
     /// `irq_work`: schedutil's slow path, and pushing of RT tasks.
     IrqWork = 3,
+    /// Tick broadcast: the receiver's timer has expired while it could not see that itself.
+    Timer = 4,
 }
 
 impl IpiKind {
     /// How many kinds there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
     /// All kinds, by number.
-    pub const ALL: [IpiKind; 4] =
-        [IpiKind::Reschedule, IpiKind::WakeList, IpiKind::NohzKick, IpiKind::IrqWork];
+    pub const ALL: [IpiKind; IpiKind::COUNT] = [
+        IpiKind::Reschedule,
+        IpiKind::WakeList,
+        IpiKind::NohzKick,
+        IpiKind::IrqWork,
+        IpiKind::Timer,
+    ];
 }
 
 /// What woke a task: splits the latency metrics.

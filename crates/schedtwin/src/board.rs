@@ -4,7 +4,7 @@
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
-//! CPU in the order of [`CpuSlot`], then heat.
+//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat.
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -22,7 +22,7 @@
 use schedtwin_types::{CpuId, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bits of a key that hold the slot: 256 CPUs of 8 slots, and domains with two. 52 bits are left for the time, 52 days.
+/// Bits of a key that hold the slot: 256 CPUs of 9 slots, and domains with two. 52 bits are left for the time, 52 days.
 const SLOT_BITS: u32 = 12;
 
 /// The latest time that the board can hold: a run ends before it.
@@ -37,20 +37,20 @@ pub enum CpuSlot {
     /// The IPI of kind 0; the others follow.
     Ipi = 1,
     /// Interrupts are enabled again while some are pending.
-    Unmask = 5,
+    Unmask = 6,
     /// The running task's work is done.
-    Work = 6,
+    Work = 7,
     /// The idle task's next step: asking the governor, arriving in a state, or being out of it.
-    Idle = 7,
+    Idle = 8,
 }
 
 impl CpuSlot {
     /// Slots of a CPU.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// Numbers the slots of a machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Slots {
     /// Frequency domains come first.
     pub nr_domains: usize,
@@ -60,6 +60,8 @@ pub struct Slots {
     pub nr_devices: usize,
     /// Then CPUs.
     pub nr_cpus: usize,
+    /// Then the timer that stands in for those of sleeping CPUs, on machines that have one.
+    pub broadcast: bool,
     /// Then the grid on which heat flows, on machines that have it.
     pub heat: bool,
 }
@@ -75,9 +77,14 @@ impl Slots {
         self.nr_domains + self.nr_drivers + self.nr_devices
     }
 
+    /// The slot of the broadcast timer.
+    pub fn broadcast_slot(&self) -> usize {
+        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
+    }
+
     /// The slot of heat.
     pub fn heat_slot(&self) -> usize {
-        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
+        self.broadcast_slot() + usize::from(self.broadcast)
     }
 
     /// A CPU's slot.
@@ -105,8 +112,11 @@ impl Slots {
             None if slot < self.nr_domains => Slot::Domain(slot),
             None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
             None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
+            Some(at) if at < self.nr_cpus * CpuSlot::COUNT => {
+                Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8)
+            }
             Some(_) if slot == self.heat_slot() => Slot::Heat,
-            Some(at) => Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8),
+            Some(_) => Slot::Broadcast,
         }
     }
 }
@@ -122,6 +132,8 @@ pub enum Slot {
     Device(usize),
     /// A CPU's event.
     Cpu(CpuId, u8),
+    /// The broadcast timer interrupts.
+    Broadcast,
     /// Heat has flowed for a step.
     Heat,
 }

@@ -4,9 +4,10 @@ use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::topology::Topology;
 use schedtwin_kernel::thermal::{self, DtThermalZone, DtTrip};
+use schedtwin_kernel::time::tick_broadcast::BroadcastDevice;
 use schedtwin_machine::{
-    CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence, PowerDomain,
-    RATE_SHIFT, ThermalGovernor, TripType,
+    Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence,
+    PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
 };
 use schedtwin_types::{CpuId, CpuMask};
 use schedtwin_workload::WORK_KIND;
@@ -55,6 +56,8 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                         exit_latency: s.kernel_exit_latency_ns,
                         target_residency: s.target_residency_ns,
                         polling: s.polling,
+                        // Without a device nobody could wake the CPU: its own timer does, see MODEL.md.
+                        timer_stop: s.local_timer_stops && machine.broadcast.is_some(),
                         disabled: false,
                     })
                     .collect()
@@ -83,6 +86,14 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             exit: costs.exit_ns,
         },
         nr_threads_hint,
+    }
+}
+
+/// What it is told about the timer that stands in for others.
+pub fn broadcast(device: &Broadcast) -> BroadcastDevice {
+    match device.hrtimer {
+        true => BroadcastDevice::Hrtimer,
+        false => BroadcastDevice::Timer { cpu: device.cpu, moves: device.moves },
     }
 }
 

@@ -191,7 +191,9 @@ pub enum Activity {
     Entering(u8),
     /// Rests in an idle state.
     Idle(u8),
-    /// On the way out of an idle state, at full power once the silicon around the CPU is on.
+    /// Woken from an idle state: it waits for the silicon around it to come back, and draws what it drew at rest.
+    Waiting(u8),
+    /// On the way out of an idle state, at full power.
     Exiting(u8),
 }
 
@@ -204,6 +206,7 @@ impl Activity {
             Activity::Entering(s) => 2 | u64::from(s) << 8,
             Activity::Idle(s) => 3 | u64::from(s) << 8,
             Activity::Exiting(s) => 4 | u64::from(s) << 8,
+            Activity::Waiting(s) => 5 | u64::from(s) << 8,
         }
     }
 }
@@ -613,12 +616,6 @@ impl Meter {
         }
     }
 
-    /// Until `until`, `cpu`, which has just begun its way out of an idle state, waits for its package and draws
-    /// what it draws at rest. The digest does without: it follows from what the CPUs do.
-    pub fn cpu_waits(&mut self, cpu: CpuId, until: Ns) {
-        self.truth.cpu_waits(cpu, until);
-    }
-
     /// The hardware does not follow the governor's last wish for `domain`, because another domain
     /// forces a higher frequency: the wish has no update latency.
     pub fn frequency_overridden(&mut self, domain: u16) {
@@ -701,6 +698,11 @@ impl Meter {
     /// The power of `domain` and its CPUs at this instant, µW.
     pub fn domain_power_uw(&self, domain: u16) -> u64 {
         self.truth.domain_power_uw(&self.setup, usize::from(domain))
+    }
+
+    /// The power of power domain `domain` by itself at this instant, µW.
+    pub fn power_domain_uw(&self, domain: usize) -> u64 {
+        self.truth.power_domains[domain].uw()
     }
 
     fn close_overutilized(&mut self, at: Ns) {

@@ -20,15 +20,15 @@
 //! 3. A power domain is in the deepest of its states for which every CPU of it rests deep enough; where the
 //!    state has a residency, only if no CPU has a timer within that time. That is looked at when a CPU arrives.
 //! 4. The first to leave turns on what was off: it pays the exit latency of its own state and of each power domain
-//!    around it that was not on; the others are back in their own states at once.
+//!    around it that was not on; the others are back in their own states at once. Who is woken before all is back waits
+//!    for the rest of that time.
 //!
 //! The kernel sees its own request: its statistics know nothing of this.
 //!
 //! References: PSCI, platform-coordinated mode; MWAIT hints and package C-states.
 //! Differences: a request counts on arrival, not from the call on: with two CPUs on their way in at once
 //! the cluster goes off up to an entry latency later than in firmware that decides at the second call. A power
-//! domain enters and leaves at once; its exit latency is the waking CPU's alone, so a second CPU that wakes meanwhile
-//! does not wait for it.
+//! domain enters at once, and from the first wakeup on it draws as if it were on.
 
 use schedtwin_machine::{Machine, Shared};
 use schedtwin_types::{CpuId, Ns};
@@ -54,6 +54,8 @@ struct DomainRest {
     deep_enough: Vec<usize>,
     /// The state that holds.
     state: Option<u8>,
+    /// When it was, or will be, on again after its last state.
+    back_at: Ns,
 }
 
 impl Negotiation {
@@ -72,6 +74,7 @@ impl Negotiation {
         let domain = |domain: &schedtwin_machine::PowerDomain| DomainRest {
             deep_enough: vec![0; domain.states.len()],
             state: None,
+            back_at: 0,
         };
         Negotiation {
             asked: vec![None; machine.nr_cpus()],
@@ -157,13 +160,28 @@ impl Negotiation {
         }
     }
 
-    /// How long turning on what is off around `cpu` takes.
-    pub fn exit_latency_ns(&self, machine: &Machine, cpu: CpuId) -> Ns {
-        let latency = |index: &usize| {
-            let state = self.domains[*index].state?;
-            Some(machine.power_domains[*index].states[state as usize].exit_latency_ns)
-        };
-        self.around[cpu.index()].iter().filter_map(latency).sum()
+    /// How long `cpu`, which is woken at `now`, waits until all around it is on: for what others have turned on and is not
+    /// back yet, and for what it turns on itself.
+    pub fn wait_ns(&mut self, machine: &Machine, cpu: CpuId, now: Ns) -> Ns {
+        let (mut back_at, mut turns_on) = (now, 0);
+        for index in &self.around[cpu.index()] {
+            let domain = &self.domains[*index];
+            match domain.state {
+                Some(state) => {
+                    let states = &machine.power_domains[*index].states;
+                    turns_on += states[state as usize].exit_latency_ns;
+                }
+                None => back_at = back_at.max(domain.back_at),
+            }
+        }
+        back_at += turns_on;
+        for index in &self.around[cpu.index()] {
+            let domain = &mut self.domains[*index];
+            if domain.state.is_some() {
+                domain.back_at = back_at;
+            }
+        }
+        back_at - now
     }
 
     /// Recomputes what is kept of the power domains.

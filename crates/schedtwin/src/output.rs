@@ -19,10 +19,10 @@ pub struct Output {
     record: Option<Box<dyn Sink>>,
     facts: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
-    /// Power that waits with the facts: when, which domain, milliwatts.
-    power: Vec<(Ns, u16, u32)>,
-    /// Power per domain as told last, milliwatts.
-    power_mw: Vec<u32>,
+    /// Power that waits with the facts: when, which domain, microwatts.
+    power: Vec<(Ns, u16, u64)>,
+    /// Power per domain as told last, microwatts.
+    power_uw: Vec<u64>,
 }
 
 impl Output {
@@ -70,13 +70,13 @@ fn hand_on(
     sink: &mut dyn Sink,
     facts: &[Fact],
     decisions: &[DecisionRecord],
-    power: &[(Ns, u16, u32)],
+    power: &[(Ns, u16, u64)],
 ) {
     let (mut decisions, mut power) = (decisions.iter().peekable(), power.iter().peekable());
     let mut until = |at: Ns, sink: &mut dyn Sink| loop {
         let decided_at = decisions.peek().map_or(Ns::MAX, |d| d.at);
-        if let Some((at, domain, milliwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
-            sink.power_mw(*at, *domain, *milliwatts);
+        if let Some((at, domain, microwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
+            sink.power_uw(*at, *domain, *microwatts);
         } else if let Some(decision) = decisions.next_if(|d| d.at <= at) {
             sink.decision(decision);
         } else {
@@ -126,14 +126,13 @@ impl Observer for Output {
     }
 
     fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
-        let milliwatts = ((microwatts + 500) / 1000) as u32;
         let index = domain as usize;
-        if self.power_mw.len() <= index {
-            self.power_mw.resize(index + 1, u32::MAX);
+        if self.power_uw.len() <= index {
+            self.power_uw.resize(index + 1, u64::MAX);
         }
-        if self.power_mw[index] != milliwatts {
-            self.power_mw[index] = milliwatts;
-            self.power.push((at, domain, milliwatts));
+        if self.power_uw[index] != microwatts {
+            self.power_uw[index] = microwatts;
+            self.power.push((at, domain, microwatts));
         }
     }
 

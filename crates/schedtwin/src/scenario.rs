@@ -230,7 +230,10 @@ impl Scenario {
         Meta {
             title: from.workload,
             nr_cpus: self.machine.nr_cpus(),
-            domain_names: self.machine.domains.iter().map(|d| d.name.clone()).collect(),
+            domain_names: {
+                let clocks = self.machine.domains.iter().map(|d| d.name.clone());
+                clocks.chain(self.machine.power_domains.iter().map(|d| d.name.clone())).collect()
+            },
             policy_cpus: self
                 .machine
                 .domains

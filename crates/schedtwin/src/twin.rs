@@ -28,7 +28,10 @@
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
 //! one; caches do not exist (MODEL.md).
 
+mod devices;
+mod polling;
 mod silicon;
+mod work;
 
 use crate::benchmark;
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
@@ -37,13 +40,14 @@ use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
 use crate::recording;
+use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
-use schedtwin_machine::{Machine, RATE_SHIFT};
+use schedtwin_machine::Machine;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, Op, TaskId,
+    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, TaskId,
     ThreadId, Work,
 };
 use schedtwin_workload::Programs;
@@ -75,7 +79,8 @@ pub trait Observer {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something.
     fn decision(&mut self, decision: &DecisionRecord);
-    /// A domain's power may have changed at `at`.
+    /// The power of a frequency domain with its CPUs, or after those of a power domain by itself, may have changed at
+    /// `at`.
     fn power(&mut self, at: Ns, domain: u16, microwatts: u64);
     /// All that is stamped up to `now` has been told.
     fn settled(&mut self, now: Ns);
@@ -127,6 +132,8 @@ enum Phase {
     Idle { state: u8, asleep_at: Ns },
     /// In the polling state; `spins`: the kernel's way there has been paid for.
     Poll { spins: bool },
+    /// Woken from the state, and waiting for its package; then the way out takes `exit`.
+    Waiting { state: u8, exit: Ns },
     /// On the way out; or back, if silicon has refused the state.
     Waking { refused: bool },
 }
@@ -175,6 +182,7 @@ pub struct Twin<B = FlatBoard> {
     rates: Vec<u64>,
     nr_kinds: usize,
     negotiation: Negotiation,
+    broadcast: BroadcastTimer,
     heat: Option<Heat>,
     meter: Meter,
     /// Room for whom the handlers of one interrupt wake.
@@ -228,7 +236,12 @@ impl<B: Board> Twin<B> {
         let nr_drivers = if interrupts { nr_domains } else { 0 };
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
-        let slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, heat: heat.is_some() };
+        let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
+        slots.heat = heat.is_some();
+        if let Some(device) = &machine.broadcast {
+            kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
+            slots.broadcast = !device.hrtimer;
+        }
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
@@ -257,6 +270,7 @@ impl<B: Board> Twin<B> {
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
             negotiation: Negotiation::new(&machine),
+            broadcast: BroadcastTimer::default(),
             heat,
             machine,
             kernel,
@@ -309,6 +323,7 @@ impl<B: Board> Twin<B> {
             twin.draw_timer_latency(cpu);
             twin.draw_ipi_latency(cpu);
         }
+        twin.draw_broadcast_latency();
         twin
     }
 
@@ -382,6 +397,7 @@ impl<B: Board> Twin<B> {
     /// Takes the next event. `false`: the run is over.
     pub fn step(&mut self, observer: &mut impl Observer) -> bool {
         if self.events == 0 {
+            self.tell_all_power(observer);
             for c in 0..self.cpus.len() {
                 self.sync_wires(CpuId(c as u16));
                 self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
@@ -408,14 +424,19 @@ impl<B: Board> Twin<B> {
                 self.cpus[cpu.index()].pending_devices |= 1 << device;
                 self.interrupt_arrives(cpu, IrqLines::PERIPHERAL, slot, observer);
             }
+            Slot::Broadcast => self.broadcast_fires(slot, observer),
             Slot::Cpu(cpu, line @ 0..=4) => {
                 self.interrupt_arrives(cpu, IrqLines(1 << line), slot, observer);
             }
             Slot::Cpu(cpu, 5) => {
+                let line = IrqLines::ipi(IpiKind::Timer);
+                self.interrupt_arrives(cpu, line, slot, observer);
+            }
+            Slot::Cpu(cpu, 6) => {
                 self.board.set(slot, NEVER);
                 self.deliver(cpu, observer);
             }
-            Slot::Cpu(cpu, 6) => self.work_done(cpu, observer),
+            Slot::Cpu(cpu, 7) => self.work_done(cpu, observer),
             Slot::Cpu(cpu, _) => self.idle_step(cpu, observer),
             Slot::Heat => self.heat_step(observer),
         }
@@ -461,14 +482,14 @@ impl<B: Board> Twin<B> {
                 let aborted = now < asleep_at;
                 let refuses = self.machine.idle_states(cpu)[state as usize].refuses_pending;
                 c.phase = Phase::Waking { refused: aborted && refuses };
-                let back = if aborted {
+                let next = if aborted {
                     self.entry_aborted(cpu, state, asleep_at)
                 } else {
                     now + self.rest_ends(cpu, state, line, observer)
                 };
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), back);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), next);
             }
-            Phase::Waking { .. } => {}
+            Phase::Waiting { .. } | Phase::Waking { .. } => {}
         }
     }
 
@@ -492,43 +513,17 @@ impl<B: Board> Twin<B> {
         if lines.contains(IrqLines::CLOCK_EVENT) {
             self.draw_timer_latency(cpu);
         }
-        let not_ipis = IrqLines::CLOCK_EVENT.0 | IrqLines::DEVICE.0 | IrqLines::PERIPHERAL.0;
-        if lines.0 & !not_ipis != 0 {
+        if lines.contains(IrqLines::IPIS) {
             self.draw_ipi_latency(cpu);
         }
         if lines.contains(IrqLines::PERIPHERAL) {
             self.handle_devices(cpu);
         }
+        if lines.contains(IrqLines::BROADCAST) {
+            self.broadcast.pending = false;
+            self.draw_broadcast_latency();
+        }
         lines
-    }
-
-    /// The handlers of the devices that wait at a CPU run in the entry that follows.
-    fn handle_devices(&mut self, cpu: CpuId) {
-        let mut devices = std::mem::take(&mut self.cpus[cpu.index()].pending_devices);
-        while devices != 0 {
-            let device = devices.trailing_zeros() as usize;
-            devices &= devices - 1;
-            self.programs.device_interrupt(device, self.now, &mut self.device_wakes);
-        }
-        for futex in self.device_wakes.drain(..) {
-            self.kernel.peripheral(futex);
-        }
-    }
-
-    /// Re-arms the slots of the workload's devices, if one has got something to do.
-    #[inline]
-    fn sync_devices(&mut self) {
-        if !self.programs.take_devices_changed() {
-            return;
-        }
-        for device in 0..self.slots.nr_devices {
-            let cpu = self.programs.device_cpu(device);
-            if self.cpus[cpu.index()].pending_devices >> device & 1 == 0 {
-                let at = self.programs.device_at(device);
-                let at = if at == NEVER { NEVER } else { at.max(self.now) };
-                self.board.set(self.slots.device(device), at);
-            }
-        }
     }
 
     fn draw_timer_latency(&mut self, cpu: CpuId) {
@@ -546,143 +541,6 @@ impl<B: Board> Twin<B> {
         c.ipi_ordinal += 1;
         let (min, max) = (range.ipi_latency_min_ns, range.ipi_latency_max_ns);
         c.ipi_latency = draw(self.seed, cpu.0 as u64, Purpose::IpiLatency, c.ipi_ordinal, min, max);
-    }
-
-    // ---- work ---------------------------------------------------------------------------------
-
-    /// Counts the work that a CPU's task has done until now.
-    #[inline]
-    fn account_work(&mut self, cpu: CpuId) {
-        let c = &mut self.cpus[cpu.index()];
-        if let Phase::Task(task) = c.phase
-            && self.now > c.since
-        {
-            let t = &mut self.tasks[task.index()];
-            t.remaining = t.remaining.saturating_sub((self.now - c.since).saturating_mul(c.rate));
-            c.since = self.now;
-        }
-    }
-
-    /// The CPU's frequency has changed.
-    fn refresh_rates(&mut self, cpu: CpuId) {
-        let khz = self.settled[self.machine.cpus[cpu.index()].domain];
-        for kind in 0..self.nr_kinds {
-            let rate = self.machine.rate_of(cpu, khz, kind.checked_sub(1));
-            self.rates[cpu.index() * self.nr_kinds + kind] = rate.max(1);
-        }
-        self.choose_rate(cpu);
-    }
-
-    /// The CPU works at the rate of what it runs.
-    #[inline]
-    fn choose_rate(&mut self, cpu: CpuId) {
-        let c = &mut self.cpus[cpu.index()];
-        let kind = match c.phase {
-            Phase::Task(task) => self.tasks[task.index()].kind,
-            _ => 0,
-        };
-        c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
-    }
-
-    /// When the CPU's task will be through with its work.
-    #[inline]
-    fn work_done_at(&self, cpu: CpuId) -> Ns {
-        let c = &self.cpus[cpu.index()];
-        match c.phase {
-            Phase::Task(task) => {
-                let t = &self.tasks[task.index()];
-                c.since.saturating_add(t.remaining.div_ceil(c.rate)).max(t.busy_until)
-            }
-            _ => NEVER,
-        }
-    }
-
-    fn work_done(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        self.account_work(cpu);
-        let Phase::Task(task) = self.cpus[cpu.index()].phase else {
-            unreachable!("only a task has work")
-        };
-        if !self.cpus[cpu.index()].pending.is_empty() {
-            // Simultaneous with the end of the debt: interrupts first, as in hardware.
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
-            self.deliver(cpu, observer);
-            return;
-        }
-        let t = &mut self.tasks[task.index()];
-        if t.reserve > 0 {
-            let piece = t.reserve.min(MAX_PIECE);
-            t.reserve -= piece;
-            t.remaining = piece << RATE_SHIFT;
-            let at = self.work_done_at(cpu);
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
-            return;
-        }
-        let Some(thread) = t.thread else {
-            self.kernel.kthread(cpu, self.now);
-            self.tasks[task.index()].busy_until = self.kernel.kthread_busy_until(task);
-            self.after_entry(Some(cpu), observer);
-            return;
-        };
-        if self.kernel.need_resched(cpu) {
-            self.kernel.preempt_point(cpu, self.now);
-            self.after_entry(Some(cpu), observer);
-            return;
-        }
-        if let Some(call) = self.kernel.tasks[task].resume {
-            self.kernel.syscall(cpu, self.now, call);
-            self.after_entry(Some(cpu), observer);
-            return;
-        }
-        self.next_operation(cpu, task, thread, observer);
-    }
-
-    /// Asks the program what comes next, until it is something that takes time.
-    fn next_operation(
-        &mut self,
-        cpu: CpuId,
-        task: TaskId,
-        thread: ThreadId,
-        observer: &mut impl Observer,
-    ) {
-        for _ in 0..MAX_OPS_AT_ONCE {
-            let outcome = self.kernel.tasks[task].outcome;
-            match self.programs.next(thread, outcome, self.now) {
-                Op::Mark(mark) => self.meter.mark(self.now, task, mark),
-                Op::Compute { work: 0, .. } => {}
-                Op::Compute { work, mode } => {
-                    let t = &mut self.tasks[task.index()];
-                    let piece = work.min(MAX_PIECE);
-                    t.remaining = piece << RATE_SHIFT;
-                    t.reserve = work - piece;
-                    t.mode = mode;
-                    let at = self.work_done_at(cpu);
-                    self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
-                    self.sync_devices();
-                    return;
-                }
-                Op::Call(call) => {
-                    let prio = self.kernel.tasks[task].prio;
-                    let child = self.kernel.syscall(cpu, self.now, call);
-                    if self.kernel.tasks[task].prio != prio {
-                        observer.task_prio(self.now, task, self.kernel.tasks[task].prio);
-                    }
-                    if let Some((id, thread)) = child {
-                        let (name, group) = self.names(thread);
-                        self.add_task(id, &name, &group, Some(thread));
-                        observer.task(id, &name, self.kernel.tasks[id].prio);
-                    }
-                    self.after_entry(Some(cpu), observer);
-                    return;
-                }
-                Op::Exit => {
-                    self.kernel.exit(cpu, self.now);
-                    self.after_entry(Some(cpu), observer);
-                    self.threads_done = self.programs.finished();
-                    return;
-                }
-            }
-        }
-        panic!("thread {} does not let time pass", self.programs.thread_name(thread));
     }
 
     // ---- after an entry -----------------------------------------------------------------------
@@ -707,6 +565,9 @@ impl<B: Board> Twin<B> {
             }
         }
         self.kernel.clear_facts();
+        if self.kernel.broadcast_changed() {
+            self.sync_broadcast();
+        }
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
@@ -841,6 +702,9 @@ impl<B: Board> Twin<B> {
             self.sync_wires(cpu);
             let at = self.work_done_at(cpu);
             self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+        }
+        if self.slots.broadcast {
+            self.sync_broadcast();
         }
         self.kernel.verify();
         self.meter.verify(self.now);

@@ -61,6 +61,8 @@ pub struct CpuIdle {
     poll_limit_ns: Ns,
     /// Calls that came while polling, for which no interrupt was sent (`call_single_queue`).
     pending_calls: IrqLines,
+    /// Per state: whether the CPU's timer stops in it (`CPUIDLE_FLAG_TIMER_STOP`); none is like all false.
+    pub timer_stop: Vec<bool>,
     /// Entries that silicon has refused (`states_usage[].rejected`, of all states together).
     pub rejected: u64,
     /// A stay that the governor has not been told about.
@@ -93,10 +95,35 @@ impl CpuIdle {
             latency_req_ns,
             poll_limit_ns: 0,
             pending_calls: IrqLines::default(),
+            timer_stop: Vec::new(),
             rejected: 0,
             reflect_pending: None,
             wakees: Wakees { last_wakee: TaskId::IDLE, ..Wakees::default() },
         }
+    }
+
+    /// Whether the CPU's timer stops in `state`.
+    #[inline]
+    fn timer_stops(&self, state: u8) -> bool {
+        self.timer_stop.get(usize::from(state)) == Some(&true)
+    }
+
+    /// `find_deepest_state()`: where a CPU goes that may not enter `state`, because its timer has to go on: the enabled
+    /// state with the longest exit latency up to that of `state`; else state 0.
+    fn deepest_with_timer(&self, state: u8) -> u8 {
+        let most = self.states[usize::from(state)].exit_latency_ns;
+        let mut deepest = (0, 0);
+        for (index, other) in self.states.iter().enumerate().skip(1) {
+            let latency = other.exit_latency_ns;
+            if !other.disabled
+                && !self.timer_stops(index as u8)
+                && latency > deepest.0
+                && latency <= most
+            {
+                deepest = (latency, index as u8);
+            }
+        }
+        deepest.1
     }
 
     /// What `cpu_idle_miss` says of the last stay, which was in `state`: `Some(true)` too shallow,
@@ -134,6 +161,10 @@ impl Kernel {
             self.tick_nohz_idle_stop_tick(cpu);
         }
         let tick_stopped = self.cpuidle[cpu].tick.tick_stopped;
+        let mut state = state;
+        if self.cpuidle[cpu].timer_stops(state) && !self.tick_broadcast_enter(cpu) {
+            state = self.cpuidle[cpu].deepest_with_timer(state);
+        }
         let at = self.local_clock();
         let idle = &mut self.cpuidle[cpu];
         idle.entered = Some(state);
@@ -186,6 +217,9 @@ impl Kernel {
         idle.reflect_pending = Some(state);
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
+        if idle.timer_stops(state) {
+            self.tick_broadcast_exit(cpu);
+        }
         self.fact(FactKind::IdleExit { state, residency_ns });
         if let Some(below) = miss {
             self.fact(FactKind::IdleMiss { state, below });
@@ -198,6 +232,9 @@ impl Kernel {
         let state = idle.entered.take().expect("a refused CPU has asked for a state");
         idle.last_residency_ns = 0;
         idle.rejected += 1;
+        if idle.timer_stops(state) {
+            self.tick_broadcast_exit(self.this_cpu);
+        }
         self.fact(FactKind::IdleExit { state, residency_ns: 0 });
     }
 

@@ -134,6 +134,14 @@ impl Kernel {
         if target != self.this_cpu && self.call_without_ipi(target, kind) {
             return;
         }
+        self.send_ipi_to_awake(target, kind);
+    }
+
+    /// Sends one whether the CPU polls or not: it does nothing for the flag that a polling CPU watches.
+    pub(crate) fn send_ipi_to_awake(&mut self, target: CpuId, kind: IpiKind) {
+        if self.wires[target].ipi_at[kind as usize] != NEVER {
+            return;
+        }
         let cost = self.device_tree.path_costs.ipi_send;
         self.charge(cost);
         self.wires[target].ipi_at[kind as usize] = self.local_clock();

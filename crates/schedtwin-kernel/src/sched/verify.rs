@@ -14,6 +14,7 @@ impl Kernel {
             self.verify_cpu(cpu);
         }
         self.verify_sugov();
+        self.verify_broadcast();
         let throttled = self.rq.ids().any(|cpu| self.rq[cpu].rt.is_throttled());
         let timer = self.rq.ids().any(|cpu| self.timers[cpu].is_queued(TimerKind::RtPeriod));
         assert!(timer || !throttled, "RT tasks are throttled for ever");
@@ -143,7 +144,9 @@ impl Kernel {
         assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
         let only_sched_idle = self.sched_idle_cpu(cpu);
         assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");
-        assert_eq!(self.wires[cpu].clock_event_at, self.timers[cpu].next_event(), "{cpu:?}: timer");
+        let off = self.local_timers_off.contains(cpu);
+        let next = if off { NEVER } else { self.timers[cpu].next_event() };
+        assert_eq!(self.wires[cpu].clock_event_at, next, "{cpu:?}: timer");
         if rq.ttwu_pending {
             assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");
         }

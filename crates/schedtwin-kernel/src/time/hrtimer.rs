@@ -33,6 +33,8 @@ pub enum TimerKind {
     RtPeriod,
     /// The first round of `vmstat_shepherd`.
     StatShepherd,
+    /// `bctimer`: it serves as the broadcast device.
+    Broadcast,
 }
 
 /// A queued timer.
@@ -173,9 +175,11 @@ impl Kernel {
         }
     }
 
+    /// Arms the clock event of `cpu` for its earliest timer, unless somebody else has to wake it.
     #[inline]
-    fn program_clock_event(&mut self, cpu: CpuId) {
-        let next = self.timers[cpu].next_event();
+    pub(crate) fn program_clock_event(&mut self, cpu: CpuId) {
+        let off = self.local_timers_off.contains(cpu);
+        let next = if off { NEVER } else { self.timers[cpu].next_event() };
         if self.wires[cpu].clock_event_at != next {
             self.wires[cpu].clock_event_at = next;
             self.dirty.insert(cpu);
@@ -186,6 +190,7 @@ impl Kernel {
     pub(crate) fn hrtimer_interrupt(&mut self) {
         let cpu = self.this_cpu;
         let now = self.now;
+        self.local_timers_off.remove(cpu);
         while let Some(timer) = self.timers[cpu].queue.last().copied() {
             if timer.soft_expires > now {
                 break;
@@ -202,6 +207,10 @@ impl Kernel {
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
                 TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
                 TimerKind::StatShepherd => self.vmstat_shepherd(),
+                TimerKind::Broadcast => {
+                    let local = self.tick_handle_oneshot_broadcast();
+                    debug_assert!(!local, "its CPU keeps its own timer");
+                }
             }
         }
         self.program_clock_event(cpu);

@@ -1,4 +1,5 @@
 //! `kernel/time/`: high-resolution timers and the tick.
 
 pub mod hrtimer;
+pub mod tick_broadcast;
 pub mod tick_sched;

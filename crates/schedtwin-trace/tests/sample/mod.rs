@@ -175,9 +175,9 @@ pub fn feed(sink: &mut dyn Sink) {
     for decision in decisions() {
         sink.decision(&decision);
     }
-    sink.power_mw(2_000_000_000_100, 1, 412);
-    sink.power_mw(2_000_000_000_200, 1, 412);
-    sink.power_mw(2_000_000_000_200, 0, 7);
+    sink.power_uw(2_000_000_000_100, 1, 412);
+    sink.power_uw(2_000_000_000_200, 1, 412);
+    sink.power_uw(2_000_000_000_200, 0, 7);
     sink.task_prio(UI, 110);
 }
 
@@ -207,7 +207,10 @@ pub fn stream(count: usize, nr_cpus: u16, nr_tasks: u32, mut each: impl FnMut(Fa
             4 | 5 => FactKind::Waking { task, source: WakeSource::Task, prev_cpu: other },
             6 => FactKind::Wakeup { task, target: cpu, new: false },
             7 => FactKind::IdleEnter { state: random(3) as u8, tick_stopped: false },
-            8 => FactKind::Ipi { target: other, kind: IpiKind::ALL[random(4) as usize] },
+            8 => FactKind::Ipi {
+                target: other,
+                kind: IpiKind::ALL[random(IpiKind::COUNT as u64) as usize],
+            },
             _ => FactKind::Tick,
         };
         each(Fact { at, cpu, kind });

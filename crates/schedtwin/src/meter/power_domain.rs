@@ -60,6 +60,11 @@ impl PowerTruth {
         self.since = at;
     }
 
+    /// Power at this instant, µW.
+    pub(super) fn uw(&self) -> u64 {
+        self.uw[self.now_in]
+    }
+
     /// Energy as far as booked, fJ.
     pub(super) fn fj(&self, setup: &MeterPowerDomain) -> u128 {
         let power: u128 = self.uw.iter().zip(&self.ns).map(|(uw, ns)| energy(*uw, *ns)).sum();

@@ -29,7 +29,8 @@ const KHZ_PER_MHZ: f64 = 1e3;
 /// Labels of the wake sources, by number.
 const SOURCE_NAMES: [&str; WAKE_SOURCES] = ["task", "timer", "kernel"];
 /// Labels of the kinds of interrupt, by number.
-const IPI_NAMES: [&str; IpiKind::COUNT] = ["reschedule", "wake_list", "nohz_kick", "irq_work"];
+const IPI_NAMES: [&str; IpiKind::COUNT] =
+    ["reschedule", "wake_list", "nohz_kick", "irq_work", "timer_broadcast"];
 /// Labels of `enum cpu_idle_type`, by number.
 const BALANCE_NAMES: [&str; BALANCE_KINDS] = ["busy", "idle", "newly_idle"];
 

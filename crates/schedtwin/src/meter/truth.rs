@@ -12,7 +12,7 @@
 //!
 //! * slot: an activity as a column of the table: active, polling, and per idle state s entering,
 //!   in it, exiting.
-//! * executes: does anything but rest in an idle state.
+//! * executes: does anything but rest in an idle state; who waits for its package does: all but itself is on for it.
 //! * deep: an idle state that lets the domain's static power go off.
 //! * awake: a domain with at least one CPU that is not resting in a deep state; of a domain that depends
 //!   on others, also while one of theirs is not: what is static about it is shared.
@@ -25,8 +25,8 @@
 //! # Energy of a domain
 //!
 //! ```text
-//!   Σ CPU, row:  active_uw · (active + entering + exiting, but not while it waits for its package)
-//!              + share of wfi_uw or active_uw · (rest, polling)
+//!   Σ CPU, row:  active_uw · (active + entering + exiting)
+//!              + share of wfi_uw or active_uw · (rest, waiting for its package, polling)
 //! + Σ CPU, idle state: entry, exit and abort energy · how often
 //! + Σ row: static_uw · time at it while a CPU executes + idle_static_uw · time awake while none does
 //! + off_uw · time not awake
@@ -75,8 +75,6 @@ struct CpuTruth {
     state_count: usize,
     /// Bit per idle state: whether it is deep.
     deep: u32,
-    /// Until then a CPU on its way out of an idle state waits for the silicon around it: it still rests.
-    waits_until: Ns,
 }
 
 /// How often an idle state of a CPU was used, in the window.
@@ -172,7 +170,6 @@ impl Truth {
                 states,
                 state_count: cpu.idle_states.len(),
                 deep,
-                waits_until: 0,
             });
             cells += width * setup.domains[cpu.domain].rows().len();
             states += cpu.idle_states.len();
@@ -411,13 +408,6 @@ impl Truth {
         }
     }
 
-    /// Until `until`, `cpu`, which has just begun its way out of an idle state, waits for its package.
-    pub(super) fn cpu_waits(&mut self, cpu: CpuId, until: Ns) {
-        let truth = &mut self.cpus[cpu.index()];
-        assert!(matches!(truth.activity, Activity::Exiting(_)), "{cpu:?} is on its way out");
-        truth.waits_until = until;
-    }
-
     /// From `at` on, `domain` is in `state`; `None`: it is on.
     pub(super) fn power_domain(
         &mut self,
@@ -452,16 +442,6 @@ impl Truth {
     #[inline]
     fn close_cpu(&mut self, cpu: usize, at: Ns) {
         let truth = &mut self.cpus[cpu];
-        if truth.since < truth.waits_until {
-            // The column of rest is the one before that of the way out.
-            let waited = at.min(truth.waits_until);
-            let rest = truth.cell - 1;
-            self.ns[rest] += waited.max(self.window_start) - truth.since.max(self.window_start);
-            if let Some(uw) = self.cell_uw.get(rest) {
-                self.domains[truth.domain].heat_fj += energy(*uw, waited - truth.since);
-            }
-            truth.since = waited;
-        }
         self.ns[truth.cell] += at.max(self.window_start) - truth.since.max(self.window_start);
         if let Some(uw) = self.cell_uw.get(truth.cell) {
             self.domains[truth.domain].heat_fj += energy(*uw, at - truth.since);
@@ -651,7 +631,7 @@ fn slot_of(activity: Activity) -> usize {
         Activity::Active => SLOT_ACTIVE,
         Activity::Polling => SLOT_POLLING,
         Activity::Entering(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize,
-        Activity::Idle(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 1,
+        Activity::Idle(s) | Activity::Waiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 1,
         Activity::Exiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 2,
     }
 }

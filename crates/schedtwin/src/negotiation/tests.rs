@@ -97,13 +97,16 @@ fn firmware_turns_off_what_all_rest_in() {
     }
     assert_eq!(go(&mut negotiation, 7, wfi, long), [None, Some(0)], "one waits in WFI");
     assert_eq!(go(&mut negotiation, 7, off, long), [Some(0), Some(1)]);
-    assert_eq!(negotiation.exit_latency_ns(&machine, CpuId(7)), 3_100);
-    assert_eq!(negotiation.exit_latency_ns(&machine, CpuId(0)), 3_000);
+    assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(7), 50), 3_100);
     // One of the other half wakes: this half stays off.
+    assert_eq!(negotiation.wait_ns(&machine, CpuId(0), 50), 3_000);
     let states = go(&mut negotiation, 0, None, long);
     assert_eq!((states[half], states[all]), (Some(0), None));
-    assert_eq!(negotiation.exit_latency_ns(&machine, CpuId(7)), 100);
+    // Who wakes meanwhile waits for the rest, and for its own half.
+    assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(1), 1_050), 2_000);
+    assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(7), 1_050), 2_100);
+    assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(7), 3_050), 100);
     // It is back, and a timer is due in 9 ms: too soon for the deepest state.
     assert_eq!(go(&mut negotiation, 0, off, 9_000_000), [Some(0), Some(0)]);
-    assert_eq!(negotiation.exit_latency_ns(&machine, CpuId(7)), 110);
+    assert_eq!(negotiation.wait_ns(&machine, CpuId(7), 9_000), 110);
 }

@@ -9,7 +9,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::{Activity, IrqLines};
+use schedtwin_kernel::IrqLines;
 use schedtwin_machine::IdleState;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns};
 
@@ -39,14 +39,11 @@ impl<B: Board> Twin<B> {
                 }
             }
             Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
-            Phase::Poll { spins: true } => {
-                if self.cpus[cpu.index()].pending.is_empty() {
-                    self.kernel.poll_end(cpu, self.now);
-                    self.after_entry(Some(cpu), observer);
-                } else {
-                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
-                    self.deliver(cpu, observer);
-                }
+            Phase::Poll { spins: true } => self.poll_ends(cpu, observer),
+            Phase::Waiting { state, exit } => {
+                self.cpus[cpu.index()].phase = Phase::Waking { refused: false };
+                self.silicon(cpu, Silicon::Exiting(state), observer);
+                self.board.set(slot, self.now + exit);
             }
             Phase::Waking { refused } => {
                 let lines = self.take_pending(cpu);
@@ -59,24 +56,6 @@ impl<B: Board> Twin<B> {
             }
             Phase::Task(_) => unreachable!("a CPU with a task is not idle"),
         }
-    }
-
-    /// A CPU that owes nothing spins in its polling state.
-    pub(super) fn begin_poll(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        self.cpus[cpu.index()].phase = Phase::Poll { spins: true };
-        self.silicon(cpu, Silicon::Polling, observer);
-        self.poll_goes_on(cpu);
-    }
-
-    /// A CPU spins until its time is up or the flag that it watches is set, which it sees after the state's
-    /// exit latency.
-    pub(super) fn poll_goes_on(&mut self, cpu: CpuId) {
-        let Activity::Poll { until } = self.kernel.wires[cpu].activity else {
-            unreachable!("a CPU polls as its wires say")
-        };
-        let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;
-        let at = seen.max(self.cpus[cpu.index()].masked_until).max(self.now);
-        self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), at);
     }
 
     /// A CPU that owes nothing is on its way into an idle state until `asleep_at`, or there.
@@ -112,7 +91,8 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long the way out takes.
+    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long its next step takes, which is
+    /// the way out, or the wait for what is off around it.
     #[inline]
     pub(super) fn rest_ends(
         &mut self,
@@ -121,26 +101,28 @@ impl<B: Board> Twin<B> {
         line: IrqLines,
         observer: &mut impl Observer,
     ) -> Ns {
-        let around = self.negotiation.exit_latency_ns(&self.machine, cpu);
-        if !self.negotiation.negotiates(cpu) {
-            self.silicon(cpu, Silicon::Exiting(state), observer);
-            self.package_returns(cpu, around);
-            return around + exit_latency(&self.machine.idle_states(cpu)[state as usize], line);
+        let wait = self.negotiation.wait_ns(&self.machine, cpu, self.now);
+        let negotiates = self.negotiation.negotiates(cpu);
+        let rested = match negotiates {
+            true => self.negotiation.rests_in(&self.machine, cpu).expect("it rests"),
+            false => state,
+        };
+        let exit = exit_latency(&self.machine.idle_states(cpu)[rested as usize], line);
+        let c = &mut self.cpus[cpu.index()];
+        // A CPU whose package is off has no clock: until that is back it draws what it draws at rest.
+        let (activity, next) = match wait {
+            0 => (Silicon::Exiting(rested), exit),
+            wait => {
+                c.phase = Phase::Waiting { state: rested, exit };
+                (Silicon::Waiting(rested), wait)
+            }
+        };
+        self.silicon(cpu, activity, observer);
+        if negotiates {
+            self.negotiation.ask(cpu, None);
+            self.sharers_settle(cpu, observer);
         }
-        let rested = self.negotiation.rests_in(&self.machine, cpu).expect("it rests");
-        self.silicon(cpu, Silicon::Exiting(rested), observer);
-        self.package_returns(cpu, around);
-        self.negotiation.ask(cpu, None);
-        self.sharers_settle(cpu, observer);
-        around + exit_latency(&self.machine.idle_states(cpu)[rested as usize], line)
-    }
-
-    /// A CPU whose package is off has no clock: it draws nothing of its own until `around` is over.
-    #[inline]
-    fn package_returns(&mut self, cpu: CpuId, around: Ns) {
-        if around > 0 {
-            self.meter.cpu_waits(cpu, self.now + around);
-        }
+        next
     }
 
     /// A request has come or gone: those who share states with the CPU rest where they may.
@@ -158,21 +140,28 @@ impl<B: Board> Twin<B> {
     pub(super) fn silicon(&mut self, cpu: CpuId, activity: Silicon, observer: &mut impl Observer) {
         self.meter.cpu_activity(self.now, cpu, activity);
         if self.negotiation.has_power_domains() {
-            self.power_domains_settle(cpu, activity);
+            self.power_domains_settle(cpu, activity, observer);
         }
         self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
     }
 
     /// The power domains around a CPU follow where it rests.
-    fn power_domains_settle(&mut self, cpu: CpuId, activity: Silicon) {
+    fn power_domains_settle<O: Observer>(
+        &mut self,
+        cpu: CpuId,
+        activity: Silicon,
+        observer: &mut O,
+    ) {
         let rests = match activity {
             Silicon::Idle(state) => Some(state),
             _ => None,
         };
         let Twin { negotiation, kernel, meter, machine, now, .. } = self;
-        let quiet_ns = |cpu: CpuId| kernel.wires[cpu].clock_event_at.saturating_sub(*now);
+        let quiet_ns = |cpu: CpuId| kernel.timers[cpu].next_event().saturating_sub(*now);
         negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
             meter.power_domain(*now, domain, state);
+            let (number, uw) = (machine.domains.len() + domain, meter.power_domain_uw(domain));
+            observer.power(*now, number as u16, uw);
         });
     }
 
@@ -187,6 +176,16 @@ impl<B: Board> Twin<B> {
         for domain in std::iter::once(domain).chain(dependents.map(|d| d.domain)) {
             let domain = domain as u16;
             observer.power(self.now, domain, self.meter.domain_power_uw(domain));
+        }
+    }
+
+    /// Tells what everything draws as time begins.
+    pub(super) fn tell_all_power(&self, observer: &mut impl Observer) {
+        let clocks = self.machine.domains.len();
+        (0..clocks).for_each(|domain| self.tell_power(domain, observer));
+        for domain in 0..self.machine.power_domains.len() {
+            let uw = self.meter.power_domain_uw(domain);
+            observer.power(self.now, (clocks + domain) as u16, uw);
         }
     }
 
@@ -272,7 +271,9 @@ impl<B: Board> Twin<B> {
 fn exit_latency(state: &IdleState, line: IrqLines) -> Ns {
     match line {
         IrqLines::CLOCK_EVENT => state.exit_latency_ns,
-        IrqLines::DEVICE => state.exit_device_latency_ns,
+        IrqLines::DEVICE | IrqLines::PERIPHERAL | IrqLines::BROADCAST => {
+            state.exit_device_latency_ns
+        }
         _ => state.exit_ipi_latency_ns,
     }
 }

@@ -7,10 +7,11 @@
 use crate::scenarios::{KERNEL, SECOND, metric, scenario};
 use schedtwin::result::RunResult;
 use schedtwin::{RunOptions, Scenario};
+use schedtwin_machine::Machine;
 use schedtwin_trace::perfetto_read::{self, Event};
 use schedtwin_trace::record::{Entry, Reader};
 use schedtwin_trace::{Meta, TaskInfo};
-use schedtwin_types::{Fact, FactKind, Ns, TaskId, TaskState};
+use schedtwin_types::{CpuId, Fact, FactKind, Ns, TaskId, TaskState};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -24,8 +25,8 @@ struct Found {
     /// Per CPU, in the order of the file.
     facts: Vec<Vec<Fact>>,
     decisions: usize,
-    /// Per domain: when and how many milliwatts.
-    power: BTreeMap<u16, Vec<(Ns, u32)>>,
+    /// Per frequency domain, then per power domain: when and how many microwatts.
+    power: BTreeMap<u16, Vec<(Ns, u64)>>,
 }
 
 impl Found {
@@ -68,9 +69,9 @@ fn read_record(path: &Path) -> Found {
                 in_order(at);
                 found.decisions += 1;
             }
-            Entry::Power(at, domain, mw) => {
+            Entry::Power(at, domain, uw) => {
                 in_order(at);
-                found.power.entry(domain).or_default().push((at, mw));
+                found.power.entry(domain).or_default().push((at, uw));
             }
         }
     }
@@ -83,8 +84,8 @@ fn read_perfetto(path: &Path) -> Found {
     let contents = perfetto_read::read(input, &mut |event| match event {
         Event::Fact(fact) => found.fact(fact),
         Event::Unplaced { .. } => {}
-        Event::Power { at, domain, milliwatts } => {
-            found.power.entry(domain).or_default().push((at, milliwatts));
+        Event::Power { at, domain, microwatts } => {
+            found.power.entry(domain).or_default().push((at, microwatts));
         }
     })
     .unwrap();
@@ -193,6 +194,72 @@ fn latencies(found: &Found) -> [(f64, f64); 2] {
     })
 }
 
+/// Energy of a domain, fJ: its power over time.
+fn energy_fj(power: &[(Ns, u64)], end: Ns) -> u128 {
+    let until = power.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    power.iter().zip(until).map(|((at, uw), until)| u128::from(until - at) * u128::from(*uw)).sum()
+}
+
+/// What entries into idle states and exits from them took beside power, fJ, in frequency domain `domain`.
+///
+/// An entry is aborted if its stay is too short for the way in and out; what is open at the end has been entered.
+fn visits_fj(found: &Found, machine: &Machine, domain: usize, end: Ns) -> u128 {
+    let mut nj = 0;
+    for cpu in &machine.domains[domain].cpus {
+        let mut entered = None;
+        for fact in found.facts.get(cpu.index()).into_iter().flatten() {
+            match fact.kind {
+                FactKind::IdleEnter { state, .. } => entered = Some((state, fact.at)),
+                FactKind::IdleExit { state, .. } => {
+                    let (_, since) = entered.take().expect("it has entered");
+                    let state = &machine.idle_states(*cpu)[state as usize];
+                    let way = state.entry_latency_ns + state.exit_latency_ns;
+                    nj += match fact.at - since >= way {
+                        true => state.energy_entry_nj + state.energy_exit_nj,
+                        false => state.energy_abort_nj,
+                    };
+                }
+                _ => {}
+            }
+        }
+        if let Some((state, since)) = entered {
+            let state = &machine.idle_states(*cpu)[state as usize];
+            // The kernel's own way there takes a few microseconds more.
+            let (entry, kernel) = (state.entry_latency_ns, 20_000);
+            if end.saturating_sub(since) > entry && state.energy_entry_nj > 0 {
+                assert!(end - since > entry + kernel, "{cpu:?}: is it there?");
+                nj += state.energy_entry_nj;
+            }
+        }
+    }
+    u128::from(nj) * 1_000_000
+}
+
+/// The energy of a result, from the powers of a file.
+fn compare_energy(name: &str, scenario: &Scenario, found: &Found, result: &RunResult) {
+    let (machine, end) = (scenario.machine(), result.simulated_ns);
+    let mj = |fj: u128| fj as f64 / 1e12;
+    let mut sum = 0;
+    for (domain, power) in &found.power {
+        let fj = energy_fj(power, end);
+        let clock = machine.domains.get(usize::from(*domain));
+        let Some(clock) = clock else {
+            let package = &machine.power_domains[usize::from(*domain) - machine.domains.len()];
+            let entries = package.states.iter().all(|state| state.energy_entry_nj == 0);
+            assert!(entries, "{name}: entries of {} are not in its power", package.name);
+            sum += fj;
+            continue;
+        };
+        let fj = fj + visits_fj(found, machine, usize::from(*domain), end);
+        let told = metric(result, "energy", "sum", &[("domain", &clock.name)]);
+        assert_eq!(mj(fj), told, "{name}: energy of {}", clock.name);
+        sum += fj;
+    }
+    let domains = machine.domains.len() + machine.power_domains.len();
+    assert_eq!(found.power.len(), domains, "{name}: whose power is told");
+    assert_eq!(mj(sum), metric(result, "energy", "sum", &[]), "{name}: energy");
+}
+
 /// Works the result out again from a file.
 fn compare(name: &str, scenario: &Scenario, found: &Found, result: &RunResult) {
     let end = result.simulated_ns;
@@ -225,7 +292,17 @@ fn compare(name: &str, scenario: &Scenario, found: &Found, result: &RunResult) {
     let states = result.cpus.iter().map(|cpu| cpu.idle_ns.len()).max().unwrap();
     let idle = idle_times(found, end, states);
     for cpu in &result.cpus {
-        let stamped = &idle[cpu.cpu as usize][..cpu.idle_ns.len()];
+        let mut stamped = idle[cpu.cpu as usize][..cpu.idle_ns.len()].to_vec();
+        if scenario.machine().idle_states(CpuId(cpu.cpu))[0].polling {
+            // The interrupt that ends a poll is within the kernel's stay; silicon is active from it on.
+            let after = stamped[0].checked_sub(cpu.idle_ns[0]).expect("the kernel's is longer");
+            let nr_polls = found.facts.get(cpu.cpu as usize).map_or(0, |facts| {
+                let ends = |f: &&Fact| matches!(f.kind, FactKind::IdleExit { state: 0, .. });
+                facts.iter().filter(ends).count()
+            });
+            assert!(after <= nr_polls as Ns * 20_000, "{name}: cpu{}: {after} more", cpu.cpu);
+            stamped[0] -= after;
+        }
         assert_eq!(stamped, cpu.idle_ns, "{name}: cpu{} time in idle states", cpu.cpu);
     }
 
@@ -250,9 +327,17 @@ fn record_and_trace_hold_the_run() {
         ("uniform8", KERNEL, "w1", 3),
         ("uniform8", "linux-6.12:cpuidle=shallow,hz=1000", "ui-phone", 4),
         ("rig8", KERNEL, "ui-phone", 5),
+        ("i5-10600k", KERNEL, "ui-phone", 6),
+        ("i5-10600k", "linux-6.0:cpuidle=teo,hz=1000", "periodic -f 73 -t 12", 7),
+        ("juno-r2", KERNEL, "ui-phone", 11),
+        ("power10-8core", KERNEL, "ui-phone", 8),
+        ("altra-2p160", KERNEL, "ui-phone", 9),
+        ("spr-2s224", KERNEL, "ui-phone", 10),
     ] {
         let name = format!("{machine} {kernel} {workload} seed {seed}");
-        let scenario = scenario(machine, kernel, workload, Some(2 * SECOND));
+        let duration =
+            if ["pixel6", "uniform8"].contains(&machine) { 2 * SECOND } else { SECOND / 2 };
+        let scenario = scenario(machine, kernel, workload, Some(duration));
         let trace = folder.path().join("run.pftrace");
         let record = folder.path().join("run.jsonl");
         let options = RunOptions {
@@ -312,6 +397,7 @@ fn record_and_trace_hold_the_run() {
             assert_eq!(differ, None, "{name}: cpu{cpu}");
         }
         assert_eq!(recorded.power, traced.power, "{name}: power");
+        compare_energy(&name, &scenario, &recorded, &result);
 
         // Latencies are worked out by the meter while it runs, here from the files.
         for (found, file) in [(&recorded, "record"), (&traced, "trace")] {

@@ -1,0 +1,150 @@
+//! How a CPU's task gets its work done, and what it does next.
+//!
+//! ```text
+//!  Compute(work) ── work / rate ── Work slot ── next operation ── system call, exit, more work
+//! ```
+//!
+//! Work is counted with 20 fractional bits; a CPU's rate follows its frequency and the kind of work that runs.
+
+use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
+use crate::board::{Board, CpuSlot};
+use crate::twin::Observer;
+use schedtwin_machine::RATE_SHIFT;
+use schedtwin_types::{CpuId, NEVER, Ns, Op, TaskId, ThreadId};
+
+impl<B: Board> Twin<B> {
+    /// Counts the work that a CPU's task has done until now.
+    #[inline]
+    pub(super) fn account_work(&mut self, cpu: CpuId) {
+        let c = &mut self.cpus[cpu.index()];
+        if let Phase::Task(task) = c.phase
+            && self.now > c.since
+        {
+            let t = &mut self.tasks[task.index()];
+            t.remaining = t.remaining.saturating_sub((self.now - c.since).saturating_mul(c.rate));
+            c.since = self.now;
+        }
+    }
+
+    /// The CPU's frequency has changed.
+    pub(super) fn refresh_rates(&mut self, cpu: CpuId) {
+        let khz = self.settled[self.machine.cpus[cpu.index()].domain];
+        for kind in 0..self.nr_kinds {
+            let rate = self.machine.rate_of(cpu, khz, kind.checked_sub(1));
+            self.rates[cpu.index() * self.nr_kinds + kind] = rate.max(1);
+        }
+        self.choose_rate(cpu);
+    }
+
+    /// The CPU works at the rate of what it runs.
+    #[inline]
+    pub(super) fn choose_rate(&mut self, cpu: CpuId) {
+        let c = &mut self.cpus[cpu.index()];
+        let kind = match c.phase {
+            Phase::Task(task) => self.tasks[task.index()].kind,
+            _ => 0,
+        };
+        c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
+    }
+
+    /// When the CPU's task will be through with its work.
+    #[inline]
+    pub(super) fn work_done_at(&self, cpu: CpuId) -> Ns {
+        let c = &self.cpus[cpu.index()];
+        match c.phase {
+            Phase::Task(task) => {
+                let t = &self.tasks[task.index()];
+                c.since.saturating_add(t.remaining.div_ceil(c.rate)).max(t.busy_until)
+            }
+            _ => NEVER,
+        }
+    }
+
+    pub(super) fn work_done(&mut self, cpu: CpuId, observer: &mut impl Observer) {
+        self.account_work(cpu);
+        let Phase::Task(task) = self.cpus[cpu.index()].phase else {
+            unreachable!("only a task has work")
+        };
+        if !self.cpus[cpu.index()].pending.is_empty() {
+            // Simultaneous with the end of the debt: interrupts first, as in hardware.
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+            self.deliver(cpu, observer);
+            return;
+        }
+        let t = &mut self.tasks[task.index()];
+        if t.reserve > 0 {
+            let piece = t.reserve.min(MAX_PIECE);
+            t.reserve -= piece;
+            t.remaining = piece << RATE_SHIFT;
+            let at = self.work_done_at(cpu);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+            return;
+        }
+        let Some(thread) = t.thread else {
+            self.kernel.kthread(cpu, self.now);
+            self.tasks[task.index()].busy_until = self.kernel.kthread_busy_until(task);
+            self.after_entry(Some(cpu), observer);
+            return;
+        };
+        if self.kernel.need_resched(cpu) {
+            self.kernel.preempt_point(cpu, self.now);
+            self.after_entry(Some(cpu), observer);
+            return;
+        }
+        if let Some(call) = self.kernel.tasks[task].resume {
+            self.kernel.syscall(cpu, self.now, call);
+            self.after_entry(Some(cpu), observer);
+            return;
+        }
+        self.next_operation(cpu, task, thread, observer);
+    }
+
+    /// Asks the program what comes next, until it is something that takes time.
+    pub(super) fn next_operation(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        thread: ThreadId,
+        observer: &mut impl Observer,
+    ) {
+        for _ in 0..MAX_OPS_AT_ONCE {
+            let outcome = self.kernel.tasks[task].outcome;
+            match self.programs.next(thread, outcome, self.now) {
+                Op::Mark(mark) => self.meter.mark(self.now, task, mark),
+                Op::Compute { work: 0, .. } => {}
+                Op::Compute { work, mode } => {
+                    let t = &mut self.tasks[task.index()];
+                    let piece = work.min(MAX_PIECE);
+                    t.remaining = piece << RATE_SHIFT;
+                    t.reserve = work - piece;
+                    t.mode = mode;
+                    let at = self.work_done_at(cpu);
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+                    self.sync_devices();
+                    return;
+                }
+                Op::Call(call) => {
+                    let prio = self.kernel.tasks[task].prio;
+                    let child = self.kernel.syscall(cpu, self.now, call);
+                    if self.kernel.tasks[task].prio != prio {
+                        observer.task_prio(self.now, task, self.kernel.tasks[task].prio);
+                    }
+                    if let Some((id, thread)) = child {
+                        let (name, group) = self.names(thread);
+                        self.add_task(id, &name, &group, Some(thread));
+                        observer.task(id, &name, self.kernel.tasks[id].prio);
+                    }
+                    self.after_entry(Some(cpu), observer);
+                    return;
+                }
+                Op::Exit => {
+                    self.kernel.exit(cpu, self.now);
+                    self.after_entry(Some(cpu), observer);
+                    self.threads_done = self.programs.finished();
+                    return;
+                }
+            }
+        }
+        panic!("thread {} does not let time pass", self.programs.thread_name(thread));
+    }
+}
