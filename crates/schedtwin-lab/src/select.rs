@@ -80,7 +80,7 @@ const SHOWN: &[Shown] = &[
 ];
 
 /// Labels that make a metric one of very many; such rows are left to `--all`.
-const DETAIL_LABELS: [&str; 5] = ["task", "cpu", "khz", "source", "while"];
+const DETAIL_LABELS: [&str; 6] = ["task", "cpu", "khz", "source", "while", "over"];
 
 /// The group of a metric name.
 pub fn group(name: &str) -> Group {

@@ -41,6 +41,7 @@
 //! * Facts about signals exist only while a trace asks for them, so they are not in the digest:
 //!   recording must not change it.
 
+mod cluster_idle;
 mod contention;
 mod digest;
 mod distribution;
@@ -51,6 +52,7 @@ mod tests;
 mod truth;
 
 use crate::result::{CpuResult, Metric, TaskResult};
+use cluster_idle::ClusterIdle;
 use contention::Contention;
 use digest::{Code, Digest};
 use distribution::Distribution;
@@ -223,6 +225,8 @@ struct CpuMeter {
     /// Since when.
     since: Ns,
     cluster: u32,
+    /// 0: active, s + 1: in idle state s, by `cpu_idle`.
+    idle_level: usize,
     idle_exits: u64,
     too_deep: u64,
     too_shallow: u64,
@@ -351,6 +355,9 @@ pub struct Meter {
     group_by_name: BTreeMap<String, usize>,
     /// Names of the clusters, by number.
     clusters: Vec<String>,
+    cluster_idle: Vec<ClusterIdle>,
+    /// Per frequency domain, of `cpu_frequency`: their sum, kHz, and their count.
+    khz_told: Vec<(u64, u64)>,
     contention: Contention,
     overutilized: bool,
     overutilized_since: Ns,
@@ -374,13 +381,22 @@ impl Meter {
                 running: TaskId::IDLE,
                 since: 0,
                 cluster: cluster as u32,
+                idle_level: 0,
                 idle_exits: 0,
                 too_deep: 0,
                 too_shallow: 0,
                 irq_ns: 0,
             });
         }
+        let cluster_idle = (0..clusters.len()).map(|cluster| {
+            let here =
+                || cpus.iter().zip(&setup.cpus).filter(|(c, _)| c.cluster as usize == cluster);
+            let states = here().map(|(_, cpu)| cpu.idle_states.len()).max().unwrap_or(0);
+            ClusterIdle::new(here().count() as u32, states, setup.warmup_ns)
+        });
         Meter {
+            cluster_idle: cluster_idle.collect(),
+            khz_told: vec![(0, 0); setup.domains.len()],
             window_start: setup.warmup_ns,
             digest: Digest::new(),
             counts: Counts::default(),
@@ -477,10 +493,12 @@ impl Meter {
             }
             FactKind::Exit { task } => (Code::Exit, 0, number(task)),
             FactKind::IdleEnter { state, tick_stopped } => {
+                self.rests(at, cpu, usize::from(state) + 1);
                 (Code::IdleEnter, u64::from(state) | u64::from(tick_stopped) << 8, 0)
             }
             FactKind::IdleExit { state, residency_ns } => {
                 self.cpus[cpu.index()].idle_exits += counted;
+                self.rests(at, cpu, 0);
                 (Code::IdleExit, u64::from(state), residency_ns)
             }
             FactKind::IdleMiss { state, below } => {
@@ -491,6 +509,8 @@ impl Meter {
             }
             FactKind::Frequency { policy, khz, requested_at } => {
                 let domain = policy as usize;
+                self.khz_told[domain].0 += counted * u64::from(khz);
+                self.khz_told[domain].1 += counted;
                 self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
                 // Its fields need more room than one record has.
                 self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
@@ -530,6 +550,14 @@ impl Meter {
             FactKind::CpuSignals { .. } | FactKind::TaskSignals { .. } => return,
         };
         self.digest.absorb(at, code, cpu.0, small, word);
+    }
+
+    /// `cpu` is at a level of [`ClusterIdle`] from now on.
+    #[inline]
+    fn rests(&mut self, at: Ns, cpu: CpuId, level: usize) {
+        let meter = &mut self.cpus[cpu.index()];
+        let before = std::mem::replace(&mut meter.idle_level, level);
+        self.cluster_idle[meter.cluster as usize].moves(at, before, level);
     }
 
     /// `task` is queued on `cpu` from now on, or nowhere.
@@ -653,6 +681,7 @@ impl Meter {
             cpu.since = close;
         }
         self.close_overutilized(end);
+        self.cluster_idle.iter_mut().for_each(|cluster| cluster.close(end));
         self.contention.finish(end);
         self.truth.close(end);
         let span_ns = end.max(self.window_start) - self.window_start;

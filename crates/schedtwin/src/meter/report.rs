@@ -215,17 +215,20 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         [("idle_too_deep", |cpu| cpu.too_deep), ("idle_too_shallow", |cpu| cpu.too_shallow)];
     for (name, missed) in misses {
         sheet.metric(name, "%", Better::Lower);
-        let share = |cpus: &mut dyn Iterator<Item = usize>| {
-            let (mut part, mut whole) = (0, 0);
-            for cpu in cpus {
-                part += u128::from(missed(&meter.cpus[cpu]));
-                whole += u128::from(meter.cpus[cpu].idle_exits);
-            }
-            percent(part, whole)
+        let counts = |cpus: &mut dyn Iterator<Item = usize>| {
+            cpus.fold((0, 0), |(part, whole), cpu| {
+                let cpu = &meter.cpus[cpu];
+                (part + u128::from(missed(cpu)), whole + u128::from(cpu.idle_exits))
+            })
         };
-        sheet.add("mean", vec![], share(&mut (0..meter.cpus.len())));
+        let (missed, all) = counts(&mut (0..meter.cpus.len()));
+        sheet.add("mean", vec![], percent(missed, all));
         for (cluster, name) in meter.clusters.iter().enumerate() {
-            sheet.add("mean", label("cluster", name), share(&mut members(meter, cluster)));
+            let (part, own) = counts(&mut members(meter, cluster));
+            sheet.add("mean", label("cluster", name), percent(part, own));
+            // Of all CPUs' wakeups, so that the clusters' add up to the whole: as LISA's users print it.
+            let labels = vec![("cluster", name.clone()), ("of", "all".to_owned())];
+            sheet.add("mean", labels, percent(part, all));
         }
     }
 
@@ -244,6 +247,18 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
             }
             let labels = vec![("cluster", name.clone()), ("state", state_name.to_owned())];
             sheet.add("mean", labels, percent(part, whole));
+        }
+    }
+
+    sheet.metric("cluster_residency", "%", Better::Neutral);
+    for (cluster, name) in meter.clusters.iter().enumerate() {
+        let with_all =
+            members(meter, cluster).max_by_key(|c| meter.setup.cpus[*c].idle_states.len());
+        let states = &meter.setup.cpus[with_all.expect("a cluster has CPUs")].idle_states;
+        let levels = std::iter::once("active").chain(states.iter().map(|state| &*state.name));
+        for (level, ns) in levels.zip(&meter.cluster_idle[cluster].ns) {
+            let labels = vec![("cluster", name.clone()), ("state", level.to_owned())];
+            sheet.add("mean", labels, percent(u128::from(*ns), u128::from(span_ns)));
         }
     }
 
@@ -287,6 +302,11 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         // The frequency that code met, rather than the one that the clock had.
         let labels = vec![("domain", domain.name.clone()), ("while", "active".to_owned())];
         sheet.add("mean", labels, mean(&active_ns));
+        // Each `cpu_frequency` counts once, however long it held: no mean over time, but a published one.
+        let (khz, told) = meter.khz_told[index];
+        let labels = vec![("domain", domain.name.clone()), ("over", "changes".to_owned())];
+        let mean = ratio(u128::from(khz), u128::from(told)).map(|khz| khz / KHZ_PER_MHZ);
+        sheet.add("mean", labels, mean);
     }
 
     sheet.metric("freq_transitions", "count", Better::Neutral);

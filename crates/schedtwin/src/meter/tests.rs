@@ -311,6 +311,7 @@ fn counts_and_shares() {
     let wanted = [
         ("idle_too_deep mean", "25 %"),
         ("idle_too_deep mean cluster=little", "50 %"),
+        ("idle_too_deep mean cluster=little of=all", "25 %"),
         ("idle_too_shallow mean", "25 %"),
         ("idle_too_shallow mean cluster=big", "50 %"),
         ("overutilized mean", "25 %"),
