@@ -266,6 +266,7 @@ pub(super) fn build_activities(
         }
     }
     steps.then(&[Step::End]).for_ever();
+    script.kind = "android";
     if values.whole("cpusets") == 1 {
         cpusets::confine(&mut script, host);
     }
