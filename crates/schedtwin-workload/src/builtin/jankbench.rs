@@ -42,8 +42,9 @@
 //! Free parameters are the options marked so, within bounds that devices of that class keep: the scale of the work of
 //! frames, and the GPU's time.
 //!
-//! Differences: no page cache, JIT or garbage collection; the GPU's clock is constant; a launch is work of the UI thread and
-//! ActivityManager alone [E]. Notes on the study say that an iteration of all tests took 25.4 s; by the app's constants that is one
+//! Differences: no page cache; the runtime compiles and collects at constant rates; the GPU's clock is constant; a launch is
+//! work of the UI thread and ActivityManager alone, without a window's animation [E]; filling a bitmap takes longer on a small
+//! core in proportion to its capacity, though memory bounds it. Notes on the study say that an iteration of all tests took 25.4 s; by the app's constants that is one
 //! test of eight flings, and all eight take 218 s. `--flings 1 --animation-s 2.6` makes about 40 s of it.
 
 use super::amount::Amount;
