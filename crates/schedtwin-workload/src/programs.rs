@@ -65,7 +65,7 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(programs) => programs.work_kind(thread),
             Kind::Recorded(_) => "recorded",
-            Kind::Benchmark(_) => "benchmark",
+            Kind::Benchmark(player) => player.work_kind(),
         }
     }
 

@@ -51,13 +51,14 @@
 //! the priority of the callers that they mostly have, rather than inherit it; a call wakes one certain thread. The GPU has one clock.
 //! The display's vsync does not drift against the timers. Interrupts go to CPUs 1 (display) and 2 (GPU), as in the trace.
 //!
-//! Three things that keep a queue full or empty it are known and left out. surfaceflinger leaves a vsync out while its last frame has
-//! not reached the display (back-pressure, on for Pixel 6 [S]); at 60 Hz BLASTBufferQueue keeps back one of the four buffers, which
-//! 90 Hz alone need [S]; HWUI draws nothing once when it waited for its last three buffers for more than 6 ms each. The composition of these traces
-//! takes 3 ms of a Cortex-A55 at 1.8 GHz and by the model's proportion 9.6 ms at 574 MHz, where Pixel 6's little cores are most of the
-//! time, out of 10.5: with back-pressure every other vsync is left out and the base kernel's mean frame is 54 ms (14.7 and 18.0
-//! published). With three buffers one late frame keeps the queue full until the next pause: 8.7 ms with the performance governor (4.4
-//! published), 25 ms without. Who could notice: studies of late frames; composition in real time is missing (MMIO, memory).
+//! Three things that fill or empty a queue are known and left out. surfaceflinger leaves a vsync out while its last frame has not
+//! reached the display (back-pressure, on for Pixel 6 [S]); at 60 Hz BLASTBufferQueue keeps back one of the four buffers, which 90 Hz
+//! alone need [S]; HWUI leaves a frame out when it waited for its last three buffers for more than 6 ms each [S].
+//! From each vsync that the compositor misses, a buffer more is queued until the next pause, so all depends on how rarely it
+//! misses one, of which its mean times, all that is known of the composer and the display's thread here, say little: it has 10.5 ms and
+//! takes 9.6 in the mean at 574 MHz, where Pixel 6's little cores mostly are, by the clock's proportion, and 5 by the stalls that
+//! the traces show (`machines/pixel6.toml`, `kinds=true`). With back-pressure the base kernel's mean frame is 54 and 32 ms (18.0
+//! and 14.7 published); with three buffers the performance governor's is 8.7 (4.4 published). Who could notice: studies of late frames.
 
 use super::amount::Amount;
 use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};

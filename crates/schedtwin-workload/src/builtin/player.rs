@@ -153,6 +153,11 @@ impl Player {
         }
     }
 
+    /// What kind of work it is.
+    pub fn work_kind(&self) -> &'static str {
+        if self.script.kind.is_empty() { "benchmark" } else { self.script.kind }
+    }
+
     pub fn nr_threads(&self) -> usize {
         self.threads.len() + 1
     }

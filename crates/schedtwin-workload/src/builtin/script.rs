@@ -147,6 +147,8 @@ pub(crate) struct Script {
     /// What is recorded by number, see `Step::Record`.
     pub recorded: Vec<&'static str>,
     pub nr_cpus: usize,
+    /// What kind of work all of it is, for machines that have speeds of their own for it; empty: a benchmark's.
+    pub kind: &'static str,
 }
 
 /// The longest `comm`.
