@@ -13,17 +13,16 @@
 //! were busy) or `"46.3% active"`. May be left out: `kernel_exit_ns` (entry + exit, as the device tree's binding
 //! has it), `exit_ipi_ns`, `exit_device_ns` (`exit_ns`: the way out after the CPU's own timer), `entry_nj`,
 //! `exit_nj` (0), `abort_nj` (`entry_nj`), `abort_ns`, `deep`, `polling`, `refuses_pending`, `local_timer_stops`,
-//! `cluster`, `package`
-//! (false).
+//! `core`, `cluster`, `package` (false).
 //!
 //! A polling state has no way in: `entry_ns` is 0.
 //!
 //! An interrupt during the entry aborts it: the CPU is back `abort_ns` later, at the latest when the entry would be
 //! complete, and then without `abort_ns`.
 //!
-//! A state with `cluster = true` is one of the whole frequency domain, one with `package = true` of the whole package: the
-//! CPU asks for it, and gets it once all CPUs of the cluster or package have asked. Such states are the
-//! deepest ones of a core, those of the package below those of the cluster.
+//! A state with `core = true` is one of all hardware threads of a core, one with `cluster = true` of the whole frequency
+//! domain, one with `package = true` of the whole package: the
+//! CPU asks for it, and gets it once all CPUs of those have asked. Such states are the deepest ones of a CPU, in that order.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
@@ -69,6 +68,7 @@ pub(crate) fn read(
             if state.shared < previous.shared {
                 let (whose, key) = match previous.shared {
                     Shared::Package => ("package", "package = true"),
+                    Shared::Core => ("core", "core = true"),
                     _ => ("cluster", "cluster = true"),
                 };
                 let message = format!("`{}` is deeper than a state of the {whose}", state.name);
@@ -136,6 +136,7 @@ fn read_state(
     let polling: Option<Located<bool>> = row.optional("polling", faults);
     let refuses_pending: Option<bool> = row.optional("refuses_pending", faults);
     let local_timer_stops: Option<bool> = row.optional("local_timer_stops", faults);
+    let core: Option<Located<bool>> = row.optional("core", faults);
     let cluster: Option<Located<bool>> = row.optional("cluster", faults);
     let package: Option<Located<bool>> = row.optional("package", faults);
     row.finish(faults);
@@ -169,12 +170,16 @@ fn read_state(
     }
     let polling = polling.is_some_and(|p| p.value);
     let mut shared = Shared::Own;
-    for (flag, level, whose) in
-        [(&cluster, Shared::Cluster, "cluster"), (&package, Shared::Package, "package")]
-    {
+    for (flag, level, whose) in [
+        (&core, Shared::Core, "core"),
+        (&cluster, Shared::Cluster, "cluster"),
+        (&package, Shared::Package, "package"),
+    ] {
         let Some(flag) = flag.as_ref().filter(|flag| flag.value) else { continue };
         if shared != Shared::Own {
-            faults.push_at(&flag.at, "a state of the package is not one of the cluster, too", None);
+            let narrower = if shared == Shared::Core { "core" } else { "cluster" };
+            let message = format!("a state of the {whose} is not one of the {narrower}, too");
+            faults.push_at(&flag.at, message, None);
         }
         if index == 0 {
             let help = "a CPU needs a state of its own to wait in for the others".to_string();

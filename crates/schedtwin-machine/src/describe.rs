@@ -42,6 +42,7 @@ impl Machine {
             self.describe_domain(domain, &mut out);
         }
         self.describe_idle(&mut out);
+        self.describe_smt(&mut out);
         self.describe_power_domains(&mut out);
         self.describe_heat(&mut out);
         self.describe_couplings(&mut out);
@@ -212,6 +213,7 @@ impl Machine {
                     (state.polling, "polls"),
                     (state.refuses_pending, "refuses pending interrupts"),
                     (state.local_timer_stops, "timer stops"),
+                    (state.shared == Shared::Core, "of the whole core"),
                     (state.shared == Shared::Cluster, "of the whole cluster"),
                     (state.shared == Shared::Package, "of the whole package"),
                 ] {
@@ -259,6 +261,17 @@ impl Machine {
             };
             let _ = writeln!(out, "  where the timer stops: {}, {to}", timer.device);
         }
+    }
+
+    fn describe_smt(&self, out: &mut String) {
+        let Some(smt) = &self.smt else { return };
+        let speeds: Vec<String> = smt.speed_permille.iter().map(|s| thousandths(*s)).collect();
+        let _ = writeln!(
+            out,
+            "\nhardware threads of a core: a further one adds {} of its power; speed of each by how many work: {}",
+            thousandths(smt.second_permille),
+            speeds.join(", ")
+        );
     }
 
     fn describe_power_domains(&self, out: &mut String) {

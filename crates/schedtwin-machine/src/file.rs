@@ -17,6 +17,7 @@
 //! | `[power.NAME]` | may be left out; clusters and packages, see `power_domain` |
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
+//! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
@@ -35,7 +36,7 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_type, coupling, dependence, domain, heat, power_domain, speed,
+    broadcast, choices, core_type, coupling, dependence, domain, heat, power_domain, smt, speed,
     topology,
 };
 
@@ -93,8 +94,16 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         domain_names.iter().all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
     check_domains(&domains, &groups, &cpus, all_read, &root, &mut faults);
 
+    let smt = root.optional_table("smt", &mut faults);
+    let has_smt = smt.is_some();
+    let smt = smt.and_then(|table| smt::read(table, &mut faults));
     let tables = root.named_tables("topologies", &mut faults);
     let topology = topology::read(tables, chosen.as_ref(), &cpus, &mut faults);
+    let threads = topology.as_ref().and_then(|topology| topology.first_smt_core());
+    if let Some(core) = threads.filter(|_| !has_smt) {
+        let help = "write a table `[smt]`".to_string();
+        faults.push_at(&core.at, "CPUs share a core, and nobody says what", Some(help));
+    }
     let couplings = read_couplings(&mut root, &domains, &domain_names, &mut faults);
     let tables = root.tables("dependent", &mut faults);
     let mut dependences = dependence::read(
@@ -168,6 +177,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         power_domains,
         heat,
         broadcast,
+        smt,
         couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         kinds,
@@ -445,7 +455,7 @@ fn build_cpus(
             core_type: core_type.expect("the core of every group is known"),
             domain,
             capacity: group.capacity.value,
-            core: cpu.0,
+            core: topology.core_of(cpu),
             cluster,
             package,
             llc,

@@ -18,6 +18,7 @@
 //! | `heat` | nodes and resistances, thermal zones |
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
+//! | `smt` | what hardware threads of a core share |
 //! | `describe` | the text of `show machine` |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `builtin` | the machines compiled in |
@@ -45,6 +46,7 @@ mod heat;
 mod model;
 mod power;
 mod power_domain;
+mod smt;
 mod speed;
 mod topology;
 
@@ -63,6 +65,7 @@ pub use model::{
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
 pub use power_domain::{PowerDomain, PowerState};
+pub use smt::Smt;
 pub use speed::{
     PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,
 };

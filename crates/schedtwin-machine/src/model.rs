@@ -10,7 +10,7 @@ use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{Capacity, CpuId, Khz, Ns};
 
 use crate::{
-    Broadcast, Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, WorkKind,
+    Broadcast, Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, Smt, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -47,6 +47,8 @@ pub struct Machine {
     pub heat: Option<Heat>,
     /// The timer for CPUs whose own timers stop; `None` where the file does not say.
     pub broadcast: Option<Broadcast>,
+    /// What hardware threads of a core share; `None` where every CPU is a core.
+    pub smt: Option<Smt>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
     /// What the kernel's paths cost.
@@ -74,7 +76,7 @@ pub struct Cpu {
     /// Capacity at the highest frequency (`arch_scale_cpu_capacity`), 1..=1024; the largest of a
     /// machine is 1024.
     pub capacity: Capacity,
-    /// The physical core (`topology_core_id`). Equal for SMT siblings, of which there are none yet.
+    /// The physical core (`topology_core_id`): equal for its hardware threads. Its number is that of its lowest CPU.
     pub core: u16,
     /// `topology_cluster_id` as the scheduler sees it; `None` where it sees none.
     pub cluster: Option<u16>,
@@ -198,6 +200,8 @@ pub struct IdleState {
 pub enum Shared {
     /// The CPU alone.
     Own,
+    /// Every hardware thread of the core.
+    Core,
     /// Every CPU of the cluster, which is the frequency domain.
     Cluster,
     /// Every CPU of the package.
@@ -260,6 +264,13 @@ impl Machine {
     /// The idle states of a CPU.
     pub fn idle_states(&self, cpu: CpuId) -> &[IdleState] {
         &self.core_types[self.cpus[cpu.index()].core_type].idle_states
+    }
+
+    /// The hardware threads of a CPU's core, itself included.
+    pub fn threads_of(&self, cpu: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+        let core = self.cpus[cpu.index()].core;
+        let all = (0..self.cpus.len()).filter(move |c| self.cpus[*c].core == core);
+        all.map(|c| CpuId(c as u16))
     }
 
     /// The frequency domain of a CPU.

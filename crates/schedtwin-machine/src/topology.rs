@@ -7,6 +7,7 @@
 //! [topologies.cpu-map]
 //! package = ["0-7"]               # sockets
 //! llc     = ["0-7"]
+//! core    = ["0,1"]               # hardware threads of one core, see `smt`; who is in none is a core
 //! cluster = ["0-3", "4-5", "6-7"] # the leaf clusters of the device tree's cpu-map
 //! ```
 //!
@@ -42,6 +43,7 @@ pub(crate) struct Topology {
     llc: Level,
     cluster: Level,
     node: Level,
+    core: Level,
 }
 
 impl Level {
@@ -57,6 +59,17 @@ impl Topology {
         let sure =
             |level: &Level| level.of(cpu).expect("package and cache of every CPU are checked");
         (sure(&self.package), sure(&self.llc), self.cluster.of(cpu), self.node.of(cpu).unwrap_or(0))
+    }
+
+    /// The number of a CPU's core: its lowest CPU.
+    pub(crate) fn core_of(&self, cpu: CpuId) -> u16 {
+        let part = self.core.parts.iter().find(|part| part.mask.contains(cpu));
+        part.and_then(|part| part.mask.lowest()).unwrap_or(cpu).0
+    }
+
+    /// The first core of several hardware threads.
+    pub(crate) fn first_smt_core(&self) -> Option<&CpuList> {
+        self.core.parts.iter().find(|part| part.mask.weight() > 1)
     }
 }
 
@@ -126,6 +139,7 @@ fn read_one(
         check_parts(name, level, complete, cpus, faults);
     }
     for (inner_name, inner, outer_name, outer) in [
+        ("core", &core, "last-level cache", &llc),
         ("cluster", &cluster, "last-level cache", &llc),
         ("cluster", &cluster, "package", &package),
         ("last-level cache", &llc, "package", &package),
@@ -133,13 +147,7 @@ fn read_one(
     ] {
         check_within(inner_name, inner, outer_name, outer, faults);
     }
-    for part in &core.parts {
-        if part.mask.weight() > 1 {
-            let message = "CPUs share a core: waits for SMT, which is not modelled yet";
-            faults.push_at(&part.at, message, None);
-        }
-    }
-    (faults.0.len() == before).then_some(Topology { package, llc, cluster, node })
+    (faults.0.len() == before).then_some(Topology { package, llc, cluster, node, core })
 }
 
 fn read_level(

@@ -164,7 +164,14 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
         cpus: machine
             .cpus
             .iter()
-            .map(|cpu| MeterCpu {
+            .enumerate()
+            .map(|(index, cpu)| MeterCpu {
+                threads: {
+                    let threads = machine.threads_of(CpuId(index as u16)).map(CpuId::index);
+                    let threads: Vec<usize> = threads.collect();
+                    if threads.len() > 1 { threads } else { Vec::new() }
+                },
+                second_permille: machine.smt.as_ref().map_or(1000, |smt| smt.second_permille),
                 domain: cpu.domain,
                 cluster_name: machine.domains[cpu.domain].name.clone(),
                 capacity: cpu.capacity,

@@ -84,6 +84,10 @@ pub struct MeterCpu {
     pub cluster_name: String,
     /// Its idle states, the shallowest first.
     pub idle_states: Vec<MeterIdle>,
+    /// The hardware threads of its core, itself included, ascending; empty where it is the only one.
+    pub threads: Vec<usize>,
+    /// What it draws of its own power while another thread of its core does as much or more, thousandths.
+    pub second_permille: u64,
     /// Its capacity at the highest frequency, 1..=1024.
     pub capacity: u32,
 }

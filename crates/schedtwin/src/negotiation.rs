@@ -205,6 +205,7 @@ fn shares(machine: &Machine, cpu: CpuId, other: CpuId, shared: Shared) -> bool {
     let (one, two) = (&machine.cpus[cpu.index()], &machine.cpus[other.index()]);
     match shared {
         Shared::Own => false,
+        Shared::Core => one.core == two.core,
         Shared::Cluster => one.domain == two.domain,
         Shared::Package => one.package == two.package,
     }

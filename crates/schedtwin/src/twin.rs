@@ -112,6 +112,8 @@ struct CpuState {
     since: Ns,
     /// Work per nanosecond of what it runs, 20 fractional bits.
     rate: u64,
+    /// It executes, so it slows the other threads of its core.
+    working: bool,
     /// How late the next timer interrupt will be, and its ordinal.
     timer_latency: Ns,
     timer_ordinal: u64,
@@ -181,6 +183,8 @@ pub struct Twin<B = FlatBoard> {
     /// others are the machine's.
     rates: Vec<u64>,
     nr_kinds: usize,
+    /// Per CPU: the hardware threads of its core, itself included; nobody where it is the only one.
+    threads: Vec<Vec<CpuId>>,
     negotiation: Negotiation,
     broadcast: BroadcastTimer,
     heat: Option<Heat>,
@@ -195,6 +199,12 @@ pub struct Twin<B = FlatBoard> {
     eager: bool,
     threads_done: bool,
     notices: Vec<String>,
+}
+
+/// The hardware threads of a core that has several.
+fn smt_threads(machine: &Machine, cpu: CpuId) -> Vec<CpuId> {
+    let threads: Vec<CpuId> = machine.threads_of(cpu).collect();
+    if threads.len() > 1 { threads } else { Vec::new() }
 }
 
 impl<B: Board> Twin<B> {
@@ -253,6 +263,7 @@ impl<B: Board> Twin<B> {
                     pending_devices: 0,
                     since: 0,
                     rate: 0,
+                    working: true,
                     timer_latency: 0,
                     timer_ordinal: 0,
                     ipi_latency: 0,
@@ -269,6 +280,7 @@ impl<B: Board> Twin<B> {
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
+            threads: (0..nr_cpus).map(|c| smt_threads(&machine, CpuId(c as u16))).collect(),
             negotiation: Negotiation::new(&machine),
             broadcast: BroadcastTimer::default(),
             heat,
@@ -622,7 +634,7 @@ impl<B: Board> Twin<B> {
         match activity {
             Activity::Task(task) => {
                 c.phase = Phase::Task(task);
-                if self.nr_kinds > 1 {
+                if self.nr_kinds > 1 || self.machine.smt.is_some() {
                     self.choose_rate(cpu);
                 }
                 let at = self.work_done_at(cpu);

@@ -15,6 +15,8 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         abort_energy_pj: abort,
     };
     let cpu = |domain, cluster: &str, capacity| MeterCpu {
+        threads: Vec::new(),
+        second_permille: 1000,
         domain,
         cluster_name: cluster.to_owned(),
         idle_states: vec![idle("WFI", true, 0, 0, 0), idle("off", false, 1_000, 200, 30)],

@@ -13,6 +13,7 @@
 //! * slot: an activity as a column of the table: active, polling, and per idle state s entering,
 //!   in it, exiting.
 //! * executes: does anything but rest in an idle state; who waits for its package does: all but itself is on for it.
+//! * second: a hardware thread while another one of its core does as much or more, see *A core of several threads*.
 //! * deep: an idle state that lets the domain's static power go off.
 //! * awake: a domain with at least one CPU that is not resting in a deep state; of a domain that depends
 //!   on others, also while one of theirs is not: what is static about it is shared.
@@ -36,6 +37,13 @@
 //! `Entering` ends in anything but rest. If a CPU's rest turns from one state into another (the
 //! cluster powers down or up around it), deepening pays the deeper entry, the reverse the deeper
 //! exit.
+//!
+//! # A core of several threads
+//!
+//! The thread that does most (executing, then polling, then the shallowest rest; of equal ones the lowest CPU) is the
+//! core's first and draws in full. The others are second: they draw a share of their power while they execute or poll, and
+//! nothing at rest. Each CPU has its columns twice, as first and as second, so its times are exact in either place; its
+//! energy is its share of the core's by that rule.
 //!
 //! # Differences
 //!
@@ -68,6 +76,10 @@ struct CpuTruth {
     /// First cell of the CPU in `Truth::ns`; a row per OPP, `width` columns.
     base: usize,
     width: usize,
+    /// Columns for one place in the core: all of them, or where it has other threads half of them.
+    slots: usize,
+    /// It is second in its core.
+    second: bool,
     /// The cell that time goes to now.
     cell: usize,
     /// Index of its idle state 0 in `Truth::visits`, and how many it has.
@@ -159,14 +171,18 @@ impl Truth {
             assert!(cpu.idle_states.len() <= 32, "deep states are bits of 32");
             let deep = cpu.idle_states.iter().enumerate();
             let deep = deep.map(|(index, state)| u32::from(state.deep) << index).sum();
-            let width = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
+            let slots = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
+            let width = slots * if cpu.threads.is_empty() { 1 } else { 2 };
+            let second = cpu.threads.first().is_some_and(|first| *first != cpus.len());
             cpus.push(CpuTruth {
                 activity: Activity::Active,
                 since: 0,
                 domain: cpu.domain,
                 base: cells,
                 width,
-                cell: cells + SLOT_ACTIVE,
+                slots,
+                second,
+                cell: cells + SLOT_ACTIVE + if second { slots } else { 0 },
                 states,
                 state_count: cpu.idle_states.len(),
                 deep,
@@ -249,7 +265,7 @@ impl Truth {
         self.close_cpu(index, at);
         let slot = slot_of(activity);
         let truth = &mut self.cpus[index];
-        assert!(slot < truth.width, "cpu{index} has no idle state for {activity:?}");
+        assert!(slot < truth.slots, "cpu{index} has no idle state for {activity:?}");
         truth.activity = activity;
         let was_deep = is_deep(truth.deep, before);
         let is_deep = is_deep(truth.deep, activity);
@@ -262,7 +278,11 @@ impl Truth {
             let pj = visit_pj(&setup.cpus[index].idle_states, before, activity);
             domain.heat_fj += u128::from(pj) * FJ_PER_PJ;
         }
-        truth.cell = truth.base + domain.row() * truth.width + slot;
+        truth.cell = truth.cell_in(domain.row());
+        if !setup.cpus[index].threads.is_empty() {
+            self.settle_core(&setup.cpus[index].threads, at);
+        }
+        let domain = &mut self.domains[domain_index];
         if was_deep != is_deep {
             close_domain(domain, self.window_start, at);
             count(&mut domain.awake, !is_deep);
@@ -283,6 +303,21 @@ impl Truth {
             }
         }
         true
+    }
+
+    /// Who does most in a core may have changed.
+    fn settle_core(&mut self, threads: &[usize], at: Ns) {
+        let least = |thread: &&usize| idleness(self.cpus[**thread].activity);
+        let first = *threads.iter().min_by_key(least).expect("a core has threads");
+        for thread in threads {
+            let second = *thread != first;
+            if self.cpus[*thread].second != second {
+                self.close_cpu(*thread, at);
+                let truth = &mut self.cpus[*thread];
+                truth.second = second;
+                truth.cell = truth.cell_in(self.domains[truth.domain].row());
+            }
+        }
     }
 
     /// The vote of `domain` has changed.
@@ -329,7 +364,7 @@ impl Truth {
         let row = self.domains[domain].row();
         for member in &self.domains[domain].cpus {
             let cpu = &mut self.cpus[*member];
-            cpu.cell = cpu.base + row * cpu.width + slot_of(cpu.activity);
+            cpu.cell = cpu.cell_in(row);
         }
     }
 
@@ -454,7 +489,11 @@ impl Truth {
         let truth = &self.cpus[cpu];
         let domain = &self.domains[truth.domain];
         let (opps, columns) = (domain.opp_ns.len(), domain.columns);
-        let of_row = move |row: usize| self.ns[truth.base + row * truth.width + slot];
+        let cells = move |row: usize| {
+            let first = truth.base + row * truth.width + slot;
+            (first..truth.base + (row + 1) * truth.width).step_by(truth.slots)
+        };
+        let of_row = move |row: usize| cells(row).map(|cell| self.ns[cell]).sum::<Ns>();
         (0..opps).map(move |opp| (opp * columns..(opp + 1) * columns).map(of_row).sum())
     }
 
@@ -483,11 +522,12 @@ impl Truth {
     pub(super) fn cpu_fj(&self, setup: &MeterSetup, cpu: usize) -> u128 {
         let truth = &self.cpus[cpu];
         let states = &setup.cpus[cpu].idle_states;
+        let hardware = &setup.cpus[cpu];
         let mut fj = 0;
         for (row, opp) in setup.domains[truth.domain].rows().iter().enumerate() {
             let row = &self.ns[truth.base + row * truth.width..][..truth.width];
             for (slot, ns) in row.iter().enumerate() {
-                fj += energy(slot_uw(states, slot, opp), *ns);
+                fj += energy(slot_uw(hardware, slot, opp), *ns);
             }
         }
         for (index, state) in states.iter().enumerate() {
@@ -525,8 +565,8 @@ impl Truth {
             Level::Executing => opp.static_uw,
         };
         for cpu in &truth.cpus {
-            let slot = slot_of(self.cpus[*cpu].activity);
-            power += slot_uw(&setup.cpus[*cpu].idle_states, slot, opp);
+            let slot = self.cpus[*cpu].slot();
+            power += slot_uw(&setup.cpus[*cpu], slot, opp);
         }
         power
     }
@@ -538,8 +578,11 @@ impl Truth {
         let open = |since: Ns| now.max(self.window_start) - since.max(self.window_start);
         for (index, cpu) in self.cpus.iter().enumerate() {
             let domain = &self.domains[cpu.domain];
-            let cell = cpu.base + domain.row() * cpu.width + slot_of(cpu.activity);
-            assert_eq!(cpu.cell, cell, "cpu{index} books to the cell of what it does");
+            assert_eq!(
+                cpu.cell,
+                cpu.cell_in(domain.row()),
+                "cpu{index} books to the cell of what it does"
+            );
             let mut booked = 0;
             for opp in 0..domain.opp_ns.len() {
                 let of_opp = cpu.width * domain.columns;
@@ -551,6 +594,14 @@ impl Truth {
                 booked += of_cpu;
             }
             assert_eq!(booked, span, "cpu{index}: its activities fill the span");
+        }
+        for (index, cpu) in setup.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.threads.is_empty())
+        {
+            let most = cpu.threads.iter().map(|t| idleness(self.cpus[*t].activity)).min();
+            let mine = Some(idleness(self.cpus[index].activity));
+            let firsts = cpu.threads.iter().filter(|t| !self.cpus[**t].second).count();
+            assert_eq!(firsts, 1, "cpu{index}: its core has one first thread");
+            assert!(self.cpus[index].second || mine == most, "cpu{index}: first in its core");
         }
         let deep = |cpu: &&usize| {
             matches!(self.cpus[**cpu].activity, Activity::Idle(s)
@@ -597,7 +648,15 @@ pub(super) fn energy(uw: u64, ns: Ns) -> u128 {
 }
 
 /// Power of a CPU that does what the column `slot` stands for, µW.
-fn slot_uw(states: &[MeterIdle], slot: usize, opp: &super::MeterOpp) -> u64 {
+fn slot_uw(cpu: &super::MeterCpu, slot: usize, opp: &super::MeterOpp) -> u64 {
+    let states = &cpu.idle_states[..];
+    let slots = SLOT_IDLE + SLOTS_PER_STATE * states.len();
+    if slot >= slots {
+        return match (slot - slots).checked_sub(SLOT_IDLE) {
+            Some(column) if column % SLOTS_PER_STATE == 1 => 0,
+            _ => slot_uw(cpu, slot - slots, opp) * cpu.second_permille / 1000,
+        };
+    }
     match slot.checked_sub(SLOT_IDLE) {
         Some(column) if column % SLOTS_PER_STATE == 1 => {
             states[column / SLOTS_PER_STATE].rest_uw(opp)
@@ -611,9 +670,10 @@ fn slot_uw(states: &[MeterIdle], slot: usize, opp: &super::MeterOpp) -> u64 {
 fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
     let mut cells = Vec::new();
     for cpu in &setup.cpus {
-        let slots = 0..SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
+        let slots = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
+        let slots = 0..slots * if cpu.threads.is_empty() { 1 } else { 2 };
         for opp in setup.domains[cpu.domain].rows() {
-            cells.extend(slots.clone().map(|slot| slot_uw(&cpu.idle_states, slot, opp)));
+            cells.extend(slots.clone().map(|slot| slot_uw(cpu, slot, opp)));
         }
     }
     cells
@@ -622,6 +682,30 @@ fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
 /// A domain's own power by row and level, µW.
 fn level_powers(domain: &super::MeterDomain) -> Vec<[u64; 3]> {
     domain.rows().iter().map(|o| [domain.off_uw, o.idle_static_uw, o.static_uw]).collect()
+}
+
+impl CpuTruth {
+    /// The column that time goes to.
+    #[inline]
+    fn slot(&self) -> usize {
+        slot_of(self.activity) + if self.second { self.slots } else { 0 }
+    }
+
+    /// The cell that time goes to in a row.
+    #[inline]
+    fn cell_in(&self, row: usize) -> usize {
+        self.base + row * self.width + self.slot()
+    }
+}
+
+/// How little an activity has to do: the thread with the least is its core's first.
+#[inline]
+fn idleness(activity: Activity) -> usize {
+    match activity {
+        Activity::Active | Activity::Entering(_) | Activity::Exiting(_) => 0,
+        Activity::Polling => 1,
+        Activity::Idle(s) | Activity::Waiting(s) => 2 + s as usize,
+    }
 }
 
 /// The column of an activity.

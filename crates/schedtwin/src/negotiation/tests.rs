@@ -29,6 +29,23 @@ fn a_cluster_is_off_while_all_of_it_has_asked() {
     assert!(!Negotiation::new(&Machine::load("pixel6").unwrap()).negotiates(CpuId(0)));
 }
 
+/// A thread rests in a state of its own while another one of its core is awake.
+#[test]
+fn a_core_is_as_shallow_as_its_threads() {
+    let machine = Machine::load("i5-10600k").unwrap();
+    let mut negotiation = Negotiation::new(&machine);
+    let (c1, c2, c3) = (Some(1), Some(2), Some(3));
+    // What the threads of core 0 have asked for, and where they rest.
+    for (asked, rest) in
+        [([c3, None], [c1, None]), ([c3, c1], [c1, c1]), ([c3, c2], [c2, c2]), ([c3, c3], [c3, c3])]
+    {
+        negotiation.ask(CpuId(0), asked[0]);
+        negotiation.ask(CpuId(6), asked[1]);
+        assert_eq!([0, 6].map(|c| negotiation.rests_in(&machine, CpuId(c))), rest, "{asked:?}");
+    }
+    assert_eq!(negotiation.sharers(CpuId(0)), [CpuId(0), CpuId(6)]);
+}
+
 /// Juno with a state of the package below those of the clusters.
 fn with_package_state() -> Machine {
     let text = include_str!("../../../../machines/juno-r2.toml");

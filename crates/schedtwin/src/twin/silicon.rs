@@ -143,6 +143,15 @@ impl<B: Board> Twin<B> {
             self.power_domains_settle(cpu, activity, observer);
         }
         self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
+        if self.machine.smt.is_some() {
+            let works =
+                !matches!(activity, Silicon::Polling | Silicon::Idle(_) | Silicon::Waiting(_));
+            self.thread_works(cpu, works);
+            for &thread in self.threads[cpu.index()].iter().filter(|thread| **thread != cpu) {
+                // Which thread the core's power is booked to may have changed.
+                self.tell_power(self.machine.cpus[thread.index()].domain, observer);
+            }
+        }
     }
 
     /// The power domains around a CPU follow where it rests.

@@ -4,12 +4,14 @@
 //!  Compute(work) ── work / rate ── Work slot ── next operation ── system call, exit, more work
 //! ```
 //!
+//! Hardware threads of one core that work at the same time slow each other down (`[smt]` of the machine).
+//!
 //! Work is counted with 20 fractional bits; a CPU's rate follows its frequency and the kind of work that runs.
 
 use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
-use schedtwin_machine::RATE_SHIFT;
+use schedtwin_machine::{PERMILLE, RATE_SHIFT};
 use schedtwin_types::{CpuId, NEVER, Ns, Op, TaskId, ThreadId};
 
 impl<B: Board> Twin<B> {
@@ -45,6 +47,29 @@ impl<B: Board> Twin<B> {
             _ => 0,
         };
         c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
+        if let Some(smt) = &self.machine.smt {
+            let working = |thread: &&CpuId| self.cpus[thread.index()].working;
+            let working = self.threads[cpu.index()].iter().filter(working).count();
+            let c = &mut self.cpus[cpu.index()];
+            c.rate = (c.rate * smt.speed(working) / PERMILLE).max(1);
+        }
+    }
+
+    /// A hardware thread begins or ends to work: the others of its core get slower or faster.
+    pub(super) fn thread_works(&mut self, cpu: CpuId, working: bool) {
+        if self.threads[cpu.index()].is_empty() || self.cpus[cpu.index()].working == working {
+            return;
+        }
+        self.cpus[cpu.index()].working = working;
+        for index in 0..self.threads[cpu.index()].len() {
+            let thread = self.threads[cpu.index()][index];
+            if thread != cpu && matches!(self.cpus[thread.index()].phase, Phase::Task(_)) {
+                self.account_work(thread);
+                self.choose_rate(thread);
+                let at = self.work_done_at(thread);
+                self.board.set(self.slots.cpu(thread, CpuSlot::Work as u8), at);
+            }
+        }
     }
 
     /// When the CPU's task will be through with its work.

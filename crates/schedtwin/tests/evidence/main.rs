@@ -14,6 +14,7 @@
 //! | `broadcast` | whoever sleeps without a timer is woken, by whom the machine says, and nobody else is |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
+//! | `smt` | threads of one core share its power, its speed and its idle states |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
 //! | `releases` | the same of the older kernels |
@@ -37,4 +38,5 @@ mod releases;
 mod runnable_boost;
 mod scenarios;
 mod slow_path;
+mod smt;
 mod task_groups;

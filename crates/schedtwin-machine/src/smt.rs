@@ -1,0 +1,99 @@
+//! `[smt]`: what hardware threads of one core share.
+//!
+//! A topology says with `core = ["0,6", "1,7"]` which CPUs are threads of one core. A core is one piece of silicon: while one
+//! thread executes, all of it has its clock and its power, and a second thread adds a little. Its idle states (`core =
+//! true`, see `core_type`) are entered when all its threads have asked for them; until then a thread rests in its own.
+//!
+//! ```toml
+//! [smt]
+//! second_permille = 150          # what each further executing thread adds, thousandths of what it would draw alone
+//! speed_permille = [1000, 650]   # speed of each thread while one, two, ... of the core work; the last holds for more
+//! ```
+//!
+//! The core draws what its thread with the most to do draws (executing, polling, then the shallowest rest); other threads
+//! that execute add their share, and those that rest nothing.
+//!
+//! Differences: the shares do not depend on what the threads do; kernel paths are paid at the speed of a lone thread.
+
+use schedtwin_input::{Diagnostics, Located, TableReader};
+
+use crate::PERMILLE;
+
+/// The most threads that the speeds of a core are told for (SMT8).
+const MAX_THREADS: usize = 8;
+
+/// What the threads of a core share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Smt {
+    /// What each further executing thread adds to its core's power, thousandths of what it would draw alone.
+    pub second_permille: u64,
+    /// Speed of each thread while one, two, ... of its core work, thousandths; never rising, not empty.
+    pub speed_permille: Vec<u64>,
+}
+
+impl Smt {
+    /// Speed of each of `working` threads, thousandths.
+    pub fn speed(&self, working: usize) -> u64 {
+        let last = self.speed_permille.len() - 1;
+        self.speed_permille[working.saturating_sub(1).min(last)]
+    }
+}
+
+/// Reads the table.
+pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Smt> {
+    let second: Option<Located<u64>> = table.required("second_permille", faults);
+    let at = table.location_of("speed_permille");
+    let speeds: Option<Vec<u64>> = table.required("speed_permille", faults);
+    table.finish(faults);
+    let (second, speeds) = (second?, speeds?);
+    if second.value > PERMILLE {
+        faults.push_at(&second.at, "a thread adds at most what it would draw alone: 1000", None);
+        return None;
+    }
+    let good = (1..=MAX_THREADS).contains(&speeds.len())
+        && speeds[0] == PERMILLE
+        && speeds.windows(2).all(|pair| pair[1] <= pair[0])
+        && speeds.iter().all(|speed| *speed > 0);
+    if !good {
+        let help = format!(
+            "1 to {MAX_THREADS} numbers: 1000 for a thread alone, then none above the last"
+        );
+        faults.push_at(&at, "these are no speeds of a core's threads", Some(help));
+        return None;
+    }
+    Some(Smt { second_permille: second.value, speed_permille: speeds })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Machine;
+    use schedtwin_input::Source;
+    use schedtwin_types::CpuId;
+
+    fn read(core: &str, table: &str) -> Result<Machine, String> {
+        let text = include_str!("../../../machines/uniform8.toml");
+        let text = text.replace("llc = [\"0-7\"]\n", &format!("llc = [\"0-7\"]\n{core}\n"));
+        let source = Source::new("threads.toml", format!("{text}\n{table}"));
+        Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn threads_of_a_core() {
+        let table = "[smt]\nsecond_permille = 100\nspeed_permille = [1000, 700, 500]\n";
+        let machine = read("core = [\"1,5\", \"2-4\"]", table).unwrap();
+        let threads = |cpu| machine.threads_of(CpuId(cpu)).map(|c| c.0).collect::<Vec<_>>();
+        assert_eq!([threads(0), threads(5), threads(3)], [vec![0], vec![1, 5], vec![2, 3, 4]]);
+        let smt = machine.smt.unwrap();
+        assert_eq!([0, 1, 2, 3, 9].map(|n| smt.speed(n)), [1000, 1000, 700, 500, 500]);
+        for (core, table, complaint) in [
+            ("core = [\"0,1\"]", String::new(), "nobody says what"),
+            ("", table.replace("100\n", "1001\n"), "at most what it would draw alone"),
+            ("", table.replace("[1000", "[900"), "no speeds"),
+            ("", table.replace("500", "800"), "no speeds"),
+            ("", table.replace("500", "0"), "no speeds"),
+        ] {
+            let faults = read(core, &table).unwrap_err();
+            assert!(faults.contains(complaint), "{faults}");
+        }
+    }
+}
