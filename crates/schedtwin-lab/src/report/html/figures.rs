@@ -19,7 +19,7 @@ pub fn colour(kernel: usize) -> String {
 const WIDTH: f64 = 1000.0;
 
 /// The widest scale of differences, percent: one wild row must not make all others invisible.
-const WIDEST: f64 = 60.0;
+const WIDEST: f64 = 100.0;
 
 /// How far a scale of differences reaches to each side, percent.
 pub fn reach(ends: impl Iterator<Item = [f64; 2]>) -> f64 {
@@ -283,7 +283,7 @@ pub fn moments(moments: &[Moment]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "The longest wait of a woken task" }
+        h2 { "The longest wait of the task that waited most" }
         @for moment in moments { (one_moment(moment)) }
         p.legend {
             span { span.swatch style="background:var(--bad)" {} "the task that waited; its wait is dashed" }

@@ -131,7 +131,7 @@ fn study(ran: &Ran) -> Markup {
         p { (study.about.trim()) }
         (kernels(&names))
         div.wide { table.study {
-            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "published" } th { "twin" }
+            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "publ. diff" } th { "twin's diff" }
                 th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
             @for (at, cell) in ran.cells.iter().enumerate() {
                 @let row = &study.rows[cell.row];
