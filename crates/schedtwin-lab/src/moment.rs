@@ -227,4 +227,15 @@ mod tests {
         }
         assert_eq!(longest_wait(&column, 1), Some(moment));
     }
+
+    #[test]
+    fn many_waits_count_more_than_one_long_one() {
+        let waits = |total, length| Waits { total, longest: (0, length, CpuId(0)) };
+        let mut search = Search::default();
+        assert!(search.most().is_none());
+        search.waits =
+            [(TaskId(1), waits(30, 30)), (TaskId(2), waits(50, 10)), (TaskId(3), waits(50, 20))]
+                .into();
+        assert_eq!(search.most().unwrap().0, TaskId(2));
+    }
 }
