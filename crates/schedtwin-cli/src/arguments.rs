@@ -61,7 +61,7 @@ pub enum Command {
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel, patch and workload files without running them
@@ -349,6 +349,9 @@ pub enum StudyAction {
     Show {
         /// NAME or a path
         name: String,
+        /// Its file as it is, to begin one's own with
+        #[arg(long)]
+        file: bool,
     },
     /// Run studies: the published and the twin's numbers side by side, with a verdict per row
     #[command(after_help = STUDY_RUN_EXAMPLES)]
@@ -553,6 +556,9 @@ pub enum Shown {
     Machine {
         /// NAME[:KEY=VALUE,...] or a path
         name: String,
+        /// The file of a built-in machine as it is, to begin one's own with
+        #[arg(long)]
+        file: bool,
     },
     /// Every setting of a kernel, with the sysctl or config option that it is known by
     Kernel {

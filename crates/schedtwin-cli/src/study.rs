@@ -29,7 +29,8 @@ use crate::run::writable;
 pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
     match arguments.action {
         StudyAction::List => output::print(&list()),
-        StudyAction::Show { name } => {
+        StudyAction::Show { name, file: true } => output::print(&load(&name)?.source.text),
+        StudyAction::Show { name, file: false } => {
             let ready = Ready::new(load(&name)?, Vec::new(), false, &Registry::built_in());
             output::print(&report::study(ready.study(), ready.setups()))
         }
@@ -213,7 +214,9 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
 pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     let study = load(&arguments.name)?;
     let base = BaseOnly::of(&study)?;
-    let ready = Ready::new(base.study().clone(), Vec::new(), false, &Registry::built_in());
+    // With the parameters put in, so that one which does not exist is told before anything runs.
+    let start = base.settings(&base.start()).into_iter().map(Calibrated::plain).collect();
+    let ready = Ready::new(base.study().clone(), start, false, &Registry::built_in());
     let waits = ready.waits_for();
     if !waits.is_empty() {
         return Err(Failure::bad(format!("{} waits for: {}", study.name, waits.join(", "))));

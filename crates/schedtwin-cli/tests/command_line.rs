@@ -174,7 +174,7 @@ name = "mine"
 description = "what a slower clock does"
 published = "nowhere"
 about = "a test"
-machine = "pixel6"
+machine = "./phone.toml"
 workload = "ui-phone"
 duration = "300ms"
 [[column]]
@@ -205,7 +205,15 @@ fitted_on = ["1", "2"]
 why = "a test"
 "#;
     std::fs::write(&study, text).unwrap();
+    let phone = schedtwin(&["show", "machine", "pixel6", "--file"]);
+    std::fs::write(folder.path().join("phone.toml"), phone.stdout).unwrap();
     let study = study.to_str().unwrap();
+    let file = schedtwin(&["study", "show", study, "--file"]);
+    assert_eq!(file.stdout, text);
+    let wrong = folder.path().join("wrong.toml");
+    std::fs::write(&wrong, text.replace("machine.settle_us", "machine.setle_us")).unwrap();
+    let wrong = schedtwin(&["calibrate", wrong.to_str().unwrap(), "--dry-run"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("setle_us"), "{wrong:?}");
     let dry = schedtwin(&["calibrate", study, "--dry-run"]);
     assert!(dry.code == 0 && dry.stdout.contains("machine.settle_us in 50 .. 150"), "{dry:?}");
     assert!(!folder.path().join("calibrations").exists(), "a dry run writes nothing");
@@ -232,6 +240,24 @@ why = "a test"
     assert!(stale.code == 2 && stale.stderr.contains("run `schedtwin calibrate"), "{stale:?}");
     std::fs::remove_file(&path).unwrap();
     assert!(schedtwin(&stable).stdout.contains("frame_duration mean linux-5.18+runnable-boost"));
+    let json = schedtwin(&[
+        "study",
+        "stability",
+        study,
+        "--reruns",
+        "2",
+        "--precision",
+        "90%",
+        "--rows",
+        "1",
+        "--format",
+        "json",
+    ]);
+    assert!(json.stdout.starts_with("{\"schema\":\"schedtwin.stability/1\""), "{json:?}");
+    let row = schedtwin(&["study", "stability", study, "--rows", "2"]);
+    assert!(row.code == 2 && row.stderr.contains("`2` is no row of mine"), "{row:?}");
+    let table = schedtwin(&["study", "run", study, "-n", "2", "--sensitivity"]);
+    assert!(table.code == 0 && table.stdout.contains("robust, yes:"), "{table:?}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! One telling moment of a run: when a woken task waited longest for a CPU, and what the CPUs did meanwhile.
+//! One telling moment of a run: of the task that waited most for CPUs, all its waits together, the longest wait, and what
+//! the CPUs did meanwhile. (The longest wait of all is most often that of a kernel thread that nobody waits for.)
 //!
 //! A table says that the worst wakeup took 20 ms; the moment shows who ran instead, where, and at which
 //! frequency. The run is made twice: once to find the moment, once to keep what happened around it, so that
@@ -55,13 +56,29 @@ pub struct Piece {
     pub is_waiter: bool,
 }
 
-/// Finds the longest wait.
+/// Finds the waits.
 #[derive(Default)]
 struct Search {
     woken: BTreeMap<TaskId, Ns>,
     names: BTreeMap<TaskId, String>,
-    /// When it was woken, when it ran, who, where.
-    longest: Option<(Ns, Ns, TaskId, CpuId)>,
+    waits: BTreeMap<TaskId, Waits>,
+}
+
+/// How a task waited.
+#[derive(Clone, Copy)]
+struct Waits {
+    /// All waits together.
+    total: Ns,
+    /// The longest: when it was woken, when it ran, where.
+    longest: (Ns, Ns, CpuId),
+}
+
+impl Search {
+    /// The task that waited most; of equal ones the first.
+    fn most(&self) -> Option<(TaskId, Waits)> {
+        let all = self.waits.iter().map(|(task, waits)| (*task, *waits));
+        all.reduce(|most, other| if other.1.total > most.1.total { other } else { most })
+    }
 }
 
 impl Observer for Search {
@@ -76,9 +93,11 @@ impl Observer for Search {
             }
             FactKind::Switch { next, .. } => {
                 let Some(woken) = self.woken.remove(&next) else { return };
-                let waited = fact.at.saturating_sub(woken);
-                if self.longest.is_none_or(|(from, to, ..)| waited > to - from) {
-                    self.longest = Some((woken, fact.at.max(woken), next, fact.cpu));
+                let this = (woken, fact.at.max(woken), fact.cpu);
+                let waits = self.waits.entry(next).or_insert(Waits { total: 0, longest: this });
+                waits.total += this.1 - this.0;
+                if this.1 - this.0 > waits.longest.1 - waits.longest.0 {
+                    waits.longest = this;
                 }
             }
             _ => {}
@@ -142,13 +161,13 @@ impl Observer for Keep {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// The longest wait of a woken task in the run with this seed; `None` if nobody was woken.
+/// The longest wait of the task that waited most in the run with this seed; `None` if nobody was woken.
 pub fn longest_wait(column: &Column, seed: u64) -> Option<Moment> {
     let mut search = Search::default();
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.introduce(&mut search);
     while twin.step(&mut search) {}
-    let (woken_at, runs_at, waiter, cpu) = search.longest?;
+    let (waiter, Waits { longest: (woken_at, runs_at, cpu), .. }) = search.most()?;
     let to = runs_at + MARGIN;
     let window = [woken_at.saturating_sub(MARGIN).max(to.saturating_sub(LONGEST)), to];
     let machine = column.scenario.machine();
@@ -207,5 +226,16 @@ mod tests {
             assert!(lane.iter().all(|p| from <= p.span[0] && p.span[1] <= to));
         }
         assert_eq!(longest_wait(&column, 1), Some(moment));
+    }
+
+    #[test]
+    fn many_waits_count_more_than_one_long_one() {
+        let waits = |total, length| Waits { total, longest: (0, length, CpuId(0)) };
+        let mut search = Search::default();
+        assert!(search.most().is_none());
+        search.waits =
+            [(TaskId(1), waits(30, 30)), (TaskId(2), waits(50, 10)), (TaskId(3), waits(50, 20))]
+                .into();
+        assert_eq!(search.most().unwrap().0, TaskId(2));
     }
 }

@@ -1,8 +1,10 @@
 //! The search, over parameters between 0 (least) and 1 (greatest).
 //!
 //! 1. **grid**: the study's start and the middles of [`levels`] parts of every range, with [`COARSE_SEEDS`] seeds
-//! 2. **simplex**: Nelder and Mead's, from the best of these, with all seeds; it reaches as far as half a part
-//! 3. **sides**: a tenth of the range to both sides of the best along every axis. Where one is better the simplex has
+//! 2. **valleys**: Nelder and Mead's simplex from the best [`STARTS`] of these that are no neighbours, with as few seeds. Costs have several
+//!    valleys (less work of a frame and more of the GPU, say), and a single search ends in the one that it began in
+//! 3. **simplex**: with all seeds from the best of their ends
+//! 4. **sides**: a tenth of the range to both sides of the best along every axis. Where one is better the simplex has
 //!    stuck: it starts again from there, at most [`RESTARTS`] times (Kelley 1999: a fresh simplex is the remedy)
 //!
 //! What the last look at the sides cost is kept: it tells how well each parameter is determined.
@@ -11,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Mutex;
 
-use argmin::core::{CostFunction, Executor};
+use argmin::core::{CostFunction, Executor, State};
 use argmin::solver::neldermead::NelderMead;
 
 use crate::Progress;
@@ -43,7 +45,10 @@ pub const COARSE_SEEDS: usize = 2;
 /// Points of the grid at most: it shall cost less than the simplex, whose measurements have more seeds.
 const GRID: u64 = 27;
 
-/// Simplexes after the first.
+/// Searches with few seeds, each from another place.
+const STARTS: usize = 3;
+
+/// Simplexes with all seeds after the first.
 const RESTARTS: usize = 2;
 
 /// How far the sides lie, as a share of the range.
@@ -63,17 +68,21 @@ impl Effort {
         self.seeds.min(COARSE_SEEDS)
     }
 
-    /// Settings at most: of the grid, and with all seeds. Proposals that round to known ones are not measured again.
+    /// Settings at most: with few seeds, and with all. Proposals that round to known ones are not measured again.
     pub fn settings(self, parameters: usize) -> [u64; 2] {
         let p = parameters as u64;
         let simplex = p + 1 + 2 * self.steps_per_parameter * p;
-        [1 + levels(parameters).pow(p as u32), (1 + RESTARTS as u64) * (simplex + 2 * p)]
+        let grid = 1 + levels(parameters).pow(p as u32);
+        let fine = STARTS as u64 + (1 + RESTARTS as u64) * (simplex + 2 * p);
+        [grid + STARTS as u64 * simplex, fine]
     }
 
-    /// Settings as a rule: a step of a simplex measures one, and the first one does.
+    /// Settings as a rule: a step of a simplex measures one, and the first simplex does.
     fn usual_settings(self, parameters: usize) -> [u64; 2] {
         let p = parameters as u64;
-        [self.settings(parameters)[0], 1 + (3 + self.steps_per_parameter) * p]
+        let simplex = p + self.steps_per_parameter * p;
+        let grid = 1 + levels(parameters).pow(p as u32);
+        [grid + STARTS as u64 * simplex, STARTS as u64 + simplex + 2 * p]
     }
 }
 
@@ -172,7 +181,31 @@ impl Problem<'_> {
         Ok(())
     }
 
-    fn simplex(&self, from: &[f64], reach: f64, steps: u64, seeds: usize) -> io::Result<()> {
+    /// The best points so far of which no two are closer than `apart` along every axis.
+    fn starts(&self, seeds: usize, apart: f64) -> Vec<Vec<f64>> {
+        let known = self.known.lock().expect("no measurement panics");
+        let mut points: Vec<(f64, Vec<f64>)> = known
+            .iter()
+            .filter(|((of, _), _)| *of == seeds)
+            .map(|((_, texts), (cost, _))| {
+                let settings = texts.iter().map(|text| Assignment::parse(text));
+                let settings: Result<Vec<_>, _> = settings.collect();
+                (*cost, self.base.place(&settings.expect("printed settings")))
+            })
+            .collect();
+        points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let mut starts: Vec<Vec<f64>> = Vec::new();
+        for (_, at) in points {
+            let far = |from: &Vec<f64>| from.iter().zip(&at).any(|(a, b)| (a - b).abs() >= apart);
+            if starts.len() < STARTS && starts.iter().all(far) {
+                starts.push(at);
+            }
+        }
+        starts
+    }
+
+    /// Where a simplex from there ends.
+    fn simplex(&self, from: &[f64], reach: f64, steps: u64, seeds: usize) -> io::Result<Vec<f64>> {
         let mut corners = vec![from.to_vec()];
         for parameter in 0..from.len() {
             let mut corner = from.to_vec();
@@ -182,12 +215,12 @@ impl Problem<'_> {
         let failed = |error: argmin::core::Error| io::Error::other(error.to_string());
         // argmin's own end criterion takes powers by `powi`, which is not exact everywhere: it is never met.
         let solver = NelderMead::new(corners).with_sd_tolerance(0.0).map_err(failed)?;
-        Executor::new(Seeded { problem: self, seeds }, solver)
+        let end = Executor::new(Seeded { problem: self, seeds }, solver)
             .configure(|state| state.max_iters(steps))
             .timer(false)
             .run()
             .map_err(failed)?;
-        Ok(())
+        Ok(end.state.get_best_param().expect("a simplex has a best corner").clone())
     }
 
     /// By parameter: what the cost rises by a tenth of its range below and above; `None` beyond a bound.
@@ -232,8 +265,13 @@ pub fn fit(base: &BaseOnly, effort: Effort, progress: &Progress) -> io::Result<C
     let problem = Problem { base, registry, progress, known: Mutex::new(BTreeMap::new()) };
     problem.grid(effort.coarse())?;
     let steps = effort.steps_per_parameter * parameters as u64;
-    let mut from = base.place(&problem.best(effort.coarse()).0);
-    let mut reach = 0.5 / levels(parameters) as f64;
+    let part = 1.0 / levels(parameters) as f64;
+    for start in problem.starts(effort.coarse(), 1.5 * part) {
+        let end = problem.simplex(&start, part / 2.0, steps, effort.coarse())?;
+        problem.cost(base.settings(&end), effort.seeds)?;
+    }
+    let mut from = base.place(&problem.best(effort.seeds).0);
+    let mut reach = SIDE;
     for _ in 0..=RESTARTS {
         problem.simplex(&from, reach, steps, effort.seeds)?;
         let (best, (cost, _)) = problem.best(effort.seeds);
@@ -278,6 +316,6 @@ mod tests {
         assert_eq!((1..=6).map(levels).collect::<Vec<_>>(), [5, 5, 3, 2, 1, 1]);
         assert_eq!(levels(100), 1);
         let effort = Effort { seeds: 10, steps_per_parameter: 10 };
-        assert_eq!(effort.settings(2), [26, 3 * (3 + 40 + 4)]);
+        assert_eq!(effort.settings(2), [26 + 3 * 43, 3 + 3 * (43 + 4)]);
     }
 }

@@ -18,9 +18,10 @@
 //! 50 % does not pull as hard as one known to 5 %, a deviation within the noise costs less than 1, and three times the noise costs 9.
 //! How well a value is known is the published spread of days, else a stated share ([`Target`]).
 //!
-//! **How it is searched** ([`fit()`]): a coarse grid with few seeds, so that the end does not hang on the start; from its best point Nelder and
-//! Mead's simplex with all seeds; then a look at both sides along every axis. Each setting runs the same seeds, and
-//! draws are keyed by name and ordinal, so two settings differ by what was set and not by luck (common random numbers).
+//! **How it is searched** ([`fit()`]): a coarse grid and simplexes of Nelder and Mead's from its best points, all with few seeds, so that the end hangs
+//! neither on the start nor on one valley; from the best of their ends a simplex with all seeds; then a look at both sides along every axis.
+//! Each setting runs the same seeds, and draws are keyed by name and ordinal, so two settings differ by what was set and not by luck
+//! (common random numbers).
 //!
 //! **What it says of itself**: which parameters ended at a bound, each deviation in units of its noise, and what it would cost to move
 //! a parameter by a tenth of its range: below 1 the base values hardly tell.

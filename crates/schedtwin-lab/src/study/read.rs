@@ -38,10 +38,14 @@ use crate::study::{
     Study, Variant, builtin,
 };
 
-/// The study of that name, or of that file.
+/// The study of that name, or of that file. Paths in a file that begin with `./` or `../` are as seen from its folder.
 pub fn load(name: &str) -> Result<Study, Diagnostics> {
     if name.contains('/') || name.ends_with(".toml") {
-        return read(&read_source(name)?);
+        let mut study = read(&read_source(name)?)?;
+        if let Some(folder) = name.rfind('/').map(|at| &name[..at + 1]) {
+            study.see_paths_from(folder);
+        }
+        return Ok(study);
     }
     match builtin::source(name) {
         Some(source) => read(&source),
@@ -149,6 +153,37 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
         fits,
         variants,
     })
+}
+
+impl Study {
+    /// Puts `folder` (with its slash) before the paths of machines, workloads, kernels and patches that begin with a dot.
+    pub(super) fn see_paths_from(&mut self, folder: &str) {
+        let dotted = |path: &str| path.starts_with("./") || path.starts_with("../");
+        let see = |text: &mut String| {
+            // A kernel's patches come after a plus sign; settings and options, after the first of these, are no paths.
+            let end = text.find([':', ' ']).unwrap_or(text.len());
+            let (paths, rest) = text.split_at(end);
+            let seen: Vec<String> = paths
+                .split('+')
+                .map(|path| if dotted(path) { format!("{folder}{path}") } else { path.to_string() })
+                .collect();
+            *text = seen.join("+") + rest;
+        };
+        see(&mut self.machine);
+        see(&mut self.workload);
+        for row in &mut self.rows {
+            row.machine.as_mut().map(see);
+            row.workload.as_mut().map(see);
+        }
+        // What runs, not what it is called: cells name columns.
+        for column in &mut self.columns {
+            let run_as = column.run_as.get_or_insert_with(|| column.kernel.clone());
+            see(run_as);
+            if *run_as == column.kernel {
+                column.run_as = None;
+            }
+        }
+    }
 }
 
 /// The value of a text that was understood; else a fault at its place.

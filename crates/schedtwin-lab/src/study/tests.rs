@@ -320,6 +320,41 @@ fn faults_of_a_study_are_told_all_at_once() {
     assert!(unknown.contains("did you mean `jankbench-pixel6`?"), "{unknown}");
 }
 
+/// The study that the documentation shows is a study, can be calibrated and can run.
+#[test]
+fn the_documented_study_runs() {
+    let page = include_str!("../../../../docs/studies.md");
+    let (_, rest) = page.split_once("```toml\n").expect("an example");
+    let (text, _) = rest.split_once("```").expect("its end");
+    let study = read(&Source::new("docs/studies.md", text)).unwrap();
+    let base = crate::calibrate::BaseOnly::of(&study).unwrap();
+    assert_eq!(base.targets()[0].half_width, 12.0);
+    let set = base.settings(&base.start()).into_iter().map(super::run::Calibrated::plain);
+    let ready = Ready::new(study, set.collect(), true, &Registry::built_in());
+    assert_eq!(ready.waits_for(), [""; 0]);
+    let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(2) };
+    let ran = ready.run(plan, &Progress::new()).unwrap();
+    assert!(ran.cells.iter().all(|cell| cell.twin.is_some()), "{:?}", ran.cells);
+}
+
+/// What a file names with a dot is beside it, wherever one stands.
+#[test]
+fn paths_are_as_seen_from_the_file() {
+    let text = DEMO
+        .replace("machine = \"pixel6\"", "machine = \"./phone.toml:settle_us=50\"")
+        .replace("\"linux-5.18+runnable-boost\"", "\"./k.toml+../p.toml+runnable-boost:hz=100\"")
+        .replace("workload = \"no-such-workload\"", "workload = \"../app.json\"")
+        .replace("workload = \"ui-phone\"", "workload = \"jankbench --tests ./x\"");
+    let mut study = read(&Source::new("a/mine.toml", text)).unwrap();
+    study.see_paths_from("a/");
+    assert_eq!(study.machine, "a/./phone.toml:settle_us=50");
+    assert_eq!(study.workload, "jankbench --tests ./x");
+    assert_eq!(study.rows[3].workload.as_deref(), Some("a/../app.json"));
+    let run_as = study.columns[1].run_as.as_deref();
+    assert_eq!(run_as, Some("a/./k.toml+a/../p.toml+runnable-boost:hz=100"));
+    assert_eq!(study.columns[0].run_as.as_deref(), Some("linux-5.18"));
+}
+
 #[test]
 fn reruns_count_every_verdict() {
     let progress = Progress::new();

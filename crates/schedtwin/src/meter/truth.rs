@@ -735,28 +735,61 @@ impl Visits {
     }
 }
 
+/// A way into or out of an idle state.
+#[derive(Clone, Copy)]
+enum Way {
+    Entry,
+    Exit,
+    Abort,
+}
+
+/// The ways that the change from `before` to `after` takes, each with its state; of a CPU without states none.
+#[inline]
+fn ways(states: usize, before: Activity, after: Activity, mut take: impl FnMut(usize, Way)) {
+    if states == 0 {
+        return;
+    }
+    match (before, after) {
+        (Activity::Idle(from), Activity::Idle(to)) if to < from => take(from as usize, Way::Exit),
+        (_, Activity::Idle(to)) => take(to as usize, Way::Entry),
+        (Activity::Idle(from), _) => take(from as usize, Way::Exit),
+        (Activity::Entering(into), _) => take(into as usize, Way::Abort),
+        _ => {}
+    }
+    // Polling is the first state.
+    if after == Activity::Polling {
+        take(0, Way::Entry);
+    }
+    if before == Activity::Polling {
+        take(0, Way::Exit);
+    }
+}
+
 /// What one change of activity costs, pJ.
 fn visit_pj(states: &[MeterIdle], before: Activity, after: Activity) -> u64 {
-    let mut visits = [Visits::default(); 32];
-    count_visit(&mut visits[..states.len()], before, after);
-    let pj = states.iter().zip(visits).map(|(state, visits)| visits.pj(state));
-    pj.sum::<u128>() as u64
+    let mut pj = 0;
+    ways(states.len(), before, after, |state, way| {
+        let state = &states[state];
+        pj += match way {
+            Way::Entry => state.entry_energy_pj,
+            Way::Exit => state.exit_energy_pj,
+            Way::Abort => state.abort_energy_pj,
+        };
+    });
+    pj
 }
 
 /// Counts what the change from `before` to `after` means for the idle states of a CPU.
 #[inline]
 fn count_visit(visits: &mut [Visits], before: Activity, after: Activity) {
-    match (before, after) {
-        (Activity::Idle(from), Activity::Idle(to)) if to < from => visits[from as usize].exits += 1,
-        (_, Activity::Idle(to)) => visits[to as usize].entries += 1,
-        (Activity::Idle(from), _) => visits[from as usize].exits += 1,
-        (Activity::Entering(into), _) => visits[into as usize].aborts += 1,
-        _ => {}
-    }
-    if let Some(poll) = visits.first_mut() {
-        poll.entries += u64::from(after == Activity::Polling);
-        poll.exits += u64::from(before == Activity::Polling);
-    }
+    ways(visits.len(), before, after, |state, way| {
+        let visits = &mut visits[state];
+        match way {
+            Way::Entry => visits.entries += 1,
+            Way::Exit => visits.exits += 1,
+            Way::Abort => visits.aborts += 1,
+        }
+    });
 }
 
 /// One more or one less.

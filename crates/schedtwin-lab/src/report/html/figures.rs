@@ -18,13 +18,17 @@ pub fn colour(kernel: usize) -> String {
 /// Width of a box.
 const WIDTH: f64 = 1000.0;
 
-/// The widest scale of differences, percent: one wild row must not make all others invisible.
-const WIDEST: f64 = 60.0;
+/// How far a scale of differences may reach to each side, percent.
+const REACHES: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 
-/// How far a scale of differences reaches to each side, percent.
+/// How far a scale of differences reaches to each side, percent: as little as holds nine of ten intervals, for one wild row
+/// must not make all others invisible.
 pub fn reach(ends: impl Iterator<Item = [f64; 2]>) -> f64 {
-    let most = ends.flatten().map(f64::abs).fold(1.0, f64::max);
-    most.min(WIDEST).ceil()
+    let furthest: Vec<f64> = ends.map(|[low, high]| low.abs().max(high.abs())).collect();
+    let holds = |reach: &f64| {
+        10 * furthest.iter().filter(|end| *end <= reach).count() >= 9 * furthest.len()
+    };
+    REACHES.into_iter().find(holds).unwrap_or(REACHES[REACHES.len() - 1])
 }
 
 /// A difference with its interval.
@@ -283,7 +287,7 @@ pub fn moments(moments: &[Moment]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "The longest wait of a woken task" }
+        h2 { "The longest wait of the task that waited most" }
         @for moment in moments { (one_moment(moment)) }
         p.legend {
             span { span.swatch style="background:var(--bad)" {} "the task that waited; its wait is dashed" }
@@ -342,13 +346,13 @@ fn caption(moment: &Moment) -> String {
             None => ran.push((&piece.task, within(piece.span))),
         }
     }
-    ran.retain(|(_, time)| *time > 0);
+    ran.retain(|(_, time)| 100 * time >= shown);
     ran.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let percent = |time: u64| (100 * time + shown / 2) / shown;
     let who: Vec<String> =
         ran.iter().take(3).map(|(task, time)| format!("{task} ({}%)", percent(*time))).collect();
     let who = match who.as_slice() {
-        [] => "nobody ran there".to_string(),
+        [] => "hardly anything ran there".to_string(),
         who => format!("{} ran there", who.join(", ")),
     };
     let is_idle =
@@ -376,4 +380,47 @@ fn steps_path(steps: &[(u64, u32)], top: u32, x: &impl Fn(u64) -> f64) -> String
         path.push_str("H1000");
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_is_not_stretched_by_one_wild_row() {
+        let mut ends = vec![[-3.0, 4.0]; 19];
+        assert_eq!(reach(ends.iter().copied()), 5.0);
+        ends.push([-900.0, 20.0]);
+        assert_eq!(reach(ends.iter().copied()), 5.0);
+        assert_eq!(reach([[-72.0, -72.0]].into_iter()), 100.0);
+        assert_eq!(reach([[-720.0, 1.0]].into_iter()), 100.0, "drawn at the edge");
+        assert_eq!(reach([].into_iter()), 1.0);
+    }
+
+    #[test]
+    fn a_caption_says_who_ran_instead() {
+        let piece = |from, to, task: &str| crate::moment::Piece {
+            span: [from, to],
+            task: task.into(),
+            is_waiter: false,
+        };
+        let moment = Moment {
+            kernel: "k".into(),
+            seed: 1,
+            task: "ui".into(),
+            cpu: 1,
+            woken_at: 1000,
+            runs_at: 2000,
+            window: [500, 2500],
+            lanes: vec![
+                vec![piece(600, 900, "before")],
+                vec![piece(500, 1700, "b"), piece(1700, 1995, "a"), piece(1995, 2000, "c")],
+            ],
+            frequencies: Vec::new(),
+        };
+        assert_eq!(
+            caption(&moment),
+            "Between its wakeup and its run on CPU 1 b (70%), a (30%) ran there; 1 of 2 CPUs were idle all the time."
+        );
+    }
 }

@@ -61,7 +61,7 @@ fn compared(comparison: &Comparison) -> Markup {
                 }
             }
             @for (title, row) in &rows { tr {
-                td.l { (title) } td.l.muted { (row.row.unit) }
+                td.l { (breakable(title)) } td.l.muted { (row.row.unit) }
                 @for (at, cell) in row.cells.iter().enumerate() {
                     td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
                     @if at > 0 {
@@ -131,7 +131,7 @@ fn study(ran: &Ran) -> Markup {
         p { (study.about.trim()) }
         (kernels(&names))
         div.wide { table.study {
-            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "published" } th { "twin" }
+            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "publ. diff" } th { "twin's diff" }
                 th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
             @for (at, cell) in ran.cells.iter().enumerate() {
                 @let row = &study.rows[cell.row];
@@ -140,7 +140,7 @@ fn study(ran: &Ran) -> Markup {
                 @let class = match cell.verdict { Verdict::Agree | Verdict::Direction => "good", Verdict::Disagree => "bad", _ => "" };
                 // A title stands above its kernels: beside them the table would be wider than most windows.
                 @if at == 0 || ran.cells[at - 1].row != cell.row {
-                    tr.title { td.l colspan="8" { b { (row.id) } " " (row.title()) @if !row.unit.is_empty() { ", " (row.unit) } } }
+                    tr.title { td.l colspan="8" { b { (row.id) } " " (breakable(&row.title())) @if !row.unit.is_empty() { ", " (row.unit) } } }
                 }
                 tr {
                     td.l { (swatch(published.column)) (cells[0]) }
@@ -179,6 +179,11 @@ fn kernels(names: &[String]) -> Markup {
     html! { p.legend { @for (at, name) in names.iter().enumerate() {
         span { (swatch(at)) b { (letter(at)) } " " (name) @if at == 0 { " (baseline)" } }
     } } }
+}
+
+/// A name that may break after its underscores, and copies as it is.
+fn breakable(name: &str) -> Markup {
+    html! { @for piece in name.split_inclusive('_') { (piece) wbr; } }
 }
 
 fn swatch(kernel: usize) -> Markup {
