@@ -311,6 +311,8 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
 fn gpu(script: &mut Script, s: &Shared) -> Device {
     let [irq, waiter, timer] = std::array::from_fn(|_| script.flag(0));
     let device = script.device("gpu", 2, &[irq]);
+    let frame_done = script.flag(0);
+    script.frame_done = Some(frame_done);
     script
         .thread("kgsl_worker", fifo(2))
         .then(&[
@@ -320,6 +322,7 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
             Step::Add(s.signalled, 1),
             Step::Post(waiter),
             Step::Raise(timer),
+            Step::Raise(frame_done),
         ])
         .for_ever();
     // Its timers, 96 wakeups a second among 55 frames.

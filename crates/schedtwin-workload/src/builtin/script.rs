@@ -147,6 +147,8 @@ pub(crate) struct Script {
     /// What is recorded by number, see `Step::Record`.
     pub recorded: Vec<&'static str>,
     pub nr_cpus: usize,
+    /// Raised when the GPU is through with a frame, where there is a display.
+    pub frame_done: Option<Flag>,
 }
 
 /// The longest `comm`.
@@ -262,10 +264,13 @@ impl ThreadSteps<'_> {
     /// Steps that are gone through so often; `counter` counts.
     pub fn times(self, counter: Register, count: u64, steps: impl FnOnce(Self) -> Self) -> Self {
         let head = self.then(&[Step::Set(counter, count)]);
-        let again = head.here();
-        head.if_set(counter, |inner| {
-            steps(inner.then(&[Step::Take(counter)])).then(&[Step::Jump(again)])
-        })
+        head.while_set(counter, |inner| steps(inner.then(&[Step::Take(counter)])))
+    }
+
+    /// Steps that are gone through for as long as a register is not 0.
+    pub fn while_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        let again = self.here();
+        self.if_set(register, |inner| steps(inner).then(&[Step::Jump(again)]))
     }
 
     /// The first step follows.
