@@ -368,11 +368,18 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
 fn gpu(script: &mut Script, s: &Shared) -> Device {
     let [irq, waiter, timer] = std::array::from_fn(|_| script.flag(0));
     let device = script.device("gpu", 2, &[irq]);
+    let frame_done = script.flag(0);
+    script.frame_done = Some(frame_done);
     script
         .thread("kgsl_worker", fifo(2))
         .then(&[Step::Wait(irq), Step::Work(burst(15_300))])
         .both(s.queued_first, s.drawn_first, Step::FrameEnd)
-        .then(&[Step::Add(s.signalled, 1), Step::Post(waiter), Step::Raise(timer)])
+        .then(&[
+            Step::Add(s.signalled, 1),
+            Step::Post(waiter),
+            Step::Raise(timer),
+            Step::Raise(frame_done),
+        ])
         .for_ever();
     // Its timers, 96 wakeups a second among 55 frames.
     let nap = Step::Sleep(Amount::Uniform(NS_PER_MS, 4 * NS_PER_MS));

@@ -149,6 +149,8 @@ pub(crate) struct Script {
     pub nr_cpus: usize,
     /// What kind of work all of it is, for machines that have speeds of their own for it; empty: a benchmark's.
     pub kind: &'static str,
+    /// Raised when the GPU is through with a frame, where there is a display.
+    pub frame_done: Option<Flag>,
 }
 
 /// The longest `comm`.
@@ -273,10 +275,13 @@ impl ThreadSteps<'_> {
     /// Steps that are gone through so often; `counter` counts.
     pub fn times(self, counter: Register, count: u64, steps: impl FnOnce(Self) -> Self) -> Self {
         let head = self.then(&[Step::Set(counter, count)]);
-        let again = head.here();
-        head.if_set(counter, |inner| {
-            steps(inner.then(&[Step::Take(counter)])).then(&[Step::Jump(again)])
-        })
+        head.while_set(counter, |inner| steps(inner.then(&[Step::Take(counter)])))
+    }
+
+    /// Steps that are gone through for as long as a register is not 0.
+    pub fn while_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
+        let again = self.here();
+        self.if_set(register, |inner| steps(inner).then(&[Step::Jump(again)]))
     }
 
     /// The first step follows.
