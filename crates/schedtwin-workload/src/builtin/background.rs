@@ -28,8 +28,13 @@
 
 use super::amount::{Amount, Quantiles};
 use super::measured::burst;
+use super::options::WorkloadOption;
 use super::script::{Flag, Grid, Script, Step, fifo, nice};
 use schedtwin_types::{CpuId, CpuMask, Ns, SchedAttr};
+
+/// Whether there is any.
+pub(super) const OPTION: WorkloadOption =
+    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system");
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;

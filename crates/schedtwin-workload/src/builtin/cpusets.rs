@@ -19,9 +19,14 @@
 //! Differences: sets by capacity rather than by number, so that they mean something on other machines. Bandwidth and shares of
 //! Android's groups are left out: nobody here competes long enough for shares to matter.
 
+use super::options::{Values, WorkloadOption};
 use super::script::Script;
 use crate::Host;
 use schedtwin_types::{CpuId, CpuMask};
+
+/// Whether there are any.
+pub(super) const OPTION: WorkloadOption =
+    WorkloadOption::count(None, "cpusets", "", 1, (0, 1), "0: every thread may run everywhere");
 
 /// Who may not use the largest CPUs.
 const FOREGROUND: [&str; 8] = [
@@ -46,8 +51,14 @@ const SYSTEM_BACKGROUND: [&str; 8] = [
     "HwBinder:sensor",
 ];
 
-/// Confines the threads of a script.
-pub(super) fn confine(script: &mut Script, host: &Host) {
+/// Confines the threads of a script, if asked to.
+pub(super) fn confine(script: &mut Script, values: &Values, host: &Host) {
+    if values.whole("cpusets") == 1 {
+        confine_by_capacity(script, host);
+    }
+}
+
+fn confine_by_capacity(script: &mut Script, host: &Host) {
     let capacity = &host.cpu_capacity;
     let [least, most] = [capacity.iter().min(), capacity.iter().max()].map(|it| it.copied());
     if least == most {
@@ -91,7 +102,7 @@ mod tests {
             for name in ["surfaceflinger", "InputDispatcher", "RenderThread", "Binder:sf_1"] {
                 script.thread(name, nice(0)).for_ever();
             }
-            confine(&mut script, &host(capacities));
+            confine_by_capacity(&mut script, &host(capacities));
             let cpus = |thread: usize| {
                 script.threads[thread].cpus.map_or("all".to_owned(), |cpus| cpus.to_string())
             };

@@ -33,7 +33,7 @@ use super::display::{self, Settings};
 use super::frames::FrameCount;
 use super::options::{Values, WorkloadOption};
 use super::script::{Flag, Register, Script, Step, nice};
-use super::{BenchmarkResult, Model, background, geometric_mean};
+use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
 use crate::Host;
 use schedtwin_types::Ns;
 
@@ -75,7 +75,8 @@ const OPTIONS: &[WorkloadOption] = &[
         (0, 300),
         "work of the progress display's frames, of a list's",
     ),
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+    background::OPTION,
+    cpusets::OPTION,
 ];
 
 pub(super) const MODEL: Model = Model {
@@ -142,6 +143,7 @@ fn build(values: &Values, host: &Host) -> Script {
         }
     }
     steps.then(&[Step::End]).for_ever();
+    cpusets::confine(&mut script, values, host);
     script
 }
 

@@ -166,10 +166,6 @@ pub(super) const FRAME_WORK: WorkloadOption = WorkloadOption::count(
 pub(super) const GPU_US: WorkloadOption =
     WorkloadOption::count(None, "gpu-us", "us", 2_000, (200, 8_000), "the GPU's mean time a frame")
         .free();
-pub(super) const BACKGROUND: WorkloadOption =
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system");
-pub(super) const CPUSETS: WorkloadOption =
-    WorkloadOption::count(None, "cpusets", "", 1, (0, 1), "0: every thread may run everywhere");
 
 const OPTIONS: &[WorkloadOption] = &[
     ITERATIONS,
@@ -186,8 +182,8 @@ const OPTIONS: &[WorkloadOption] = &[
     HZ,
     FRAME_WORK,
     GPU_US,
-    BACKGROUND,
-    CPUSETS,
+    background::OPTION,
+    cpusets::OPTION,
 ];
 
 pub(super) const MODEL: Model = Model {
@@ -268,9 +264,7 @@ pub(super) fn build_activities(
     }
     steps.then(&[Step::End]).for_ever();
     script.kind = "android";
-    if values.whole("cpusets") == 1 {
-        cpusets::confine(&mut script, host);
-    }
+    cpusets::confine(&mut script, values, host);
     script
 }
 

@@ -24,7 +24,7 @@ use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Script, Step, nice};
-use super::{BenchmarkResult, Model, background, geometric_mean};
+use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
 use crate::Host;
 use schedtwin_types::Ns;
 
@@ -60,7 +60,8 @@ const OPTIONS: &[WorkloadOption] = &[
         "work of a frame while scrolling, of a list's",
     )
     .free(),
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+    background::OPTION,
+    cpusets::OPTION,
 ];
 
 pub(super) const MODEL: Model = Model {
@@ -143,6 +144,7 @@ fn build(values: &Values, host: &Host) -> Script {
         })
         .then(&[Step::End])
         .for_ever();
+    cpusets::confine(&mut script, values, host);
     script
 }
 

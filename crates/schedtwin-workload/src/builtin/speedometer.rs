@@ -22,7 +22,7 @@ use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Grid, Script, Step, nice};
-use super::{BenchmarkResult, Model, background, geometric_mean};
+use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
 use crate::Host;
 use schedtwin_types::Ns;
 
@@ -49,7 +49,8 @@ const OPTIONS: &[WorkloadOption] = &[
     )
     .free(),
     WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
-    WorkloadOption::count(None, "background", "", 1, (0, 1), "0: without the rest of the system"),
+    background::OPTION,
+    cpusets::OPTION,
 ];
 
 pub(super) const MODEL: Model = Model {
@@ -104,6 +105,7 @@ fn build(values: &Values, host: &Host) -> Script {
         }
     }
     steps.then(&[Step::End]).for_ever();
+    cpusets::confine(&mut script, values, host);
     script
 }
 

@@ -12,12 +12,11 @@
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
 use super::jankbench::{
-    Activity, BACKGROUND, CPUSETS, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity,
-    build_activities, frames_by_test,
+    Activity, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities, frames_by_test,
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
-use super::{Model, frames};
+use super::{Model, background, cpusets, frames};
 use crate::Host;
 
 const ACTIVITIES: [Activity; 12] = [
@@ -52,8 +51,8 @@ const OPTIONS: &[WorkloadOption] = &[
     HZ,
     FRAME_WORK,
     GPU_US,
-    BACKGROUND,
-    CPUSETS,
+    background::OPTION,
+    cpusets::OPTION,
 ];
 
 pub(super) const MODEL: Model = Model {
