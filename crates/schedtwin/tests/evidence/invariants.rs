@@ -17,7 +17,6 @@ use schedtwin::Scenario;
 use schedtwin::result::RunResult;
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_kernel::config::IdleGovernor;
-use schedtwin_machine::PowerDomain;
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, TaskId, TaskState};
 use schedtwin_workload::{Host, Workload};
 use std::sync::Arc;
@@ -131,7 +130,10 @@ impl Invariants {
                 })
                 .collect(),
             tasks: vec![],
-            domains: vec![(0, 0, 0); scenario.machine().domains.len()],
+            domains: {
+                let machine = scenario.machine();
+                vec![(0, 0, 0); machine.domains.len() + machine.power_domains.len()]
+            },
             overutilized: false,
             switches: 0,
             ticks: 0,
@@ -255,11 +257,8 @@ impl Invariants {
         let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3 + self.cpus.len() as u64 / 5;
         assert!(switches <= most, "{}: {switches} of {} wakeups", self.name, self.wakeups);
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
-        // Who waits for its package rests, of which the counters of a trace know nothing.
-        let waits = |d: &PowerDomain| d.states.iter().any(|s| s.exit_latency_ns > 0);
-        let waits = scenario.machine().power_domains.iter().any(waits);
         let told = scenario.machine().domains.iter().zip(&self.domains);
-        for (domain, (since, power, booked)) in told.filter(|_| !waits) {
+        for (domain, (since, power, booked)) in told {
             let fj = booked + u128::from(*power) * u128::from(end - since);
             let drawn = fj as f64 / 1e12;
             let told = metric(result, "energy", "sum", &[("domain", &domain.name)]);
