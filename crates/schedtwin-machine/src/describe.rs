@@ -268,7 +268,7 @@ impl Machine {
         let speeds: Vec<String> = smt.speed_permille.iter().map(|s| thousandths(*s)).collect();
         let _ = writeln!(
             out,
-            "\nhardware threads of a core: a further one adds {} of its power; speed of each by how many work: {}",
+            "\nhardware threads of a core: a further one adds {} of its power;\n  speed of each, by how many work: {}",
             thousandths(smt.second_permille),
             speeds.join(", ")
         );

@@ -10,7 +10,7 @@
 //! {"task":12,"prio":110}                                         its priority changes
 //! {"at":1000,"cpu":3,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}
 //! {"at":1000,"cpu":3,"decision":{"idle":{"state":1,...}}}        why
-//! {"at":1000,"power":{"domain":0,"uw":412000}}
+//! {"at":1000,"power":{"domain":0,"mw":412,"uw":412000}}
 //! ```
 //!
 //! Times are nanoseconds; lines come in the order in which things happened. Facts are named after
@@ -101,8 +101,8 @@ impl<D: Destination> Sink for Record<D> {
         });
     }
 
-    fn power_uw(&mut self, at: Ns, domain: u16, uw: u64) {
-        let power = Some(PowerLine { domain, uw });
+    fn power_uw(&mut self, at: Ns, domain: u16, microwatts: u64) {
+        let power = Some(PowerLine::new(domain, microwatts));
         self.write(&Line { at: Some(at), power, ..Line::default() });
     }
 
@@ -251,7 +251,9 @@ impl<R: BufRead> Reader<R> {
             }
             (Some(cpu), None, Some(decision), None) => Ok(Entry::Decision(at, cpu, decision)),
             (None, Some(_), ..) | (None, _, Some(_), _) => Err(self.fail("missing member `cpu`")),
-            (_, None, None, Some(power)) => Ok(Entry::Power(at, power.domain, power.uw)),
+            (_, None, None, Some(power)) => {
+                Ok(Entry::Power(at, power.domain(), power.microwatts()))
+            }
             _ => Err(self.fail("one of `fact`, `decision` and `power` is expected")),
         }
     }

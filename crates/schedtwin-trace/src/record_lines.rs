@@ -51,11 +51,27 @@ pub(crate) struct Line {
     pub(crate) power: Option<PowerLine>,
 }
 
-/// The power of a domain.
+/// The power of a domain: whole milliwatts, rounded down, which is all that older records have, and microwatts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PowerLine {
-    pub(crate) domain: u16,
-    pub(crate) uw: u64,
+    domain: u16,
+    mw: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uw: Option<u64>,
+}
+
+impl PowerLine {
+    pub(crate) fn new(domain: u16, microwatts: u64) -> PowerLine {
+        PowerLine { domain, mw: microwatts / 1000, uw: Some(microwatts) }
+    }
+
+    pub(crate) fn domain(self) -> u16 {
+        self.domain
+    }
+
+    pub(crate) fn microwatts(self) -> u64 {
+        self.uw.unwrap_or(self.mw.saturating_mul(1000))
+    }
 }
 
 macro_rules! mirrored {
@@ -285,5 +301,17 @@ impl From<&Decision> for DecisionLine {
                 rule: (*rule).into(),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_from_before_microwatts_are_read() {
+        let read = |text| serde_json::from_str::<PowerLine>(text).unwrap().microwatts();
+        assert_eq!(read(r#"{"domain":0,"mw":412}"#), 412_000);
+        assert_eq!(read(r#"{"domain":0,"mw":412,"uw":412345}"#), 412_345);
     }
 }

@@ -175,6 +175,9 @@ impl Negotiation {
             }
         }
         back_at += turns_on;
+        if back_at == now {
+            return 0;
+        }
         for index in &self.around[cpu.index()] {
             let domain = &mut self.domains[*index];
             if domain.state.is_some() {
