@@ -59,7 +59,9 @@ pub fn tables(ran: &Ran) -> Vec<Table> {
         lines.extend(study.variants.iter().enumerate().map(|(at, variant)| {
             let sets: Vec<String> = variant.settings.iter().map(Assignment::text).collect();
             let of = |cell: &&Beside| entry(cell.in_variants.get(at).and_then(Option::as_ref));
-            (format!("{}: {}", variant.name, sets.join(", ")), cells.iter().map(of).collect())
+            let ruled_out = if variant.ruled_out.is_some() { " (ruled out)" } else { "" };
+            let name = format!("{}{ruled_out}: {}", variant.name, sets.join(", "));
+            (name, cells.iter().map(of).collect())
         }));
         Some(Table {
             kernel,
@@ -75,7 +77,7 @@ pub fn tables(ran: &Ran) -> Vec<Table> {
 const LEGEND: [&str; 2] = [
     "Differences to the base in %, with half the width of their 95 % intervals; marked: the interval leaves out zero (p < 0.05, paired).",
     "robust, yes: the study as it is knows its sign, and it is the same in every variant; k/n: k of n variants know it, too. no: a variant knows the other \
-     sign. unknown: neither.",
+     sign. unknown: neither. Ruled out: base values say that it was not so; it does not count.",
 ];
 
 fn of_seeds(ran: &Ran) -> String {

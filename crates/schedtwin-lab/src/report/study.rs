@@ -116,9 +116,9 @@ pub fn robust_text(beside: &Beside) -> String {
         Some(false) => "no",
         None => "unknown",
     };
-    match beside.in_variants.len() {
+    match beside.counting_variants {
         0 => word.to_string(),
-        all => format!("{word} {}/{all}", beside.known_in_variants()),
+        all => format!("{word} {}/{all}", beside.known_in_variants),
     }
 }
 
@@ -191,15 +191,17 @@ pub fn notes(ran: &Ran) -> Vec<String> {
     notes.extend(reasons.into_iter().map(|reason| format!("no value: {reason}")));
     let asked = ran.cells.iter().any(|cell| !cell.in_variants.is_empty());
     if asked {
-        let names: Vec<&str> = ran.study.variants.iter().map(|v| v.name.as_str()).collect();
+        let counting = ran.study.variants.iter().filter(|v| v.ruled_out.is_none());
+        let names: Vec<&str> = counting.map(|v| v.name.as_str()).collect();
         notes.push(format!(
             "robust: the sign is the same with {}; k/n: k of these n know it beyond their own intervals",
             names.join(", ")
         ));
-        notes.extend(names.iter().enumerate().map(|(at, name)| {
+        notes.extend(ran.study.variants.iter().enumerate().map(|(at, variant)| {
             let in_it: Vec<String> =
                 ran.cells.iter().filter_map(|b| in_variant(ran, b, at)).collect();
-            format!("with {name}: {}", in_it.join(", "))
+            let ruled_out = if variant.ruled_out.is_some() { " (ruled out)" } else { "" };
+            format!("with {}{ruled_out}: {}", variant.name, in_it.join(", "))
         }));
     }
     notes.extend(ran.notices.iter().map(|notice| format!("note: {notice}")));
@@ -361,7 +363,10 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
                 .iter()
                 .map(|variant| {
                     let sets: Vec<String> = variant.settings.iter().map(|set| set.text()).collect();
-                    format!("{} ({}): {}", variant.name, sets.join(", "), variant.why)
+                    let ruled_out = variant.ruled_out.as_ref();
+                    let ruled_out =
+                        ruled_out.map_or(String::new(), |why| format!("; ruled out: {why}"));
+                    format!("{} ({}): {}{ruled_out}", variant.name, sets.join(", "), variant.why)
                 })
                 .collect(),
         ),

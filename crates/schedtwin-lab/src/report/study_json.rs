@@ -102,7 +102,7 @@ fn row(ran: &Ran, beside: &Beside) -> Value {
         "twin_diff_pct": beside.difference.and_then(|d| d.diff_pct),
         "twin_diff_ci95": beside.difference.and_then(|d| d.ci95_pct),
         "significant": beside.difference.map(|d| d.significant), "robust": beside.robust,
-        "robust_known_in": beside.known_in_variants(),
+        "robust_known_in": beside.known_in_variants,
         "diff_pct_in_variants": in_variants(|d| json!(d.diff_pct)),
         "diff_ci95_in_variants": in_variants(|d| json!(d.ci95_pct)),
         "significant_in_variants": in_variants(|d| json!(d.significant)), "verdict": beside.verdict.word(),

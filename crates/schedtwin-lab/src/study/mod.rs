@@ -224,8 +224,10 @@ pub struct Variant {
     pub name: String,
     /// The settings that make it.
     pub settings: Vec<Assignment>,
-    /// Why this is plausible.
+    /// Why this is plausible, or asked.
     pub why: String,
+    /// Which base value says that it was not so: then it is shown, and no sign has to hold in it.
+    pub ruled_out: Option<String>,
 }
 
 impl Row {

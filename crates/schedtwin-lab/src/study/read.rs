@@ -221,8 +221,9 @@ fn variant(mut reader: TableReader, f: &mut Diagnostics) -> Option<Variant> {
         f.push_at(&at, "a variant sets something: set = [\"machine.KEY=VALUE\"]", None);
     }
     let why = reader.required("why", f);
+    let ruled_out = reader.optional("ruled_out", f);
     reader.finish(f);
-    Some(Variant { name: name?, settings, why: why? })
+    Some(Variant { name: name?, settings, why: why?, ruled_out })
 }
 
 fn column(mut reader: TableReader, f: &mut Diagnostics) -> Option<Located<Column>> {

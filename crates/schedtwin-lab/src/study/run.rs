@@ -72,19 +72,14 @@ pub struct Beside {
     pub robust: Option<bool>,
     /// The difference in each variant.
     pub in_variants: Vec<Option<Difference>>,
+    /// In how many variants that count the difference has the same sign, known beyond its interval.
+    pub known_in_variants: usize,
+    /// How many variants count: all that ran and are not ruled out.
+    pub counting_variants: usize,
     /// What it says.
     pub verdict: Verdict,
     /// Why the twin has no value.
     pub why_not: Option<String>,
-}
-
-impl Beside {
-    /// In how many variants the difference has the same sign, known beyond its interval.
-    pub fn known_in_variants(&self) -> usize {
-        let Some(main) = self.difference.as_ref().map(sign) else { return 0 };
-        let knows = |variant: &&Difference| variant.significant && sign(variant) == main;
-        self.in_variants.iter().flatten().filter(knows).count()
-    }
 }
 
 /// A study that ran.
@@ -302,6 +297,8 @@ impl Ready {
             difference: None,
             robust: None,
             in_variants: Vec::new(),
+            known_in_variants: 0,
+            counting_variants: 0,
             verdict: Verdict::Inconclusive,
             why_not: None,
         };
@@ -324,7 +321,14 @@ impl Ready {
                         difference(row, found, setup.place(base), setup.place(cell))
                     })
                     .collect();
-                beside.robust = robust(beside.difference.as_ref(), &beside.in_variants);
+                let all = study.variants.iter().zip(&beside.in_variants);
+                let counting: Vec<_> = all
+                    .filter(|(variant, _)| variant.ruled_out.is_none())
+                    .map(|(_, found)| *found)
+                    .collect();
+                beside.robust = robust(beside.difference.as_ref(), &counting);
+                beside.counting_variants = counting.len();
+                beside.known_in_variants = known(beside.difference.as_ref(), &counting);
             }
         }
         beside.verdict = match cell.role {
@@ -429,6 +433,13 @@ fn robust(difference: Option<&Difference>, in_variants: &[Option<Difference>]) -
     let has_it =
         |variant: &Option<Difference>| variant.is_some_and(|variant| sign(&variant) == main);
     (!in_variants.is_empty() && in_variants.iter().all(has_it)).then_some(true)
+}
+
+/// In how many of these the difference has the same sign, known beyond its interval.
+fn known(difference: Option<&Difference>, in_variants: &[Option<Difference>]) -> usize {
+    let Some(main) = difference.map(sign) else { return 0 };
+    let knows = |variant: &&Difference| variant.significant && sign(variant) == main;
+    in_variants.iter().flatten().filter(knows).count()
 }
 
 fn value(cell: &Cell) -> Option<f64> {
