@@ -152,27 +152,29 @@ fn frames_wake_threads_as_in_the_trace() {
     }
 }
 
-/// The system's threads wake up as often as measured, within a fifth or three standard deviations of the count.
+/// The system's threads wake up as often as measured, within a fifth or three standard deviations of the count; those
+/// that the power controller's answers wake in the trace as well less often, since a Pixel 6 polls for answers.
 #[test]
 fn the_rest_of_the_system_wakes_up_as_often_as_measured() {
     let graph = scrolling();
     let Some(measured) = measured_wakes() else { return };
-    for (ours, waker, theirs) in [
-        ("kworker/u16:12", "irq", "kworker/u16:12"),
-        ("kworker/u16:10", "irq", "kworker/u16:10"),
-        ("kworker/u16:3", "irq", "kworker/u16:3"),
-        ("irq/32-bwmon", "irq", "irq/32-90b6400."),
-        ("irq/33-llccbw", "irq", "irq/33-90cd000."),
-        ("ksoftirqd/2", "irq", "ksoftirqd/2"),
-        ("rcu_preempt", "irq", "rcu_preempt"),
-        ("rcuop/0", "rcu_preempt", "rcuop/0"),
-        ("qrtr_rx", "irq", "qrtr_rx"),
+    for (ours, waker, theirs, answers) in [
+        ("kworker/u16:12", "irq", "kworker/u16:12", true),
+        ("kworker/u16:10", "irq", "kworker/u16:10", true),
+        ("kworker/u16:3", "irq", "kworker/u16:3", true),
+        ("irq/32-bwmon", "irq", "irq/32-90b6400.", true),
+        ("irq/33-llccbw", "irq", "irq/33-90cd000.", true),
+        ("ksoftirqd/2", "irq", "ksoftirqd/2", false),
+        ("rcu_preempt", "irq", "rcu_preempt", false),
+        ("rcuop/0", "rcu_preempt", "rcuop/0", false),
+        ("qrtr_rx", "irq", "qrtr_rx", false),
     ] {
         let (rate, expected) = (graph.rate(ours), measured[&(waker, theirs)]);
         let window = (graph.to - graph.from) as f64 / SECOND as f64;
         let allowed = (expected / 5.0).max(3.0 * (expected / window).sqrt());
+        let least = if answers { expected / 4.0 } else { expected - allowed };
         assert!(
-            (rate - expected).abs() <= allowed,
+            (least..=expected + allowed).contains(&rate),
             "{ours}: {rate:.1}/s, measured {expected:.1}/s"
         );
     }
