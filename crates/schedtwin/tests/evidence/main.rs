@@ -11,6 +11,7 @@
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `coalescing` | timers within each other's slack share an interrupt |
 //! | `broadcast` | whoever sleeps without a timer is woken, by whom the machine says, and nobody else is |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
@@ -25,6 +26,7 @@
 mod bad_input;
 mod benchmarks;
 mod broadcast;
+mod coalescing;
 mod determinism;
 mod idle;
 mod invariants;
