@@ -171,8 +171,7 @@ impl Truth {
             assert!(cpu.idle_states.len() <= 32, "deep states are bits of 32");
             let deep = cpu.idle_states.iter().enumerate();
             let deep = deep.map(|(index, state)| u32::from(state.deep) << index).sum();
-            let slots = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
-            let width = slots * if cpu.threads.is_empty() { 1 } else { 2 };
+            let (slots, width) = (slots_of(cpu), width_of(cpu));
             let second = cpu.threads.first().is_some_and(|first| *first != cpus.len());
             cpus.push(CpuTruth {
                 activity: Activity::Active,
@@ -647,10 +646,20 @@ pub(super) fn energy(uw: u64, ns: Ns) -> u128 {
     u128::from(uw) * u128::from(ns)
 }
 
+/// What a CPU can do.
+fn slots_of(cpu: &super::MeterCpu) -> usize {
+    SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len()
+}
+
+/// Columns of a CPU's table: what it can do, and in a core of several threads that once more as the second one.
+fn width_of(cpu: &super::MeterCpu) -> usize {
+    slots_of(cpu) * if cpu.threads.is_empty() { 1 } else { 2 }
+}
+
 /// Power of a CPU that does what the column `slot` stands for, µW.
 fn slot_uw(cpu: &super::MeterCpu, slot: usize, opp: &super::MeterOpp) -> u64 {
     let states = &cpu.idle_states[..];
-    let slots = SLOT_IDLE + SLOTS_PER_STATE * states.len();
+    let slots = slots_of(cpu);
     if slot >= slots {
         return match (slot - slots).checked_sub(SLOT_IDLE) {
             Some(column) if column % SLOTS_PER_STATE == 1 => 0,
@@ -670,8 +679,7 @@ fn slot_uw(cpu: &super::MeterCpu, slot: usize, opp: &super::MeterOpp) -> u64 {
 fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
     let mut cells = Vec::new();
     for cpu in &setup.cpus {
-        let slots = SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len();
-        let slots = 0..slots * if cpu.threads.is_empty() { 1 } else { 2 };
+        let slots = 0..width_of(cpu);
         for opp in setup.domains[cpu.domain].rows() {
             cells.extend(slots.clone().map(|slot| slot_uw(cpu, slot, opp)));
         }
