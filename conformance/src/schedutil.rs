@@ -25,7 +25,7 @@ use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::CfsRqId;
-use schedtwin_kernel::sched::uclamp::max::{Clamps, UclampRq};
+use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 use schedtwin_types::{CpuId, CpuMask};
 use std::path::{Path, PathBuf};
 
@@ -517,9 +517,9 @@ const GOVERNOR_FUNCTIONS: &[&str] = &[
 
 const GOVERNOR: &str = "cpufreq/schedutil.rs";
 const THREAD: &str = "cpufreq/sugov_kthread.rs";
-const UTIL: &str = "cpufreq/schedutil/effective_util.rs";
-const LOAD: &str = "sched/fair/load_avg.rs";
-const CLAMP: &str = "sched/uclamp/mod.rs";
+const UTIL: &str = "sched/demand/effective.rs";
+const LOAD: &str = "sched/demand/util.rs";
+const CLAMP: &str = "sched/demand/uclamp/mod.rs";
 
 const fn m(file: &'static str, from: &'static str, to: &'static str) -> Mutation {
     Mutation { file, from, to }

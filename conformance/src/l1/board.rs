@@ -13,11 +13,11 @@ use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
 use schedtwin_kernel::sched::deadline::FairServer;
+use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
+use schedtwin_kernel::sched::demand::uclamp::max::UclampRq;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::rt::RtRq;
-use schedtwin_kernel::sched::uclamp::UclampRequest;
-use schedtwin_kernel::sched::uclamp::max::UclampRq;
 use schedtwin_kernel::sched::{CfsRqId, Class};
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, TaskId};
 

@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schedtwin_kernel::sched::uclamp::UclampRequest;
-use schedtwin_kernel::sched::uclamp::max::{Clamps, UclampRq};
+use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
+use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 
 use super::machine::meta_path;
 

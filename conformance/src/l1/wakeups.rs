@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::core::WF_TTWU;
+use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
 use schedtwin_kernel::sched::pelt::SchedAvg;
-use schedtwin_kernel::sched::uclamp::UclampRequest;
 use schedtwin_types::{CpuId, CpuMask, TaskId};
 
 use super::board::Board;

@@ -7,7 +7,7 @@
 //! changes apart; a request that changes nothing does not count.
 //!
 //! ```text
-//! cpu_util_cfs_boost ─ effective_util.rs: + rt, dl, irq, clamps, headroom
+//! cpu_util_cfs_boost ─ sched/demand: + rt, dl, irq, clamps, headroom
 //!        └── busiest CPU of the domain ── get_next_freq ── table ── rate limit ── switch
 //!                                                           └─ or a thread: sugov_kthread.rs
 //! ```
@@ -21,7 +21,6 @@
 
 #[doc(hidden)]
 pub mod conformance;
-pub mod effective_util;
 
 use crate::Kernel;
 use crate::config::RunnableBoost;
@@ -157,32 +156,11 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
 }
 
 impl Kernel {
-    /// A signal of `cpu` that its demand follows from may have changed: the averages of its root queue,
-    /// of RT, DEADLINE or interrupts, the number of its RT tasks, its server's bandwidth or its clamps.
-    /// Whoever changes one of them says so, since most CPUs of a domain have not changed when another one calls
-    /// the governor; `verify()` finds out who does not.
-    #[inline(always)]
-    pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
-        self.sugov_stale.insert(cpu);
-    }
-
     /// What if: the same state goes on with another form of runnable boosting.
     pub fn set_runnable_boost(&mut self, form: RunnableBoost) {
         self.config.runnable_boost = form;
         let all = self.device_tree.all_cpus();
         all.iter().for_each(|cpu| self.demand_changed(cpu));
-    }
-
-    /// Asserts that a demand which does not count as stale is what the signals say.
-    pub(crate) fn verify_demand(&self, cpu: CpuId) {
-        if !self.sugov_stale.contains(cpu) {
-            let sg = &self.sugov_cpus[cpu];
-            assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
-            assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
-        }
-        let policy = &self.policies[self.policy_of(cpu)];
-        let (highest, _) = self.sugov_domain_demand(&policy.cpus, cpu, None);
-        assert_eq!(policy.sugov.util, highest, "{cpu:?}: highest demand");
     }
 
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.

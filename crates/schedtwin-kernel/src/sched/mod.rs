@@ -2,6 +2,7 @@
 
 pub mod core;
 pub mod deadline;
+pub mod demand;
 pub mod fair;
 pub mod fair_server;
 pub mod idle;
@@ -13,7 +14,6 @@ pub mod rt;
 pub mod stop;
 pub mod syscalls;
 pub mod topology;
-pub mod uclamp;
 mod verify;
 
 use crate::arena::Id;
@@ -237,9 +237,9 @@ pub struct Task {
     /// Waits for I/O.
     pub in_iowait: bool,
     /// Utilisation clamps it asked for.
-    pub uclamp_req: uclamp::UclampRequest,
+    pub uclamp_req: demand::uclamp::UclampRequest,
     /// The clamps with which it is counted in its run queue's (`uclamp`, `active`).
-    pub uclamp: Option<uclamp::max::Clamps>,
+    pub uclamp: Option<demand::uclamp::max::Clamps>,
     /// Wake-wide heuristic: whom it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.
@@ -315,7 +315,7 @@ pub struct Rq {
     /// `rq->cpu_capacity` (`capacity_of`).
     pub cpu_capacity: u64,
     /// The utilisation clamps of its runnable tasks.
-    pub uclamp: uclamp::max::UclampRq,
+    pub uclamp: demand::uclamp::max::UclampRq,
     /// PELT of the RT class.
     pub avg_rt: SchedAvg,
     /// PELT of the DEADLINE class.

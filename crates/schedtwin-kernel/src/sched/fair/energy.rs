@@ -177,9 +177,9 @@ mod tests {
     use super::*;
     use crate::config::{Config, EffectiveCpuUtil, Uclamp};
     use crate::sched::CfsRqId;
+    use crate::sched::demand::uclamp::{UclampRequest, max::Clamps};
     use crate::sched::root_domain::perf_states;
     use crate::sched::root_domain::tests::{device_tree, kernel};
-    use crate::sched::uclamp::{UclampRequest, max::Clamps};
     use crate::see::Notes;
     use schedtwin_types::CpuMask;
 

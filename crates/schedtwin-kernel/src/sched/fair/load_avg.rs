@@ -1,21 +1,20 @@
-//! Which PELT update happens when, and what the sums say about a CPU.
+//! Which PELT update happens when, and the load of a CPU.
 //!
 //! The arithmetic is in [`crate::sched::pelt`]; here is the glue of `fair.c`: ageing an entity and its
-//! queue together, attaching and detaching, migration of a sleeper, and the utilisation of a CPU with or
-//! without a task.
+//! queue together, attaching and detaching, migration of a sleeper, and the load of a CPU with or
+//! without a task. What utilisation says about a CPU is in [`crate::sched::demand`].
 //!
 //! schedutil is called from here only when something may have changed for it: an attach or detach, a
 //! crossed segment of the root queue, or tasks that left.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `update_load_avg`, `cpu_util`, `migrate_task_rq_fair`,
+//! Kernel: 6.12.95 kernel/sched/fair.c `update_load_avg`, `migrate_task_rq_fair`,
 //! `sched_balance_update_blocked_averages`.
 //! Differences: hardware pressure is 0. What groups add is in [`super::group`].
 
 use super::scale_load_down;
 use crate::Kernel;
-use crate::config::{InitUtilWeight, MigrateSePeltLag, RunnableBoost};
-use crate::sched::uclamp::max::Clamps;
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, SCHED_CAPACITY_SCALE, pelt};
+use crate::config::{InitUtilWeight, MigrateSePeltLag};
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
@@ -265,24 +264,6 @@ impl Kernel {
 
     // ---- what the sums say --------------------------------------------------------------------
 
-    /// `arch_scale_cpu_capacity()`.
-    #[inline(always)]
-    pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity
-    }
-
-    /// `get_actual_cpu_capacity()`: there is no hardware pressure.
-    #[inline(always)]
-    pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity - self.rq[cpu].cpufreq_pressure
-    }
-
-    /// `capacity_of()`.
-    #[inline(always)]
-    pub fn capacity_of(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].cpu_capacity
-    }
-
     /// `cpu_load()`.
     #[inline(always)]
     pub fn cpu_load(&self, cpu: CpuId) -> u64 {
@@ -296,7 +277,7 @@ impl Kernel {
     }
 
     /// Whether a task's signals are not part of `cpu`'s (it is elsewhere, or attached nowhere yet).
-    fn not_counted_on(&self, cpu: CpuId, task: TaskId) -> bool {
+    pub(crate) fn not_counted_on(&self, cpu: CpuId, task: TaskId) -> bool {
         self.tasks[task].cpu != cpu || self.se[self.tasks[task].se].avg.last_update_time == 0
     }
 
@@ -328,131 +309,12 @@ impl Kernel {
         }
         load * self.h_load(entity.cfs_rq) / (self.cfs[entity.cfs_rq].avg.load_avg + 1)
     }
-
-    /// `task_util()`.
-    #[inline(always)]
-    pub fn task_util(&self, task: TaskId) -> u64 {
-        self.se[self.tasks[task].se].avg.util_avg
-    }
-
-    /// `task_util_est()`.
-    #[inline(always)]
-    pub fn task_util_est(&self, task: TaskId) -> u64 {
-        pelt::task_util_est(&self.se[self.tasks[task].se].avg)
-    }
-
-    /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`. `boost`: runnable boosting, where the
-    /// release has it; schedutil, EAS's highest utilisation and the busiest queue of `migrate_util`
-    /// ask for it.
-    pub fn cpu_util(
-        &self,
-        cpu: CpuId,
-        task: Option<TaskId>,
-        dst: Option<CpuId>,
-        boost: bool,
-    ) -> u64 {
-        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
-        let (mut util, mut estimate) = (avg.util_avg, avg.util_est as u64);
-        let mut runnable = avg.runnable_avg;
-        if boost {
-            // Contention: somebody waited, so running alone says too little.
-            match self.config.runnable_boost {
-                RunnableBoost::Off | RunnableBoost::WithTask => {}
-                RunnableBoost::WithUtilEst => {
-                    util = util.max(avg.runnable_avg);
-                    estimate = estimate.max(avg.runnable_avg);
-                }
-                RunnableBoost::On => util = util.max(avg.runnable_avg),
-            }
-        }
-        if let Some(p) = task {
-            let on_cpu = self.tasks[p].cpu == cpu;
-            let own = self.se[self.tasks[p].se].avg.runnable_avg;
-            if on_cpu && dst != Some(cpu) {
-                util -= util.min(self.task_util(p));
-                runnable -= runnable.min(own);
-            } else if !on_cpu && dst == Some(cpu) {
-                util += self.task_util(p);
-                runnable += own;
-            }
-        }
-        if boost && self.config.runnable_boost == RunnableBoost::WithTask {
-            util = util.max(runnable);
-        }
-        if self.config.features.util_est {
-            if let Some(p) = task {
-                let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
-                if dst == Some(cpu) {
-                    estimate += own;
-                } else if self.tasks[p].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == p {
-                    estimate -= estimate.min(own);
-                }
-            }
-            util = util.max(estimate);
-        }
-        util.min(self.rq[cpu].arch_capacity)
-    }
-
-    /// `cpu_util_cfs()`.
-    #[inline]
-    pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
-        self.cpu_util(cpu, None, None, false)
-    }
-
-    /// `cpu_util_cfs_boost()`.
-    #[inline]
-    pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
-        self.cpu_util(cpu, None, None, true)
-    }
-
-    /// `cpu_util_without()`.
-    pub fn cpu_util_without(&self, cpu: CpuId, task: TaskId) -> u64 {
-        let task = if self.not_counted_on(cpu, task) { None } else { Some(task) };
-        self.cpu_util(cpu, task, None, false)
-    }
-
-    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU.
-    #[inline(always)]
-    pub fn util_fits_cpu(&self, util: u64, cpu: CpuId) -> bool {
-        util * 1280 < self.capacity_of(cpu) * 1024
-    }
-
-    /// `util_fits_cpu()`: 1 if `util` fits, 0 if not, −1 if it does but the CPU cannot be as fast as the
-    /// minimum wants. A capped utilisation fits every CPU that is as large as its cap, except for the cap
-    /// 1024 of the largest CPUs, which caps nothing.
-    ///
-    /// Before 6.1 the clamped utilisation had to fit instead, which only EAS does here.
-    #[inline(always)]
-    pub fn util_fits_cpu_clamped(&self, util: u64, clamps: Clamps, cpu: CpuId) -> i32 {
-        let fits = self.util_fits_cpu(util, cpu);
-        if !self.uclamp_is_used() {
-            return fits as i32;
-        }
-        let (min, max) = (clamps.min.min(clamps.max) as u64, clamps.max as u64);
-        let capacity = self.arch_scale_cpu_capacity(cpu);
-        let uncapped = capacity == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
-        let fits = fits || (!uncapped && max <= capacity);
-        if fits && util < min && min > self.get_actual_cpu_capacity(cpu) {
-            return -1;
-        }
-        fits as i32
-    }
-
-    /// `task_fits_cpu()`.
-    #[inline(always)]
-    pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
-        let util = self.task_util_est(task);
-        if !self.uclamp_is_used() {
-            return self.util_fits_cpu(util, cpu);
-        }
-        self.util_fits_cpu_clamped(util, self.uclamp_eff_value(task), cpu) > 0
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Uclamp};
+    use crate::config::Config;
     use crate::sched::root_domain::tests::device_tree;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
@@ -460,39 +322,6 @@ mod tests {
     fn boot(config: Config) -> Kernel {
         let config = Config { fair_server_runtime: 0, ..config };
         Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
-    }
-
-    /// util 50, runnable 70, util_est 60; a waking task of util 5, runnable 9 and estimate 10 that comes from
-    /// elsewhere. As posted its share counts twice: in runnable_avg, and with its estimate on top.
-    #[test]
-    fn runnable_boosting() {
-        let util = |form, boost, task: bool| {
-            let mut kernel = boot(Config { runnable_boost: form, ..Config::linux_6_12() });
-            let (cpu, root) = (CpuId(1), CfsRqId::root(CpuId(1)));
-            let avg = &mut kernel.cfs[root].avg;
-            (avg.util_avg, avg.runnable_avg, avg.util_est) = (50, 70, 60);
-            let p = kernel.new_task(None, false);
-            let se = kernel.tasks[p].se;
-            let avg = &mut kernel.se[se].avg;
-            (avg.util_avg, avg.runnable_avg, avg.util_est) = (5, 9, 10);
-            if task {
-                kernel.cpu_util(cpu, Some(p), Some(cpu), boost)
-            } else {
-                kernel.cpu_util(cpu, None, None, boost)
-            }
-        };
-        for (form, with_task, without_task) in [
-            (RunnableBoost::Off, 70, 60),
-            (RunnableBoost::WithUtilEst, 80, 70),
-            (RunnableBoost::On, 75, 70),
-            (RunnableBoost::WithTask, 79, 70),
-        ] {
-            assert_eq!(util(form, true, true), with_task, "{form:?}");
-            assert_eq!(util(form, true, false), without_task, "{form:?}");
-            // Who does not ask for the boost sees none: placement, and how busy a domain is.
-            assert_eq!(util(form, false, true), 70, "{form:?}");
-            assert_eq!(util(form, false, false), 60, "{form:?}");
-        }
     }
 
     /// A task that has slept for 32 periods on a CPU that idled meanwhile has halved, or not.
@@ -516,30 +345,6 @@ mod tests {
             kernel.migrate_task_rq_fair(p);
             let util_avg = kernel.se[se].avg.util_avg;
             assert!(util_avg.abs_diff(expected) <= 1, "{form:?}: {util_avg}");
-        }
-    }
-
-    #[test]
-    fn fitness() {
-        let kernel = boot(Config { uclamp: Uclamp::On, ..Config::linux_6_12() });
-        let key_off = boot(Config::linux_6_12());
-        let (little, big) = (CpuId(0), CpuId(1));
-        for (util, min, max, cpu, fits, without_clamps) in [
-            (1000, 0, 110, little, 1, 0),
-            (300, 0, 1024, little, 1, 1), // 300 · 1.25 = 375
-            (310, 0, 1024, little, 0, 0),
-            (50, 400, 1024, little, -1, 1),
-            (50, 400, 300, little, 1, 1), // the smaller one counts as the minimum
-            (50, 383, 1024, little, 1, 1),
-            (390, 385, 1024, little, 0, 0),
-            (1000, 0, 1024, big, 0, 0),
-            (1000, 0, 1023, big, 1, 0),
-            (1000, 1024, 1024, big, 0, 0),
-        ] {
-            let case = (util, min, max, cpu);
-            let of = |k: &Kernel| k.util_fits_cpu_clamped(util, Clamps { min, max }, cpu);
-            assert_eq!(of(&kernel), fits, "{case:?}");
-            assert_eq!(of(&key_off), without_clamps, "{case:?}, key off");
         }
     }
 }

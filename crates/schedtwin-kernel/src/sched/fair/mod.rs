@@ -7,7 +7,7 @@
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
 //! | `group.rs` | task groups: weights, propagation, moving a task |
-//! | `load_avg.rs` | which PELT update happens when; utilisation of a CPU |
+//! | `load_avg.rs` | which PELT update happens when; load of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
 //! | `energy.rs` | CPU selection by energy: `find_energy_efficient_cpu` |
 //! | `slow_path.rs` | CPU selection for fork and exec |

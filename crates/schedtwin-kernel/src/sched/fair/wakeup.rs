@@ -21,8 +21,8 @@ mod golden;
 
 use crate::Kernel;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
+use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
-use crate::sched::uclamp::max::Clamps;
 use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, TaskId};

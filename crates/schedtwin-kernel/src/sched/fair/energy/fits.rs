@@ -15,9 +15,9 @@
 
 use super::{Choice, EnergyEstimate, RACED, em_cpu_energy};
 use crate::Kernel;
+use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
-use crate::sched::uclamp::max::Clamps;
 use crate::see::See;
 use schedtwin_types::{CpuId, CpuMask, TaskId};
 

@@ -25,8 +25,8 @@
 
 use crate::Kernel;
 use crate::config::EffectiveCpuUtil;
+use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::pelt::scale_irq_capacity;
-use crate::sched::uclamp::max::Clamps;
 use schedtwin_types::{CpuId, CpuMask, TaskId};
 
 /// `effective_cpu_util()`'s results.
@@ -100,14 +100,14 @@ impl Kernel {
 
     /// `cpu_bw_dl()`.
     #[inline(always)]
-    pub(super) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
+    pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
         self.rq[cpu].fair_server.cpu_bw_dl()
     }
 
     /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
     /// CPU has one.
     #[inline]
-    pub(super) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
+    pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
         let util_cfs = self.cpu_util_cfs_boost(cpu);
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
@@ -125,7 +125,7 @@ impl Kernel {
 
     /// A CPU's `sugov_cpu.util` as performance, headroom included.
     #[inline(always)]
-    pub(super) fn sugov_perf(&self, util: u64) -> u64 {
+    pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => util,
             EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
@@ -134,7 +134,7 @@ impl Kernel {
 
     /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.
     #[inline(always)]
-    pub(super) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
+    pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => self.rq[hook].arch_capacity,
             EffectiveCpuUtil::HeadroomLast => self.rq[j].arch_capacity,
@@ -144,7 +144,7 @@ impl Kernel {
     /// `sugov_next_freq_shared()`: the demand that decides, and the capacity it is a share of. `highest`
     /// is the highest demand of all, if that is known. `hook` is who asks.
     #[inline(always)]
-    pub(super) fn sugov_domain_demand(
+    pub(crate) fn sugov_domain_demand(
         &self,
         cpus: &CpuMask,
         hook: CpuId,

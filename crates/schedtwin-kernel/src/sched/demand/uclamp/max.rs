@@ -22,7 +22,7 @@
 //! both do, still 300.
 //!
 //! ```
-//! use schedtwin_kernel::sched::uclamp::max::{Clamps, UclampRq};
+//! use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 //! let task = |max| Clamps { min: 0, max };
 //! let mut rq = UclampRq::default();
 //! rq.inc(task(300));
