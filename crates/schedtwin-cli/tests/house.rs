@@ -283,3 +283,25 @@ fn the_readme_shows_what_its_first_command_prints() {
     }
     assert_eq!(&readme[start..end], printed, "run with BLESS=1 to renew the README");
 }
+
+/// The machine that docs/machine-files.md shows as a whole is one: it is checked, and runs.
+#[test]
+fn the_machine_of_the_guide_runs() {
+    let guide = fs::read_to_string(root().join("docs/machine-files.md")).expect("the guide");
+    let start = guide.find("```toml\n").expect("a machine") + "```toml\n".len();
+    let end = start + guide[start..].find("```").expect("the block ends");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("two-plus-two.toml");
+    fs::write(&path, &guide[start..end]).expect("it can be written");
+    let path = path.to_str().expect("a path in UTF-8");
+    for arguments in [
+        &["check", path][..],
+        &["run", "-m", path, "-w", "periodic -f 100 -t 4", "--duration", "200ms"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
