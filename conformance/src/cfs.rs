@@ -17,6 +17,7 @@ use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     CfsTunables, Config, FairClass, Features, FrequencyGovernor, UtilEstForm, UtilEstUpdate,
 };
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK,
     ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
@@ -351,7 +352,7 @@ impl Subject for Cfs {
             }
             START => self.kernel.cfs[ROOT].min_vruntime = a,
             TASK => {
-                let task = self.kernel.new_task(None, true);
+                let task = self.kernel.new_task(None, TaskKind::User);
                 self.tasks.push(task);
                 self.kernel.tasks[task].policy = policy(c);
                 let entity = self.entity_mut(task);

@@ -19,6 +19,7 @@ use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
@@ -369,7 +370,7 @@ impl Subject for Eevdf {
                 self.kernel.update_rq_clock(CPU);
             }
             TASK => {
-                let task = self.kernel.new_task(None, true);
+                let task = self.kernel.new_task(None, TaskKind::User);
                 self.tasks.push(task);
                 self.kernel.tasks[task].policy = policy(e);
                 self.set_slice(task, c);

@@ -11,6 +11,7 @@ use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil, Uclamp};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
 use schedtwin_kernel::sched::deadline::FairServer;
 use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
@@ -101,7 +102,7 @@ impl Board {
             ..Config::linux_6_12()
         };
         let mut kernel = Kernel::boot(device_tree(machine), config);
-        let task = kernel.new_task(None, true);
+        let task = kernel.new_task(None, TaskKind::User);
         let cpu = CpuId(0);
         let idle = &kernel.rq[cpu];
         let (no_server, no_rt) = (idle.fair_server, idle.rt.clone());

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 
 use schedtwin_kernel::sched::Class as Sched;
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{ENQUEUE_WAKEUP, WF_TTWU};
 use schedtwin_types::{CpuId, CpuMask, TaskId};
 
@@ -81,7 +82,7 @@ impl RealTime {
         let task = |kernel: &mut schedtwin_kernel::Kernel, pid, prio, cpu: usize| -> TaskId {
             let mask = allowed(pid).unwrap_or(1 << cpu);
             let mask = CpuMask::from_cpus(all.iter().filter(|c| mask >> c.index() & 1 != 0));
-            let id = kernel.new_task(None, true);
+            let id = kernel.new_task(None, TaskKind::User);
             let t = &mut kernel.tasks[id];
             (t.class, t.prio, t.cpu) = (Sched::Rt, prio, CpuId(cpu as u16));
             (t.cpus_mask, t.nr_cpus_allowed) = (mask, mask.weight());

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::sched::CfsRqId;
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::WF_TTWU;
 use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
 use schedtwin_kernel::sched::pelt::SchedAvg;
@@ -113,7 +114,7 @@ impl Wakeups {
             return TaskId::IDLE;
         }
         let kernel = &mut self.board.kernel;
-        *self.tasks.entry(pid).or_insert_with(|| kernel.new_task(None, true))
+        *self.tasks.entry(pid).or_insert_with(|| kernel.new_task(None, TaskKind::User))
     }
 
     /// A task is created on a CPU.

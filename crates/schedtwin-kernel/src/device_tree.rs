@@ -3,6 +3,10 @@
 //! These are the kernel's *beliefs*: the capacities, operating points, energy model and idle-state
 //! parameters that it decides with. The machine itself may differ.
 
+use crate::sched::topology::Topology;
+pub use crate::sched::topology::TopologyError;
+pub use crate::thermal::{DtThermalZone, DtTrip, Governor as ThermalGovernor, TripType};
+pub use crate::time::tick_broadcast::BroadcastDevice;
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns};
 
 /// The tables.
@@ -136,6 +140,11 @@ pub struct PathCosts {
 }
 
 impl DeviceTree {
+    /// Whether every kernel can build scheduling domains for this machine.
+    pub fn check(&self) -> Result<(), TopologyError> {
+        Topology::check(self)
+    }
+
     /// All CPUs.
     pub fn all_cpus(&self) -> CpuMask {
         CpuMask::first(self.cpus.len())

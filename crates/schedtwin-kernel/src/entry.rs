@@ -10,18 +10,19 @@ use crate::cpuidle::CpuIdle;
 use crate::cpuidle::governor::Governor;
 use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
+use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
 use crate::sched::topology::Topology;
-use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq};
+use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Mode, NEVER, Ns, Outcome,
-    Syscall, TaskGroupId, TaskId, TaskState, ThreadId, WakeSource,
+    Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
 };
 
 /// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
@@ -179,13 +180,13 @@ impl Kernel {
 
     /// The idle task, the stoppers, schedutil's threads and the kworkers.
     fn boot_tasks(&mut self) {
-        let idle = self.new_task(None, false);
+        let idle = self.new_task(None, TaskKind::Swapper);
         self.tasks[idle].class = Class::Idle;
         // init_idle(): queued, as far as wakeup_preempt() can see.
         self.tasks[idle].on_rq = OnRq::Queued;
         for c in 0..self.rq.len() {
             let cpu = CpuId(c as u16);
-            let stopper = self.new_task(None, false);
+            let stopper = self.new_task(None, TaskKind::Stopper { cpu });
             let t = &mut self.tasks[stopper];
             t.class = Class::Stop;
             // sched_set_stop_task(): it looks like SCHED_FIFO 99.
@@ -204,7 +205,7 @@ impl Kernel {
 
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
     pub fn boot_thread(&mut self, wake_at: Ns) -> TaskId {
-        let task = self.new_task(None, true);
+        let task = self.new_task(None, TaskKind::User);
         self.tasks[task].state = TaskState::Interruptible;
         self.tasks[task].sleep_timer_on = Some(CpuId(0));
         self.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task));
@@ -339,8 +340,8 @@ impl Kernel {
         self.end();
     }
 
-    /// The running task's kernel-mode work ends, or a reschedule has been left over: gives way if it must.
-    pub fn preempt_point(&mut self, cpu: CpuId, now: Ns) {
+    /// A reschedule has been left over: the running task gives way.
+    fn preempt_point(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
         if self.rq[cpu].need_resched {
             self.schedule(true);
@@ -348,22 +349,40 @@ impl Kernel {
         self.end();
     }
 
-    /// A kernel thread runs: the stopper, one of schedutil's, or a kworker.
-    pub fn kthread(&mut self, cpu: CpuId, now: Ns) {
+    /// A kernel thread runs. Returns until when it spins, waiting for hardware, before the entry is due again; 0: it does
+    /// not.
+    pub fn kthread(&mut self, cpu: CpuId, now: Ns) -> Ns {
         self.begin(cpu, now, false);
-        if self.rq[cpu].curr == self.rq[cpu].stopper {
-            self.cpu_stopper_thread();
-        } else if self.stat_kworker(cpu) == Some(self.rq[cpu].curr) {
-            self.vmstat_update();
-        } else {
-            self.sugov_kthread_fn();
+        let mut busy_until = 0;
+        match self.tasks[self.rq[cpu].curr].kind {
+            TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
+            TaskKind::Kworker { .. } => self.vmstat_update(),
+            TaskKind::Sugov { policy } => {
+                self.sugov_kthread_fn(policy.index());
+                busy_until = self.sugov_busy_until(policy.index());
+            }
+            kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }
         self.end();
+        busy_until
     }
 
-    /// The running task enters the kernel. Returns the new task if the call makes one. How the call ended
-    /// is in the task's `outcome` once it runs again.
-    pub fn syscall(&mut self, cpu: CpuId, now: Ns, call: Syscall) -> Option<(TaskId, ThreadId)> {
+    /// The running task has paid what its CPU owed, and is about to go on with its program: gives way if it must, and
+    /// looks again at a call that blocked.
+    pub fn return_to_user(&mut self, cpu: CpuId, now: Ns) -> UserReturn {
+        let task = self.rq[cpu].curr;
+        if self.rq[cpu].need_resched {
+            self.preempt_point(cpu, now);
+        } else if let Some(call) = self.tasks[task].resume {
+            self.syscall(cpu, now, call);
+        } else {
+            return UserReturn::ToUser(self.tasks[task].outcome);
+        }
+        UserReturn::InKernel
+    }
+
+    /// The running task enters the kernel. How the call ended [`Kernel::return_to_user`] tells once the task runs again.
+    pub fn syscall(&mut self, cpu: CpuId, now: Ns, call: Syscall) -> SyscallEffect {
         self.begin(cpu, now, false);
         let task = self.rq[cpu].curr;
         // A call takes time whatever the machine says.
@@ -372,7 +391,7 @@ impl Kernel {
         self.debt = self.debt.max(1);
         self.tasks[task].outcome = Outcome::Done;
         self.tasks[task].resume = None;
-        let mut child = None;
+        let mut effect = SyscallEffect::default();
         match call {
             Syscall::Nanosleep { duration } => {
                 let until = self.local_clock().saturating_add(duration);
@@ -392,16 +411,21 @@ impl Kernel {
                 }
                 self.schedule(false);
             }
-            Syscall::SchedSetattr(attr) => self.sched_setattr(task, attr),
+            Syscall::SchedSetattr(attr) => {
+                let before = self.tasks[task].prio;
+                self.sched_setattr(task, attr);
+                effect.new_prio = Some(self.tasks[task].prio).filter(|prio| *prio != before);
+            }
             Syscall::SchedSetaffinity { mask } => self.sched_setaffinity(task, mask),
             Syscall::CgroupAttach { group } => self.sched_move_task(task, group),
             Syscall::Clone { thread } => {
                 let cost = self.device_tree.path_costs.fork;
                 self.charge(cost);
-                let new = self.new_task(Some(task), true);
+                let new = self.new_task(Some(task), TaskKind::User);
                 self.wake_up_new_task(new);
                 self.tasks[task].outcome = Outcome::Value(new.0 as u64);
-                child = Some((new, thread));
+                let prio = self.tasks[new].prio;
+                effect.child = Some(NewTask { task: new, thread, prio });
             }
             Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes),
             Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes),
@@ -410,7 +434,7 @@ impl Kernel {
             self.schedule(true);
         }
         self.end();
-        child
+        effect
     }
 
     /// The running task ends.
@@ -459,12 +483,6 @@ impl Kernel {
     /// The decisions since the last call.
     pub fn take_decisions(&mut self) -> Vec<DecisionRecord> {
         std::mem::take(&mut self.decisions)
-    }
-
-    /// Whether a reschedule is pending on a CPU.
-    #[inline]
-    pub fn need_resched(&self, cpu: CpuId) -> bool {
-        self.rq[cpu].need_resched
     }
 }
 

@@ -19,6 +19,7 @@ pub mod cpufreq;
 pub mod cpuidle;
 pub mod device_tree;
 mod entry;
+pub mod hardware;
 mod irq_work;
 pub mod sched;
 pub mod see;

@@ -22,7 +22,7 @@
 //! Off where `stat_interval` is 0.
 
 use crate::Kernel;
-use crate::sched::CfsRqId;
+use crate::sched::{CfsRqId, TaskKind};
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
@@ -50,7 +50,7 @@ impl Kernel {
         }
         for c in 0..self.rq.len() {
             let cpu = CpuId(c as u16);
-            let kworker = self.new_task(None, false);
+            let kworker = self.new_task(None, TaskKind::Kworker { cpu });
             let t = &mut self.tasks[kworker];
             t.cpu = cpu;
             t.cpus_mask = CpuMask::of(cpu);
@@ -68,11 +68,6 @@ impl Kernel {
     pub(crate) fn vmstat_shepherd(&mut self) {
         let kworker = self.stat_works[self.this_cpu.index()].kworker;
         self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
-    }
-
-    /// The kworker of a CPU, if it has one.
-    pub fn stat_kworker(&self, cpu: CpuId) -> Option<TaskId> {
-        self.stat_works.get(cpu.index()).map(|work| work.kworker)
     }
 
     /// `round_jiffies_relative()` of the interval, and the wheel's bucket.

@@ -29,6 +29,19 @@ pub struct PipeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TaskGroupId(pub u32);
 
+/// A cpufreq policy: the CPUs whose frequency the kernel sets together, as the kernel knows them. Firmware describes
+/// one for each clock domain of the machine, under the same number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct PolicyId(pub u16);
+
+impl PolicyId {
+    /// The policy as an index.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 impl TaskGroupId {
     /// The root group, in which everybody is who was not moved elsewhere.
     pub const ROOT: TaskGroupId = TaskGroupId(0);

@@ -16,7 +16,7 @@ mod op;
 
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
-pub use ids::{CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, TaskGroupId, TaskId, ThreadId};
+pub use ids::{CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, TaskGroupId, TaskId, ThreadId};
 pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};
 
 /// A point in simulated time or a span of it, nanoseconds. Time starts at 0.

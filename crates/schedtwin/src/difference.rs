@@ -79,8 +79,8 @@ fn outcome(decision: &Decision) -> (u8, u64, u64) {
 pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Difference> {
     let mut left: Twin = a.twin(seed);
     let mut right: Twin = b.twin(seed);
-    left.kernel.want_decisions = true;
-    right.kernel.want_decisions = true;
+    left.record_decisions();
+    right.record_decisions();
     let (mut seen_left, mut seen_right) = (Memory::default(), Memory::default());
     seen_left.teller.header(&a.meta(seed));
     seen_right.teller.header(&b.meta(seed));

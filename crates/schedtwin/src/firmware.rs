@@ -1,10 +1,10 @@
 //! Firmware: the machine's truth becomes the kernel's tables, as a device tree would tell it.
 
 use schedtwin_input::Diagnostics;
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
-use schedtwin_kernel::sched::topology::Topology;
-use schedtwin_kernel::thermal::{self, DtThermalZone, DtTrip};
-use schedtwin_kernel::time::tick_broadcast::BroadcastDevice;
+use schedtwin_kernel::device_tree::{
+    self as dt, BroadcastDevice, DeviceTree, DtCpu, DtIdleState, DtPolicy, DtThermalZone, DtTrip,
+    PathCosts,
+};
 use schedtwin_machine::{
     Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence,
     PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
@@ -103,10 +103,10 @@ pub fn thermal_zones(heat: &Heat) -> Vec<DtThermalZone> {
         temperature: trip.mc as i32,
         hysteresis: trip.hysteresis_mc as i32,
         kind: match trip.kind {
-            TripType::Passive => thermal::TripType::Passive,
-            TripType::Active => thermal::TripType::Active,
-            TripType::Hot => thermal::TripType::Hot,
-            TripType::Critical => thermal::TripType::Critical,
+            TripType::Passive => dt::TripType::Passive,
+            TripType::Active => dt::TripType::Active,
+            TripType::Hot => dt::TripType::Hot,
+            TripType::Critical => dt::TripType::Critical,
         },
         cooling: trip.cools.iter().map(|map| map.domain).collect(),
     };
@@ -114,8 +114,8 @@ pub fn thermal_zones(heat: &Heat) -> Vec<DtThermalZone> {
         let [k_po, k_pu, k_i, k_d] = zone.coefficients;
         DtThermalZone {
             governor: match zone.governor {
-                ThermalGovernor::StepWise => thermal::Governor::StepWise,
-                ThermalGovernor::PowerAllocator => thermal::Governor::PowerAllocator,
+                ThermalGovernor::StepWise => dt::ThermalGovernor::StepWise,
+                ThermalGovernor::PowerAllocator => dt::ThermalGovernor::PowerAllocator,
             },
             polling_delay: zone.polling_delay_ns,
             passive_delay: zone.passive_delay_ns,
@@ -281,7 +281,7 @@ pub fn refuse_what_waits(machine: &Machine) -> Result<(), Diagnostics> {
             }
         }
     }
-    if let Err(error) = Topology::check(&device_tree(machine, 0)) {
+    if let Err(error) = device_tree(machine, 0).check() {
         faults.push_whole(source, format!("impossible topology: {error}"), None);
     }
     // The works that an interrupt has to run are bits of a word.

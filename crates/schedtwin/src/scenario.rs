@@ -202,8 +202,10 @@ impl Scenario {
             Some(path) => Some(open(path, Format::Record)?),
             None => None,
         };
-        twin.kernel.want_decisions = record.is_some();
-        twin.kernel.want_signals = true;
+        if record.is_some() {
+            twin.record_decisions();
+        }
+        twin.report_signals();
         let mut output = Output::new(trace, record);
         twin.introduce(&mut output);
         while twin.step(&mut output) {

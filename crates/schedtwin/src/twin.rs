@@ -42,13 +42,13 @@ use crate::negotiation::Negotiation;
 use crate::recording;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
-use schedtwin_kernel::sched::Class;
+use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_machine::Machine;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, TaskId,
-    ThreadId, Work,
+    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, PolicyId,
+    TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -169,8 +169,7 @@ struct DomainState {
 #[derive(Clone)]
 pub struct Twin<B = FlatBoard> {
     machine: Arc<Machine>,
-    /// The kernel.
-    pub kernel: Kernel,
+    kernel: Kernel,
     programs: Programs,
     board: B,
     slots: Slots,
@@ -218,13 +217,13 @@ impl<B: Board> Twin<B> {
     ) -> Twin<B> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
+        let tick = config.tick_nsec();
         let mut kernel = Kernel::boot(device_tree, config);
         for above in programs.task_groups() {
             // What the cpu controller gives who asks for nothing.
             kernel.new_task_group(*above, DEFAULT_SHARES);
         }
         let nr_cpus = machine.nr_cpus();
-        let tick = kernel.config.tick_nsec();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
         let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);
         let mut setup = firmware::meter_setup(&machine);
@@ -238,12 +237,13 @@ impl<B: Board> Twin<B> {
         let meter = Meter::new(setup);
         let first = kernel.boot_thread(tick + phase);
         for c in 0..nr_cpus {
-            kernel.rq[CpuId(c as u16)].newidle_rnd =
-                draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
+            let random = draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
+            kernel.seed_newidle_random(CpuId(c as u16), random);
         }
         let nr_domains = machine.domains.len();
-        let interrupts = kernel.policies.iter().any(|p| p.kthread.is_some());
-        let nr_drivers = if interrupts { nr_domains } else { 0 };
+        let may_interrupt =
+            |domain: usize| kernel.hardware().driver_may_interrupt(PolicyId(domain as u16));
+        let nr_drivers = if (0..nr_domains).any(may_interrupt) { nr_domains } else { 0 };
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
         let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
@@ -305,20 +305,9 @@ impl<B: Board> Twin<B> {
             thread: None,
             busy_until: 0,
         });
-        for c in 0..nr_cpus {
-            let id = twin.kernel.rq[CpuId(c as u16)].stopper;
+        let kernel_threads: Vec<TaskId> = twin.kernel.kernel_threads().collect();
+        for id in kernel_threads {
             twin.add_kernel_thread(id);
-        }
-        for d in 0..twin.kernel.policies.len() {
-            if let Some(thread) = &twin.kernel.policies[d].kthread {
-                let id = thread.task;
-                twin.add_kernel_thread(id);
-            }
-        }
-        for c in 0..nr_cpus {
-            if let Some(id) = twin.kernel.stat_kworker(CpuId(c as u16)) {
-                twin.add_kernel_thread(id);
-            }
         }
         let main = twin.programs.main();
         let (name, group) = twin.names(main);
@@ -345,6 +334,28 @@ impl<B: Board> Twin<B> {
         self
     }
 
+    /// Has the kernel record its decisions, for the observer.
+    pub fn record_decisions(&mut self) {
+        self.kernel.record_decisions(true);
+    }
+
+    /// Has the kernel tell the signals of CPUs and tasks.
+    pub(crate) fn report_signals(&mut self) {
+        self.kernel.report_signals(true);
+    }
+
+    /// The kernel, for tests that look inside.
+    #[doc(hidden)]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The kernel, for tests that change something behind the twin's back.
+    #[doc(hidden)]
+    pub fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
     /// Tells an observer of the tasks that exist already.
     pub fn introduce(&self, observer: &mut impl Observer) {
         for (index, task) in self.tasks.iter().enumerate().skip(1) {
@@ -353,7 +364,7 @@ impl<B: Board> Twin<B> {
                 Some(thread) => self.programs.thread_name(thread).to_string(),
                 None => self.kernel_thread_name(id),
             };
-            observer.task(id, &name, self.kernel.tasks[id].prio);
+            observer.task(id, &name, self.kernel.task_stat(id).prio);
         }
     }
 
@@ -363,11 +374,14 @@ impl<B: Board> Twin<B> {
 
     /// `migration/N` and `kworker/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
     fn kernel_thread_name(&self, id: TaskId) -> String {
-        let task = &self.kernel.tasks[id];
-        match task.class {
-            Class::Deadline => format!("sugov:{}", task.cpus_mask.lowest().expect("some CPU")),
-            Class::Fair => format!("kworker/{}", task.cpu),
-            _ => format!("migration/{}", task.cpu),
+        match self.kernel.task_stat(id).kind {
+            TaskKind::Stopper { cpu } => format!("migration/{cpu}"),
+            TaskKind::Kworker { cpu } => format!("kworker/{cpu}"),
+            TaskKind::Sugov { policy } => {
+                let first = self.machine.domains[policy.index()].cpus.iter().min();
+                format!("sugov:{}", first.expect("a domain has CPUs"))
+            }
+            kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }
     }
 
@@ -570,7 +584,8 @@ impl<B: Board> Twin<B> {
             if let FactKind::Frequency { policy, .. } = fact.kind {
                 // A driver that took its time tells when the hardware knows already whether it follows.
                 let domain = &self.domains[policy as usize];
-                let told = self.kernel.policies[policy as usize].requested == domain.requested;
+                let requested = self.kernel.hardware().requested(PolicyId(policy));
+                let told = requested == domain.requested;
                 if told && domain.target != domain.requested {
                     self.meter.frequency_overridden(policy);
                 }
@@ -583,7 +598,7 @@ impl<B: Board> Twin<B> {
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
-        if self.kernel.want_decisions {
+        if self.kernel.records_decisions() {
             for decision in self.kernel.take_decisions() {
                 observer.decision(&decision);
             }
@@ -593,10 +608,11 @@ impl<B: Board> Twin<B> {
     /// Frequency domains whose frequency the kernel has set are asked for it.
     fn ask_for_frequencies(&mut self) {
         for domain in self.kernel.take_dirty_policies().iter().map(CpuId::index) {
-            let policy = &self.kernel.policies[domain];
-            self.domains[domain].requested = policy.requested;
-            if let Some(thread) = &policy.kthread {
-                let at = thread.interrupt_at().unwrap_or(NEVER);
+            let policy = PolicyId(domain as u16);
+            let hardware = self.kernel.hardware();
+            self.domains[domain].requested = hardware.requested(policy);
+            if hardware.driver_may_interrupt(policy) {
+                let at = hardware.driver_interrupt_at(policy).unwrap_or(NEVER);
                 self.board.set(self.slots.driver(domain), at.max(self.now));
             }
             let settle = self.machine.domains[domain].settle_ns;
@@ -607,7 +623,7 @@ impl<B: Board> Twin<B> {
     /// The CPU that executed an entry does what its wires say, after its debt.
     #[inline]
     fn take_up_activity(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         let paid_at = self.now + wires.debt;
         let activity = wires.activity;
         let work_slot = self.slots.cpu(cpu, CpuSlot::Work as u8);
@@ -673,7 +689,7 @@ impl<B: Board> Twin<B> {
     /// Re-arms a CPU's interrupt slots.
     #[inline]
     fn sync_wires(&mut self, cpu: CpuId) {
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         let c = &self.cpus[cpu.index()];
         let base = self.slots.cpu(cpu, 0);
         if !c.pending.contains(IrqLines::CLOCK_EVENT) {
@@ -687,7 +703,7 @@ impl<B: Board> Twin<B> {
             // Somebody may have set the flag that the loop watches.
             self.poll_goes_on(cpu);
         }
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         let c = &self.cpus[cpu.index()];
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;

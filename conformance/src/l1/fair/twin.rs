@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL,
     ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -232,7 +233,7 @@ impl Twin {
     }
 
     fn add(&mut self, pid: i32, parent: Option<TaskId>, known: bool) -> TaskId {
-        let task = self.kernel.new_task(parent, true);
+        let task = self.kernel.new_task(parent, TaskKind::User);
         self.pids.resize(self.kernel.tasks.len(), 0);
         self.pids[task.0 as usize] = pid;
         self.tasks.insert(pid, Known { task, known });

@@ -41,8 +41,8 @@
 
 use crate::Kernel;
 use crate::sched::deadline::DL_PRIO;
-use crate::sched::{CfsRqId, Class, OnRq};
-use schedtwin_types::{FactKind, Khz, Ns, TaskId, TaskState, WakeSource};
+use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
+use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
 /// A thread `sugov:N` and its `kthread_worker`.
 #[derive(Clone, Debug)]
@@ -91,7 +91,8 @@ impl Kernel {
             }
             let cpus = self.policies[index].cpus;
             let first = cpus.lowest().expect("a policy has CPUs");
-            let task = self.new_task(None, false);
+            let kind = TaskKind::Sugov { policy: PolicyId(index as u16) };
+            let task = self.new_task(None, kind);
             let t = &mut self.tasks[task];
             t.class = Class::Deadline;
             t.prio = DL_PRIO;
@@ -105,15 +106,9 @@ impl Kernel {
         }
     }
 
-    /// The domain whose thread `task` is.
-    fn sugov_policy_of(&self, task: TaskId) -> Option<usize> {
-        self.policies.iter().position(|p| p.kthread.as_ref().is_some_and(|k| k.task == task))
-    }
-
-    /// How long the thread is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
-    pub fn kthread_busy_until(&self, task: TaskId) -> Ns {
-        let call = self.sugov_policy_of(task).and_then(|index| self.sugov(index).call);
-        call.map_or(0, |call| call.until)
+    /// How long the thread of a policy is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
+    pub(crate) fn sugov_busy_until(&self, index: usize) -> Ns {
+        self.sugov(index).call.map_or(0, |call| call.until)
     }
 
     fn sugov(&self, index: usize) -> &SugovKthread {
@@ -157,10 +152,9 @@ impl Kernel {
     }
 
     /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
-    pub(crate) fn sugov_kthread_fn(&mut self) {
+    pub(crate) fn sugov_kthread_fn(&mut self, index: usize) {
         let cpu = self.this_cpu;
         let task = self.rq[cpu].curr;
-        let index = self.sugov_policy_of(task).expect("the deadline tasks are schedutil's threads");
         // cond_resched() between two works.
         if self.sugov_driver_returns(index) && self.rq[cpu].need_resched {
             self.schedule(true);

@@ -14,7 +14,7 @@
 //! several others is preempted after the last of them, not between them (within one system call).
 
 use crate::config::TtwuQueueCond;
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, WakeListEntry};
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
     CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskGroupId, TaskId, TaskState,
@@ -604,7 +604,7 @@ impl Kernel {
 
     /// `sched_fork()`: makes a task that has never run. `parent`'s policy, nice value, weight, slice,
     /// affinity and wakeup habits are inherited; without a parent the defaults.
-    pub fn new_task(&mut self, parent: Option<TaskId>, is_user: bool) -> TaskId {
+    pub fn new_task(&mut self, parent: Option<TaskId>, kind: TaskKind) -> TaskId {
         let id = TaskId(self.tasks.len() as u32);
         let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
             Some(p) => {
@@ -672,12 +672,11 @@ impl Kernel {
             cfs_tasks_next: None,
             rr_time_slice: self.rr_time_slice(),
             deadline: 0,
-            pushable: false,
             resume: None,
             outcome: Outcome::Started,
             futex: None,
             sleep_timer_on: None,
-            is_user,
+            kind,
             exiting: false,
         });
         self.set_task_rq(id, cpu);

@@ -296,12 +296,13 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::sched::OnRq;
+    use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::kernel;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 
     fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
-        let task = kernel.new_task(None, false);
+        let task = kernel.new_task(None, TaskKind::User);
         let t = &mut kernel.tasks[task];
         (t.class, t.prio, t.cpu) = (Class::Deadline, DL_PRIO, CpuId(cpu));
         t.cpus_mask = CpuMask::from_cpus(mask.iter().map(|c| CpuId(*c)));

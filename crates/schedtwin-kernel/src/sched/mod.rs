@@ -19,7 +19,7 @@ mod verify;
 use crate::arena::Id;
 use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
-    CpuId, CpuMask, Ns, Outcome, Policy, Syscall, TaskGroupId, TaskId, TaskState,
+    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, Syscall, TaskGroupId, TaskId, TaskState,
 };
 
 /// `SCHED_CAPACITY_SCALE`.
@@ -188,10 +188,41 @@ pub enum Class {
     Fair,
     /// `SCHED_FIFO`, `SCHED_RR`.
     Rt,
-    /// `SCHED_DEADLINE`: schedutil's threads. The fair server is an entity of this class.
+    /// `SCHED_DEADLINE`. The fair server is an entity of this class.
     Deadline,
     /// The stopper threads.
     Stop,
+}
+
+/// Whose code a task runs. Its class only says how it is scheduled: a kworker and a thread of the workload share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskKind {
+    /// The idle task (`swapper/N`).
+    Swapper,
+    /// The stopper of a CPU (`migration/N`, `cpu_stopper_thread()`).
+    Stopper {
+        /// Its CPU.
+        cpu: CpuId,
+    },
+    /// A thread of schedutil's slow path (`sugov:N`, `kthread_worker_fn()`).
+    Sugov {
+        /// The policy whose frequency it changes.
+        policy: PolicyId,
+    },
+    /// The kworker that folds a CPU's statistics (`kworker/N`, `vmstat_update()`).
+    Kworker {
+        /// Its CPU.
+        cpu: CpuId,
+    },
+    /// A thread of the workload.
+    User,
+}
+
+impl TaskKind {
+    /// `kthread_is_per_cpu()`: a kernel thread that must not leave its CPU.
+    pub fn is_per_cpu_kthread(self) -> bool {
+        matches!(self, TaskKind::Stopper { .. } | TaskKind::Kworker { .. })
+    }
 }
 
 /// `task_struct.on_rq`.
@@ -256,8 +287,6 @@ pub struct Task {
     pub rr_time_slice: u32,
     /// Absolute deadline of a DEADLINE task, on `rq.clock`.
     pub deadline: u64,
-    /// Position in its pushable list matters by order only: whether it is in it.
-    pub pushable: bool,
     /// A blocked system call to be looked at again when the task runs.
     pub resume: Option<Syscall>,
     /// How its last operation ended.
@@ -266,8 +295,8 @@ pub struct Task {
     pub futex: Option<schedtwin_types::FutexId>,
     /// Its sleep timer is queued on this CPU.
     pub sleep_timer_on: Option<CpuId>,
-    /// Runs a program of the workload (not a stopper or the idle task).
-    pub is_user: bool,
+    /// Whose code it runs.
+    pub kind: TaskKind,
     /// `PF_EXITING`.
     pub exiting: bool,
 }

@@ -3,7 +3,7 @@
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
 use crate::Kernel;
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
+use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
@@ -28,7 +28,7 @@ impl Kernel {
             let t = &self.tasks[task];
             let running_on = self.rq.ids().filter(|&c| self.rq[c].curr == task).count();
             assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
-            if t.is_user {
+            if t.kind == TaskKind::User {
                 // A sleeper waits for one thing; who waits for nothing has lost its wakeup. A delayed
                 // sleeper is queued, and waits none the less.
                 let asleep =

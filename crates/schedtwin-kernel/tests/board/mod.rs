@@ -119,6 +119,8 @@ pub struct Board {
     since: Vec<Ns>,
     /// Per CPU: kernel time until then.
     masked_until: Vec<Ns>,
+    /// Kernel threads that wait for hardware, spinning.
+    busy_until: BTreeMap<TaskId, Ns>,
 }
 
 impl Board {
@@ -131,7 +133,8 @@ impl Board {
         let program = Program { steps: first, at: 0, left: None };
         let programs = BTreeMap::from([(task, program)]);
         let (since, masked_until) = (vec![0; nr_cpus], vec![0; nr_cpus]);
-        Board { kernel, now: 0, facts: Vec::new(), programs, since, masked_until }
+        let busy_until = BTreeMap::new();
+        Board { kernel, now: 0, facts: Vec::new(), programs, since, masked_until, busy_until }
     }
 
     fn lines(&self, cpu: CpuId, until: Ns) -> IrqLines {
@@ -171,7 +174,7 @@ impl Board {
             Activity::Poll { until } => free.max(until),
             Activity::Task(task) => match self.programs.get(&task) {
                 Some(p) => free.max(self.since[cpu.index()]) + p.left.unwrap_or(0),
-                None => free.max(self.kernel.kthread_busy_until(task)),
+                None => free.max(self.busy_until.get(&task).copied().unwrap_or(0)),
             },
         };
         if interrupt <= own { (interrupt, true) } else { (own, false) }
@@ -221,7 +224,10 @@ impl Board {
                 Activity::Task(task) if self.programs.contains_key(&task) => {
                     self.work_done(cpu, task)
                 }
-                Activity::Task(_) => self.kernel.kthread(cpu, self.now),
+                Activity::Task(task) => {
+                    let until = self.kernel.kthread(cpu, self.now);
+                    self.busy_until.insert(task, until);
+                }
                 Activity::Poll { .. } => self.kernel.poll_end(cpu, self.now),
                 Activity::Idle { .. } => unreachable!("a sleeping CPU does nothing"),
             }
@@ -254,7 +260,8 @@ impl Board {
             }
             Do::Start(steps) => {
                 let call = Syscall::Clone { thread: ThreadId(0) };
-                let (child, _) = self.kernel.syscall(cpu, self.now, call).expect("a new task");
+                let child =
+                    self.kernel.syscall(cpu, self.now, call).child.expect("a new task").task;
                 self.programs.insert(child, Program { steps, at: 0, left: None });
             }
         }

@@ -20,6 +20,7 @@
 
 use schedtwin_kernel::config::{Config, FrequencyGovernor, IdleGovernor};
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::hardware::UserReturn;
 use schedtwin_kernel::sched::SchedEntity;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_types::*;
@@ -362,10 +363,8 @@ impl Board {
         let now = self.now;
         if !self.threads.contains_key(&task) {
             self.kernel.kthread(cpu, now);
-        } else if self.kernel.need_resched(cpu) {
-            self.kernel.preempt_point(cpu, now);
-        } else if let Some(call) = self.kernel.tasks[task].resume {
-            self.kernel.syscall(cpu, now, call);
+        } else if self.kernel.return_to_user(cpu, now) == UserReturn::InKernel {
+            // The wires say what comes of it.
         } else if task == self.main {
             self.main_step(cpu);
         } else {
@@ -390,7 +389,7 @@ impl Board {
     fn fork(&mut self, cpu: CpuId, name: &str) {
         let parent = self.kernel.rq[cpu].curr;
         let call = Syscall::Clone { thread: ThreadId(self.threads.len() as u32) };
-        let (task, _) = self.kernel.syscall(cpu, self.now, call).expect("a new task");
+        let task = self.kernel.syscall(cpu, self.now, call).child.expect("a new task").task;
         let attr = self.threads[&parent].attr;
         self.threads.insert(task, Thread { attr, ..Thread::new(name) });
     }

@@ -26,7 +26,7 @@ impl<B: Board> Twin<B> {
     /// A CPU spins until its time is up or the flag that it watches is set, which it sees after the state's
     /// exit latency.
     pub(super) fn poll_goes_on(&mut self, cpu: CpuId) {
-        let Activity::Poll { until } = self.kernel.wires[cpu].activity else {
+        let Activity::Poll { until } = self.kernel.hardware().wires(cpu).activity else {
             unreachable!("a CPU polls as its wires say")
         };
         let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;

@@ -11,7 +11,7 @@ use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
 use schedtwin_kernel::IrqLines;
 use schedtwin_machine::IdleState;
-use schedtwin_types::{CpuId, Khz, NEVER, Ns};
+use schedtwin_types::{CpuId, Khz, NEVER, Ns, PolicyId};
 
 impl<B: Board> Twin<B> {
     // ---- idle ---------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ impl<B: Board> Twin<B> {
             _ => None,
         };
         let Twin { negotiation, kernel, meter, machine, now, .. } = self;
-        let quiet_ns = |cpu: CpuId| kernel.timers[cpu].next_event().saturating_sub(*now);
+        let quiet_ns = |cpu: CpuId| kernel.hardware().next_event(cpu).saturating_sub(*now);
         negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
             meter.power_domain(*now, domain, state);
             let (number, uw) = (machine.domains.len() + domain, meter.power_domain_uw(domain));
@@ -205,7 +205,7 @@ impl<B: Board> Twin<B> {
         self.heat_flows(self.now);
         let heat = self.heat.as_ref().expect("only heat has its slot");
         self.board.set(self.slots.heat_slot(), self.now + heat.step_ns());
-        for zone in 0..self.kernel.thermal_zones.len() {
+        for zone in 0..self.kernel.hardware().nr_thermal_zones() {
             let temperature = heat.sensor_mc(zone);
             if self.kernel.thermal_due(zone, self.now, temperature) {
                 self.kernel.thermal_zone_device_update(zone, self.now, temperature);
@@ -218,8 +218,8 @@ impl<B: Board> Twin<B> {
     pub(super) fn heat_flows(&mut self, at: Ns) {
         let Some(heat) = &mut self.heat else { return };
         self.meter.take_heat(at, |source, fj| heat.add(source, fj));
-        let policies = &self.kernel.policies;
-        heat.step(at, |domain| policies[domain].cooling_state > 0);
+        let hardware = self.kernel.hardware();
+        heat.step(at, |domain| hardware.is_cooled(PolicyId(domain as u16)));
     }
 
     // ---- frequency ----------------------------------------------------------------------------

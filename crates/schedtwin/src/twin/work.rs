@@ -11,8 +11,9 @@
 use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
+use schedtwin_kernel::hardware::{NewTask, UserReturn};
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
-use schedtwin_types::{CpuId, NEVER, Ns, Op, TaskId, ThreadId};
+use schedtwin_types::{CpuId, NEVER, Ns, Op, Outcome, TaskId, ThreadId};
 
 impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
@@ -106,22 +107,16 @@ impl<B: Board> Twin<B> {
             return;
         }
         let Some(thread) = t.thread else {
-            self.kernel.kthread(cpu, self.now);
-            self.tasks[task.index()].busy_until = self.kernel.kthread_busy_until(task);
+            self.tasks[task.index()].busy_until = self.kernel.kthread(cpu, self.now);
             self.after_entry(Some(cpu), observer);
             return;
         };
-        if self.kernel.need_resched(cpu) {
-            self.kernel.preempt_point(cpu, self.now);
-            self.after_entry(Some(cpu), observer);
-            return;
+        match self.kernel.return_to_user(cpu, self.now) {
+            UserReturn::InKernel => self.after_entry(Some(cpu), observer),
+            UserReturn::ToUser(outcome) => {
+                self.next_operation(cpu, task, thread, outcome, observer);
+            }
         }
-        if let Some(call) = self.kernel.tasks[task].resume {
-            self.kernel.syscall(cpu, self.now, call);
-            self.after_entry(Some(cpu), observer);
-            return;
-        }
-        self.next_operation(cpu, task, thread, observer);
     }
 
     /// Asks the program what comes next, until it is something that takes time.
@@ -130,10 +125,10 @@ impl<B: Board> Twin<B> {
         cpu: CpuId,
         task: TaskId,
         thread: ThreadId,
+        outcome: Outcome,
         observer: &mut impl Observer,
     ) {
         for _ in 0..MAX_OPS_AT_ONCE {
-            let outcome = self.kernel.tasks[task].outcome;
             match self.programs.next(thread, outcome, self.now) {
                 Op::Mark(mark) => self.meter.mark(self.now, task, mark),
                 Op::Compute { work: 0, .. } => {}
@@ -149,15 +144,14 @@ impl<B: Board> Twin<B> {
                     return;
                 }
                 Op::Call(call) => {
-                    let prio = self.kernel.tasks[task].prio;
-                    let child = self.kernel.syscall(cpu, self.now, call);
-                    if self.kernel.tasks[task].prio != prio {
-                        observer.task_prio(self.now, task, self.kernel.tasks[task].prio);
+                    let effect = self.kernel.syscall(cpu, self.now, call);
+                    if let Some(prio) = effect.new_prio {
+                        observer.task_prio(self.now, task, prio);
                     }
-                    if let Some((id, thread)) = child {
+                    if let Some(NewTask { task, thread, prio }) = effect.child {
                         let (name, group) = self.names(thread);
-                        self.add_task(id, &name, &group, Some(thread));
-                        observer.task(id, &name, self.kernel.tasks[id].prio);
+                        self.add_task(task, &name, &group, Some(thread));
+                        observer.task(task, &name, prio);
                     }
                     self.after_entry(Some(cpu), observer);
                     return;

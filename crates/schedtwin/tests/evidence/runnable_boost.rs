@@ -119,7 +119,7 @@ fn repeat(before: Twin, seen: &Requests) -> Option<Repeated> {
     let input = boosted.max_by_key(|input| input.perf)?;
     assert!(input.runnable_avg > input.util_avg, "a boost is contention: {input:?}");
     let mut twin = before;
-    twin.kernel.set_runnable_boost(RunnableBoost::Off);
+    twin.kernel_mut().set_runnable_boost(RunnableBoost::Off);
     let mut plain = Requests::default();
     twin.step(&mut plain);
     let (_, plain_inputs, without) = plain.0.iter().find_map(request)?;
@@ -139,15 +139,15 @@ fn repeat(before: Twin, seen: &Requests) -> Option<Repeated> {
 /// Runs the patched kernel, and repeats each event with a boosted request without the patch.
 fn repeated_requests(machine: &str, workload: &str, duration: Ns) -> Vec<Repeated> {
     let mut twin: Twin = scenario(machine, PATCHED, workload, Some(duration)).twin(1);
-    twin.kernel.want_decisions = true;
+    twin.record_decisions();
     let mut repeated = Vec::new();
     loop {
         // A copy of everything costs more than an event: only where contention shows already.
         let competes = |cpu| {
-            let avg = &twin.kernel.cfs[CfsRqId::root(cpu)].avg;
+            let avg = &twin.kernel().cfs[CfsRqId::root(cpu)].avg;
             avg.runnable_avg > avg.util_avg
         };
-        let before = twin.kernel.rq.ids().any(competes).then(|| twin.clone());
+        let before = twin.kernel().rq.ids().any(competes).then(|| twin.clone());
         let mut seen = Requests::default();
         let more = twin.step(&mut seen);
         repeated.extend(before.and_then(|before| repeat(before, &seen)));

@@ -10,6 +10,7 @@ use super::SugovCpu;
 use crate::Kernel;
 use crate::config::FrequencyGovernor;
 use crate::sched::Class;
+use crate::sched::TaskKind;
 use schedtwin_types::{CpuId, Khz, Ns, TaskState};
 
 /// A kernel whose signals are set from outside.
@@ -43,7 +44,7 @@ impl SugovSteps<'_> {
             .ids()
             .find(|&t| kernel.tasks[t].class == Class::Rt && kernel.tasks[t].cpu == cpu);
         let task = known.unwrap_or_else(|| {
-            let task = kernel.new_task(None, false);
+            let task = kernel.new_task(None, TaskKind::User);
             let t = &mut kernel.tasks[task];
             (t.class, t.prio, t.cpu, t.nr_cpus_allowed) = (Class::Rt, 50, cpu, 1);
             task

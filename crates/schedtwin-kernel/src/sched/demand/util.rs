@@ -102,6 +102,7 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::device_tree;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
@@ -120,7 +121,7 @@ mod tests {
             let (cpu, root) = (CpuId(1), CfsRqId::root(CpuId(1)));
             let avg = &mut kernel.cfs[root].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (50, 70, 60);
-            let p = kernel.new_task(None, false);
+            let p = kernel.new_task(None, TaskKind::User);
             let se = kernel.tasks[p].se;
             let avg = &mut kernel.se[se].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (5, 9, 10);

@@ -177,6 +177,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, EffectiveCpuUtil, Uclamp};
     use crate::sched::CfsRqId;
+    use crate::sched::TaskKind;
     use crate::sched::demand::uclamp::{UclampRequest, max::Clamps};
     use crate::sched::root_domain::perf_states;
     use crate::sched::root_domain::tests::{device_tree, kernel};
@@ -188,7 +189,7 @@ mod tests {
 
     /// A sleeping task of util_avg 150 and util_est 200 that last ran on `prev`.
     fn sleeper(kernel: &mut Kernel, prev: u16) -> TaskId {
-        let task = kernel.new_task(None, true);
+        let task = kernel.new_task(None, TaskKind::User);
         kernel.tasks[task].cpu = CpuId(prev);
         let se = kernel.tasks[task].se;
         let avg = &mut kernel.se[se].avg;

@@ -315,6 +315,7 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::device_tree;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
@@ -331,7 +332,7 @@ mod tests {
         for (form, expected) in [(forgotten, 400), (decayed, 200)] {
             let mut kernel = boot(Config { migrate_se_pelt_lag: form, ..Config::linux_6_12() });
             let (cpu, then) = (CpuId(1), 1 << 30);
-            let p = kernel.new_task(None, false);
+            let p = kernel.new_task(None, TaskKind::User);
             let se = kernel.tasks[p].se;
             kernel.tasks[p].cpu = cpu;
             kernel.se[se].cfs_rq = CfsRqId::root(cpu);

@@ -521,6 +521,7 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::config::Uclamp;
+    use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::kernel;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
@@ -529,7 +530,7 @@ mod tests {
     #[test]
     fn wake_affine_weight_is_biased_towards_prev() {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
-        let task = kernel.new_task(None, true);
+        let task = kernel.new_task(None, TaskKind::User);
         let se = kernel.tasks[task].se;
         kernel.se[se].avg.load_avg = 512;
         let (this, prev) = (CpuId(1), CpuId(0));
@@ -552,7 +553,7 @@ mod tests {
     #[test]
     fn idle_tasks_do_not_share_their_wakees() {
         let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        let (a, b) = (kernel.new_task(None, true), kernel.new_task(None, true));
+        let (a, b) = (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
         for _ in 0..8 {
             (kernel.this_cpu, kernel.now) = (CpuId(0), 1);
             kernel.record_wakee(a);
@@ -566,7 +567,8 @@ mod tests {
     #[test]
     fn wake_wide() {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
-        let (master, slave) = (kernel.new_task(None, true), kernel.new_task(None, true));
+        let (master, slave) =
+            (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
         kernel.rq[CpuId(0)].curr = master;
         for (m, s, wide) in
             [(0, 0, false), (100, 3, false), (15, 4, false), (16, 4, true), (4, 16, true)]
@@ -612,7 +614,7 @@ mod tests {
         kernel.device_tree.path_costs.select_per_cpu = 100;
         kernel.device_tree.path_costs.constant_time = true;
         kernel.refresh_path_speed(CpuId(0));
-        let task = kernel.new_task(None, true);
+        let task = kernel.new_task(None, TaskKind::User);
         let sd = kernel.topology.base[0].unwrap();
         for cpu in 0..8 {
             kernel.rq[CpuId(cpu)].curr = task;
@@ -634,7 +636,7 @@ mod tests {
     #[test]
     fn select_idle_capacity_wants_fit_then_size() {
         let mut kernel = kernel(&[(2, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
-        let task = kernel.new_task(None, true);
+        let task = kernel.new_task(None, TaskKind::User);
         let span = kernel.device_tree.all_cpus();
         let choose = |k: &Kernel, util, target: u16| {
             let asked = (util, Clamps::NONE);

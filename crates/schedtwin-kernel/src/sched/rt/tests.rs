@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::config::{Balance, RtBandwidth, Uclamp};
+use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::kernel;
 
 const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 
 fn rt_task(kernel: &mut Kernel, cpu: u16, prio: i32) -> TaskId {
-    let task = kernel.new_task(None, true);
+    let task = kernel.new_task(None, TaskKind::User);
     let t = &mut kernel.tasks[task];
     (t.class, t.policy, t.prio, t.cpu) = (Class::Rt, Policy::Fifo, prio, CpuId(cpu));
     task

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::Config;
+use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::{device_tree, kernel};
 use crate::sched::{OnRq, core::ENQUEUE_WAKEUP};
 use schedtwin_types::Policy;
@@ -21,7 +22,7 @@ fn boot(uclamp: Uclamp, uclamp_order: UclampOrder) -> Kernel {
 }
 
 fn task(kernel: &mut Kernel, request: UclampRequest) -> TaskId {
-    let task = kernel.new_task(None, false);
+    let task = kernel.new_task(None, TaskKind::User);
     kernel.tasks[task].uclamp_req = request;
     task
 }

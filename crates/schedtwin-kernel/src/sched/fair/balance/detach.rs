@@ -46,7 +46,7 @@ impl Kernel {
     fn can_migrate_task(&self, task: TaskId, env: &mut LbEnv) -> bool {
         let t = &self.tasks[task];
         // kthread_is_per_cpu()
-        if !t.is_user && t.nr_cpus_allowed == 1 {
+        if t.kind.is_per_cpu_kthread() {
             return false;
         }
         if !t.cpus_mask.contains(env.dst_cpu) {

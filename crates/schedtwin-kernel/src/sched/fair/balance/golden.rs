@@ -16,6 +16,7 @@ use super::*;
 use crate::Activity;
 use crate::config::{Balance, RunnableBoost};
 use crate::sched::CfsRqId;
+use crate::sched::TaskKind;
 use crate::sched::topology::tests::Part;
 use crate::sched::topology::{
     GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_PREFER_SIBLING, SD_SHARE_LLC,
@@ -236,7 +237,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let number = |g: GroupId| groups.iter().position(|x| *x == g).unwrap() as i32;
     if fork {
-        let task = k.new_task(None, true);
+        let task = k.new_task(None, TaskKind::User);
         let (allowed, util) = (if r.one_in(2) { 255 } else { r.mask() }, r.below(1100));
         k.tasks[task].cpus_mask = mask_of(allowed);
         let se = k.tasks[task].se;
@@ -293,7 +294,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
         };
         let mut queued = Vec::new();
         for _ in 0..nr {
-            let task = k.new_task(None, true);
+            let task = k.new_task(None, TaskKind::User);
             let se = k.tasks[task].se;
             k.tasks[task].cpu = cpu;
             k.se[se].cfs_rq = CfsRqId::root(cpu);

@@ -6,6 +6,7 @@ use crate::Activity;
 use crate::config::{Config, FrequencyGovernor, MisfitStatus};
 use crate::device_tree::{DtIdleState, DtPolicy, PathCosts};
 use crate::entry::IrqLines;
+use crate::sched::TaskKind;
 use crate::sched::topology::tests::{Part, machine};
 use crate::sched::topology::{SD_BALANCE_FORK, Topology};
 use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
@@ -93,7 +94,7 @@ impl Board {
             (pending != NEVER).then(|| (pending.max(self.free_at[cpu]), Event::Interrupt));
         let proceeds = match wires.activity {
             Activity::IdleLoop => true,
-            Activity::Task(task) => !self.kernel.tasks[task].is_user,
+            Activity::Task(task) => self.kernel.tasks[task].kind != TaskKind::User,
             Activity::Idle { .. } | Activity::Poll { .. } => false,
         };
         let proceed = proceeds.then_some((self.free_at[cpu], Event::Proceed));
@@ -117,7 +118,9 @@ impl Board {
                 }
                 Event::Proceed => match activity {
                     Activity::IdleLoop => self.kernel.idle_enter(cpu, at),
-                    _ => self.kernel.kthread(cpu, at),
+                    _ => {
+                        self.kernel.kthread(cpu, at);
+                    }
                 },
             }
             self.free_at[c] = at + self.kernel.wires[cpu].debt;
@@ -232,7 +235,7 @@ fn a_misfit_on_the_biggest_cpu() {
     {
         let mut board = Board::new(&[Part::of(1, 383), Part::of(1, 1024)], false);
         board.kernel.config.misfit_status = status;
-        let task = board.kernel.new_task(None, true);
+        let task = board.kernel.new_task(None, TaskKind::User);
         let se = board.kernel.tasks[task].se;
         board.kernel.se[se].avg.util_avg = 1000;
         for (cpu, misfit) in [(0, true), (1, expected)] {
@@ -330,7 +333,7 @@ fn a_forked_task_goes_where_it_is_idle() {
     board.run_until(50 * MS);
     let top = |k: &Kernel| k.topology.domains_of(CpuId(0)).last().unwrap();
     let parent = board.kernel.rq[CpuId(0)].curr;
-    let child = board.kernel.new_task(Some(parent), true);
+    let child = board.kernel.new_task(Some(parent), TaskKind::User);
     board.allow(child, &[0, 1, 2, 3]);
     let place = |board: &mut Board, task| {
         let sd = top(&board.kernel);

@@ -5,6 +5,7 @@
 use crate::Kernel;
 use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdealRuntime};
 use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use crate::sched::TaskKind;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
     ENQUEUE_WAKEUP, WF_FORK,
@@ -95,7 +96,7 @@ struct World {
 
 /// A task that has never run, at a virtual time relative to a `min_vruntime` of [`ZERO`].
 fn task(kernel: &mut Kernel, policy: Policy, nice: i8, vruntime: i64) -> TaskId {
-    let task = kernel.new_task(None, true);
+    let task = kernel.new_task(None, TaskKind::User);
     (kernel.tasks[task].policy, kernel.tasks[task].nice) = (policy, nice);
     let se = kernel.se_of(task);
     kernel.se[se].load = weight_of(policy, nice);
@@ -521,7 +522,7 @@ fn forks() {
             world.enqueue(other, 0);
         }
         let parent = world.tasks[0];
-        let child = world.kernel.new_task(Some(parent), true);
+        let child = world.kernel.new_task(Some(parent), TaskKind::User);
         let se = world.kernel.se_of(child);
         // Beside one other a third of 24 ms is no further than the parent at 10.
         assert_eq!(world.kernel.se[se].vruntime as i64, expected, "{min}");

@@ -7,6 +7,7 @@
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor};
 use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use crate::sched::TaskKind;
 use crate::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_NOCLOCK,
     ENQUEUE_WAKEUP,
@@ -330,7 +331,8 @@ impl Both {
         );
         kernel.now = 5_000_000;
         kernel.update_rq_clock(CPU);
-        let tasks: Vec<TaskId> = (0..nr_tasks).map(|_| kernel.new_task(None, false)).collect();
+        let tasks: Vec<TaskId> =
+            (0..nr_tasks).map(|_| kernel.new_task(None, TaskKind::User)).collect();
         let mut all = Vec::new();
         for &task in &tasks {
             let nice = [0, 0, 0, -20, 19, 5, -7][random.below(7) as usize];

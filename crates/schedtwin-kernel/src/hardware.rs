@@ -1,0 +1,142 @@
+//! What hardware sees of the kernel, and what user space learns from it: all that the twin may read.
+//!
+//! The kernel keeps its state to itself. What leaves it is one of four things:
+//!
+//! * the result of an entry: [`UserReturn`], [`SyscallEffect`];
+//! * a fact or a decision record;
+//! * a CPU's wires, a clock's request, a driver's interrupt: [`HardwareView`];
+//! * what `/proc` would print about a task: [`TaskStat`].
+//!
+//! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
+
+use crate::Kernel;
+use crate::Wires;
+pub use crate::sched::TaskKind;
+use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskId, ThreadId};
+
+/// A read-only view of what hardware sees.
+#[derive(Clone, Copy)]
+pub struct HardwareView<'a> {
+    kernel: &'a Kernel,
+}
+
+impl<'a> HardwareView<'a> {
+    /// The wires of a CPU.
+    #[inline(always)]
+    pub fn wires(self, cpu: CpuId) -> &'a Wires {
+        &self.kernel.wires[cpu]
+    }
+
+    /// When the timers of a CPU next have something to do, as firmware is told that chooses the state of a power
+    /// domain (`dev->next_hrtimer`); [`schedtwin_types::NEVER`]: they are empty.
+    #[inline]
+    pub fn next_event(self, cpu: CpuId) -> Ns {
+        self.kernel.timers[cpu].next_event()
+    }
+
+    /// The frequency that the driver of a policy has asked for last.
+    #[inline]
+    pub fn requested(self, policy: PolicyId) -> Khz {
+        self.kernel.policies[policy.index()].requested
+    }
+
+    /// Whether a thread calls the driver of a policy, so that the driver may interrupt when it is done.
+    #[inline]
+    pub fn driver_may_interrupt(self, policy: PolicyId) -> bool {
+        self.kernel.policies[policy.index()].kthread.is_some()
+    }
+
+    /// When the driver of a policy interrupts; `None`: nobody waits for it.
+    pub fn driver_interrupt_at(self, policy: PolicyId) -> Option<Ns> {
+        self.kernel.policies[policy.index()].kthread.as_ref().and_then(|k| k.interrupt_at())
+    }
+
+    /// Whether a cooling device holds the frequency of a policy below its maximum.
+    pub fn is_cooled(self, policy: PolicyId) -> bool {
+        self.kernel.policies[policy.index()].cooling_state > 0
+    }
+
+    /// How many thermal zones there are: each has a sensor of its number.
+    pub fn nr_thermal_zones(self) -> usize {
+        self.kernel.thermal_zones.len()
+    }
+}
+
+/// What user space can read about a task (`/proc/PID/comm`, `/proc/PID/stat`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskStat {
+    /// Whose code it runs.
+    pub kind: TaskKind,
+    /// Kernel priority: −1 DEADLINE, 0..=99 RT and stopper, 100..=139 fair.
+    pub prio: i32,
+}
+
+/// What a running task does once its CPU owes no more kernel time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserReturn {
+    /// It stays in the kernel: there was something left to do, and the CPU's wires say what comes of it.
+    InKernel,
+    /// It goes on with its program, which learns how its last operation ended.
+    ToUser(Outcome),
+}
+
+/// What a system call changes that its caller's world can see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyscallEffect {
+    /// The task that it has made.
+    pub child: Option<NewTask>,
+    /// The caller's kernel priority, if that is another now.
+    pub new_prio: Option<i32>,
+}
+
+/// A task that `clone()` has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewTask {
+    /// The task.
+    pub task: TaskId,
+    /// The thread of the workload that it runs.
+    pub thread: ThreadId,
+    /// Its kernel priority.
+    pub prio: i32,
+}
+
+impl Kernel {
+    /// What hardware sees.
+    #[inline(always)]
+    pub fn hardware(&self) -> HardwareView<'_> {
+        HardwareView { kernel: self }
+    }
+
+    /// What user space can read about a task.
+    pub fn task_stat(&self, task: TaskId) -> TaskStat {
+        let t = &self.tasks[task];
+        TaskStat { kind: t.kind, prio: t.prio }
+    }
+
+    /// The kernel's own threads, in the order in which they were made.
+    pub fn kernel_threads(&self) -> impl Iterator<Item = TaskId> + '_ {
+        let own = |kind| !matches!(kind, TaskKind::Swapper | TaskKind::User);
+        self.tasks.ids().filter(move |task| own(self.tasks[*task].kind))
+    }
+
+    /// Starts the random sequence of a CPU that newidle balancing draws from, before time begins.
+    pub fn seed_newidle_random(&mut self, cpu: CpuId, seed: u64) {
+        self.rq[cpu].newidle_rnd = seed;
+    }
+
+    /// Whether decisions are recorded, for [`Kernel::take_decisions`].
+    pub fn record_decisions(&mut self, wanted: bool) {
+        self.want_decisions = wanted;
+    }
+
+    /// Whether decisions are recorded.
+    #[inline(always)]
+    pub fn records_decisions(&self) -> bool {
+        self.want_decisions
+    }
+
+    /// Whether signals of CPUs and tasks are among the facts.
+    pub fn report_signals(&mut self, wanted: bool) {
+        self.want_signals = wanted;
+    }
+}
