@@ -9,11 +9,12 @@ use schedtwin_input::{
 use crate::{Machine, choices, file};
 
 /// Name and text of each built-in machine.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: &[(&str, &str)] = &[
     ("altra-2p160", include_str!("../../../machines/altra-2p160.toml")),
     ("i5-10600k", include_str!("../../../machines/i5-10600k.toml")),
     ("juno-r2", include_str!("../../../machines/juno-r2.toml")),
     ("pixel6", include_str!("../../../machines/pixel6.toml")),
+    ("pixel9", include_str!("../../../machines/pixel9.toml")),
     ("power10-8core", include_str!("../../../machines/power10-8core.toml")),
     ("rig8", include_str!("../../../machines/rig8.toml")),
     ("spr-2s224", include_str!("../../../machines/spr-2s224.toml")),

@@ -23,6 +23,7 @@ fn every_built_in_machine_loads_and_describes_itself() {
             "i5-10600k",
             "juno-r2",
             "pixel6",
+            "pixel9",
             "power10-8core",
             "rig8",
             "spr-2s224",
@@ -352,7 +353,7 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
-             help: built in: `altra-2p160`, `i5-10600k`, `juno-r2`, `pixel6`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`; a path ends in .toml or contains `/`",
+             help: built in: `altra-2p160`, `i5-10600k`, `juno-r2`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (
