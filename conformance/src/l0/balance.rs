@@ -16,7 +16,7 @@
 //! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. *Wakeups*: `wake_affine`
 //! and `select_idle_sibling`, with what SIS_PROP spends.
 //!
-//! **Two forms.** Our `Balance::V6_12` is compared with a tree that has these functions, our `Balance::V6_1`
+//! **Two forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
 //! with one that has `load_balance`, `find_busiest_group` and so on.
 //!
 //! **Not compared here:** what `kernel.h` beside the shim lists as replaced.

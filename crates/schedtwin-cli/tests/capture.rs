@@ -235,7 +235,7 @@ fn a_phone_that_says_everything_is_captured_as_it_is() {
         assert_eq!(config.base_slice_unscaled, 750_000);
         assert_eq!((config.rt_runtime, config.uclamp_min_rt_default), (None, 0));
         assert!(config.sched_cluster && !config.irq_time_accounting && !config.fair_group_sched);
-        assert_eq!((config.fair, config.balance), (six.fair, six.balance));
+        assert_eq!((config.fair, config.balance_fair), (six.fair, six.balance_fair));
         let features = config.features;
         assert!(features.place_lag && features.wa_idle && features.util_est && features.ttwu_queue);
         assert!(!features.run_to_parity && !features.delay_dequeue && !features.wa_bias);

@@ -75,8 +75,24 @@ pub struct Config {
     pub em_cpu_energy: EmCpuEnergy,
     /// When a wakeup goes through the target's wake list.
     pub ttwu_queue_cond: TtwuQueueCond,
-    /// Form of load balancing.
-    pub balance: Balance,
+    /// Whether wakeups look for an idle CPU in the target's cluster first.
+    pub select_idle_cluster: SelectIdleCluster,
+    /// Which tasks keep a CPU that runs out of fair ones from looking for others.
+    pub balance_fair: BalanceFair,
+    /// Which domain or group says that siblings share tasks out evenly.
+    pub prefer_sibling: PreferSibling,
+    /// How many tasks more than its share a sibling has.
+    pub sibling_imbalance: SiblingImbalance,
+    /// When a group of bigger CPUs without waiting tasks is left alone.
+    pub pick_busiest_bigger: PickBusiestBigger,
+    /// Which of several fully busy groups is the busiest.
+    pub pick_busiest_full: PickBusiestFull,
+    /// Which of several groups with equal misfits is the busiest.
+    pub pick_busiest_misfit: PickBusiestMisfit,
+    /// Whether a pass that could not pull a misfit has failed.
+    pub misfit_failure: MisfitFailure,
+    /// Whether a misfit that no CPU can help is a reason to kick an idle one.
+    pub check_misfit_status: CheckMisfitStatus,
     /// When a running task counts as misfit.
     pub misfit_status: MisfitStatus,
     /// What keeps RT tasks from starving the others.
@@ -394,13 +410,87 @@ pub enum TtwuQueueCond {
     NoSharedCacheOrIdle,
 }
 
-/// Load balancing (`load_balance()`, `find_busiest_group()` and around).
+/// Where a wakeup looks for an idle CPU on a machine with clusters (`select_idle_cpu()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balance {
-    /// The domain's child decides on prefer_sibling; no SMT group type. 5.14 to 6.5.
-    V6_1,
-    /// The busiest group decides; partly busy SMT cores are a group type. 6.6 and later.
-    V6_12,
+pub enum SelectIdleCluster {
+    /// In the last-level cache's domain, wherever the scan begins. Up to 6.7.
+    WholeLlc,
+    /// In the target's cluster first, then in the rest of the domain. 6.8 and later.
+    ClusterFirst,
+}
+
+/// When a CPU that runs out of fair tasks looks for others (`balance_fair()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BalanceFair {
+    /// When no task of any class is runnable. Up to 6.11.
+    NoTask,
+    /// When no fair task is, whatever waits in higher classes. 6.12 and later.
+    NoFairTask,
+}
+
+/// Who says that siblings share tasks out evenly (`update_sd_lb_stats()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreferSibling {
+    /// The domain below the one that is balanced. Up to 6.4, from memory.
+    ChildDomain,
+    /// The domain below the busiest group. 6.5 and later, from memory.
+    BusiestGroup,
+}
+
+/// How many tasks more than its share the busiest group has (`sibling_imbalance()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiblingImbalance {
+    /// The difference of the numbers of tasks. Up to 6.5.
+    Difference,
+    /// What is beyond the share of its cores, and nothing for a busy CPU. 6.6 and later.
+    ByCores,
+}
+
+/// A group of bigger CPUs without waiting tasks, where tasks run faster (`update_sd_pick_busiest()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickBusiestBigger {
+    /// Is left alone if it is of the same type as the busiest so far; the first fully busy one is pulled
+    /// from. 5.14 and later, but for the releases of the other arm.
+    AmongEqualTypes,
+    /// Is left alone in any case. 6.1.192, 6.12.117 and 7.3; not 6.12.95.
+    Always,
+}
+
+/// Which of several fully busy groups is the busiest (`update_sd_pick_busiest()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickBusiestFull {
+    /// The first. Up to 6.4, from memory.
+    First,
+    /// The last. 6.5 and later, from memory.
+    Last,
+}
+
+/// Which of several groups with equally large misfits is the busiest (`update_sd_pick_busiest()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickBusiestMisfit {
+    /// The last. Up to 6.8, from memory.
+    Last,
+    /// The first. 6.9 and later, from memory.
+    First,
+}
+
+/// What it means that a misfit could not be pulled (`sched_balance_rq()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisfitFailure {
+    /// As for other tasks, `nr_balance_failed` grows, and the interval doubles without a queue to pull from.
+    /// Up to 6.9, from memory.
+    Counted,
+    /// Neither. 6.10 and later, from memory.
+    Ignored,
+}
+
+/// When a running misfit is a reason to kick an idle CPU (`check_misfit_status()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckMisfitStatus {
+    /// If there is a bigger CPU, or the capacity of its own is reduced. Up to 6.9, from memory.
+    IfItCanBeHelped,
+    /// Always. 6.10 and later, from memory.
+    AnyMisfit,
 }
 
 /// `update_misfit_status()`.
@@ -585,7 +675,15 @@ impl Config {
             find_energy_efficient_cpu: FindEnergyEfficientCpu::Fits,
             em_cpu_energy: EmCpuEnergy::ByPerformance,
             ttwu_queue_cond: TtwuQueueCond::NoSharedCacheOrIdle,
-            balance: Balance::V6_12,
+            select_idle_cluster: SelectIdleCluster::ClusterFirst,
+            balance_fair: BalanceFair::NoFairTask,
+            prefer_sibling: PreferSibling::BusiestGroup,
+            sibling_imbalance: SiblingImbalance::ByCores,
+            pick_busiest_bigger: PickBusiestBigger::AmongEqualTypes,
+            pick_busiest_full: PickBusiestFull::Last,
+            pick_busiest_misfit: PickBusiestMisfit::First,
+            misfit_failure: MisfitFailure::Ignored,
+            check_misfit_status: CheckMisfitStatus::AnyMisfit,
             misfit_status: MisfitStatus::UnlessOnLargestAllowed,
             rt_bandwidth: RtBandwidth::FairServer,
             rt_task: RtTask::RtOnly,

@@ -13,7 +13,7 @@
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
 
-use crate::config::TtwuQueueCond;
+use crate::config::{BalanceFair, TtwuQueueCond};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
@@ -562,10 +562,9 @@ impl Kernel {
 
     /// `balance_fair()`: whether it looks for fair tasks elsewhere.
     pub(crate) fn balance_fair_looks(&self, cpu: CpuId) -> bool {
-        if self.config.balance.form().newidle_beside_higher {
-            self.cfs[CfsRqId::root(cpu)].nr_queued == 0
-        } else {
-            self.rq[cpu].nr_running == 0
+        match self.config.balance_fair {
+            BalanceFair::NoFairTask => self.cfs[CfsRqId::root(cpu)].nr_queued == 0,
+            BalanceFair::NoTask => self.rq[cpu].nr_running == 0,
         }
     }
 

@@ -22,6 +22,7 @@
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
 use crate::Kernel;
+use crate::config::CheckMisfitStatus;
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
@@ -120,10 +121,10 @@ impl Kernel {
         // Where capacities differ, cache domains do not matter.
         if let Some(sd) = self.topology.sd_asym_cpucapacity[cpu.index()] {
             // check_misfit_status()
-            let somewhere_bigger = !self.config.balance.form().kicks_for_bigger_only
+            let can_be_helped = self.config.check_misfit_status == CheckMisfitStatus::AnyMisfit
                 || rq.arch_capacity < self.rd.max_cpu_capacity
                 || self.check_cpu_capacity(cpu, sd);
-            return rq.misfit_task_load != 0 && somewhere_bigger;
+            return rq.misfit_task_load != 0 && can_be_helped;
         }
         // Two busy CPUs may share a cache while others have one for themselves.
         let shared = self.topology.sd_llc_shared[cpu.index()];
@@ -303,7 +304,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Balance;
+    use crate::config::CheckMisfitStatus::{AnyMisfit, IfItCanBeHelped};
     use crate::sched::root_domain::tests::kernel;
 
     /// A misfit on the biggest CPU is a reason to kick an idle one in 6.12, in 6.1 only if other classes
@@ -318,14 +319,14 @@ mod tests {
             (1, 800, true, true),
         ];
         for (cpu, capacity, older, newer) in table {
-            for (balance, expected) in [(Balance::V6_1, older), (Balance::V6_12, newer)] {
+            for (point, expected) in [(IfItCanBeHelped, older), (AnyMisfit, newer)] {
                 let mut k = kernel(&[(1, 300, opps), (1, 1024, opps)]);
-                k.config.balance = balance;
+                k.config.check_misfit_status = point;
                 let cpu = CpuId(cpu);
                 assert!(!k.idle_cpus_could_help(cpu));
                 k.rq[cpu].misfit_task_load = 1;
                 k.rq[cpu].cpu_capacity = capacity;
-                assert_eq!(k.idle_cpus_could_help(cpu), expected, "{balance:?} {cpu} {capacity}");
+                assert_eq!(k.idle_cpus_could_help(cpu), expected, "{point:?} {cpu} {capacity}");
             }
         }
     }

@@ -6,10 +6,12 @@
 
 use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
 use schedtwin_kernel::config::{
-    Balance, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass, FindEnergyEfficientCpu,
-    FrequencyGovernor, HaltpollShrink, IdealRuntime, IdleGovernor, InitUtilWeight, MenuForm,
-    MigrateSePeltLag, MisfitStatus, Preempt, RateLimitDefault, RtBandwidth, RtTask, RunnableBoost,
-    TeoForm, TeoUtil, TgLoadAvg, TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
+    BalanceFair, CheckMisfitStatus, CpuMapPackage, EffectiveCpuUtil, EmCpuEnergy, FairClass,
+    FindEnergyEfficientCpu, FrequencyGovernor, HaltpollShrink, IdealRuntime, IdleGovernor,
+    InitUtilWeight, MenuForm, MigrateSePeltLag, MisfitFailure, MisfitStatus, PickBusiestBigger,
+    PickBusiestFull, PickBusiestMisfit, Preempt, PreferSibling, RateLimitDefault, RtBandwidth,
+    RtTask, RunnableBoost, SelectIdleCluster, SiblingImbalance, TeoForm, TeoUtil, TgLoadAvg,
+    TtwuQueueCond, Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
 };
 
 /// One of the ways in which a point can be.
@@ -177,9 +179,47 @@ points! {
         NoSharedCacheOrIdle = "no-shared-cache-or-idle", "6.0 and later",
             "wake list if the cache is not shared, or the target is idle";
     }
-    BALANCE: Balance = "balance", "load_balance() and around, fair.c" {
-        V6_1 = "6.1", "5.14 to 6.5", "the child domain decides on prefer_sibling";
-        V6_12 = "6.12", "6.6 and later", "the busiest group decides; SMT group type";
+    SELECT_IDLE_CLUSTER: SelectIdleCluster = "select_idle_cluster", "select_idle_cpu()" {
+        WholeLlc = "whole-llc", "up to 6.7", "a wakeup scans the cache domain from the target on";
+        ClusterFirst = "cluster-first", "6.8 and later",
+            "it scans the target's cluster first, then the rest";
+    }
+    BALANCE_FAIR: BalanceFair = "balance_fair", "balance_fair()" {
+        NoTask = "no-task", "up to 6.11", "a CPU looks for fair tasks when no task is runnable";
+        NoFairTask = "no-fair-task", "6.12 and later",
+            "it looks also while tasks of a higher class wait for it";
+    }
+    PREFER_SIBLING: PreferSibling = "prefer_sibling", "update_sd_lb_stats()" {
+        ChildDomain = "child-domain", "up to 6.4 [from memory]",
+            "the domain below says that siblings share tasks out evenly";
+        BusiestGroup = "busiest-group", "6.5 and later [from memory]", "the busiest group says so";
+    }
+    SIBLING_IMBALANCE: SiblingImbalance = "sibling_imbalance", "sibling_imbalance()" {
+        Difference = "difference", "up to 6.5", "the difference of the numbers of tasks";
+        ByCores = "by-cores", "6.6 and later", "in proportion to the cores; none for a busy CPU";
+    }
+    PICK_BUSIEST_BIGGER: PickBusiestBigger = "pick_busiest_bigger", "update_sd_pick_busiest()" {
+        AmongEqualTypes = "among-equal-types", "5.14 and later, 6.12.95",
+            "bigger CPUs without waiting tasks are spared if the busiest so far is of their type";
+        Always = "always", "6.1.192, 6.12.117, 7.3", "they are spared in any case";
+    }
+    PICK_BUSIEST_FULL: PickBusiestFull = "pick_busiest_full", "update_sd_pick_busiest()" {
+        First = "first", "up to 6.4 [from memory]", "the first fully busy group is the busiest";
+        Last = "last", "6.5 and later [from memory]", "the last one is";
+    }
+    PICK_BUSIEST_MISFIT: PickBusiestMisfit = "pick_busiest_misfit", "update_sd_pick_busiest()" {
+        Last = "last", "up to 6.8 [from memory]", "of equal misfits the last group is the busiest";
+        First = "first", "6.9 and later [from memory]", "the first one is";
+    }
+    MISFIT_FAILURE: MisfitFailure = "misfit_failure", "sched_balance_rq(): nr_balance_failed" {
+        Counted = "counted", "up to 6.9 [from memory]",
+            "a misfit that stays where it is counts as a failure, and doubles the interval";
+        Ignored = "ignored", "6.10 and later [from memory]", "it does neither";
+    }
+    CHECK_MISFIT_STATUS: CheckMisfitStatus = "check_misfit_status", "check_misfit_status()" {
+        IfItCanBeHelped = "if-it-can-be-helped", "up to 6.9 [from memory]",
+            "a misfit on the biggest CPU kicks an idle one only if that CPU's capacity is reduced";
+        AnyMisfit = "any-misfit", "6.10 and later [from memory]", "it always does";
     }
     MISFIT_STATUS: MisfitStatus = "misfit_status", "update_misfit_status()" {
         AnyTask = "any-task", "up to 6.8", "whoever does not fit";

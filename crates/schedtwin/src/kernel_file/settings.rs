@@ -64,7 +64,15 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let find_energy_efficient_cpu = points::FIND_ENERGY_EFFICIENT_CPU.read(&mut top, faults);
     let em_cpu_energy = points::EM_CPU_ENERGY.read(&mut top, faults);
     let ttwu_queue_cond = points::TTWU_QUEUE_COND.read(&mut top, faults);
-    let balance = points::BALANCE.read(&mut top, faults);
+    let select_idle_cluster = points::SELECT_IDLE_CLUSTER.read(&mut top, faults);
+    let balance_fair = points::BALANCE_FAIR.read(&mut top, faults);
+    let prefer_sibling = points::PREFER_SIBLING.read(&mut top, faults);
+    let sibling_imbalance = points::SIBLING_IMBALANCE.read(&mut top, faults);
+    let pick_busiest_bigger = points::PICK_BUSIEST_BIGGER.read(&mut top, faults);
+    let pick_busiest_full = points::PICK_BUSIEST_FULL.read(&mut top, faults);
+    let pick_busiest_misfit = points::PICK_BUSIEST_MISFIT.read(&mut top, faults);
+    let misfit_failure = points::MISFIT_FAILURE.read(&mut top, faults);
+    let check_misfit_status = points::CHECK_MISFIT_STATUS.read(&mut top, faults);
     let misfit_status = points::MISFIT_STATUS.read(&mut top, faults);
     let rt_bandwidth = points::RT_BANDWIDTH.read(&mut top, faults);
     let rt_task = points::RT_TASK.read(&mut top, faults);
@@ -129,7 +137,15 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
         find_energy_efficient_cpu: find_energy_efficient_cpu?,
         em_cpu_energy: em_cpu_energy?,
         ttwu_queue_cond: ttwu_queue_cond?,
-        balance: balance?,
+        select_idle_cluster: select_idle_cluster?,
+        balance_fair: balance_fair?,
+        prefer_sibling: prefer_sibling?,
+        sibling_imbalance: sibling_imbalance?,
+        pick_busiest_bigger: pick_busiest_bigger?,
+        pick_busiest_full: pick_busiest_full?,
+        pick_busiest_misfit: pick_busiest_misfit?,
+        misfit_failure: misfit_failure?,
+        check_misfit_status: check_misfit_status?,
         misfit_status: misfit_status?,
         rt_bandwidth: rt_bandwidth?,
         rt_task: rt_task?,

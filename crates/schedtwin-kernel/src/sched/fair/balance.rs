@@ -37,7 +37,6 @@
 //! | `capacity.rs` | what CPUs and groups can do |
 //! | `misfit.rs` | tasks too big for their CPU; overutilization |
 //! | `idle_scan.rs` | how far wakeups search for an idle CPU |
-//! | `form.rs` | in what 6.1 differs from 6.12 |
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_trigger` … `sched_balance_newidle`; 6.1.192
 //! `trigger_load_balance` … `newidle_balance`. Names are those of 6.12; before 6.10 it is `load_balance`,
@@ -52,7 +51,6 @@
 mod active;
 mod capacity;
 mod detach;
-pub(crate) mod form;
 #[cfg(test)]
 pub(in crate::sched::fair) mod golden;
 mod idle_scan;

@@ -20,6 +20,7 @@
 mod golden;
 
 use crate::Kernel;
+use crate::config::SelectIdleCluster;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
@@ -358,7 +359,7 @@ impl Kernel {
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.
     fn wakeups_know_clusters(&self) -> bool {
-        self.topology.cluster && self.config.balance.form().wakeups_know_clusters
+        self.topology.cluster && self.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
     }
 
     /// SIS_PROP: how many CPUs the executing one may look at, and what that follows from. `None`: there

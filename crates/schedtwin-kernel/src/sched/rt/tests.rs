@@ -1,7 +1,7 @@
 //! Queues and levels of the RT class, and throttling.
 
 use super::*;
-use crate::config::{Balance, RtBandwidth, Uclamp};
+use crate::config::{BalanceFair, RtBandwidth, Uclamp};
 use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::kernel;
 
@@ -129,15 +129,15 @@ fn a_throttled_queue_counts_nothing() {
 /// for other fair tasks in 6.12 only; with a throttled RT queue it is about to idle, and looks always.
 #[test]
 fn an_rt_task_that_waits_keeps_fair_ones_from_being_pulled() {
-    for (balance, expected) in [(Balance::V6_1, false), (Balance::V6_12, true)] {
+    for (point, expected) in [(BalanceFair::NoTask, false), (BalanceFair::NoFairTask, true)] {
         let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        (kernel.config.balance, kernel.config.rt_bandwidth) = (balance, RtBandwidth::Throttling);
+        (kernel.config.balance_fair, kernel.config.rt_bandwidth) = (point, RtBandwidth::Throttling);
         let cpu = CpuId(0);
-        assert!(kernel.balance_fair_looks(cpu), "{balance:?}: nobody");
+        assert!(kernel.balance_fair_looks(cpu), "{point:?}: nobody");
         let task = rt_task(&mut kernel, 0, 50);
         queue(&mut kernel, task);
-        assert_eq!(kernel.balance_fair_looks(cpu), expected, "{balance:?}");
+        assert_eq!(kernel.balance_fair_looks(cpu), expected, "{point:?}");
         kernel.account_rt_time(cpu, 950_000_001);
-        assert!(kernel.balance_fair_looks(cpu), "{balance:?}: throttled");
+        assert!(kernel.balance_fair_looks(cpu), "{point:?}: throttled");
     }
 }

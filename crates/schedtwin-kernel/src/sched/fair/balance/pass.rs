@@ -14,6 +14,7 @@
 //! not asked.
 
 use super::*;
+use crate::config::MisfitFailure;
 use crate::sched::stop::StopWork;
 use schedtwin_types::{Decision, FactKind};
 
@@ -100,13 +101,10 @@ impl Kernel {
         }
         if !matches!(out, Out::Done(_)) {
             moved = 0;
-            let misfit_counts = self.config.balance.form().misfit_counts_as_failure;
+            let backs_off = self.counts_failures(&env);
             let domain = &mut self.topology[sd];
             let pinned = env.all_pinned && domain.balance_interval < MAX_PINNED_INTERVAL;
-            if idle != CpuIdleType::NewlyIdle
-                && (env.migration_type != MigrationType::Misfit || misfit_counts)
-                && (pinned || domain.balance_interval < domain.max_interval)
-            {
+            if backs_off && (pinned || domain.balance_interval < domain.max_interval) {
                 domain.balance_interval *= 2;
             }
         }
@@ -125,6 +123,14 @@ impl Kernel {
             });
         }
         moved
+    }
+
+    /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
+    /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the rest.
+    fn counts_failures(&self, env: &LbEnv) -> bool {
+        env.idle != CpuIdleType::NewlyIdle
+            && (env.migration_type != MigrationType::Misfit
+                || self.config.misfit_failure == MisfitFailure::Counted)
     }
 
     /// `should_we_balance()`.
@@ -199,10 +205,7 @@ impl Kernel {
         if moved != 0 {
             self.topology[env.sd].nr_balance_failed = 0;
         } else {
-            let misfit_counts = self.config.balance.form().misfit_counts_as_failure;
-            if env.idle != CpuIdleType::NewlyIdle
-                && (env.migration_type != MigrationType::Misfit || misfit_counts)
-            {
+            if self.counts_failures(env) {
                 self.topology[env.sd].nr_balance_failed += 1;
             }
             if let Some(reason) = self.need_active_balance(env) {

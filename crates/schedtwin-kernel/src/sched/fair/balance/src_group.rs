@@ -23,6 +23,7 @@
 
 use super::stats::{GroupType, SdLbStats};
 use super::*;
+use crate::config::SiblingImbalance;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
 
@@ -135,7 +136,7 @@ impl Kernel {
     fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
         let (nr_local, nr_busiest) =
             (sds.local_stat.sum_nr_running, sds.busiest_stat.sum_nr_running);
-        if !self.config.balance.form().excess_in_proportion {
+        if self.config.sibling_imbalance == SiblingImbalance::Difference {
             return nr_busiest.saturating_sub(nr_local) as i64;
         }
         let (local, busiest) = (&self.topology[sds.local], &self.topology[busiest]);

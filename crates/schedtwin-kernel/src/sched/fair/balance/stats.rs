@@ -20,6 +20,7 @@
 
 use super::capacity::capacity_greater;
 use super::*;
+use crate::config::{PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling};
 use crate::sched::topology::{GroupId, SD_PREFER_SIBLING, SchedGroup};
 use crate::sched::{CfsRqId, SCHED_CAPACITY_SCALE};
 
@@ -171,10 +172,9 @@ impl Kernel {
                 break;
             }
         }
-        let preferring = if self.config.balance.form().child_prefers_sibling {
-            domain.child.map(|child| self.topology[child].flags)
-        } else {
-            sds.busiest.map(|sg| self.topology[sg].flags)
+        let preferring = match self.config.prefer_sibling {
+            PreferSibling::ChildDomain => domain.child.map(|child| self.topology[child].flags),
+            PreferSibling::BusiestGroup => sds.busiest.map(|sg| self.topology[sg].flags),
         };
         sds.prefer_sibling = preferring.is_some_and(|flags| flags & SD_PREFER_SIBLING != 0);
         sds
@@ -264,10 +264,10 @@ impl Kernel {
         {
             return false;
         }
-        let form = self.config.balance.form();
         // One task a CPU, and each runs faster where it is.
         let bigger = || asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu));
-        if form.spares_bigger_first && sgs.group_type <= GroupType::FullyBusy && bigger() {
+        let spared_always = self.config.pick_busiest_bigger == PickBusiestBigger::Always;
+        if spared_always && sgs.group_type <= GroupType::FullyBusy && bigger() {
             return false;
         }
         if sgs.group_type != busiest.group_type {
@@ -278,10 +278,13 @@ impl Kernel {
             GroupType::Imbalanced => return false,
             GroupType::MisfitTask => {
                 let (load, busiest) = (sgs.group_misfit_task_load, busiest.group_misfit_task_load);
-                return load > busiest || form.last_misfit && load == busiest;
+                return match self.config.pick_busiest_misfit {
+                    PickBusiestMisfit::Last => load >= busiest,
+                    PickBusiestMisfit::First => load > busiest,
+                };
             }
             // By avg_load, which is not computed for this type.
-            GroupType::FullyBusy => form.last_fully_busy,
+            GroupType::FullyBusy => self.config.pick_busiest_full == PickBusiestFull::Last,
             GroupType::HasSpare => {
                 sgs.idle_cpus < busiest.idle_cpus
                     || sgs.idle_cpus == busiest.idle_cpus

@@ -5,8 +5,10 @@
 //! what SIS_PROP has spent and learnt.
 
 use super::*;
-use crate::config::{Balance, Config};
-use crate::sched::fair::balance::golden::{Random, bits_of, digest, mask_of};
+use crate::config::Config;
+use crate::sched::fair::balance::golden::{
+    Random, balance_as_6_1, balance_as_6_12, bits_of, digest, mask_of,
+};
 use crate::sched::fair::balance::tests::Board;
 use crate::sched::topology::Topology;
 use crate::sched::topology::tests::{Part, machine};
@@ -17,7 +19,7 @@ const WAKEUPS: usize = 20_000;
 const TICK: Ns = 4_000_000;
 
 /// One LLC; four of two; three of 1, 2 and 5; two of four; and one LLC with clusters of 2, 2 and 4.
-fn kernels(balance: Balance) -> Vec<Kernel> {
+fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     let llc = |count, llc| Part::of(count, 1024).llc(llc);
     let cluster = |count, cluster| Part::of(count, 1024).cluster(cluster);
     let machines = [
@@ -29,7 +31,7 @@ fn kernels(balance: Balance) -> Vec<Kernel> {
     ];
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
-        kernel.config.balance = balance;
+        balance(&mut kernel.config);
         let config = Config { sched_cluster: true, ..kernel.config.clone() };
         kernel.topology = Topology::build(&machine(parts), &config);
         kernel
@@ -40,7 +42,7 @@ fn kernels(balance: Balance) -> Vec<Kernel> {
 /// A state of the machine, who wakes whom, and where the wakee goes.
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
-    let older = k.config.balance == Balance::V6_1;
+    let older = k.config.select_idle_cluster == SelectIdleCluster::WholeLlc;
     let (this, prev, recent) = (r.cpu(), r.cpu(), r.cpu());
     let sync = r.one_in(3);
     k.now = (100 + r.below(20)) * TICK;
@@ -144,7 +146,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     line
 }
 
-fn wakeups(balance: Balance) -> u64 {
+fn wakeups(balance: fn(&mut Config)) -> u64 {
     let mut kernels = kernels(balance);
     let mut r = Random(3_141_592_653_589_793);
     digest("wakeups", WAKEUPS, || case(&mut kernels, &mut r))
@@ -155,7 +157,7 @@ mod linux_6_12 {
 
     #[test]
     fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups(Balance::V6_12);
+        let digest = wakeups(balance_as_6_12);
         assert_eq!(digest, 0x811a_1a71_7520_7d9b, "{digest:#x}");
     }
 }
@@ -165,7 +167,7 @@ mod linux_6_1 {
 
     #[test]
     fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups(Balance::V6_1);
+        let digest = wakeups(balance_as_6_1);
         assert_eq!(digest, 0xee36_ebd9_c580_5e22, "{digest:#x}");
     }
 }
