@@ -18,14 +18,9 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             return Err(Failure::bad(format!("failed to understand --at: {message}")));
         }
     };
-    if record.is_dir() {
-        return Err(Failure::bad(format!(
-            "failed to read {}: it is a directory",
-            record.display()
-        )));
-    }
     // Opened here to tell a file that cannot be read from an output that cannot be written.
-    std::fs::File::open(&record).map_err(|error| Failure::of_file("read", &record, &error))?;
+    schedtwin_trace::open_readable(&record)
+        .map_err(|error| Failure::of_file("read", &record, &error))?;
     let query = Query { at, window_ns: window, task: task.clone(), cpu: cpu.map(CpuId), limit };
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match trace::explain(&record, &query, &mut out) {

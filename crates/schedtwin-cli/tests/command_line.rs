@@ -519,6 +519,41 @@ fn check_tells_wrong_files_from_unreadable_ones() {
 }
 
 /// `schedtwin ... | head -1` must not end in a panic.
+/// What has no end is refused, whether it is a device or comes through a pipe.
+#[test]
+#[cfg(unix)]
+fn endless_input_is_refused() {
+    let explain = ["explain", "--cpu", "0"];
+    let replay = ["replay", "-m", "pixel6", "-k", "linux-6.12"];
+    for device in ["/dev/zero", "/dev/urandom", "/dev/null"] {
+        for command in [&explain[..], &replay] {
+            let outcome = schedtwin(&[command, &[device]].concat());
+            assert_eq!(outcome.code, 2, "{outcome:?}");
+            assert!(outcome.stderr.contains("it is a device, not a file"), "{outcome:?}");
+        }
+    }
+    let workload = schedtwin(&["run", "-m", "uniform8", "-w", "/dev/zero"]);
+    assert!(workload.code == 2 && workload.stderr.contains("larger than"), "{workload:?}");
+    let machine = schedtwin(&["run", "-m", "/dev/zero", "-w", "w1"]);
+    assert!(machine.code == 2 && machine.stderr.contains("larger than"), "{machine:?}");
+    for (command, expected) in [
+        ([&explain[..], &["/dev/stdin"]].concat(), "its first line is too long"),
+        ([&replay[..], &["-"]].concat(), "64 MiB without a trace line"),
+    ] {
+        let mut endless = Command::new("cat")
+            .arg("/dev/zero")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("cat starts");
+        let stdin = endless.stdout.take().expect("it is piped");
+        let output = Command::new(SCHEDTWIN).args(&command).stdin(stdin).output().expect("it ends");
+        endless.wait().expect("cat ends when nobody reads");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(expected), "{stderr}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_no_fault() {
     for arguments in [

@@ -261,6 +261,19 @@ fn documents_name_commands_that_exist() {
     assert!(checked > 5, "documents show commands: {checked}");
 }
 
+/// The oldest compiler that the README, the manifest and CI speak of is one and the same.
+#[test]
+fn one_oldest_compiler() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let version =
+        manifest.split("rust-version = \"").nth(1).and_then(|rest| rest.split('"').next());
+    let version = version.expect("the workspace names a version");
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    assert!(readme.contains(&format!("Rust ({version} or later")), "README.md asks for {version}");
+    let ci = fs::read_to_string(root().join(".ci/run")).expect(".ci/run");
+    assert!(ci.contains("rust-version") && ci.contains("cargo \"+$rust_version.0\""), ".ci/run");
+}
+
 /// The README's first command prints what the README says. `BLESS=1` writes it there.
 #[test]
 fn the_readme_shows_what_its_first_command_prints() {

@@ -229,10 +229,10 @@ pub(crate) fn read(
     let had = faults.0.len();
     let names: Vec<Located<String>> = nodes.iter().map(|(name, _)| name.clone()).collect();
     let (mut built, mut edges) = (Vec::new(), Vec::new());
-    for what in [nodes.len(), zones.len()] {
-        if what > MAX_PARTS {
-            let message = format!("{what} nodes or zones of heat: at most {MAX_PARTS}");
-            faults.push_at(&names[0].at, message, None);
+    for tables in [&nodes, &zones] {
+        if let Some((beyond, _)) = tables.get(MAX_PARTS) {
+            let message = format!("{} nodes or zones of heat: at most {MAX_PARTS}", tables.len());
+            faults.push_at(&beyond.at, message, None);
             return None;
         }
     }

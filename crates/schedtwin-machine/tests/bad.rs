@@ -83,6 +83,7 @@ fn a_clock_for_each_cpu() {
 fn huge_files_are_refused_soon_and_with_few_faults() {
     let good = std::fs::read_to_string(tests().join("good.toml")).unwrap();
     let many = |n: usize, line: fn(usize) -> String| (0..n).map(line).collect::<String>();
+    let zone: fn(usize) -> String = |i| format!("[thermal_zone.z{i}]\nnode = \"x\"\n");
     let cases = [
         ("garbage", "=\n".repeat(400_000)),
         ("keys", many(80_000, |i| format!("a{i} = 1\n")) + &good),
@@ -94,6 +95,7 @@ fn huge_files_are_refused_soon_and_with_few_faults() {
         ),
         ("parts", "topologies.mc.llc = [".to_string() + &"\"0\",".repeat(200_000) + "]\n"),
         ("words", "topologies.mc.llc = [".to_string() + &"\"x\",".repeat(200_000) + "]\n"),
+        ("zones", good.replacen("name =", "heat = true\nname =", 1) + &many(20_000, zone)),
         ("topologies", many(15_000, |i| format!("[topologies.a{i}]\npackage=[\"0\",\"0\"]\n"))),
         ("too large", "#".repeat(2_000_000)),
     ];

@@ -9,9 +9,8 @@
 
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, Reader};
-use crate::{Format, Sink};
+use crate::{Format, Sink, open_readable};
 use schedtwin_types::{CpuId, Fact, Ns};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -26,7 +25,7 @@ pub struct Converted {
 
 /// Writes what `from` holds to `to`. A damaged source is an error and leaves `to` as it was.
 pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
-    let mut input = BufReader::with_capacity(1 << 16, File::open(from)?);
+    let mut input = BufReader::with_capacity(1 << 16, open_readable(from)?);
     // The tag of a trace's first packet; a record begins with a brace.
     if input.fill_buf()?.first() == Some(&0x0a) {
         convert_perfetto(input, to, format)

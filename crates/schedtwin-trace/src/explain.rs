@@ -20,12 +20,11 @@ use crate::perfetto::push_lines;
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
-use crate::{Meta, TaskInfo};
+use crate::{Meta, TaskInfo, open_readable};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource,
 };
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
@@ -82,7 +81,7 @@ const DISORDER_NS_MAX: Ns = 10_000_000;
 
 /// Lists what `path` holds: a record, or a Perfetto trace that schedtwin wrote.
 pub fn explain(path: &Path, query: &Query, out: &mut dyn Write) -> io::Result<Summary> {
-    let mut input = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let mut input = BufReader::with_capacity(1 << 16, open_readable(path)?);
     match input.fill_buf()?.first() {
         // The tag of a trace's first packet; a record begins with a brace.
         Some(0x0a) => explain_perfetto(input, query, out),

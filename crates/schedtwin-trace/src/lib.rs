@@ -42,6 +42,7 @@ pub mod convert;
 pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;
+mod open;
 pub mod perfetto;
 pub mod perfetto_messages;
 pub mod perfetto_read;
@@ -52,6 +53,7 @@ mod wire;
 
 pub use atomic_file::{AtomicFile, Destination};
 pub use ftrace_text::FtraceText;
+pub use open::open_readable;
 pub use perfetto::Perfetto;
 pub use record::Record;
 

@@ -193,6 +193,10 @@ impl<R: BufRead> Reader<R> {
         if self.bytes.last() == Some(&b'\n') {
             self.bytes.pop();
         } else if self.bytes.len() as u64 == LINE_BYTES_MAX {
+            if self.line == 1 {
+                // No header is that long, and the line of what is no record may have no end.
+                return Err(self.fail("not a record: its first line is too long"));
+            }
             // Find the end of the overlong line without keeping it.
             if let Err(error) = skip_line(&mut self.input) {
                 self.ended = true;

@@ -266,6 +266,23 @@ const TOKENS: [&str; 40] = [
     "\"sem_wait\"",
 ];
 
+/// Thousands of equal names, each of which is made different from all before it: half a megabyte once took minutes.
+#[test]
+fn equal_names_are_told_apart_in_no_time() {
+    let equal = |member: &str, count: usize| vec![member; count].join(",");
+    let tasks = format!(r#"{{ "tasks": {{ {} }} }}"#, equal(r#""a": { "run": 1 }"#, 40_000));
+    survive(tasks);
+    let few = format!(r#"{{ "tasks": {{ {} }} }}"#, equal(r#""a": { "run": 1 }"#, 4));
+    let workload = Workload::parse_rtapp(Source::new("few.json", few)).unwrap();
+    let programs = workload.instantiate(&host(4), 1).unwrap();
+    let names: Vec<&str> = (0..programs.nr_threads())
+        .map(|t| programs.task_name(schedtwin_types::ThreadId(t as u32)))
+        .collect();
+    for name in ["a", "a1", "a2", "a3"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
 #[test]
 fn mutated_published_files_do_not_panic() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/workloads/rtapp");

@@ -102,6 +102,11 @@ impl Negotiation {
         self.asked[cpu.index()] = state;
     }
 
+    /// Whether a request of `cpu` counts now.
+    pub fn has_asked(&self, cpu: CpuId) -> bool {
+        self.asked[cpu.index()].is_some()
+    }
+
     /// Where a CPU really rests, `None` if it does not.
     pub fn rests_in(&self, machine: &Machine, cpu: CpuId) -> Option<u8> {
         let asked = self.asked[cpu.index()]?;

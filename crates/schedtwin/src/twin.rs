@@ -737,6 +737,15 @@ impl<B: Board> Twin<B> {
         self.kernel.verify();
         self.meter.verify(self.now);
         self.negotiation.verify(&self.machine);
+        for (c, state) in self.cpus.iter().enumerate() {
+            let cpu = CpuId(c as u16);
+            let may_rest =
+                matches!(state.phase, Phase::Idle { asleep_at, .. } if asleep_at <= self.now);
+            assert!(
+                may_rest || !self.negotiation.has_asked(cpu),
+                "cpu{c} is awake and asks for rest"
+            );
+        }
     }
 
     /// Ends the run: the meter's results.

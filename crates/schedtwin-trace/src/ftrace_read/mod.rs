@@ -49,6 +49,10 @@ pub const FAULTS_KEPT: usize = 20;
 /// Bytes of a line that are looked at: a page, more than the kernel's buffer holds of one event.
 const LINE_MAX: usize = 4096;
 
+/// Bytes that are read in search of the first trace line, and at most of any line: whatever has none so far is no trace,
+/// and may have no end.
+const SEARCH_MAX: u64 = 64 << 20;
+
 /// Names of events that are kept apart: a kernel has some 2000, a trace tens.
 const NAMES_KEPT: usize = 4096;
 
@@ -157,8 +161,19 @@ pub fn read(
     let mut first_foreign: Option<String> = None;
     let mut latest: Ns = 0;
     let mut bytes = Vec::with_capacity(LINE_MAX);
-    while next_line(&mut input, &mut bytes).map_err(Fault::of_reading)? {
+    let mut searched = 0;
+    loop {
+        let length = next_line(&mut input, &mut bytes).map_err(Fault::of_reading)?;
+        if length == 0 {
+            break;
+        }
         summary.lines += 1;
+        searched += length;
+        if length >= SEARCH_MAX || (summary.events == 0 && searched >= SEARCH_MAX) {
+            let mib = SEARCH_MAX >> 20;
+            let why = format!("line {}: {mib} MiB without a trace line", summary.lines);
+            return Err(Fault::NotATrace(first_foreign.unwrap_or(why)));
+        }
         // A name that the kernel cut at 15 bytes may end inside a character.
         let text = String::from_utf8_lossy(&bytes);
         // Only the last line can lack its end, or one that is longer than what is looked at.
@@ -215,16 +230,15 @@ pub fn read(
     Ok(summary)
 }
 
-/// Reads a line, of which at most [`LINE_MAX`] bytes are kept. `false` at the end.
-fn next_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads a line, of which at most [`LINE_MAX`] bytes are kept. Returns its length: 0 at the end, [`SEARCH_MAX`] where no
+/// end of the line was found so far.
+fn next_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<u64> {
     bytes.clear();
-    if input.by_ref().take(LINE_MAX as u64).read_until(b'\n', bytes)? == 0 {
-        return Ok(false);
-    }
+    let mut length = input.by_ref().take(LINE_MAX as u64).read_until(b'\n', bytes)? as u64;
     if bytes.len() == LINE_MAX && bytes.last() != Some(&b'\n') {
-        input.skip_until(b'\n')?;
+        length += input.by_ref().take(SEARCH_MAX - length).skip_until(b'\n')? as u64;
     }
-    Ok(true)
+    Ok(length)
 }
 
 /// Whether a line is a comment or a heading; those that tell of lost events are counted.

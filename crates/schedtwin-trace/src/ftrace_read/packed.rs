@@ -3,7 +3,7 @@
 //! `xz` is unpacked. What cannot be read is refused with the command that makes it readable: other
 //! packers, and the binary files of `trace-cmd record`, be they packed in `xz` or not.
 
-use std::fs::File;
+use crate::open_readable;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -32,10 +32,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if path.as_os_str() == "-" {
         return from(BufReader::with_capacity(BUFFER, io::stdin()));
     }
-    if path.is_dir() {
-        return Err(io::Error::other("it is a directory"));
-    }
-    from(BufReader::with_capacity(BUFFER, File::open(path)?))
+    from(BufReader::with_capacity(BUFFER, open_readable(path)?))
 }
 
 /// As [`open`], from any bytes.

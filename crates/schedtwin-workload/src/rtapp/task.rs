@@ -19,6 +19,7 @@ use super::reader::{INT_MAX, Names, Reader, one_of};
 use crate::MAX_THREADS;
 use crate::suggestion::did_you_mean;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Keys of a task.
@@ -153,15 +154,17 @@ impl Reader {
     /// Each task's own name; a repeated name gets a number, as `workgen` gives it one.
     fn task_names(&mut self, members: &[Member]) -> Names {
         let mut names = Names::default();
+        // Per name: the number that the next one of that name tries first, so that thousands of equal names stay cheap.
+        let mut next_number: BTreeMap<&str, u32> = BTreeMap::new();
         for member in members {
             if member.key.is_empty() {
                 self.fault(member.key_span.clone(), "a task must have a name", None);
             }
             let mut name = member.key.clone();
-            let mut number = 1;
+            let number = next_number.entry(&member.key).or_insert(1);
             while names.get(&name).is_some() {
                 name = format!("{}{number}", member.key);
-                number += 1;
+                *number += 1;
             }
             if name != member.key {
                 self.notice(format!(

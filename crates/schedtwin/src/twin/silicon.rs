@@ -34,6 +34,11 @@ impl<B: Board> Twin<B> {
                     // It came while the debt was paid: the entry notices it as soon as it can be aborted.
                     let refused = self.machine.idle_states(cpu)[state as usize].refuses_pending;
                     self.cpus[cpu.index()].phase = Phase::Waking { refused };
+                    if asleep_at <= self.now && self.negotiation.negotiates(cpu) {
+                        // A state without an entry latency was reached, so its request is taken back.
+                        self.negotiation.ask(cpu, None);
+                        self.sharers_settle(cpu, observer);
+                    }
                     let back = self.entry_aborted(cpu, state, asleep_at);
                     self.board.set(slot, back);
                 }
@@ -101,10 +106,15 @@ impl<B: Board> Twin<B> {
         line: IrqLines,
         observer: &mut impl Observer,
     ) -> Ns {
-        let wait = self.negotiation.wait_ns(&self.machine, cpu, self.now);
         let negotiates = self.negotiation.negotiates(cpu);
+        if negotiates && !self.negotiation.has_asked(cpu) {
+            // The interrupt came at the very instant of the arrival, ahead of the event that notices it.
+            self.negotiation.ask(cpu, Some(state));
+            self.sharers_settle(cpu, observer);
+        }
+        let wait = self.negotiation.wait_ns(&self.machine, cpu, self.now);
         let rested = match negotiates {
-            true => self.negotiation.rests_in(&self.machine, cpu).expect("it rests"),
+            true => self.negotiation.rests_in(&self.machine, cpu).expect("it has asked"),
             false => state,
         };
         let exit = exit_latency(&self.machine.idle_states(cpu)[rested as usize], line);

@@ -17,6 +17,7 @@
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `smt` | threads of one core share its power, its speed and its idle states |
 //! | `slow_path` | schedutil with threads looks as it does in the recordings |
+//! | `once_fell_over` | scenarios that made the twin panic run to their end |
 //! | `recordings` | traces of real devices are read without contradiction and replayed to their end |
 //! | `releases` | the same of the older kernels |
 //! | `published` | every published rt-app file that can run does so and is measured |
@@ -32,6 +33,7 @@ mod idle;
 mod invariants;
 mod machines;
 mod metamorphic;
+mod once_fell_over;
 mod power_and_heat;
 mod published;
 mod read_back;

@@ -467,7 +467,8 @@ impl Kernel {
             None => cfs.avg.load_avg,
             Some(&se) => {
                 let above = self.se[se].cfs_rq;
-                self.h_load(above) * self.se[se].avg.load_avg / (self.cfs[above].avg.load_avg + 1)
+                let product = self.h_load(above).wrapping_mul(self.se[se].avg.load_avg);
+                product / (self.cfs[above].avg.load_avg + 1)
             }
         }
     }

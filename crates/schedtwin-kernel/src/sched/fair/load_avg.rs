@@ -307,7 +307,7 @@ impl Kernel {
         if !self.config.fair_group_sched {
             return load;
         }
-        load * self.h_load(entity.cfs_rq) / (self.cfs[entity.cfs_rq].avg.load_avg + 1)
+        load.wrapping_mul(self.h_load(entity.cfs_rq)) / (self.cfs[entity.cfs_rq].avg.load_avg + 1)
     }
 }
 

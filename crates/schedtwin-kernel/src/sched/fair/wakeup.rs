@@ -250,6 +250,7 @@ impl Kernel {
         sync: bool,
     ) -> bool {
         let bias = self.config.features.wa_bias;
+        // Products and sums wrap as the kernel's do: with shares of nested groups they can exceed 63 bits.
         let mut this_load = self.cpu_load(this) as i64;
         if sync {
             let current = self.rq[this].curr;
@@ -257,20 +258,20 @@ impl Kernel {
             if current_load > this_load {
                 return true;
             }
-            this_load -= current_load;
+            this_load = this_load.wrapping_sub(current_load);
         }
         let task_load = self.task_h_load(task) as i64;
-        this_load += task_load;
-        let mut prev_load = self.cpu_load(prev) as i64 - task_load;
+        this_load = this_load.wrapping_add(task_load);
+        let mut prev_load = (self.cpu_load(prev) as i64).wrapping_sub(task_load);
         if bias {
             let pct = self.topology.domains[sd.0 as usize].imbalance_pct as i64;
-            this_load *= 100;
-            prev_load *= 100 + (pct - 100) / 2;
+            this_load = this_load.wrapping_mul(100);
+            prev_load = prev_load.wrapping_mul(100 + (pct - 100) / 2);
         }
-        this_load *= self.capacity_of(prev) as i64;
-        prev_load *= self.capacity_of(this) as i64;
+        this_load = this_load.wrapping_mul(self.capacity_of(prev) as i64);
+        prev_load = prev_load.wrapping_mul(self.capacity_of(this) as i64);
         if sync {
-            prev_load += 1;
+            prev_load = prev_load.wrapping_add(1);
         }
         this_load < prev_load
     }
