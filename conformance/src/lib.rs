@@ -1,10 +1,25 @@
 //! The real kernel as oracle.
+//!
+//! | compares | with | where |
+//! |---|---|---|
+//! | arithmetic | the kernel's own C | [`l0`], and one folder per subject ([`subjects`]) |
+//! | the fair class | its definitions in exact fractions | [`rational`] |
+//! | averages and decisions | recordings | [`l1`] |
+//! | executions | recordings | [`l2`] |
 
+pub mod balance;
 pub mod cfs;
 pub mod eevdf;
 pub mod ftrace;
+pub mod haltpoll;
+pub mod idle;
 pub mod l0;
 pub mod l1;
 pub mod l2;
+pub mod ladder;
+pub mod menu;
+pub mod pelt;
 pub mod rational;
 pub mod schedutil;
+pub mod subjects;
+pub mod teo;

@@ -1,8 +1,11 @@
 //! The program that compares schedtwin with the real kernel.
 
 use clap::{Parser, Subcommand};
-use schedtwin_conformance::l0::{Action, Asked, Run, SUBJECTS};
-use schedtwin_conformance::{cfs, eevdf, l0, l1, l2, rational, schedutil};
+use schedtwin_conformance::cfs::Cfs;
+use schedtwin_conformance::eevdf::Eevdf;
+use schedtwin_conformance::l0::{Action, Asked};
+use schedtwin_conformance::subjects::SUBJECTS;
+use schedtwin_conformance::{l1, l2, rational};
 
 /// Compares schedtwin with the real kernel.
 #[derive(Parser)]
@@ -55,15 +58,6 @@ enum Class {
     Cfs,
 }
 
-impl From<Class> for rational::Class {
-    fn from(class: Class) -> rational::Class {
-        match class {
-            Class::Eevdf => rational::Class::Eevdf,
-            Class::Cfs => rational::Class::Cfs,
-        }
-    }
-}
-
 #[derive(clap::Args)]
 struct Averages {
     #[command(subcommand)]
@@ -78,21 +72,9 @@ enum Of {
     Fair(l1::fair::Options),
 }
 
-/// Subjects that need the whole kernel crate.
-const FAIR_AND_FREQUENCY: [(&str, Run); 4] = [
-    ("eevdf", l0::run::<eevdf::Eevdf>),
-    ("cfs", l0::run::<cfs::Cfs>),
-    ("schedutil", l0::run::<schedutil::Schedutil<false>>),
-    ("schedutil-6.1", l0::run::<schedutil::Schedutil<true>>),
-];
-
-fn subjects() -> impl Iterator<Item = (&'static str, Run)> {
-    SUBJECTS.iter().chain(&FAIR_AND_FREQUENCY).copied()
-}
-
 #[derive(clap::Args)]
 struct Arithmetic {
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(subjects().map(|subject| subject.0)))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(SUBJECTS.iter().map(|subject| subject.name)))]
     subject: String,
     #[command(flatten)]
     action: Chosen,
@@ -141,8 +123,8 @@ fn arithmetic(chosen: &Arithmetic) -> i32 {
     };
     let Arithmetic { cases, seed, u32_floor, .. } = *chosen;
     let asked = Asked { action, cases, seed, u32_floor };
-    let (_, run) = subjects().find(|(name, _)| *name == chosen.subject).expect("a known subject");
-    run(&asked).unwrap_or_else(|error| {
+    let subject = SUBJECTS.iter().find(|it| it.name == chosen.subject).expect("a known subject");
+    (subject.run)(&asked).unwrap_or_else(|error| {
         eprintln!("{error}");
         2
     })
@@ -151,9 +133,10 @@ fn arithmetic(chosen: &Arithmetic) -> i32 {
 fn main() {
     let code = match Arguments::parse().command {
         Command::L0(chosen) => arithmetic(&chosen),
-        Command::Rational(Definitions { class, cases, seed }) => {
-            rational::tell(class.into(), seed, cases)
-        }
+        Command::Rational(Definitions { class, cases, seed }) => match class {
+            Class::Eevdf => rational::tell::<Eevdf, rational::eevdf::Eevdf>(seed, cases),
+            Class::Cfs => rational::tell::<Cfs, rational::cfs::Cfs>(seed, cases),
+        },
         Command::L1(Averages { of: Some(Of::Fair(options)), .. }) => l1::fair::main(&options),
         Command::L1(Averages { of: None, options }) => l1::main(&options),
         Command::Mechanisms(options) => l1::mechanisms::main(&options),

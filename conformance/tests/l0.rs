@@ -1,17 +1,20 @@
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 
+use schedtwin_conformance::balance;
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::l0::idle::{Form, World, tree_has_form};
-use schedtwin_conformance::l0::menu::{Menu5_18, Menu6_12};
-use schedtwin_conformance::l0::steps::{Haltpoll, Haltpoll61, HaltpollForm, Ladder, LadderForm};
-use schedtwin_conformance::l0::teo::{
-    Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
-};
-use schedtwin_conformance::l0::{self, Subject, pelt::Pelt, pelt::Pelt61};
+use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
+use schedtwin_conformance::idle::{Form, World, tree_has_form};
+use schedtwin_conformance::l0::{self, Subject};
+use schedtwin_conformance::ladder::{Ladder, LadderForm};
+use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12};
+use schedtwin_conformance::pelt::{Pelt, Pelt61};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::schedutil::Schedutil;
+use schedtwin_conformance::teo::{
+    Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
+};
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -116,8 +119,8 @@ fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<LadderForm>();
     idle_oracle::<HaltpollForm<true>>();
     idle_oracle::<HaltpollForm<false>>();
-    idle_oracle::<l0::menu::Waiters>();
-    idle_oracle::<l0::menu::Plain>();
+    idle_oracle::<menu::Waiters>();
+    idle_oracle::<menu::Plain>();
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn balancing_equals_the_kernels_c() {
         println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
         return;
     };
-    let (text, equal) = l0::balance::compare(&tree, 20_000, &["-O1"]).unwrap();
+    let (text, equal) = balance::compare(&tree, 20_000, &["-O1"]).unwrap();
     assert!(equal, "{text}");
 }
 

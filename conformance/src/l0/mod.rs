@@ -1,6 +1,6 @@
 //! L0: our arithmetic against the kernel's own C, bit for bit.
 //!
-//! **The idea.** A small C program (`conformance/l0/*_shim.c`) includes `pelt.c` or `teo.c` of a
+//! **The idea.** A small C program (`shim.c` of the subject) includes `pelt.c` or `teo.c` of a
 //! kernel tree that the user points at (`SCHEDTWIN_KERNEL_TREE`), and is compiled when the test
 //! runs. Both sides execute the same random sequences of operations; after each operation every
 //! value that it returned or touched goes into a digest. One digest per sequence is compared. If
@@ -12,7 +12,9 @@
 //!   (seed, case)               └──► pipe ──► kernel's C ► digest ┴─► equal?
 //! ```
 //!
-//! **Terms.** *Subject*: what is tested: `pelt`, `pelt-6.1`, `teo`, `eevdf` or `cfs`. *World*: its state during a sequence.
+//! **Terms.** *Subject*: what is tested: `pelt`, `pelt-6.1`, `teo`, `eevdf`, … Each has a folder beside this one
+//! with its world, its `shim.c` and its mutations; [`crate::subjects`] lists them. Here is what they share:
+//! the machinery, and in `shim` the C headers. *World*: its state during a sequence.
 //! *Case*: number of a sequence; with the seed it determines the sequence entirely. *Oracle*: the
 //! compiled C program. *Golden vectors*: sequences with the oracle's answers, committed as text
 //! (`conformance/golden`), so that machines without a kernel tree check something too.
@@ -21,20 +23,14 @@
 //! is built ([`extract`]) and never stored. `--coverage` shows that the sequences reach every branch
 //! of the kernel's file; `mutate` shows that they notice a wrong token in ours.
 //!
-//! Load balancing ([`balance`]) works on whole states instead of sequences and has a way of its own.
+//! Load balancing ([`crate::balance`]) works on whole states instead of sequences and has a way of its own.
 
-pub mod balance;
 pub mod coverage;
 pub mod extract;
 pub mod golden;
-pub mod idle;
-pub mod menu;
 pub mod mutate;
 pub mod oracle;
-pub mod pelt;
 pub mod rng;
-pub mod steps;
-pub mod teo;
 
 use oracle::Oracle;
 use rng::Rng;
@@ -120,7 +116,9 @@ pub trait Subject: Sized {
     const TREE: &'static str = TREE;
     /// Its operations, numbered as in its shim.
     const OPS: &'static [OpSpec];
-    /// Files of `crates/schedtwin-kernel/src` that it tests and that mutations are made in.
+    /// What a mutated copy is compiled from.
+    const SOURCES: mutate::Sources;
+    /// Wrong tokens in files of `crates/schedtwin-kernel/src` that it must notice.
     const MUTATIONS: &'static [mutate::Mutation];
     /// How many sequences the golden vectors show in full.
     const GOLDEN_SHOWN: u64;
@@ -399,27 +397,6 @@ pub struct Asked {
 
 /// The actions on a subject: exit code 0 equal, 1 different.
 pub type Run = fn(&Asked) -> Result<i32, String>;
-
-/// The subjects that stand in this folder, by name.
-pub const SUBJECTS: &[(&str, Run)] = &[
-    (pelt::Pelt::NAME, run::<pelt::Pelt>),
-    (pelt::Pelt61::NAME, run::<pelt::Pelt61>),
-    (teo::Teo::NAME, run::<teo::Teo>),
-    (teo::TeoRecent::NAME, run::<teo::TeoRecent>),
-    (teo::TeoLate::NAME, run::<teo::TeoLate>),
-    (teo::TeoLatePlain::NAME, run::<teo::TeoLatePlain>),
-    ("teo-posted", run::<teo::TeoPatched<0>>),
-    ("teo-v2", run::<teo::TeoPatched<1>>),
-    ("teo-v3", run::<teo::TeoPatched<2>>),
-    ("teo-v4", run::<teo::TeoPatched<3>>),
-    ("teo-6.3", run::<teo::TeoPatched<4>>),
-    (steps::Ladder::NAME, run::<steps::Ladder>),
-    (steps::Haltpoll::NAME, run::<steps::Haltpoll>),
-    (steps::Haltpoll61::NAME, run::<steps::Haltpoll61>),
-    (menu::Menu5_18::NAME, run::<menu::Menu5_18>),
-    (menu::Menu6_12::NAME, run::<menu::Menu6_12>),
-    (balance::NAME, balance::run),
-];
 
 /// The actions on a subject of sequences.
 pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {

@@ -1,29 +1,30 @@
-//! The compiled C program: how it is built and talked to (`conformance/l0/protocol.h`).
+//! The compiled C program: how it is built and talked to (`shim/protocol.h`).
 
 use super::{OP_BEGIN, OP_END, OP_FIRST, Record};
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Compiles `conformance/l0/<shim>` with the system's C compiler. `quote_dirs` are where the
-/// kernel's files lie.
+/// Compiles `shim`, a path in `conformance/src`, with the system's C compiler. `quote_dirs` are where
+/// the kernel's files lie.
 pub fn compile(
     shim: &str,
     quote_dirs: &[&Path],
     build_dir: &Path,
     flags: &[&str],
 ) -> Result<PathBuf, String> {
-    let source = super::home().join("l0").join(shim);
+    let source = super::home().join("src").join(shim);
     let binary = build_dir.join(source.file_stem().expect("a shim is a file"));
     let compiler = std::env::var("CC").unwrap_or("cc".to_string());
     let mut command = Command::new(&compiler);
     // As the kernel is built: pointers of different types may alias, signed arithmetic wraps.
     command.args(["-std=gnu11", "-fno-strict-aliasing", "-fwrapv", "-w"]);
     command.args(flags);
-    for dir in quote_dirs {
+    let shared = super::home().join("src/l0/shim");
+    for dir in quote_dirs.iter().chain(&[shared.as_path()]) {
         command.arg("-iquote").arg(dir);
     }
-    command.arg("-I").arg(super::home().join("l0/include"));
+    command.arg("-I").arg(shared.join("include"));
     command.arg("-o").arg(&binary).arg(&source).current_dir(build_dir);
     let output = command.output().map_err(|error| format!("run {compiler}: {error}"))?;
     if !output.status.success() {

@@ -164,27 +164,15 @@ pub fn compare<S: Subject, M: Model<S>>(seed: u64, cases: u64) -> Result<Compare
     Ok(compared)
 }
 
-/// Which form of the fair class.
-#[derive(Clone, Copy, Debug)]
-pub enum Class {
-    /// Since 6.6.
-    Eevdf,
-    /// Before.
-    Cfs,
-}
-
 /// Compares, and tells of it. Returns the exit code: 0 equal, 1 different.
-pub fn tell(class: Class, seed: u64, cases: u64) -> i32 {
+pub fn tell<S: Subject, M: Model<S>>(seed: u64, cases: u64) -> i32 {
     let started = Instant::now();
-    let (name, result) = match class {
-        Class::Cfs => ("cfs", compare::<crate::cfs::Cfs, cfs::Cfs>(seed, cases)),
-        Class::Eevdf => ("eevdf", compare::<crate::eevdf::Eevdf, eevdf::Eevdf>(seed, cases)),
-    };
-    match result {
+    match compare::<S, M>(seed, cases) {
         Ok(Compared { cases, operations }) => {
             let seconds = started.elapsed().as_secs_f64();
             println!(
-                "{name} in fractions: seed {seed}, {cases} sequences, {operations} operations, 0 differ ({seconds:.1} s)"
+                "{} in fractions: seed {seed}, {cases} sequences, {operations} operations, 0 differ ({seconds:.1} s)",
+                S::NAME
             );
             0
         }

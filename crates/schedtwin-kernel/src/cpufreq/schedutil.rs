@@ -15,7 +15,7 @@
 //! **Example.** util 512 of 1024, f_max 2 GHz: 640 · 2 GHz / 1024 = 1.25 GHz.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/cpufreq_schedutil.c. Checked call by call against that C
-//! (`conformance/l0`).
+//! (`conformance/src/schedutil`).
 //! Differences: drivers with `adjust_perf` are not modelled; utilisation is always frequency-invariant, so
 //! requests refer to the highest frequency; the lower limit is the table's end.
 

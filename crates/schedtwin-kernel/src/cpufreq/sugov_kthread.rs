@@ -34,7 +34,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/cpufreq_schedutil.c `sugov_deferred_update`, `sugov_irq_work`, `sugov_work`;
 //! kernel/kthread.c `kthread_worker_fn`; drivers/cpufreq/cpufreq.c `__cpufreq_driver_target`. Steps 1 to 3 and 5
-//! are checked against that C, of 6.1 too (`conformance/l0`).
+//! are checked against that C, of 6.1 too (`conformance/src/schedutil`).
 //! Differences: the driver's call is its duration; it holds no lock that others wait for. The interrupt that
 //! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
 //! at boot, on the first CPU of their domains.

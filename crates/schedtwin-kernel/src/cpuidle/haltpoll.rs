@@ -28,7 +28,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.1 and 6.12, `drivers/cpuidle/governors/haltpoll.c`, checked bit for bit against that C
-//! (`conformance/l0`). 6.12 closes a window that has shrunk below its first size, 6.1 only halves it.
+//! (`conformance/src/haltpoll`). 6.12 closes a window that has shrunk below its first size, 6.1 only halves it.
 //! **Differences:** the module's parameters have their defaults. It may run on any machine, not only in a
 //! guest; where state 0 does not poll, it sleeps there as long as nothing comes.
 

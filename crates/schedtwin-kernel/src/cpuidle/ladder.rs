@@ -50,7 +50,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.1 and 6.12, `drivers/cpuidle/governors/ladder.c`, checked bit for bit against that C
-//! (`conformance/l0`).
+//! (`conformance/src/ladder`).
 //! **Differences:** the driver and the device are arguments; nobody can notice.
 
 use super::states::{CPUIDLE_STATE_MAX, IdleStateParams, SelectInput};

@@ -51,7 +51,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.12, `kernel/sched/pelt.c`, `kernel/sched/pelt.h`, `kernel/sched/sched-pelt.h`.
-//! This file is checked bit for bit against that C (`conformance/l0`).
+//! This file is checked bit for bit against that C (`conformance/src/pelt`).
 //!
 //! **Differences:**
 //! - No locks, barriers, trace points or second copies of 64-bit clocks: an entry of the twin is
@@ -90,7 +90,7 @@ const SEGMENT: u64 = 1024;
 ///
 /// Linux generates its table with `pow()`. Here the powers come from square roots, because
 /// `y^16 = √½`, `y^8 = √(y^16)` and so on down to `y`: 64 binary digits each, so that the 32 that
-/// are kept are exact. `conformance/l0` compares them with the kernel's.
+/// are kept are exact. `conformance/src/pelt` compares them with the kernel's.
 pub const RUNNABLE_AVG_YN_INV: [u32; 32] = {
     let mut power_of_two_roots = [0u128; 5]; // y^1, y^2, y^4, y^8, y^16 in units of 2^-64
     let mut square: u128 = 1 << 63; // one half

@@ -33,7 +33,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.1 and 6.12, `drivers/cpuidle/governors/menu.c`. Both forms are checked bit for bit
-//! against that C (`conformance/l0`).
+//! against that C (`conformance/src/menu`).
 //!
 //! **Differences:**
 //! - The driver, the device and the tick are arguments, not globals. Nobody can notice.

@@ -1,5 +1,5 @@
 //! Decisions worked out by hand, of both forms. The differential tests against the kernel's own C are in
-//! `conformance/l0`.
+//! `conformance/src/menu`.
 
 use super::*;
 use crate::cpuidle::states::{IdleStateParams, KTIME_MAX, SleepLength};

@@ -51,7 +51,7 @@
 //!
 //! **Kernel:** RFC of 15 September 2022, v2, v3, v4 of October and November 2022, commit 9ce0f7c4bc64 (6.3),
 //! reverted by 0a2998fa48f0 (6.11). The form of 6.6 is in [`v6_6`](super::v6_6). Checked bit for bit against the
-//! patches' C on that of 6.1 (`conformance/l0`), v3 as v4 with the lines that its review quotes.
+//! patches' C on that of 6.1 (`conformance/src/teo`), v3 as v4 with the lines that its review quotes.
 //! **Differences:** the gradual form was a sentence in the discussion (Chen Yu, 17 September 2022), with
 //! `util_avg`; here it is `sched_cpu_util()`, as in the patch, and a disabled state is skipped no more than
 //! the sentence says.

@@ -64,7 +64,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.1, `drivers/cpuidle/governors/teo.c`. This file is checked bit for bit against that C,
-//! alone and with each patch of [`util`](super::util) (`conformance/l0`).
+//! alone and with each patch of [`util`](super::util) (`conformance/src/teo`).
 //!
 //! **Differences:**
 //! - The driver, the device and the tick are arguments, not globals. Nobody can notice.

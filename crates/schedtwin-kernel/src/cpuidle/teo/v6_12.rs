@@ -74,7 +74,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.12, `drivers/cpuidle/governors/teo.c`. This file is checked bit for bit
-//! against that C (`conformance/l0`).
+//! against that C (`conformance/src/teo`).
 //!
 //! **Differences:**
 //! - The driver, the device and the tick are arguments, not globals. Nobody can notice.

@@ -48,7 +48,7 @@
 //! ```
 //!
 //! **Kernel:** Linux 6.6, `drivers/cpuidle/governors/teo.c`, without utilisation as 6.6.y and 6.10.y have been
-//! since its revert. This file is checked bit for bit against that C (`conformance/l0`).
+//! since its revert. This file is checked bit for bit against that C (`conformance/src/teo`).
 //! **Differences:** those of [`v6_12`](super::v6_12).
 
 use super::util::UtilAware;

@@ -1,5 +1,5 @@
 //! Values worked out by hand or read off a running kernel's arithmetic. The differential tests
-//! against the kernel's own C are in `conformance/l0`.
+//! against the kernel's own C are in `conformance/src/pelt`.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! Decisions worked out by hand, for 6.3 above all, of which there is no tree to compare with. The
-//! differential tests of the form without a threshold are in `conformance/l0`.
+//! differential tests of the form without a threshold are in `conformance/src/teo`.
 
 use super::*;
 use crate::config::TeoUtil;

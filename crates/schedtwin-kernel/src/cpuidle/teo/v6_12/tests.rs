@@ -1,5 +1,5 @@
 //! Decisions worked out by hand. The differential tests against the kernel's own C are in
-//! `conformance/l0`.
+//! `conformance/src/teo`.
 
 use super::*;
 use crate::cpuidle::states::IdleStateParams;

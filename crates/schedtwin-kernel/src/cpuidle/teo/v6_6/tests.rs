@@ -1,5 +1,5 @@
 //! Decisions worked out by hand, where this form differs from its neighbours. The differential tests against
-//! the kernel's own C are in `conformance/l0`.
+//! the kernel's own C are in `conformance/src/teo`.
 
 use super::*;
 use crate::config::TeoUtil;

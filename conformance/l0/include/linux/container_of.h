@@ -1,2 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Empty on purpose: eevdf_shim.c declares what is needed before it includes the kernel's file. */

@@ -1,2 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Empty on purpose: cpuidle_world.h declares what is needed before it includes the kernel's file. */

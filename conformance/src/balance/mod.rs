@@ -1,0 +1,218 @@
+//! Load balancing and wakeup placement against the kernel's own C: whole decisions on random states.
+//!
+//! The other subjects compare after every operation of a sequence; here a case is a state, and the
+//! answer is what the balancer makes of it. So the cases are text, one a line: the state, `=`, our
+//! answer. The kernel crate's own test writes them (`sched/fair/balance/golden.rs`, which needs its
+//! private functions), and `shim.c` reads them, computes the kernel's
+//! answer from the same state and compares.
+//!
+//! ```text
+//!   cargo test -p schedtwin-kernel balance::golden ──► cases ──► kernel's C ──► equal?
+//!   (SCHEDTWIN_BALANCE_CASES, SCHEDTWIN_BALANCE_COUNT)
+//! ```
+//!
+//! **Three kinds.** *Decisions*: `sched_balance_find_src_group` and `_rq` with the imbalance and what
+//! they write to the root domain, or `sched_balance_find_dst_group` and `_cpu` for a fork. *Passes*: a
+//! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. *Wakeups*: `wake_affine`
+//! and `select_idle_sibling`, with what SIS_PROP spends.
+//!
+//! **Two forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
+//! with one that has `load_balance`, `find_busiest_group` and so on.
+//!
+//! **Not compared here:** what `kernel.h` beside the shim lists as replaced.
+
+use crate::l0::{self, BuildDir, TREE, extract, oracle};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Its name on the command line.
+pub const NAME: &str = "balance";
+/// Decisions, if not said; for every four of them there is one pass.
+const CASES: u64 = 300_000;
+
+/// What is taken out of `fair.c`, in an order in which it compiles.
+const BLOCKS: &[&str] = &[
+    "enum fbq_type",
+    "enum group_type",
+    "enum migration_type",
+    "struct lb_env",
+    "struct sg_lb_stats",
+    "struct sd_lb_stats",
+];
+const MACROS: &[&str] = &[
+    "LBF_ALL_PINNED",
+    "LBF_NEED_BREAK",
+    "LBF_DST_PINNED",
+    "LBF_SOME_PINNED",
+    "LBF_ACTIVE_LB",
+    "MAX_PINNED_INTERVAL",
+];
+/// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
+const FUNCTIONS: &[(&str, &str)] = &[
+    // Which task may move.
+    ("task_hot", "task_hot"),
+    ("can_migrate_task", "can_migrate_task"),
+    ("detach_task", "detach_task"),
+    ("detach_tasks", "detach_tasks"),
+    ("attach_tasks", "attach_tasks"),
+    // Statistics of groups.
+    ("init_sd_lb_stats", "init_sd_lb_stats"),
+    ("check_cpu_capacity", "check_cpu_capacity"),
+    ("check_misfit_status", "check_misfit_status"),
+    ("sg_imbalanced", "sg_imbalanced"),
+    ("group_has_capacity", "group_has_capacity"),
+    ("group_is_overloaded", "group_is_overloaded"),
+    ("group_classify", "group_classify"),
+    ("sched_use_asym_prio", "asym_smt_can_pull_tasks"),
+    ("sched_asym", "sched_asym"),
+    ("sched_group_asym", ""),
+    ("smt_vs_nonsmt_groups", ""),
+    ("smt_balance", ""),
+    ("sibling_imbalance", ""),
+    ("sched_reduced_capacity", "sched_reduced_capacity"),
+    ("update_sg_lb_stats", "update_sg_lb_stats"),
+    ("update_sd_pick_busiest", "update_sd_pick_busiest"),
+    // Where a fork goes.
+    ("task_running_on_cpu", "task_running_on_cpu"),
+    ("idle_cpu_without", "idle_cpu_without"),
+    ("update_sg_wakeup_stats", "update_sg_wakeup_stats"),
+    ("update_pick_idlest", "update_pick_idlest"),
+    ("adjust_numa_imbalance", "adjust_numa_imbalance"),
+    ("sched_balance_find_dst_group", "find_idlest_group"),
+    ("sched_balance_find_dst_group_cpu", "find_idlest_group_cpu"),
+    // The busiest group and queue.
+    ("update_idle_cpu_scan", "update_idle_cpu_scan"),
+    ("update_sd_lb_stats", "update_sd_lb_stats"),
+    ("calculate_imbalance", "calculate_imbalance"),
+    ("sched_balance_find_src_group", "find_busiest_group"),
+    ("sched_balance_find_src_rq", "find_busiest_queue"),
+    // A pass.
+    ("asym_active_balance", "asym_active_balance"),
+    ("imbalanced_active_balance", "imbalanced_active_balance"),
+    ("need_active_balance", "need_active_balance"),
+    ("should_we_balance", "should_we_balance"),
+    ("sched_balance_rq", "load_balance"),
+    // Wakeups.
+    ("wake_affine_idle", "wake_affine_idle"),
+    ("wake_affine_weight", "wake_affine_weight"),
+    ("wake_affine", "wake_affine"),
+    ("select_idle_cpu", "select_idle_cpu"),
+    ("select_idle_capacity", "select_idle_capacity"),
+    ("asym_fits_cpu", "asym_fits_cpu"),
+    ("select_idle_sibling", "select_idle_sibling"),
+];
+
+/// Which of our forms a kernel tree is the oracle of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    V6_1,
+    V6_12,
+}
+
+impl Form {
+    /// By the name of the pass.
+    fn of(fair: &str) -> Form {
+        let renamed = extract::function(fair, "sched_balance_rq").is_some();
+        if renamed { Form::V6_12 } else { Form::V6_1 }
+    }
+
+    /// The modules of the kernel crate's tests.
+    fn module(self) -> &'static str {
+        match self {
+            Form::V6_1 => "golden::linux_6_1::",
+            Form::V6_12 => "golden::linux_6_12::",
+        }
+    }
+}
+
+fn read_fair(tree: &Path) -> Result<String, String> {
+    let path = tree.join("kernel/sched/fair.c");
+    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+}
+
+/// Builds the oracle from a tree.
+pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+    let fair = read_fair(tree)?;
+    let form = Form::of(&fair);
+    let missing = |name: &str| format!("{}: no {name} in fair.c", tree.display());
+    let mut text = String::new();
+    for head in BLOCKS {
+        text += &extract::block(&fair, head).ok_or(missing(head))?;
+    }
+    for name in MACROS {
+        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
+    }
+    let names = FUNCTIONS.iter().map(|(newer, older)| match form {
+        Form::V6_1 => older,
+        Form::V6_12 => newer,
+    });
+    for name in names.filter(|name| !name.is_empty()) {
+        text += &extract::function(&fair, name).ok_or(missing(name))?;
+    }
+    let file = build_dir.join("balance_extract.h");
+    std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    let older = (form == Form::V6_1).then_some("-DFORM_6_1");
+    let flags: Vec<&str> = flags.iter().copied().chain(older).collect();
+    oracle::compile("balance/shim.c", &[build_dir], build_dir, &flags)
+}
+
+/// Lets the kernel crate's tests write their cases: the files of decisions, passes and wakeups.
+fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 3], String> {
+    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
+    let file = dir.join("cases");
+    let mut command = Command::new(&cargo);
+    command.args(["test", "--quiet", "--package", "schedtwin-kernel", "--lib"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    command.arg(form.module()).current_dir(l0::home());
+    command.env("SCHEDTWIN_BALANCE_CASES", &file);
+    command.env("SCHEDTWIN_BALANCE_COUNT", cases.to_string());
+    let output = command.output().map_err(|error| format!("run {cargo}: {error}"))?;
+    if !output.status.success() {
+        let (out, err) = (&output.stdout, &output.stderr);
+        let text = String::from_utf8_lossy(out) + String::from_utf8_lossy(err);
+        return Err(format!("the test that writes the cases:\n{text}"));
+    }
+    Ok(["decisions", "passes", "wakeups"].map(|kind| file.with_extension(kind)))
+}
+
+/// Compares `cases` decisions and wakeups and a quarter as many passes: the oracle's summaries and first
+/// differences, and whether all are equal.
+pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool), String> {
+    let dir = BuildDir::new(NAME)?;
+    let form = Form::of(&read_fair(tree)?);
+    let oracle = build_oracle(tree, dir.path(), flags)?;
+    let mut text = String::new();
+    let mut equal = true;
+    for file in write_cases(form, cases, dir.path())? {
+        let input = std::fs::File::open(&file)
+            .map_err(|error| format!("open {}: {error}", file.display()))?;
+        let kind = file.extension().unwrap_or_default();
+        let output = Command::new(&oracle)
+            .arg(kind)
+            .stdin(input)
+            .output()
+            .map_err(|error| format!("run {}: {error}", oracle.display()))?;
+        text += &String::from_utf8_lossy(&output.stdout);
+        match output.status.code() {
+            Some(0) => {}
+            Some(1) => equal = false,
+            _ => return Err(text + &String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+    Ok((text, equal))
+}
+
+/// `l0 balance [--cases N]`.
+pub fn run(asked: &l0::Asked) -> Result<i32, String> {
+    if asked.action != l0::Action::Compare {
+        return Err(format!("{NAME} can only be compared"));
+    }
+    let cases = asked.cases.unwrap_or(CASES);
+    let tree = l0::kernel_tree(TREE).ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
+    let version = l0::tree_version(&tree)?;
+    let (text, equal) = compare(&tree, cases, &["-O2"])?;
+    print!("balance against {version}\n{text}");
+    Ok(!equal as i32)
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Oracle for load balancing: functions cut out of a kernel tree's fair.c when the test runs
+ * (balance_extract.h, written by the test program), around CPUs with given tasks and signals.
+ *
+ * Reads cases, one a line, as `sched/fair/balance/golden.rs` of the kernel crate writes them: the
+ * state, `=`, our answer. Computes the kernel's answer as text in the same form, and compares.
+ *
+ *   shim decisions   who is the busiest, or where does a fork go: nothing moves
+ *   shim passes      a whole sched_balance_rq(), and every queue afterwards
+ *   shim wakeups     wake_affine() and select_idle_sibling()
+ *
+ * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
+ */
+#include "kernel.h"
+
+static int active_load_balance_cpu_stop(void *data);
+
+#include "balance_extract.h"
+
+enum { GROUPS_MAX = 64, TASKS_MAX = 4096, ANSWER_MAX = 8192, SHOWN_MAX = 5 };
+
+static struct sched_group groups[GROUPS_MAX];
+static struct sched_group_capacity capacities[GROUPS_MAX];
+static struct task_struct tasks[TASKS_MAX];
+static struct task_struct idle_task, busy_task;
+/* The domain below; 6.1 asks it for SD_PREFER_SIBLING. */
+static struct sched_domain child;
+static struct cpumask no_cpu;
+static unsigned long case_number;
+
+static long long number(void)
+{
+	long long value;
+
+	if (scanf("%lld", &value) != 1) {
+		fprintf(stderr, "case %lu: a number is missing\n", case_number);
+		exit(2);
+	}
+	return value;
+}
+
+static unsigned hex(void)
+{
+	unsigned value;
+
+	if (scanf("%x", &value) != 1) {
+		fprintf(stderr, "case %lu: a number is missing\n", case_number);
+		exit(2);
+	}
+	return value;
+}
+
+static int below(long long value, int bound)
+{
+	if (value < 0 || value >= bound) {
+		fprintf(stderr, "case %lu: %lld is not below %d\n", case_number, value, bound);
+		exit(2);
+	}
+	return value;
+}
+
+static void read_child(struct sched_domain *domain)
+{
+#ifdef FORM_6_1
+	child.flags = number() ? SD_PREFER_SIBLING : 0;
+	domain->child = &child;
+#endif
+}
+
+/* The groups of the domain, by first CPU; the one with `dst` is the domain's own. */
+static void read_groups(struct sched_domain *domain, int dst)
+{
+	int count = below(number(), GROUPS_MAX);
+
+	for (int i = 0; i < count; i++) {
+		struct sched_group *group = &groups[i];
+		int first = below(number(), CPUS_MAX), weight = below(number(), CPUS_MAX);
+
+		memset(group, 0, sizeof(*group));
+		group->flags = hex();
+		group->sgc = &capacities[i];
+		group->sgc->capacity = number();
+		group->sgc->min_capacity = number();
+		group->sgc->max_capacity = number();
+		group->sgc->imbalance = number();
+		group->span.bits = ((1ULL << weight) - 1) << first;
+		group->group_weight = group->cores = weight;
+		group->next = &groups[(i + 1) % count];
+		if (cpumask_test_cpu(dst, &group->span))
+			domain->groups = group;
+	}
+}
+
+static struct rq *new_rq(int cpu, struct root_domain *rd)
+{
+	struct rq *rq = cpu_rq(cpu);
+
+	memset(rq, 0, sizeof(*rq));
+	rq->cpu = cpu;
+	rq->rd = rd;
+	rq->curr = rq->idle = &idle_task;
+	rq->cfs_tasks.next = rq->cfs_tasks.prev = &rq->cfs_tasks;
+	return rq;
+}
+
+/* The numbers that both kinds of case give of a CPU. */
+static void read_signals(struct rq *rq)
+{
+	rq->cfs.avg.load_avg = number();
+	rq->cfs.avg.util_avg = number();
+	rq->cfs.avg.runnable_avg = number();
+	rq->nr_running = number();
+	rq->cfs.h_nr_queued = number();
+	rq->misfit_task_load = number();
+	rq->cpu_capacity = number();
+	rq->arch_capacity = number();
+}
+
+/* fork: 0 = busiest group and queue and the imbalance; 1 = the target of a fork. */
+static void decision(int fork, char *answer)
+{
+	static struct cpuidle_state states[2] = { { 1 }, { 100 } };
+	struct sched_domain domain = { 0 }, parent = { 0 };
+	struct sched_domain_shared shared = { -1 };
+	struct root_domain rd = { 0 };
+	struct cpumask cpus;
+	struct sched_group *group;
+
+	domain.flags = hex();
+	domain.imbalance_pct = number();
+	int idle = number(), dst = below(number(), CPUS_MAX), nr_cpus = below(number(), CPUS_MAX);
+	energy_aware = number();
+	rd.overutilized = number();
+	rd.pd = energy_aware ? &rd : NULL;
+	int has_parent = number(), llc_sized = number();
+	domain.imb_numa_nr = number();
+	cpus.bits = number();
+	read_child(&domain);
+	read_groups(&domain, dst);
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		struct rq *rq = new_rq(cpu, &rd);
+
+		read_signals(rq);
+		rq->curr = number() ? &busy_task : &idle_task;
+		int state = number();
+		rq->idle_state = state >= 0 ? &states[below(state, 2)] : NULL;
+		rq->idle_stamp = number();
+	}
+	domain.span.bits = (1ULL << nr_cpus) - 1;
+	domain.span_weight = nr_cpus;
+	domain.parent = has_parent ? &parent : NULL;
+	per_cpu_sd_llc_size[dst] = llc_sized ? nr_cpus : 1;
+	per_cpu_sd_llc_shared[dst] = &shared;
+
+	if (fork) {
+		struct task_struct task = { .cpu = -1, .numa_preferred_nid = -1 };
+
+		task.mask.bits = number();
+		task.util_est = number();
+		task.cpus_ptr = &task.mask;
+		task.nr_cpus_allowed = cpumask_weight(&task.mask);
+		group = sched_balance_find_dst_group(&domain, &task, dst);
+		sprintf(answer, "%d %d", group ? (int)(group - groups) : -1,
+			group ? sched_balance_find_dst_group_cpu(group, &task, dst) : -1);
+	} else {
+		struct lb_env env = { .sd = &domain, .dst_cpu = dst, .dst_rq = cpu_rq(dst),
+				      .idle = idle, .cpus = &cpus, .fbq_type = all };
+		struct rq *busiest = NULL;
+
+		group = sched_balance_find_src_group(&env);
+		if (group)
+			busiest = sched_balance_find_src_rq(&env, group);
+		sprintf(answer, "%d %ld %d %d %d %d %d", group ? (int)(group - groups) : -1,
+			env.imbalance, group ? (int)env.migration_type : -1,
+			busiest ? busiest->cpu : -1, has_parent ? -1 : rd.overloaded,
+			energy_aware ? rd.overutilized : -1, shared.nr_idle_scan);
+	}
+}
+
+/* The queue of a CPU, most recently run first.. */
+static void read_queue(struct rq *rq, int curr)
+{
+	int count = below(number(), TASKS_MAX);
+
+	for (int i = 0; i < count; i++) {
+		struct task_struct *task = &tasks[below(number(), TASKS_MAX)];
+
+		memset(task, 0, sizeof(*task));
+		task->id = task - tasks;
+		task->cpu = rq->cpu;
+		task->sched_class = &fair_sched_class;
+		task->se.cfs_rq = &rq->cfs;
+		task->se.avg.load_avg = number();
+		task->util_est = number();
+		task->se.exec_start = number();
+		task->mask.bits = number();
+		task->cpus_ptr = &task->mask;
+		/* More than one; the mask decides which. */
+		task->nr_cpus_allowed = 2;
+		task->idle_policy = number();
+		list_add(&task->se.group_node, rq->cfs_tasks.prev);
+		if (task->id == curr)
+			rq->curr = task;
+	}
+}
+
+static void pass(char *answer)
+{
+	struct sched_domain domain = { 0 };
+	struct sched_group_capacity parent_capacity = { 0 };
+	struct sched_group parent_group = { .sgc = &parent_capacity };
+	struct sched_domain parent = { .groups = &parent_group };
+	struct root_domain rd = { 0 };
+	int continue_balancing = 1;
+
+	domain.flags = hex();
+	domain.imbalance_pct = number();
+	int idle = number(), dst = below(number(), CPUS_MAX), nr_cpus = below(number(), CPUS_MAX);
+	energy_aware = number();
+	rd.overutilized = number();
+	rd.pd = energy_aware ? &rd : NULL;
+	int has_parent = number();
+	domain.imb_numa_nr = number();
+	domain.span.bits = number();
+	domain.span_weight = cpumask_weight(&domain.span);
+	domain.parent = has_parent ? &parent : NULL;
+	domain.nr_balance_failed = number();
+	domain.cache_nice_tries = number();
+	domain.balance_interval = number();
+	domain.min_interval = number();
+	domain.max_interval = number();
+	parent_capacity.imbalance = number();
+	read_child(&domain);
+	read_groups(&domain, dst);
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		struct rq *rq = new_rq(cpu, &rd);
+
+		read_signals(rq);
+		int curr = number();
+		rq->ttwu_pending = number();
+		rq->clock_task = number();
+		rq->active_balance = number();
+		read_queue(rq, curr);
+	}
+	/* The scan depth of SIS_UTIL is compared by the decisions. */
+	per_cpu_sd_llc_size[dst] = 0;
+	stopper = 0;
+
+	int moved = sched_balance_rq(dst, cpu_rq(dst), &domain, idle, &continue_balancing);
+
+	answer += sprintf(answer, "%d %d %u %lu %d %d", moved, continue_balancing,
+			  domain.nr_balance_failed, domain.balance_interval,
+			  has_parent ? parent_capacity.imbalance : -1, stopper);
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		struct rq *rq = cpu_rq(cpu);
+
+		answer += sprintf(answer, " |%d,%d", rq->active_balance,
+				  rq->active_balance ? rq->push_cpu : -1);
+		for (struct list_head *at = rq->cfs_tasks.next; at != &rq->cfs_tasks; at = at->next)
+			answer += sprintf(answer, " %d",
+				container_of(at, struct task_struct, se.group_node)->id);
+	}
+}
+
+static void wakeup(char *answer)
+{
+	static struct sched_domain llcs[CPUS_MAX], asym;
+	static struct sched_group clusters[CPUS_MAX];
+	static struct sched_domain_shared shared[CPUS_MAX];
+	struct sched_domain domain = { 0 };
+	struct task_struct task = { 0 }, waker = { 0 };
+	struct root_domain rd = { 0 };
+	int this = below(number(), CPUS_MAX), prev = below(number(), CPUS_MAX);
+
+	task.recent_used_cpu = below(number(), CPUS_MAX);
+	int sync = number();
+	task.mask.bits = number();
+	task.cpus_ptr = &task.mask;
+	task.util_est = number();
+	task.se.avg.load_avg = number();
+	waker.se.avg.load_avg = number();
+	asym_capacities = number();
+	asym.span.bits = number();
+	domain.imbalance_pct = number();
+	FEATURE_SIS_UTIL = number();
+	FEATURE_SIS_PROP = number();
+	jiffies = number();
+	unsigned long stamp = number(), avg_idle = number();
+	u64 scan_cost = number();
+	scan_ns = number();
+	scanned = 0;
+	sched_cluster_active = number();
+	int nr_cpus = below(number(), CPUS_MAX);
+
+	for (int cpu = 0; cpu < nr_cpus; cpu++) {
+		struct rq *rq = new_rq(cpu, &rd);
+		int state = number();
+
+		rq->nr_running = rq->cfs.h_nr_queued = number();
+		rq->cfs.avg.load_avg = number();
+		rq->cpu_capacity = number();
+		rq->arch_capacity = number();
+		llcs[cpu].span.bits = number();
+		llcs[cpu].span_weight = cpumask_weight(&llcs[cpu].span);
+		llcs[cpu].groups = &clusters[cpu];
+		clusters[cpu].span.bits = number();
+		clusters[cpu].flags = clusters[cpu].span.bits ? SD_CLUSTER : 0;
+		llc_id[cpu] = number();
+		share_id[cpu] = number();
+		shared[cpu].nr_idle_scan = number();
+		rq->only_sched_idle = state == 1;
+		rq->curr = state ? &waker : &idle_task;
+		per_cpu_sd_llc[cpu] = llcs[cpu].span.bits ? &llcs[cpu] : NULL;
+		per_cpu_sd_llc_shared[cpu] = llcs[cpu].span.bits ? &shared[cpu] : NULL;
+		per_cpu_sd_asym_cpucapacity[cpu] = asym.span.bits ? &asym : NULL;
+	}
+	executing_cpu = this;
+	executing_task = cpu_rq(this)->curr;
+	cpu_rq(this)->wake_stamp = stamp;
+	cpu_rq(this)->wake_avg_idle = avg_idle;
+	sd_llc = per_cpu_sd_llc[this];
+	if (sd_llc)
+		sd_llc->avg_scan_cost = scan_cost;
+
+	int target = this == prev ? prev : wake_affine(&domain, &task, this, prev, sync);
+	int chosen = select_idle_sibling(&task, prev, target);
+
+	sprintf(answer, "%d %d %d %llu %lu %llu", target, chosen, task.recent_used_cpu,
+		(unsigned long long)cpu_rq(this)->wake_avg_idle, cpu_rq(this)->wake_stamp,
+		(unsigned long long)(sd_llc ? sd_llc->avg_scan_cost : 0));
+}
+
+int main(int argc, char **argv)
+{
+	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
+	unsigned long differing = 0;
+	const char *what = argc > 1 ? argv[1] : "decisions";
+	int kind;
+
+	idle_task.cpus_ptr = &no_cpu;
+	while (scanf("%d", &kind) == 1) {
+		case_number++;
+		if (!strcmp(what, "passes"))
+			pass(kernels);
+		else if (!strcmp(what, "wakeups"))
+			wakeup(kernels);
+		else
+			decision(kind, kernels);
+		if (scanf(" = %8191[^\n]", ours) != 1) {
+			fprintf(stderr, "case %lu: no answer\n", case_number);
+			return 2;
+		}
+		if (strcmp(kernels, ours) && differing++ < SHOWN_MAX)
+			printf("case %lu\n  kernel %s\n  ours   %s\n", case_number, kernels, ours);
+	}
+	printf("%lu %s compared, %lu differ\n", case_number, what, differing);
+	return differing != 0;
+}

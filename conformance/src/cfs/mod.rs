@@ -1,0 +1,682 @@
+//! CFS as a [`Subject`]: the world of `shim.c`, executed with our `sched/fair`.
+//!
+//! One CPU, up to [`TASKS_MAX`] tasks with weights and policies of all kinds, and what a CPU does with them:
+//! wakeups here and from other queues, forks, switches with and without sleep, ticks, yields, migrations,
+//! changes of weight and policy while queued or running, sleeps of months. Compared after each operation:
+//! `min_vruntime` and the counters, the three buddies, whom a pick would choose, both orders (the tree's and
+//! the most-recently-run list's), whether a reschedule is wanted, every task, and the averages of the queue and of
+//! the task that the operation was about.
+//!
+//! **Against what.** A tree before 6.6; whole functions from `enqueue_task_fair` down with the real tree.
+//! `pick_next_task_fair()` itself is the shim's: the pick, and the switch if it is another task.
+
+mod mutations;
+
+use crate::l0::mutate::{Mutation, Sources};
+use crate::l0::rng::Rng;
+use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix};
+use schedtwin_kernel::Kernel;
+use schedtwin_kernel::config::{
+    CfsTunables, Config, FairClass, Features, FrequencyGovernor, UtilEstForm, UtilEstUpdate,
+};
+use schedtwin_kernel::sched::TaskKind;
+use schedtwin_kernel::sched::core::{
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK,
+    ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
+};
+use schedtwin_kernel::sched::fair::conformance::FairSteps;
+use schedtwin_kernel::sched::pelt::SchedAvg;
+use schedtwin_kernel::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
+use schedtwin_types::{CpuId, TaskId};
+use std::path::{Path, PathBuf};
+
+use crate::eevdf::{kind, one_cpu, policy, weight};
+
+// Operation numbers, as in `shim.c`.
+pub(crate) const CONFIG: usize = 0;
+pub(crate) const START: usize = 1;
+pub(crate) const TASK: usize = 2;
+pub(crate) const WAKE: usize = 3;
+pub(crate) const FORK: usize = 4;
+pub(crate) const SCHEDULE: usize = 5;
+pub(crate) const TICK: usize = 6;
+pub(crate) const YIELD: usize = 7;
+pub(crate) const LEAVE: usize = 8;
+pub(crate) const JOIN: usize = 9;
+pub(crate) const CHANGE: usize = 10;
+pub(crate) const PREEMPT: usize = 11;
+pub(crate) const WEIGHT: usize = 12;
+pub(crate) const BLOCK: usize = 13;
+pub(crate) const SLICE: usize = 14;
+
+/// Most tasks of a sequence.
+const TASKS_MAX: u64 = 40;
+const CPU: CpuId = CpuId(0);
+const ROOT: CfsRqId = CfsRqId(0);
+/// After that a sleeper's virtual runtime is forgotten: 2⁶³ / 1024.
+const LONG_SLEEP: u64 = 1 << 53;
+/// How far from `min_vruntime` a task may start.
+const FAR: u64 = 1 << 40;
+
+/// One CPU and its tasks.
+pub struct Cfs {
+    kernel: Kernel,
+    /// By number.
+    tasks: Vec<TaskId>,
+    /// Generator only: operations and tasks to come, kind of sequence.
+    length: usize,
+    planned: u64,
+    mix: u64,
+    /// Tasks that have never been queued here.
+    fresh: u64,
+    /// Tasks that are away, on another CPU.
+    away: u64,
+}
+
+fn boot(tunables: CfsTunables, features: Features) -> Kernel {
+    let mut config = Config::linux_6_12();
+    config.cpufreq = FrequencyGovernor::Performance;
+    config.fair_server_runtime = 0;
+    config.base_slice_unscaled = 0;
+    config.fair = FairClass::Cfs;
+    config.cfs = tunables;
+    config.features = features;
+    config.util_est = UtilEstForm::EnqueuedAndEwma;
+    config.util_est_update = UtilEstUpdate::AfterDequeue;
+    // One CPU: the factor of the tunables is 1.
+    Kernel::boot(one_cpu(TASKS_MAX as usize), config)
+}
+
+/// The bits of `CONFIG`.
+fn features(bits: u64) -> Features {
+    let bit = |number: u32| bits >> number & 1 != 0;
+    Features {
+        gentle_fair_sleepers: bit(0),
+        start_debit: bit(1),
+        next_buddy: bit(2),
+        last_buddy: bit(3),
+        alt_period: bit(4),
+        base_slice: bit(5),
+        wakeup_preemption: bit(6),
+        cache_hot_buddy: true,
+        util_est_fastup: bit(7),
+        util_est: true,
+        nontask_capacity: true,
+        ..Features::default()
+    }
+}
+
+impl Cfs {
+    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
+        &self.kernel.se[self.kernel.tasks[task].se]
+    }
+
+    fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
+        &mut self.kernel.se[self.kernel.tasks[task].se]
+    }
+
+    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
+        FairSteps(&mut self.kernel, CPU)
+    }
+
+    pub(crate) fn curr(&self) -> Option<TaskId> {
+        Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
+    }
+
+    /// 1 and up; 0 is the idle task.
+    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
+        let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
+        position.map_or(0, |number| number as u64 + 1)
+    }
+
+    pub(crate) fn number_of_entity(&self, se: Option<EntityId>) -> u64 {
+        self.number_of(se.map(|se| self.kernel.se[se].task))
+    }
+
+    /// By number, from 0 on.
+    pub(crate) fn task(&self, number: usize) -> TaskId {
+        self.tasks[number]
+    }
+
+    pub(crate) fn need_resched(&self) -> bool {
+        self.kernel.rq[CPU].need_resched
+    }
+
+    pub(crate) fn cfs_rq(&self) -> &CfsRq {
+        &self.kernel.cfs[ROOT]
+    }
+
+    fn queued(&self, task: TaskId) -> bool {
+        self.kernel.tasks[task].on_rq == OnRq::Queued
+    }
+
+    fn wakeup_preempt(&mut self, task: TaskId, wake_flags: u32) {
+        // The core asks the class only if a task of the same class runs.
+        if self.curr().is_some() {
+            self.steps().wakeup_preempt_flags(task, wake_flags);
+        } else {
+            self.steps().resched_curr();
+        }
+    }
+
+    fn come(&mut self, task: TaskId, flags: u32, wake_flags: u32) {
+        self.steps().enqueue(task, flags | ENQUEUE_NOCLOCK);
+        self.kernel.tasks[task].on_rq = OnRq::Queued;
+        self.wakeup_preempt(task, wake_flags);
+    }
+
+    fn block(&mut self, task: TaskId) {
+        self.kernel.tasks[task].on_rq = OnRq::No;
+        assert!(self.steps().dequeue(task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK), "CFS delays nobody");
+    }
+
+    fn schedule(&mut self, sleeps: bool) -> Option<TaskId> {
+        let prev = self.curr();
+        if let Some(prev) = prev
+            && sleeps
+        {
+            self.block(prev);
+        }
+        let next = self.steps().pick();
+        self.kernel.rq[CPU].need_resched = false;
+        if next != prev {
+            if let Some(prev) = prev {
+                self.steps().put_prev(prev);
+            }
+            if let Some(next) = next {
+                self.steps().set_next(next, true);
+            }
+        }
+        self.kernel.rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
+        next
+    }
+
+    fn change(&mut self, task: TaskId, load: LoadWeight, to: u64, moves: bool) {
+        let (queued, running) = (self.queued(task), self.curr() == Some(task));
+        // ENQUEUE_MOVE means nothing to this class.
+        let moves = if moves { DEQUEUE_MOVE } else { 0 };
+        if queued {
+            self.steps().dequeue(task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
+        }
+        if running {
+            self.steps().put_prev(task);
+        }
+        self.kernel.tasks[task].policy = policy(to);
+        self.steps().reweight(task, load);
+        if queued {
+            self.steps().enqueue(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
+        }
+        if running {
+            self.steps().set_next(task, false);
+        }
+    }
+
+    fn state_bits(&self, task: TaskId) -> u64 {
+        let on_rq = match self.kernel.tasks[task].on_rq {
+            OnRq::No => 0,
+            OnRq::Queued => 1,
+            OnRq::Migrating => 2,
+        };
+        self.entity(task).on_rq as u64 | on_rq << 1
+    }
+
+    fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
+        let curr = self.number_of(self.curr());
+        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        out.word("", "result", result);
+        out.word("cfs", "min_vruntime", cfs.min_vruntime);
+        out.word("cfs", "load", cfs.load_weight);
+        out.word("cfs", "nr_queued", cfs.nr_queued as u64);
+        out.word("cfs", "h_nr_queued", cfs.h_nr_queued as u64);
+        out.word("cfs", "h_nr_idle", cfs.h_nr_idle as u64);
+        out.word("rq", "nr_running", rq.nr_running as u64);
+        out.word("rq", "curr", curr);
+        out.word("cfs", "curr", self.number_of_entity(cfs.curr));
+        out.word("cfs", "next", self.number_of_entity(cfs.next));
+        out.word("cfs", "last", self.number_of_entity(cfs.last));
+        out.word("cfs", "skip", self.number_of_entity(cfs.skip));
+        out.word("rq", "need_resched", rq.need_resched as u64);
+        let picked = if cfs.nr_queued != 0 { self.steps().pick_next_entity() } else { None };
+        out.word("cfs", "pick", self.number_of(picked));
+        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        let fold = |digest, task| mix(digest, self.number_of(Some(task)));
+        let by_vruntime = cfs.timeline.iter().map(|node| self.kernel.se[node.se].task);
+        out.word("cfs", "timeline", by_vruntime.fold(0, fold));
+        let next = |task: &TaskId| self.kernel.tasks[*task].cfs_tasks_next;
+        let by_run = std::iter::successors(rq.cfs_tasks_head, next);
+        out.word("rq", "cfs_tasks", by_run.fold(0, fold));
+        let everything = self.tasks.iter().fold(0, |digest, &task| {
+            let se = self.entity(task);
+            let words = [se.vruntime, se.sum_exec_runtime, self.state_bits(task)];
+            words.into_iter().fold(digest, mix)
+        });
+        out.word("cfs", "everything", everything);
+        out_avg(out, "cfs.avg", &self.kernel.cfs[ROOT].avg);
+        if let Some(task) = task {
+            let se = self.entity(task);
+            out.word("se", "vruntime", se.vruntime);
+            out.word("se", "exec_start", se.exec_start);
+            out.word("se", "sum_exec_runtime", se.sum_exec_runtime);
+            out.word("se", "prev_sum_exec_runtime", se.prev_sum_exec_runtime);
+            out.word("se", "weight", se.load.weight);
+            out.word("se", "state", self.state_bits(task));
+            out_avg(out, "se.avg", &self.entity(task).avg);
+        }
+    }
+}
+
+fn out_avg(out: &mut Out, owner: &str, sa: &SchedAvg) {
+    out.word(owner, "last_update_time", sa.last_update_time);
+    out.word(owner, "load_sum", sa.load_sum);
+    out.word(owner, "runnable_sum", sa.runnable_sum);
+    out.word(owner, "util_sum", sa.util_sum as u64);
+    out.word(owner, "period_contrib", sa.period_contrib as u64);
+    out.word(owner, "load_avg", sa.load_avg);
+    out.word(owner, "runnable_avg", sa.runnable_avg);
+    out.word(owner, "util_avg", sa.util_avg);
+    out.word(owner, "util_est", sa.util_est as u64);
+    out.word(owner, "util_est_ewma", sa.util_est_ewma as u64);
+}
+
+impl Subject for Cfs {
+    const NAME: &'static str = "cfs";
+    const TREE: &'static str = TREE_6_1;
+
+    const OPS: &'static [OpSpec] = &[
+        OpSpec {
+            name: "config",
+            args: &["latency", "min_gran", "wakeup_gran", "idle_min_gran", "features", "clock"],
+        },
+        OpSpec { name: "start", args: &["min_vruntime"] },
+        OpSpec {
+            name: "task",
+            args: &["weight", "inv_weight", "policy", "vruntime", "exec_start"],
+        },
+        OpSpec { name: "wake", args: &["delta", "task", "migrated", "vruntime"] },
+        OpSpec { name: "fork", args: &["delta", "task"] },
+        OpSpec { name: "schedule", args: &["delta", "sleeps"] },
+        OpSpec { name: "tick", args: &["delta"] },
+        OpSpec { name: "yield", args: &["delta"] },
+        OpSpec { name: "leave", args: &["delta", "task"] },
+        OpSpec { name: "join", args: &["delta", "task", "vruntime", "forked"] },
+        OpSpec {
+            name: "change",
+            args: &["delta", "task", "weight", "inv_weight", "policy", "moves"],
+        },
+        OpSpec { name: "preempt", args: &["delta", "task"] },
+        OpSpec { name: "weight", args: &["delta", "index"] },
+        OpSpec { name: "block", args: &["delta"] },
+        OpSpec { name: "slice", args: &["delta", "task", "other"] },
+    ];
+
+    const SOURCES: Sources = crate::eevdf::FAIR_SOURCES;
+    const MUTATIONS: &'static [Mutation] = mutations::CFS;
+    const GOLDEN_SHOWN: u64 = 1;
+    const GOLDEN_CASES: u64 = 10_000;
+
+    fn new() -> Cfs {
+        let tunables = CfsTunables {
+            latency: 6_000_000,
+            min_granularity: 750_000,
+            wakeup_granularity: 1_000_000,
+            idle_min_granularity: 750_000,
+        };
+        Cfs {
+            kernel: boot(tunables, features(0)),
+            tasks: Vec::new(),
+            length: 0,
+            planned: 0,
+            mix: 0,
+            fresh: 0,
+            away: 0,
+        }
+    }
+
+    fn operate(&mut self, record: &Record, out: &mut Out) {
+        let [a, b, c, d, e, f] = record.args;
+        if record.op >= WAKE {
+            self.kernel.now += a;
+            self.kernel.update_rq_clock(CPU);
+        }
+        let numbered = |tasks: &Vec<TaskId>| Some(tasks[b as usize]);
+        let mut result = 0;
+        let mut subject = None;
+        match record.op {
+            CONFIG => {
+                let tunables = CfsTunables {
+                    latency: a,
+                    min_granularity: b,
+                    wakeup_granularity: c,
+                    idle_min_granularity: d,
+                };
+                self.kernel = boot(tunables, features(e));
+                self.kernel.now = f;
+                self.kernel.update_rq_clock(CPU);
+            }
+            START => self.kernel.cfs[ROOT].min_vruntime = a,
+            TASK => {
+                let task = self.kernel.new_task(None, TaskKind::User);
+                self.tasks.push(task);
+                self.kernel.tasks[task].policy = policy(c);
+                let entity = self.entity_mut(task);
+                entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
+                (entity.vruntime, entity.exec_start) = (d, e);
+                entity.avg = SchedAvg::default();
+                subject = Some(task);
+            }
+            WAKE => {
+                let task = self.tasks[b as usize];
+                match c {
+                    0 => {}
+                    1 => self.steps().migrate_sleeper(task),
+                    _ => self.entity_mut(task).vruntime = d,
+                }
+                if c != 0 {
+                    // set_task_cpu(): its averages are attached anew.
+                    self.entity_mut(task).avg.last_update_time = 0;
+                }
+                let migrated = if c != 0 { ENQUEUE_MIGRATED } else { 0 };
+                self.come(task, ENQUEUE_WAKEUP | migrated, 0);
+                subject = Some(task);
+            }
+            FORK => {
+                let task = self.tasks[b as usize];
+                self.steps().fork(task);
+                self.come(task, 0, WF_FORK);
+                subject = Some(task);
+            }
+            SCHEDULE => {
+                subject = self.schedule(b != 0);
+                result = self.number_of(subject);
+            }
+            TICK => {
+                subject = self.curr();
+                self.steps().tick(subject.expect("somebody runs"));
+            }
+            YIELD => {
+                subject = self.curr();
+                self.steps().yield_task();
+            }
+            LEAVE => {
+                let task = self.tasks[b as usize];
+                self.kernel.tasks[task].on_rq = OnRq::Migrating;
+                self.steps().dequeue(task, DEQUEUE_NOCLOCK);
+                // set_task_cpu(): its averages are attached anew.
+                self.entity_mut(task).avg.last_update_time = 0;
+                subject = Some(task);
+            }
+            JOIN => {
+                let task = self.tasks[b as usize];
+                self.entity_mut(task).vruntime = c;
+                let migrates = self.kernel.tasks[task].on_rq == OnRq::Migrating;
+                let flags = if migrates { ENQUEUE_MIGRATED } else { 0 };
+                self.come(task, flags, if d != 0 { WF_FORK } else { 0 });
+                subject = Some(task);
+            }
+            CHANGE => {
+                let load = LoadWeight { weight: c, inv_weight: d as u32 };
+                self.change(self.tasks[b as usize], load, e, f != 0);
+                subject = numbered(&self.tasks);
+            }
+            PREEMPT => {
+                subject = numbered(&self.tasks);
+                self.wakeup_preempt(self.tasks[b as usize], 0);
+            }
+            WEIGHT => result = crate::eevdf::nice_weight(b),
+            BLOCK => {
+                subject = self.curr();
+                self.block(subject.expect("somebody runs"));
+            }
+            SLICE => {
+                let (task, other) = (self.tasks[b as usize], self.tasks[c as usize]);
+                let preempts = self.steps().wakeup_preempt_entity(other, task);
+                result = self.steps().sched_slice(task) ^ ((preempts + 1) as u64) << 60;
+                subject = Some(task);
+            }
+            _ => panic!("unknown operation {}", record.op),
+        }
+        self.report(out, result, subject);
+        self.kernel.clear_facts();
+    }
+
+    fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {
+        let op = |op, values: &[u64]| {
+            let mut args = [0; crate::l0::ARGS];
+            args[..values.len()].copy_from_slice(values);
+            Some(Record { op, args })
+        };
+        if step == 0 {
+            self.length = 40 + rng.below(200) as usize;
+            self.mix = rng.below(4);
+            self.planned = match rng.below(8) {
+                0 => 1,
+                1..=4 => 2 + rng.below(5),
+                5..=6 => 2 + rng.below(12),
+                _ => 10 + rng.below(TASKS_MAX - 9),
+            };
+            // 1, 2, 4 and 8 CPUs.
+            let factor = 1 + rng.below(4);
+            let odd = |value: u64, rng: &mut Rng| {
+                if rng.one_in(8) { 1 + rng.magnitude(26) } else { value }
+            };
+            let latency = odd(6_000_000 * factor, rng);
+            let min = odd(750_000 * factor, rng);
+            let wakeup = odd(1_000_000 * factor, rng);
+            // The last one is UTIL_EST, always on.
+            let bits = if rng.one_in(2) { 0b1111_1011 } else { rng.next() & 255 } | 1 << 8;
+            let idle = odd(750_000, rng);
+            return op(CONFIG, &[latency, min, wakeup, idle, bits, 1 + rng.magnitude(44)]);
+        }
+        if step == 1 {
+            // Where init_cfs_rq() begins, and the places where numbers wrap.
+            let start = match rng.below(4) {
+                0 => rng.next(),
+                1 => (1 << 63) - rng.below(4_000_000),
+                _ => (-(1i64 << 20)) as u64,
+            };
+            return op(START, &[start]);
+        }
+        let min_vruntime = self.cfs_rq().min_vruntime;
+        if (self.tasks.len() as u64) < self.planned && (step <= 3 || rng.one_in(2)) {
+            let load = weight(rng);
+            let vruntime = min_vruntime.wrapping_add(near(rng));
+            let exec_start = if rng.one_in(2) { 0 } else { 1 + rng.below(self.kernel.now) };
+            self.fresh |= 1 << self.tasks.len();
+            let args = [load.weight, load.inv_weight as u64, kind(rng), vruntime, exec_start];
+            return op(TASK, &args);
+        }
+        // Two sleeps of months are enough for any virtual time.
+        if step >= self.length || self.kernel.now > 2 * LONG_SLEEP {
+            return None;
+        }
+        let delta = duration(rng);
+        let number = rng.below(self.tasks.len() as u64);
+        let task = self.tasks[number as usize];
+        let curr = self.curr();
+        if rng.one_in(50) {
+            return op(WEIGHT, &[delta, rng.below(40)]);
+        }
+        if rng.one_in(20) {
+            return op(SLICE, &[delta, number, rng.below(self.tasks.len() as u64)]);
+        }
+        let blocked = curr.is_some_and(|curr| !self.queued(curr));
+        // The running task has blocked: its switch ends, unless something else comes in between.
+        if blocked && !rng.one_in(3) {
+            return op(SCHEDULE, &[delta, 0]);
+        }
+        let (away, fresh) = (self.away >> number & 1 != 0, self.fresh >> number & 1 != 0);
+        let running = curr == Some(task);
+        if rng.one_in(24) && !away && !(running && blocked) {
+            let load = weight(rng);
+            let args =
+                [delta, number, load.weight, load.inv_weight as u64, kind(rng), rng.below(2)];
+            return op(CHANGE, &args);
+        }
+        if away || (fresh && rng.one_in(3)) {
+            self.away &= !(1 << number);
+            self.fresh &= !(1 << number);
+            return op(JOIN, &[delta, number, near(rng), (!away) as u64]);
+        }
+        let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
+        let not_yet = self.queued(task) || (switch && rng.one_in(2));
+        if !not_yet {
+            self.fresh &= !(1 << number);
+            if fresh && curr.is_some() && !blocked && rng.one_in(2) {
+                return op(FORK, &[delta, number]);
+            }
+            let nobody = curr.is_none();
+            let delta =
+                if nobody && rng.one_in(100) { LONG_SLEEP - 2 + rng.below(1 << 30) } else { delta };
+            return match rng.below(4) {
+                0 if !(running && blocked) => op(WAKE, &[delta, number, 1]),
+                1 if !(running && blocked) => op(WAKE, &[delta, number, 2, near(rng)]),
+                _ => op(WAKE, &[delta, number, 0]),
+            };
+        }
+        if self.queued(task) && !running && rng.one_in(12) {
+            self.away |= 1 << number;
+            return op(LEAVE, &[delta, number]);
+        }
+        if self.queued(task) && curr.is_some() && rng.one_in(10) {
+            return op(PREEMPT, &[delta, number]);
+        }
+        if curr.is_some() && !blocked && !switch {
+            // Mostly sleeping, mostly running, mixed.
+            let sleepy = [3, 8, 4, 5][self.mix as usize];
+            return match rng.below(10) {
+                0 => op(YIELD, &[delta]),
+                1..=4 => op(TICK, &[delta]),
+                5 => op(BLOCK, &[delta]),
+                _ if rng.one_in(sleepy) => op(SCHEDULE, &[delta, 0]),
+                _ => op(SCHEDULE, &[delta, 1]),
+            };
+        }
+        op(SCHEDULE, &[delta, 0])
+    }
+
+    fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+        // pelt.c needs the macros, and the functions need pelt.c.
+        let macros = crate::eevdf::macros(tree, SCHED_MACROS, FAIR_MACROS)?;
+        let file = build_dir.join("cfs_macros.h");
+        std::fs::write(&file, macros)
+            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        let text = crate::eevdf::cut_out(tree, &[], &[], FAIR_FUNCTIONS)?;
+        crate::eevdf::build(tree, build_dir, flags, "cfs", &text)
+    }
+}
+
+/// What is taken out of `sched.h` …
+const SCHED_MACROS: &[&str] = &[
+    "scale_load",
+    "scale_load_down",
+    "DEQUEUE_SLEEP",
+    "DEQUEUE_SAVE",
+    "DEQUEUE_MOVE",
+    "DEQUEUE_NOCLOCK",
+    "ENQUEUE_WAKEUP",
+    "ENQUEUE_RESTORE",
+    "ENQUEUE_NOCLOCK",
+    "ENQUEUE_MIGRATED",
+];
+/// … and of `fair.c`, in an order in which it compiles.
+const FAIR_MACROS: &[&str] = &[
+    "WMULT_CONST",
+    "WMULT_SHIFT",
+    "__node_2_se",
+    "add_positive",
+    "sub_positive",
+    "UTIL_EST_MARGIN",
+];
+const FAIR_FUNCTIONS: &[&str] = &[
+    // PELT and util_est.
+    "enqueue_load_avg",
+    "dequeue_load_avg",
+    "update_cfs_rq_load_avg",
+    "attach_entity_load_avg",
+    "detach_entity_load_avg",
+    "update_load_avg",
+    "task_util",
+    "_task_util_est",
+    "util_est_enqueue",
+    "util_est_dequeue",
+    "within_margin",
+    "util_est_update",
+    // Weights.
+    "__update_inv_weight",
+    "__calc_delta",
+    "calc_delta_fair",
+    // Virtual time and the tree.
+    "max_vruntime",
+    "min_vruntime",
+    "entity_before",
+    "update_min_vruntime",
+    "__entity_less",
+    "__enqueue_entity",
+    "__dequeue_entity",
+    "__pick_first_entity",
+    "__pick_next_entity",
+    // Slices and placement.
+    "se_is_idle",
+    "sched_idle_cfs_rq",
+    "__sched_period",
+    "sched_slice",
+    "sched_vslice",
+    "update_curr",
+    "entity_is_long_sleeper",
+    "place_entity",
+    // Entities.
+    "account_entity_enqueue",
+    "account_entity_dequeue",
+    "enqueue_entity",
+    "__clear_buddies_last",
+    "__clear_buddies_next",
+    "__clear_buddies_skip",
+    "clear_buddies",
+    "dequeue_entity",
+    "check_preempt_tick",
+    "set_next_entity",
+    "wakeup_gran",
+    "wakeup_preempt_entity",
+    "pick_next_entity",
+    "put_prev_entity",
+    "entity_tick",
+    "reweight_entity",
+    // Tasks.
+    "sched_idle_rq",
+    "enqueue_task_fair",
+    "dequeue_task_fair",
+    "set_last_buddy",
+    "set_next_buddy",
+    "set_skip_buddy",
+    "check_preempt_wakeup",
+    "pick_task_fair",
+    "put_prev_task_fair",
+    "set_next_task_fair",
+    "yield_task_fair",
+    "task_tick_fair",
+    "task_fork_fair",
+    "migrate_task_rq_fair",
+    "reweight_task",
+];
+
+/// A distance in virtual time: small, a few periods, sometimes far.
+fn near(rng: &mut Rng) -> u64 {
+    let size = match rng.below(8) {
+        0 => rng.below(FAR),
+        1 => rng.below(3),
+        _ => rng.magnitude(26),
+    };
+    if rng.one_in(2) { size } else { size.wrapping_neg() }
+}
+
+/// Nanoseconds between two operations.
+fn duration(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0 => 0,
+        1 => rng.below(2),
+        2..=4 => rng.below(1_000_000),
+        5 => rng.pick(&[750_000, 1_000_000, 3_000_000, 4_000_000, 6_000_000]),
+        6 => rng.below(10_000_000),
+        _ => rng.magnitude(27),
+    }
+}

@@ -1,0 +1,760 @@
+//! EEVDF as a [`Subject`]: the world of `shim.c`, executed with our `sched/fair`.
+//!
+//! One CPU, up to [`TASKS_MAX`] tasks with weights, slices, lags and policies of all kinds, and what a
+//! CPU does with them: wakeups, switches with and without sleep (so delayed dequeues, their
+//! completion by a pick, and their cancellation by a wakeup), ticks, yields, migrations that carry
+//! lag and relative deadlines, changes of weight and slice while queued or running. Compared after each
+//! operation: the sums and counters of the queue, who is eligible, both orders (the tree's and the
+//! most-recently-run list's), whether a reschedule is wanted, and every task.
+//!
+//! **Against what.** The kernel's side runs whole functions from `enqueue_task_fair` down with the real
+//! augmented tree, so the sorted array that ours uses instead is under test, and the order of steps too.
+//!
+//! Unlike the other subjects this one needs the whole kernel crate, not a file or two: mutating it
+//! builds a copy of the crate.
+
+mod mutations;
+
+use crate::l0::mutate::{Mutation, Sources};
+use crate::l0::rng::Rng;
+use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
+use schedtwin_kernel::Kernel;
+use schedtwin_kernel::config::{Config, FrequencyGovernor};
+use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::TaskKind;
+use schedtwin_kernel::sched::core::{
+    DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
+    ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+};
+use schedtwin_kernel::sched::fair::conformance::FairSteps;
+use schedtwin_kernel::sched::fair::weight_of;
+use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
+use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
+use std::path::{Path, PathBuf};
+
+// Operation numbers, as in `shim.c`.
+pub(crate) const CONFIG: usize = 0;
+pub(crate) const TASK: usize = 1;
+pub(crate) const WAKE: usize = 2;
+pub(crate) const SCHEDULE: usize = 3;
+pub(crate) const TICK: usize = 4;
+pub(crate) const YIELD: usize = 5;
+pub(crate) const LEAVE: usize = 6;
+pub(crate) const JOIN: usize = 7;
+pub(crate) const CHANGE: usize = 8;
+pub(crate) const PREEMPT: usize = 9;
+pub(crate) const WEIGHT: usize = 10;
+pub(crate) const BLOCK: usize = 11;
+
+/// Most tasks of a sequence; those that carry the bit mask of the eligible.
+const TASKS_MAX: u64 = 40;
+/// Policies, as in `include/uapi/linux/sched.h`.
+const POLICIES: [(u64, Policy); 3] = [(0, Policy::Normal), (3, Policy::Batch), (5, Policy::Idle)];
+const CPU: CpuId = CpuId(0);
+const ROOT: CfsRqId = CfsRqId(0);
+
+/// What both classes are compiled from: these modules use each other.
+pub(crate) const FAIR_SOURCES: Sources =
+    Sources { modules: &["eevdf", "cfs", "rational"], kernel: None };
+
+/// One CPU and its tasks.
+pub struct Eevdf {
+    kernel: Kernel,
+    /// By number.
+    tasks: Vec<TaskId>,
+    base_slice: u64,
+    /// Generator only: operations and tasks to come, kind of sequence.
+    length: usize,
+    planned: u64,
+    mix: u64,
+    /// Tasks that have never been queued here.
+    fresh: u64,
+    /// Tasks that are away, on another CPU.
+    away: u64,
+}
+
+/// A machine of one CPU.
+pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
+    let cpu = DtCpu {
+        capacity: 1024,
+        policy: 0,
+        idle_table: 0,
+        package: 0,
+        cluster: None,
+        llc: 0,
+        node: 0,
+    };
+    DeviceTree {
+        cpus: vec![cpu],
+        policies: vec![DtPolicy {
+            cpus: CpuMask::of(CPU),
+            opps: vec![(1_000_000, 1000)],
+            transition_latency: 10_000,
+            fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
+            dvfs_possible_from_any_cpu: true,
+        }],
+        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
+        path_costs: PathCosts::default(),
+        nr_threads_hint: tasks,
+    }
+}
+
+/// A kernel without a fair server that does not move frequencies.
+fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
+    let mut config = Config::linux_6_12();
+    config.cpufreq = FrequencyGovernor::Performance;
+    config.fair_server_runtime = 0;
+    config.base_slice_unscaled = base_slice;
+    config.hz = (1_000_000_000 / tick_nsec) as u32;
+    Kernel::boot(one_cpu(TASKS_MAX as usize), config)
+}
+
+pub(crate) fn policy(number: u64) -> Policy {
+    POLICIES.iter().find(|p| p.0 == number).expect("a fair policy").1
+}
+
+impl Eevdf {
+    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
+        &self.kernel.se[self.kernel.tasks[task].se]
+    }
+
+    fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
+        &mut self.kernel.se[self.kernel.tasks[task].se]
+    }
+
+    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
+        FairSteps(&mut self.kernel, CPU)
+    }
+
+    pub(crate) fn curr(&self) -> Option<TaskId> {
+        Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
+    }
+
+    /// 1 and up; 0 is the idle task.
+    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
+        let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
+        position.map_or(0, |number| number as u64 + 1)
+    }
+
+    /// By number, from 0 on.
+    pub(crate) fn task(&self, number: usize) -> TaskId {
+        self.tasks[number]
+    }
+
+    pub(crate) fn need_resched(&self) -> bool {
+        self.kernel.rq[CPU].need_resched
+    }
+
+    /// `zero_vruntime`, `avg_vruntime`, `avg_load`.
+    pub(crate) fn sums(&self) -> (u64, i64, u64) {
+        let cfs = &self.kernel.cfs[ROOT];
+        (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
+    }
+
+    fn set_slice(&mut self, task: TaskId, slice: u64) {
+        let base_slice = self.base_slice;
+        let entity = self.entity_mut(task);
+        entity.custom_slice = slice != 0;
+        entity.slice = if slice != 0 { slice } else { base_slice };
+    }
+
+    fn wakeup_preempt(&mut self, task: TaskId) {
+        // The core asks the class only if a task of the same class runs.
+        if self.curr().is_some() {
+            self.steps().wakeup_preempt(task);
+        } else {
+            self.steps().resched_curr();
+        }
+    }
+
+    fn wake(&mut self, task: TaskId, flags: u32) {
+        if self.kernel.tasks[task].on_rq == OnRq::No {
+            self.steps().enqueue(task, flags | ENQUEUE_NOCLOCK);
+            self.kernel.tasks[task].on_rq = OnRq::Queued;
+        } else {
+            self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
+        }
+        self.wakeup_preempt(task);
+    }
+
+    /// The running task goes to sleep; 2: in a special state.
+    fn block(&mut self, task: TaskId, sleeps: u64) {
+        let special = if sleeps == 2 { DEQUEUE_SPECIAL } else { 0 };
+        if self.steps().dequeue(task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | special) {
+            self.kernel.tasks[task].on_rq = OnRq::No;
+        }
+    }
+
+    fn schedule(&mut self, sleeps: u64) -> Option<TaskId> {
+        let prev = self.curr();
+        if let Some(prev) = prev
+            && sleeps != 0
+        {
+            self.block(prev, sleeps);
+        }
+        let next = self.steps().pick();
+        self.kernel.rq[CPU].need_resched = false;
+        if next != prev {
+            if let Some(prev) = prev {
+                self.steps().put_prev(prev);
+            }
+            if let Some(next) = next {
+                self.steps().set_next(next, true);
+            }
+        }
+        self.kernel.rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
+        next
+    }
+
+    fn change(&mut self, task: TaskId, load: LoadWeight, slice: u64, to: Policy) {
+        let queued = self.kernel.tasks[task].on_rq == OnRq::Queued;
+        let running = self.curr() == Some(task);
+        if queued {
+            self.steps().dequeue(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
+        }
+        if running {
+            self.steps().put_prev(task);
+        }
+        self.kernel.tasks[task].policy = to;
+        self.steps().reweight(task, load);
+        self.set_slice(task, slice);
+        if queued {
+            self.steps().enqueue(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
+        }
+        if running {
+            self.steps().set_next(task, false);
+        }
+    }
+
+    fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
+        let curr = self.number_of(self.curr());
+        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        out.word("", "result", result);
+        out.word("cfs", "avg_vruntime", cfs.avg_vruntime as u64);
+        out.word("cfs", "avg_load", cfs.avg_load);
+        out.word("cfs", "zero_vruntime", cfs.zero_vruntime);
+        out.word("cfs", "load", cfs.load_weight);
+        out.word("cfs", "nr_queued", cfs.nr_queued as u64);
+        out.word("cfs", "h_nr_queued", cfs.h_nr_queued as u64);
+        out.word("cfs", "h_nr_runnable", cfs.h_nr_runnable as u64);
+        out.word("cfs", "h_nr_delayed", cfs.h_nr_delayed as u64);
+        out.word("cfs", "h_nr_idle", cfs.h_nr_idle as u64);
+        out.word("rq", "nr_running", rq.nr_running as u64);
+        out.word("rq", "curr", curr);
+        out.word("cfs", "curr", self.number_of(cfs.curr.map(|se| self.kernel.se[se].task)));
+        out.word("rq", "need_resched", rq.need_resched as u64);
+        let fold = |digest, task| mix(digest, self.number_of(Some(task)));
+        let by_deadline = cfs.timeline.iter().map(|node| self.kernel.se[node.se].task);
+        out.word("cfs", "timeline", by_deadline.fold(0, fold));
+        let next = |task: &TaskId| self.kernel.tasks[*task].cfs_tasks_next;
+        let by_run = std::iter::successors(rq.cfs_tasks_head, next);
+        out.word("rq", "cfs_tasks", by_run.fold(0, fold));
+        let mut eligible = 0;
+        let mut everything = 0;
+        for (number, &task) in self.tasks.clone().iter().enumerate() {
+            if self.entity(task).on_rq && self.steps().eligible(task) {
+                eligible |= 1 << number;
+            }
+            let se = self.entity(task);
+            for word in [se.vruntime, se.deadline, se.vlag as u64, se.slice, se.sum_exec_runtime] {
+                everything = mix(everything, word);
+            }
+            everything = mix(everything, self.state_bits(task));
+        }
+        out.word("cfs", "eligible", eligible);
+        out.word("cfs", "everything", everything);
+        if let Some(task) = task {
+            let se = self.entity(task);
+            out.word("se", "vruntime", se.vruntime);
+            out.word("se", "deadline", se.deadline);
+            out.word("se", "vlag", se.vlag as u64);
+            out.word("se", "slice", se.slice);
+            out.word("se", "exec_start", se.exec_start);
+            out.word("se", "sum_exec_runtime", se.sum_exec_runtime);
+            out.word("se", "prev_sum_exec_runtime", se.prev_sum_exec_runtime);
+            out.word("se", "weight", se.load.weight);
+            out.word("se", "state", self.state_bits(task));
+        }
+    }
+
+    /// Whether (v − base) · Σ w comes near the 64 bits that the kernel has for it. Beyond them nobody is
+    /// eligible, and the kernel's pick ends in a null pointer (ours in an assertion).
+    fn sums_may_overflow(&self) -> bool {
+        let cfs = &self.kernel.cfs[ROOT];
+        let queued = || self.tasks.iter().map(|&task| self.entity(task)).filter(|se| se.on_rq);
+        let load: u64 = queued().map(|se| se.load.weight >> 10).sum();
+        let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+        queued().any(|se| key(se).unsigned_abs() as u128 * load as u128 > 1 << 58)
+    }
+
+    fn state_bits(&self, task: TaskId) -> u64 {
+        let se = self.entity(task);
+        let on_rq = match self.kernel.tasks[task].on_rq {
+            OnRq::No => 0,
+            OnRq::Queued => 1,
+            OnRq::Migrating => 2,
+        };
+        (se.on_rq as u64)
+            | (se.sched_delayed as u64) << 1
+            | (se.rel_deadline as u64) << 2
+            | (se.custom_slice as u64) << 3
+            | on_rq << 4
+    }
+}
+
+impl Subject for Eevdf {
+    const NAME: &'static str = "eevdf";
+
+    const OPS: &'static [OpSpec] = &[
+        OpSpec {
+            name: "config",
+            args: &["base_slice", "tick_nsec", "features", "zero_vruntime", "clock"],
+        },
+        OpSpec {
+            name: "task",
+            args: &["weight", "inv_weight", "slice", "vlag", "policy", "vruntime"],
+        },
+        OpSpec { name: "wake", args: &["delta", "task", "initial"] },
+        OpSpec { name: "schedule", args: &["delta", "sleeps"] },
+        OpSpec { name: "tick", args: &["delta"] },
+        OpSpec { name: "yield", args: &["delta"] },
+        OpSpec { name: "leave", args: &["delta", "task"] },
+        OpSpec { name: "join", args: &["delta", "task", "vlag"] },
+        OpSpec {
+            name: "change",
+            args: &["delta", "task", "weight", "inv_weight", "slice", "policy"],
+        },
+        OpSpec { name: "preempt", args: &["delta", "task"] },
+        OpSpec { name: "weight", args: &["delta", "index"] },
+        OpSpec { name: "block", args: &["delta"] },
+    ];
+
+    const SOURCES: Sources = FAIR_SOURCES;
+    const MUTATIONS: &'static [Mutation] = mutations::EEVDF;
+    const GOLDEN_SHOWN: u64 = 1;
+    const GOLDEN_CASES: u64 = 10_000;
+
+    fn new() -> Eevdf {
+        Eevdf {
+            kernel: boot(700_000, 4_000_000),
+            tasks: Vec::new(),
+            base_slice: 700_000,
+            length: 0,
+            planned: 0,
+            mix: 0,
+            fresh: 0,
+            away: 0,
+        }
+    }
+
+    fn operate(&mut self, record: &Record, out: &mut Out) {
+        let [a, b, c, d, e, f] = record.args;
+        let numbered = |tasks: &Vec<TaskId>| Some(tasks[b as usize]);
+        if record.op >= WAKE {
+            self.kernel.now += a;
+            self.kernel.update_rq_clock(CPU);
+        }
+        let mut result = 0;
+        let mut subject = None;
+        match record.op {
+            CONFIG => {
+                self.kernel = boot(a, b);
+                self.base_slice = a;
+                let bit = |number: u32| c >> number & 1 != 0;
+                let features = &mut self.kernel.config.features;
+                features.place_lag = bit(0);
+                features.place_deadline_initial = bit(1);
+                features.place_rel_deadline = bit(2);
+                features.run_to_parity = bit(3);
+                features.preempt_short = bit(4);
+                features.delay_dequeue = bit(5);
+                features.delay_zero = bit(6);
+                features.wakeup_preemption = bit(7);
+                self.kernel.cfs[ROOT].zero_vruntime = d;
+                self.kernel.now = e;
+                self.kernel.update_rq_clock(CPU);
+            }
+            TASK => {
+                let task = self.kernel.new_task(None, TaskKind::User);
+                self.tasks.push(task);
+                self.kernel.tasks[task].policy = policy(e);
+                self.set_slice(task, c);
+                let entity = self.entity_mut(task);
+                entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
+                entity.vlag = d as i64;
+                entity.vruntime = f;
+                subject = Some(task);
+            }
+            WAKE => {
+                subject = numbered(&self.tasks);
+                let flags = if c != 0 { ENQUEUE_INITIAL } else { ENQUEUE_WAKEUP };
+                self.wake(self.tasks[b as usize], flags);
+            }
+            SCHEDULE => {
+                subject = self.schedule(b);
+                result = self.number_of(subject);
+            }
+            TICK => {
+                subject = self.curr();
+                self.steps().tick(subject.expect("somebody runs"));
+            }
+            YIELD => {
+                subject = self.curr();
+                self.steps().yield_task();
+            }
+            LEAVE => {
+                let task = self.tasks[b as usize];
+                self.kernel.tasks[task].on_rq = OnRq::Migrating;
+                result = self.steps().dequeue(task, DEQUEUE_NOCLOCK) as u64;
+                // set_task_cpu(): its averages are attached anew.
+                self.entity_mut(task).avg.last_update_time = 0;
+                subject = Some(task);
+            }
+            JOIN => {
+                let task = self.tasks[b as usize];
+                self.entity_mut(task).vlag = c as i64;
+                self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_MIGRATED);
+                self.kernel.tasks[task].on_rq = OnRq::Queued;
+                self.wakeup_preempt(task);
+                subject = Some(task);
+            }
+            CHANGE => {
+                let load = LoadWeight { weight: c, inv_weight: d as u32 };
+                self.change(self.tasks[b as usize], load, e, policy(f));
+                subject = numbered(&self.tasks);
+            }
+            PREEMPT => {
+                subject = numbered(&self.tasks);
+                self.wakeup_preempt(self.tasks[b as usize]);
+                if self.kernel.cfs[ROOT].nr_queued != 0 {
+                    let best = self.steps().pick_eevdf();
+                    result = self.number_of(best);
+                }
+            }
+            BLOCK => {
+                subject = self.curr();
+                self.block(subject.expect("somebody runs"), 1);
+            }
+            WEIGHT => {
+                result = nice_weight(b);
+            }
+            _ => panic!("unknown operation {}", record.op),
+        }
+        self.report(out, result, subject);
+        self.kernel.clear_facts();
+    }
+
+    fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {
+        let op = |op, values: &[u64]| {
+            let mut args = [0; crate::l0::ARGS];
+            args[..values.len()].copy_from_slice(values);
+            Some(Record { op, args })
+        };
+        if step == 0 {
+            self.length = 40 + rng.below(200) as usize;
+            self.mix = rng.below(4);
+            self.planned = match rng.below(8) {
+                0 => 1,
+                1..=4 => 2 + rng.below(5),
+                5..=6 => 2 + rng.below(12),
+                _ => 10 + rng.below(TASKS_MAX - 9),
+            };
+            let base_slice = rng.pick(&[700_000, 750_000, 2_800_000, 3_000_000]);
+            // HZ 100, 250, 1000.
+            let tick = rng.pick(&[10_000_000, 4_000_000, 1_000_000]);
+            let features = if rng.one_in(2) { 255 } else { 255 ^ rng.next() & rng.next() & 255 };
+            // Where init_cfs_rq() begins, and the places where numbers wrap.
+            let zero = match rng.below(4) {
+                0 => rng.next(),
+                1 => (1 << 63) - rng.below(4_000_000),
+                _ => (-(1i64 << 20)) as u64,
+            };
+            let clock = rng.magnitude(44);
+            return op(CONFIG, &[base_slice, tick, features, zero, clock]);
+        }
+        if (self.tasks.len() as u64) < self.planned && (step <= 2 || rng.one_in(2)) {
+            let load = weight(rng);
+            let vruntime = rng.magnitude(40);
+            let vlag = if rng.one_in(2) { 0 } else { lag(rng) };
+            self.fresh |= 1 << self.tasks.len();
+            let slice = slice(rng);
+            let args = [load.weight, load.inv_weight as u64, slice, vlag, kind(rng), vruntime];
+            return op(TASK, &args);
+        }
+        if step >= self.length || self.sums_may_overflow() {
+            return None;
+        }
+        let delta = duration(rng);
+        let number = rng.below(self.tasks.len() as u64);
+        let task = self.tasks[number as usize];
+        let curr = self.curr();
+        if rng.one_in(50) {
+            return op(WEIGHT, &[delta, rng.below(40)]);
+        }
+        // The running task has blocked, and nobody has been picked yet: it is woken, or the switch ends.
+        if let Some(curr) = curr
+            && (self.kernel.tasks[curr].on_rq == OnRq::No || self.entity(curr).sched_delayed)
+        {
+            return match rng.below(3) {
+                0 => op(WAKE, &[delta, self.number_of(Some(curr)) - 1, 0]),
+                _ => op(SCHEDULE, &[delta, 0]),
+            };
+        }
+        if rng.one_in(24) {
+            let load = weight(rng);
+            let (slice, kind) = (slice(rng), kind(rng));
+            // A task in the middle of a migration is nobody's to change.
+            if self.away >> number & 1 == 0 {
+                let inverse = load.inv_weight as u64;
+                return op(CHANGE, &[delta, number, load.weight, inverse, slice, kind]);
+            }
+        }
+        if self.away >> number & 1 != 0 {
+            self.away &= !(1 << number);
+            let vlag = if rng.one_in(3) { self.entity(task).vlag as u64 } else { lag(rng) };
+            return op(JOIN, &[delta, number, vlag]);
+        }
+        let queued = self.kernel.tasks[task].on_rq == OnRq::Queued;
+        let delayed = self.entity(task).sched_delayed;
+        // A switch that is wanted comes at once more often than not.
+        let running = curr == Some(task);
+        let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
+        let asleep = !queued || delayed;
+        let not_yet = switch && rng.one_in(2);
+        if asleep && !running && !not_yet {
+            let initial = self.fresh >> number & 1;
+            self.fresh &= !(1 << number);
+            return op(WAKE, &[delta, number, initial]);
+        }
+        if queued && !running && rng.one_in(12) {
+            self.away |= 1 << number;
+            return op(LEAVE, &[delta, number]);
+        }
+        if queued && curr.is_some() && rng.one_in(10) {
+            return op(PREEMPT, &[delta, number]);
+        }
+        if curr.is_some() && !switch {
+            // Mostly sleeping, mostly running, mixed.
+            let sleepy = [3, 8, 4, 5][self.mix as usize];
+            return match rng.below(10) {
+                0 => op(YIELD, &[delta]),
+                1..=3 => op(TICK, &[delta]),
+                4 => op(BLOCK, &[delta]),
+                _ if rng.one_in(sleepy) => op(SCHEDULE, &[delta, 0]),
+                _ => op(SCHEDULE, &[delta, if rng.one_in(16) { 2 } else { 1 }]),
+            };
+        }
+        op(SCHEDULE, &[delta, 0])
+    }
+
+    fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+        let text = cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
+        build(tree, build_dir, flags, Self::NAME, &text)
+    }
+}
+
+fn read(tree: &Path, file: &str) -> Result<String, String> {
+    let path = tree.join(file);
+    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+}
+
+/// The text of macros of `sched.h` and `fair.c`.
+pub(crate) fn macros(tree: &Path, of_sched: &[&str], of_fair: &[&str]) -> Result<String, String> {
+    let fair = read(tree, "kernel/sched/fair.c")?;
+    let sched = read(tree, "kernel/sched/sched.h")?;
+    let missing = |name: &str| format!("this kernel tree has no {name}");
+    let mut text = String::from("#define SCHED_FIXEDPOINT_SHIFT 10\n");
+    for name in of_sched {
+        text += &extract::macro_definition(&sched, name).ok_or(missing(name))?;
+    }
+    for name in of_fair {
+        text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
+    }
+    Ok(text)
+}
+
+/// The text of macros of `sched.h` and `fair.c`, of the tables of weights, and of functions of `fair.c`.
+pub(crate) fn cut_out(
+    tree: &Path,
+    sched_macros: &[&str],
+    fair_macros: &[&str],
+    functions: &[&str],
+) -> Result<String, String> {
+    let fair = read(tree, "kernel/sched/fair.c")?;
+    let core = read(tree, "kernel/sched/core.c")?;
+    let mut text = macros(tree, sched_macros, fair_macros)?;
+    let missing = |name: &str| format!("this kernel tree has no {name}");
+    for head in ["const int sched_prio_to_weight", "const u32 sched_prio_to_wmult"] {
+        text += &extract::block(&core, head).ok_or(missing(head))?;
+    }
+    for name in functions {
+        text += &extract::function(&fair, name).ok_or(missing(name))?;
+        if *name == "min_vruntime_update" {
+            let callbacks = "RB_DECLARE_CALLBACKS(static, min_vruntime_cb";
+            text += &extract::statement(&fair, callbacks).ok_or(missing(callbacks))?;
+        }
+    }
+    Ok(text)
+}
+
+/// Compiles `NAME/shim.c` with `NAME_extract.h` and the tree's own red-black trees.
+pub(crate) fn build(
+    tree: &Path,
+    build_dir: &Path,
+    flags: &[&str],
+    name: &str,
+    text: &str,
+) -> Result<PathBuf, String> {
+    let write = |file: &Path, text: &str| {
+        std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
+    };
+    write(&build_dir.join(format!("{name}_extract.h")), text)?;
+    // What else these headers include is empty.
+    let linux = build_dir.join("linux");
+    std::fs::create_dir_all(&linux)
+        .map_err(|error| format!("create {}: {error}", linux.display()))?;
+    for header in ["rbtree.h", "rbtree_types.h", "rbtree_augmented.h"] {
+        write(&linux.join(header), &read(tree, &format!("include/linux/{header}"))?)?;
+    }
+    let include = format!("-I{}", build_dir.display());
+    let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
+    let shim = format!("{name}/shim.c");
+    let quoted = [build_dir, &tree.join("lib"), &tree.join("kernel/sched")];
+    oracle::compile(&shim, &quoted, build_dir, &flags)
+}
+
+/// What is taken out of `sched.h` …
+const SCHED_MACROS: &[&str] = &[
+    "scale_load",
+    "scale_load_down",
+    "DEQUEUE_SLEEP",
+    "DEQUEUE_SAVE",
+    "DEQUEUE_NOCLOCK",
+    "DEQUEUE_SPECIAL",
+    "DEQUEUE_DELAYED",
+    "ENQUEUE_WAKEUP",
+    "ENQUEUE_RESTORE",
+    "ENQUEUE_NOCLOCK",
+    "ENQUEUE_MIGRATED",
+    "ENQUEUE_INITIAL",
+    "ENQUEUE_DELAYED",
+];
+/// … and of `fair.c`, in an order in which it compiles.
+const FAIR_MACROS: &[&str] = &["WMULT_CONST", "WMULT_SHIFT", "__node_2_se", "vruntime_gt"];
+const FAIR_FUNCTIONS: &[&str] = &[
+    // Weights.
+    "__update_inv_weight",
+    "__calc_delta",
+    "calc_delta_fair",
+    // Virtual time.
+    "entity_before",
+    "entity_key",
+    "avg_vruntime_add",
+    "avg_vruntime_sub",
+    "update_zero_vruntime",
+    "avg_vruntime",
+    "entity_lag",
+    "update_entity_lag",
+    "vruntime_eligible",
+    "entity_eligible",
+    "cfs_rq_min_slice",
+    // The tree.
+    "__entity_less",
+    "__min_vruntime_update",
+    "__min_slice_update",
+    "min_vruntime_update",
+    "__enqueue_entity",
+    "__dequeue_entity",
+    "__pick_root_entity",
+    "__pick_first_entity",
+    // Slices and picking.
+    "set_protect_slice",
+    "protect_slice",
+    "cancel_protect_slice",
+    "pick_eevdf",
+    "update_deadline",
+    "update_curr_se",
+    "did_preempt_short",
+    "do_preempt_short",
+    "update_curr",
+    "place_entity",
+    // Entities.
+    "account_entity_enqueue",
+    "account_entity_dequeue",
+    "enqueue_entity",
+    "__clear_buddies_next",
+    "clear_buddies",
+    "set_delayed",
+    "clear_delayed",
+    "finish_delayed_dequeue_entity",
+    "dequeue_entity",
+    "set_next_entity",
+    "pick_next_entity",
+    "put_prev_entity",
+    "entity_tick",
+    "requeue_delayed_entity",
+    "reweight_entity",
+    // Tasks.
+    "sched_idle_rq",
+    "enqueue_task_fair",
+    "dequeue_entities",
+    "dequeue_task_fair",
+    "check_preempt_wakeup_fair",
+    "pick_task_fair",
+    "put_prev_task_fair",
+    "__set_next_task_fair",
+    "set_next_task_fair",
+    "yield_task_fair",
+    "task_tick_fair",
+    "reweight_task_fair",
+];
+
+/// Weight and inverse of one of the 40 nice values.
+pub(crate) fn nice_weight(index: u64) -> u64 {
+    let load = weight_of(Policy::Normal, (index % 40) as i8 - 20);
+    load.weight ^ (load.inv_weight as u64) << 32
+}
+
+/// Mostly a nice value's weight; sometimes one as groups have them, without an inverse.
+pub(crate) fn weight(rng: &mut Rng) -> LoadWeight {
+    match rng.below(8) {
+        0..=2 => weight_of(Policy::Normal, 0),
+        3 => LoadWeight { weight: (2 + rng.magnitude(18)) << 10, inv_weight: 0 },
+        4 => weight_of(Policy::Idle, 0),
+        _ => weight_of(Policy::Normal, rng.below(40) as i8 - 20),
+    }
+}
+
+/// 0: the base slice.
+fn slice(rng: &mut Rng) -> u64 {
+    match rng.below(4) {
+        0 => 100_000 + rng.magnitude(26).min(99_900_000),
+        1 => rng.pick(&[100_000, 350_000, 3_000_000, 100_000_000]),
+        _ => 0,
+    }
+}
+
+pub(crate) fn kind(rng: &mut Rng) -> u64 {
+    if rng.one_in(4) { rng.pick(&[3, 5, 5]) } else { 0 }
+}
+
+/// A lag in virtual nanoseconds: small, as large as the limits allow, sometimes beyond.
+fn lag(rng: &mut Rng) -> u64 {
+    let bits = if rng.one_in(8) { 34 } else { 24 };
+    let size = rng.magnitude(bits);
+    if rng.one_in(2) { size } else { size.wrapping_neg() }
+}
+
+/// Nanoseconds between two operations.
+fn duration(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0 => 0,
+        1 => rng.below(2),
+        2..=4 => rng.below(1_000_000),
+        5 => rng.pick(&[100_000, 350_000, 700_000, 1_000_000, 4_000_000]),
+        6 => rng.below(10_000_000),
+        _ => rng.magnitude(27),
+    }
+}

@@ -1,0 +1,773 @@
+//! PELT as a [`Subject`]: the world of `shim.c`, executed with our `sched/pelt`.
+//!
+//! Two subjects: [`Pelt`] of a tree since 6.8 and [`Pelt61`] of one before, such as 6.1. Between them
+//! `pelt.c` is the same but for names; util_est keeps two numbers instead of one, and a new task's share
+//! is taken by its weight as it is (so that it always gets the cap, until 6.10 mended it).
+//! Differences: 6.1 propagates a group's runnable sum in 64 bits, 6.12 in 32, as ours does; the sequences of
+//! the former stay below that.
+
+mod mutations;
+
+use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::rng::Rng;
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, extract, oracle};
+use mutations::{PELT, PELT_6_1};
+use schedtwin_kernel::config::UtilEstForm;
+use schedtwin_kernel::sched::pelt::{self, Removed, RqClockPelt, SchedAvg};
+use std::path::{Path, PathBuf};
+
+// Operation numbers, as in `shim.c`.
+const SET_AVG: usize = 0;
+const SET_SUM: usize = 1;
+const BLOCKED_SE: usize = 2;
+const UPDATE_SE: usize = 3;
+const UPDATE_CFS_RQ: usize = 4;
+const RT: usize = 5;
+const DL: usize = 6;
+const HW: usize = 7;
+const IRQ: usize = 8;
+const RQ_CLOCK: usize = 9;
+const IDLE_CLOCK: usize = 10;
+const OTHER: usize = 11;
+const ATTACH: usize = 12;
+const DETACH: usize = 13;
+const REMOVE: usize = 14;
+const CFS_LOAD_AVG: usize = 15;
+const MIGRATE_LAG: usize = 16;
+const PROPAGATE: usize = 17;
+const INIT: usize = 18;
+const POST_INIT: usize = 19;
+const UTIL_EST_UPDATE: usize = 20;
+const UTIL_EST_ENQUEUE: usize = 21;
+const UTIL_EST_DEQUEUE: usize = 22;
+const DECAY_LOAD: usize = 23;
+const SCALE_IRQ: usize = 24;
+const REWEIGHT: usize = 25;
+const SET_TASK_RQ: usize = 26;
+const TABLE: usize = 27;
+
+/// Signals, in the order of the shim's `avg_by_number`.
+const SE: usize = 0;
+const CFS: usize = 1;
+const RT_AVG: usize = 2;
+const DL_AVG: usize = 3;
+const HW_AVG: usize = 4;
+const IRQ_AVG: usize = 5;
+const GCFS: usize = 6;
+const AVG_NAMES: [&str; 7] = ["se", "cfs", "rt", "dl", "hw", "irq", "gcfs"];
+
+/// One CPU: an entity, its runqueue, a child group's runqueue, and the CPU's other signals.
+pub type Pelt = PeltOf<false>;
+/// The same before 6.8.
+pub type Pelt61 = PeltOf<true>;
+
+/// What of the kernel crate averages need.
+const PELT_ROOMS: Rooms = Rooms {
+    library: "pub mod config; pub mod sched { pub mod pelt; }",
+    files: &[
+        "config.rs",
+        "sched/pelt.rs",
+        "sched/pelt/attach.rs",
+        "sched/pelt/clock.rs",
+        "sched/pelt/util_est.rs",
+    ],
+};
+
+/// The world of both.
+pub struct PeltOf<const OLD: bool> {
+    avgs: [SchedAvg; 7],
+    clock: RqClockPelt,
+    rq_clock: u64,
+    clock_task: u64,
+    cpu_scale: u64,
+    freq_scale: u64,
+    curr_idle: bool,
+    removed: Removed,
+    prop_runnable_sum: i64,
+    gcfs_prop_runnable_sum: i64,
+    /// What kind of sequence this is (generator only).
+    kind: u64,
+    length: usize,
+}
+
+/// Two different signals at once.
+fn pair(avgs: &mut [SchedAvg; 7], a: usize, b: usize) -> (&mut SchedAvg, &mut SchedAvg) {
+    let [a, b] = avgs.get_disjoint_mut([a, b]).expect("two different signals");
+    (a, b)
+}
+
+impl<const OLD: bool> PeltOf<OLD> {
+    fn out_avg(&self, out: &mut Out, which: usize) {
+        let (name, sa) = (AVG_NAMES[which], &self.avgs[which]);
+        out.word(name, "last_update_time", sa.last_update_time);
+        out.word(name, "load_sum", sa.load_sum);
+        out.word(name, "runnable_sum", sa.runnable_sum);
+        out.word(name, "util_sum", sa.util_sum as u64);
+        out.word(name, "period_contrib", sa.period_contrib as u64);
+        out.word(name, "load_avg", sa.load_avg);
+        out.word(name, "runnable_avg", sa.runnable_avg);
+        out.word(name, "util_avg", sa.util_avg);
+        out.word(name, "util_est", sa.util_est as u64);
+        if OLD {
+            out.word(name, "util_est_ewma", sa.util_est_ewma as u64);
+        }
+    }
+
+    fn out_clock(&self, out: &mut Out) {
+        out.word("rq", "clock_pelt", self.clock.clock_pelt);
+        out.word("rq", "lost_idle_time", self.clock.lost_idle_time);
+        out.word("rq", "clock_idle", self.clock.clock_idle);
+        out.word("rq", "clock_pelt_idle", self.clock.clock_pelt_idle);
+    }
+
+    fn out_removed(&self, out: &mut Out) {
+        out.word("removed", "nr", self.removed.nr as u64);
+        out.word("removed", "load_avg", self.removed.load_avg);
+        out.word("removed", "util_avg", self.removed.util_avg);
+        out.word("removed", "runnable_avg", self.removed.runnable_avg);
+    }
+
+    fn out_propagation(&self, out: &mut Out) {
+        out.word("cfs", "prop_runnable_sum", self.prop_runnable_sum as u64);
+        out.word("gcfs", "prop_runnable_sum", self.gcfs_prop_runnable_sum as u64);
+    }
+
+    fn propagate(&mut self, change: i64) {
+        self.prop_runnable_sum = self.prop_runnable_sum.wrapping_add(change);
+    }
+}
+
+impl<const OLD: bool> Subject for PeltOf<OLD> {
+    const NAME: &'static str = if OLD { "pelt-6.1" } else { "pelt" };
+    const TREE: &'static str = if OLD { TREE_6_1 } else { TREE };
+
+    const OPS: &'static [OpSpec] = &[
+        OpSpec {
+            name: "set_avg",
+            args: if OLD {
+                &["which", "load_avg", "runnable_avg", "util_avg", "util_est", "ewma"]
+            } else {
+                &["which", "load_avg", "runnable_avg", "util_avg", "util_est"]
+            },
+        },
+        OpSpec {
+            name: "set_sum",
+            args: &["which", "time", "load_sum", "runnable_sum", "util_sum", "period_contrib"],
+        },
+        OpSpec { name: "blocked_se", args: &["now", "weight"] },
+        OpSpec { name: "update_se", args: &["now", "on_rq", "runnable", "running", "weight"] },
+        OpSpec { name: "update_cfs_rq", args: &["now", "weight", "runnable", "running"] },
+        OpSpec { name: "rt", args: &["now", "running"] },
+        OpSpec { name: "dl", args: &["now", "running"] },
+        OpSpec { name: "hw", args: &["now", "capacity"] },
+        OpSpec { name: "irq", args: &["clock", "running_ns", "freq_scale", "cpu_scale"] },
+        OpSpec {
+            name: "rq_clock",
+            args: &["delta", "clock_task", "clock", "cpu_scale", "freq_scale", "idle"],
+        },
+        OpSpec { name: "idle_clock", args: &["clock_task", "clock"] },
+        OpSpec { name: "other", args: &["clock_task", "clock", "class", "hw_pressure"] },
+        OpSpec { name: "attach", args: &["weight"] },
+        OpSpec { name: "detach", args: &["weight"] },
+        OpSpec { name: "remove", args: &["weight"] },
+        OpSpec { name: "cfs_load_avg", args: &["now", "weight", "runnable", "running"] },
+        OpSpec { name: "migrate_lag", args: &["weight", "sched_clock", "throttled", "idle"] },
+        OpSpec { name: "propagate", args: &["pending", "gcfs_weight", "weight"] },
+        OpSpec { name: "init", args: &["is_task", "weight"] },
+        OpSpec { name: "post_init", args: &["weight", "capacity"] },
+        OpSpec {
+            name: "util_est_update",
+            args: if OLD { &["capacity", "fastup"] } else { &["capacity"] },
+        },
+        OpSpec { name: "util_est_enqueue", args: &[] },
+        OpSpec { name: "util_est_dequeue", args: &[] },
+        OpSpec { name: "decay_load", args: &["value", "n"] },
+        OpSpec { name: "scale_irq", args: &["util", "irq", "max"] },
+        OpSpec { name: "reweight", args: &["old", "new"] },
+        OpSpec { name: "set_task_rq", args: &["weight"] },
+        OpSpec { name: "table", args: &["n"] },
+    ];
+
+    const SOURCES: Sources = Sources { modules: &["pelt"], kernel: Some(&PELT_ROOMS) };
+    const MUTATIONS: &'static [Mutation] = if OLD { PELT_6_1 } else { PELT };
+
+    const GOLDEN_SHOWN: u64 = if OLD { 4 } else { 16 };
+
+    fn new() -> Self {
+        PeltOf {
+            avgs: [SchedAvg::default(); 7],
+            clock: RqClockPelt::default(),
+            rq_clock: 0,
+            clock_task: 0,
+            cpu_scale: 1024,
+            freq_scale: 1024,
+            curr_idle: false,
+            removed: Removed::default(),
+            prop_runnable_sum: 0,
+            gcfs_prop_runnable_sum: 0,
+            kind: 0,
+            length: 0,
+        }
+    }
+
+    fn operate(&mut self, record: &Record, out: &mut Out) {
+        let [a, b, c, d, e, f] = record.args;
+        let avgs = &mut self.avgs;
+        let mut touched: &[usize] = &[];
+        let (mut clock, mut removed, mut propagation) = (false, false, false);
+        let result = match record.op {
+            SET_AVG => {
+                let sa = &mut avgs[a as usize];
+                (sa.load_avg, sa.runnable_avg, sa.util_avg, sa.util_est) = (b, c, d, e as u32);
+                sa.util_est_ewma = f as u32;
+                touched = &[SE, CFS, RT_AVG, DL_AVG, HW_AVG, IRQ_AVG, GCFS][a as usize..][..1];
+                0
+            }
+            SET_SUM => {
+                let sa = &mut avgs[a as usize];
+                (sa.last_update_time, sa.load_sum, sa.runnable_sum) = (b, c, d);
+                (sa.util_sum, sa.period_contrib) = (e as u32, f as u32);
+                touched = &[SE, CFS, RT_AVG, DL_AVG, HW_AVG, IRQ_AVG, GCFS][a as usize..][..1];
+                0
+            }
+            BLOCKED_SE => {
+                touched = &[SE];
+                pelt::update_load_avg_blocked_se(a, &mut avgs[SE], b) as u64
+            }
+            UPDATE_SE => {
+                touched = &[SE];
+                pelt::update_load_avg_se(a, &mut avgs[SE], b != 0, c, d != 0, e) as u64
+            }
+            UPDATE_CFS_RQ => {
+                touched = &[CFS];
+                pelt::update_load_avg_cfs_rq(a, &mut avgs[CFS], b, c, d != 0) as u64
+            }
+            RT => {
+                touched = &[RT_AVG];
+                pelt::update_rt_rq_load_avg(a, &mut avgs[RT_AVG], b != 0) as u64
+            }
+            DL => {
+                touched = &[DL_AVG];
+                pelt::update_dl_rq_load_avg(a, &mut avgs[DL_AVG], b != 0) as u64
+            }
+            HW => {
+                touched = &[HW_AVG];
+                pelt::update_hw_load_avg(a, &mut avgs[HW_AVG], b) as u64
+            }
+            IRQ => {
+                (self.rq_clock, self.freq_scale, self.cpu_scale) = (a, c, d);
+                touched = &[IRQ_AVG];
+                pelt::update_irq_load_avg(&mut avgs[IRQ_AVG], a, b, c, d) as u64
+            }
+            RQ_CLOCK => {
+                (self.clock_task, self.rq_clock) = (b, c);
+                (self.cpu_scale, self.freq_scale, self.curr_idle) = (d, e, f != 0);
+                self.clock.update_rq_clock_pelt(a, b, c, d, e, f != 0);
+                clock = true;
+                self.clock.rq_clock_pelt()
+            }
+            IDLE_CLOCK => {
+                (self.clock_task, self.rq_clock) = (a, b);
+                let [cfs, rt, dl] = [CFS, RT_AVG, DL_AVG].map(|which| avgs[which].util_sum);
+                self.clock.update_idle_rq_clock_pelt(a, b, cfs, rt, dl);
+                clock = true;
+                self.clock.rq_clock_pelt()
+            }
+            OTHER => {
+                (self.clock_task, self.rq_clock) = (a, b);
+                let now = self.clock.rq_clock_pelt();
+                let rt = pelt::update_rt_rq_load_avg(now, &mut avgs[RT_AVG], c == 1);
+                let dl = pelt::update_dl_rq_load_avg(now, &mut avgs[DL_AVG], c == 2);
+                let hw = pelt::update_hw_load_avg(a, &mut avgs[HW_AVG], d);
+                let (freq, cpu) = (self.freq_scale, self.cpu_scale);
+                let irq = pelt::update_irq_load_avg(&mut avgs[IRQ_AVG], b, 0, freq, cpu);
+                touched = &[RT_AVG, DL_AVG, HW_AVG, IRQ_AVG];
+                (rt | dl | hw | irq) as u64
+            }
+            ATTACH => {
+                let (cfs, se) = pair(avgs, CFS, SE);
+                let change = pelt::attach_entity(cfs, se, a);
+                self.propagate(change);
+                (touched, propagation) = (&[SE, CFS], true);
+                0
+            }
+            DETACH => {
+                let (cfs, se) = pair(avgs, CFS, SE);
+                let change = pelt::detach_entity(cfs, se, a);
+                self.propagate(change);
+                (touched, propagation) = (&[SE, CFS], true);
+                0
+            }
+            REMOVE => {
+                let time = avgs[CFS].last_update_time;
+                pelt::remove_entity(&mut self.removed, &mut avgs[SE], a, time);
+                (touched, removed) = (&[SE], true);
+                0
+            }
+            CFS_LOAD_AVG => {
+                let change = pelt::fold_removed(&mut avgs[CFS], &mut self.removed);
+                let crossed = pelt::update_load_avg_cfs_rq(a, &mut avgs[CFS], b, c, d != 0);
+                self.propagate(change.unwrap_or(0));
+                (touched, removed, propagation) = (&[CFS], true, true);
+                (change.is_some() | crossed) as u64
+            }
+            MIGRATE_LAG => {
+                self.curr_idle = d != 0;
+                if self.curr_idle {
+                    let throttled = (c != u64::MAX).then_some(c);
+                    let time = avgs[CFS].last_update_time;
+                    let (pelt_idle, clock_idle) =
+                        (self.clock.clock_pelt_idle, self.clock.clock_idle);
+                    pelt::migrate_se_pelt_lag(
+                        &mut avgs[SE],
+                        a,
+                        pelt_idle,
+                        clock_idle,
+                        throttled,
+                        time,
+                        b,
+                    );
+                }
+                touched = &[SE];
+                pelt::load_avg_is_decayed(&avgs[SE]) as u64
+            }
+            PROPAGATE => {
+                let gcfs = avgs[GCFS];
+                let (cfs, se) = pair(avgs, CFS, SE);
+                pelt::propagate_util(cfs, se, &gcfs);
+                pelt::propagate_runnable(cfs, se, &gcfs);
+                pelt::propagate_load(cfs, se, &gcfs, a as i64, b, c);
+                self.gcfs_prop_runnable_sum = 0;
+                self.propagate(a as i64);
+                (touched, propagation) = (&[SE, CFS], true);
+                1
+            }
+            INIT => {
+                avgs[SE] = pelt::init_entity((a != 0).then_some(b));
+                touched = &[SE];
+                0
+            }
+            POST_INIT => {
+                self.cpu_scale = b;
+                let (util, load) = (avgs[CFS].util_avg, avgs[CFS].load_avg);
+                let weight = if OLD { a << 10 } else { a };
+                pelt::post_init_entity_util_avg(&mut avgs[SE], util, load, weight, b);
+                touched = &[SE];
+                0
+            }
+            UTIL_EST_UPDATE => {
+                self.cpu_scale = a;
+                let form = if OLD { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single };
+                pelt::util_est_update_form(form, b != 0, &mut avgs[SE], a);
+                touched = &[SE];
+                pelt::task_util_est(&avgs[SE])
+            }
+            UTIL_EST_ENQUEUE => {
+                let (cfs, se) = pair(avgs, CFS, SE);
+                pelt::util_est_enqueue(cfs, se);
+                touched = &[CFS];
+                pelt::_task_util_est(se)
+            }
+            UTIL_EST_DEQUEUE => {
+                let (cfs, se) = pair(avgs, CFS, SE);
+                pelt::util_est_dequeue(cfs, se);
+                touched = &[CFS];
+                0
+            }
+            DECAY_LOAD => pelt::decay_load(a, b),
+            SCALE_IRQ => pelt::scale_irq_capacity(a, b, c),
+            REWEIGHT => {
+                let (cfs, se) = pair(avgs, CFS, SE);
+                pelt::dequeue_load_avg(cfs, se, a);
+                pelt::reweight_load_avg(se, b);
+                pelt::enqueue_load_avg(cfs, se, b);
+                touched = &[SE, CFS];
+                0
+            }
+            SET_TASK_RQ => {
+                let (prev, next) = (avgs[CFS].last_update_time, avgs[GCFS].last_update_time);
+                pelt::set_task_rq(&mut avgs[SE], a, prev, next);
+                touched = &[SE];
+                0
+            }
+            TABLE => {
+                touched = &[SE, CFS, RT_AVG, DL_AVG, HW_AVG, IRQ_AVG];
+                (clock, removed, propagation) = (true, true, true);
+                pelt::RUNNABLE_AVG_YN_INV[(a % 32) as usize] as u64
+            }
+            _ => panic!("unknown operation {}", record.op),
+        };
+
+        out.word("", "result", result);
+        // The child's runqueue comes last, after what is not a signal.
+        for &which in touched.iter().filter(|&&which| which != GCFS) {
+            self.out_avg(out, which);
+        }
+        if clock {
+            self.out_clock(out);
+        }
+        if removed {
+            self.out_removed(out);
+        }
+        if propagation {
+            self.out_propagation(out);
+        }
+        if touched.contains(&GCFS) || record.op == TABLE {
+            self.out_avg(out, GCFS);
+        }
+    }
+
+    fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {
+        if step == 0 {
+            self.kind = rng.below(5);
+            self.length = 8 + rng.below(24) as usize;
+        }
+        if step == self.length {
+            return None;
+        }
+        // The last operation reports everything.
+        if step + 1 == self.length {
+            return Some(op(TABLE, &[rng.below(32)]));
+        }
+        let any: &[usize] = &[
+            SET_AVG,
+            SET_SUM,
+            BLOCKED_SE,
+            UPDATE_SE,
+            UPDATE_CFS_RQ,
+            RT,
+            DL,
+            HW,
+            IRQ,
+            RQ_CLOCK,
+            IDLE_CLOCK,
+            OTHER,
+            ATTACH,
+            DETACH,
+            REMOVE,
+            CFS_LOAD_AVG,
+            MIGRATE_LAG,
+            PROPAGATE,
+            INIT,
+            POST_INIT,
+            UTIL_EST_UPDATE,
+            UTIL_EST_ENQUEUE,
+            UTIL_EST_DEQUEUE,
+            DECAY_LOAD,
+            SCALE_IRQ,
+            REWEIGHT,
+            SET_TASK_RQ,
+        ];
+        let ops: &[usize] = match self.kind {
+            // The life of a task; of a runqueue; of the CPU's other signals; groups.
+            0 => &[
+                UPDATE_SE,
+                UPDATE_SE,
+                UPDATE_SE,
+                BLOCKED_SE,
+                UTIL_EST_UPDATE,
+                UTIL_EST_ENQUEUE,
+                UTIL_EST_DEQUEUE,
+                SET_AVG,
+                DECAY_LOAD,
+            ],
+            1 => &[
+                UPDATE_CFS_RQ,
+                CFS_LOAD_AVG,
+                CFS_LOAD_AVG,
+                ATTACH,
+                DETACH,
+                REMOVE,
+                UPDATE_SE,
+                POST_INIT,
+                INIT,
+                SET_AVG,
+                REWEIGHT,
+            ],
+            2 => {
+                &[RT, DL, HW, IRQ, RQ_CLOCK, RQ_CLOCK, IDLE_CLOCK, OTHER, OTHER, SCALE_IRQ, SET_SUM]
+            }
+            3 => &[PROPAGATE, PROPAGATE, UPDATE_SE, CFS_LOAD_AVG, SET_AVG, SET_SUM, ATTACH],
+            _ => any,
+        };
+        let which = ops[rng.below(ops.len() as u64) as usize];
+        Some(self.random_operation(which, rng))
+    }
+
+    fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+        let scheduler = tree.join("kernel/sched");
+        let read = |name: &str| {
+            let path = scheduler.join(name);
+            std::fs::read_to_string(&path)
+                .map_err(|error| format!("read {}: {error}", path.display()))
+        };
+        let (fair, sched) = (read("fair.c")?, read("sched.h")?);
+        let old = sched_h_has_pair(tree)?;
+        if old != OLD {
+            let other = if OLD { "pelt" } else { "pelt-6.1" };
+            return Err(format!("this tree's util_est is of the other form: l0 {other}"));
+        }
+        let mut text = String::new();
+        for name in ["add_positive", "sub_positive", "UTIL_EST_MARGIN"] {
+            text += &extract::macro_definition(&fair, name).ok_or(format!("fair.c: no {name}"))?;
+        }
+        let functions = [
+            "enqueue_load_avg",
+            "dequeue_load_avg",
+            "load_avg_is_decayed",
+            "cfs_rq_last_update_time",
+            "add_tg_cfs_propagate",
+            "update_tg_cfs_util",
+            "update_tg_cfs_runnable",
+            "update_tg_cfs_load",
+            "propagate_entity_load_avg",
+            "set_task_rq_fair",
+            "update_cfs_rq_load_avg",
+            "attach_entity_load_avg",
+            "detach_entity_load_avg",
+            "sync_entity_load_avg",
+            "remove_entity_load_avg",
+            "migrate_se_pelt_lag",
+            "init_entity_runnable_average",
+            "post_init_entity_util_avg",
+            "task_util",
+            // Only one of the forms has it.
+            if OLD { "within_margin" } else { "task_runnable" },
+            "_task_util_est",
+            "task_util_est",
+            "util_est_enqueue",
+            "util_est_dequeue",
+            "util_est_update",
+        ];
+        // Whether the source has the configuration for which this text is meant: no-hz and groups.
+        text += "#define CONFIG_NO_HZ_COMMON 1\n";
+        for name in functions {
+            text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
+        }
+        if OLD {
+            for name in ["others_have_blocked", "__update_blocked_others"] {
+                text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
+            }
+        }
+        text += &extract::function(&sched, "scale_irq_capacity")
+            .ok_or("sched.h: no scale_irq_capacity()")?;
+        let file = build_dir.join("fair_extract.h");
+        std::fs::write(&file, text)
+            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let flags = [flags, form].concat();
+        oracle::compile("pelt/shim.c", &[&scheduler, build_dir], build_dir, &flags)
+    }
+}
+
+/// Whether a tree's util_est is a structure of two numbers.
+fn sched_h_has_pair(tree: &Path) -> Result<bool, String> {
+    let path = tree.join("include/linux/sched.h");
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("read {}: {error}", path.display()))?;
+    Ok(extract::block(&text, "struct util_est").is_some())
+}
+
+fn op(op: usize, values: &[u64]) -> Record {
+    let mut args = [0; ARGS];
+    args[..values.len()].copy_from_slice(values);
+    Record { op, args }
+}
+
+/// A time to update a signal to: steps from below a microsecond to years, exact edges of segments,
+/// and times that lie back.
+fn time_for(sa: &SchedAvg, rng: &mut Rng) -> u64 {
+    let last = sa.last_update_time;
+    let to_edge =
+        |segments: u64| (segments.wrapping_mul(1024).wrapping_sub(sa.period_contrib as u64)) << 10;
+    last.wrapping_add(match rng.below(20) {
+        0 => 0,
+        1 => rng.below(1024),
+        2 => rng.below(64 << 10),
+        3..=8 => rng.below(4_000_000),
+        9 => rng.below(40_000_000),
+        10 => rng.below(3_000_000_000),
+        11 => to_edge(1).wrapping_add(rng.below(3)).wrapping_sub(1),
+        12 => to_edge(1 + rng.below(70)),
+        13 => to_edge(1 + rng.below(70)).wrapping_sub(1),
+        14 => to_edge(2014 + rng.below(6)),
+        15 => rng.below(3600 * 1_000_000_000),
+        16 => rng.below(20 * 365 * 24 * 3600 * 1_000_000_000),
+        // Whole multiples of 2^32 segments, where a 32-bit count of them is 0.
+        17 => to_edge((rng.below(3) << 32) + rng.below(2)),
+        18 => rng.magnitude(40).wrapping_neg(),
+        _ => rng.magnitude(64),
+    })
+}
+
+fn weight(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0 => rng.pick(&[1, 2, 3, 15, 110, 335, 820, 1277, 9548, 88761]),
+        1 => 1 + rng.below(1 << 20),
+        2 => 1024 * (1 + rng.below(64)),
+        3 => rng.pick(&[1023, 1024, 1025, 0xffff_ffff]),
+        _ => 1024,
+    }
+}
+
+/// The number of runnable, or weight of a runqueue: mostly plausible.
+fn count(rng: &mut Rng) -> u64 {
+    match rng.below(16) {
+        0 => rng.below(1000),
+        1 => rng.magnitude(32),
+        _ => rng.below(5),
+    }
+}
+
+fn scale(rng: &mut Rng) -> u64 {
+    match rng.below(4) {
+        0 => 1024,
+        1 => rng.pick(&[0, 1, 160, 512, 1023]),
+        _ => rng.below(1025),
+    }
+}
+
+/// An average: of a task, of a runqueue, or odd.
+fn average(rng: &mut Rng) -> u64 {
+    match rng.below(8) {
+        0 => 0,
+        1 => rng.below(100 * 1024),
+        2 => rng.magnitude(40),
+        _ => rng.below(1100),
+    }
+}
+
+impl<const OLD: bool> PeltOf<OLD> {
+    fn random_operation(&self, which: usize, rng: &mut Rng) -> Record {
+        let sa = |index: usize| &self.avgs[index];
+        let flag = |rng: &mut Rng| rng.below(2);
+        let args: &[u64] = &match which {
+            SET_AVG => {
+                let index = rng.pick(&[SE as u64, SE as u64, CFS as u64, GCFS as u64, 2, 3, 4, 5]);
+                let util = average(rng) & 0xffff;
+                // A runnable average just around the utilisation decides in util_est.
+                let runnable = match rng.below(3) {
+                    0 => average(rng),
+                    _ => util.wrapping_add(rng.below(24)).saturating_sub(4),
+                };
+                let near = util + rng.below(30);
+                let flag = (rng.one_in(4) as u64) << 31;
+                let util_est = if rng.one_in(2) { rng.below(1100) } else { near };
+                if OLD {
+                    let ewma = if rng.one_in(2) { rng.below(1100) } else { near };
+                    // See "Differences".
+                    let runnable = if index == GCFS as u64 { runnable & 0xffff } else { runnable };
+                    return op(
+                        which,
+                        &[index, average(rng), runnable, util, util_est | flag, ewma],
+                    );
+                }
+                [index, average(rng), runnable, util, util_est | flag, 0]
+            }
+            SET_SUM => {
+                let index = rng.pick(&[SE as u64, CFS as u64, GCFS as u64, 2, 3, 4, 5]);
+                let [mut load, mut runnable, mut util] =
+                    [rng.below(47743), rng.below(47743 << 10), rng.below(48_888_000)];
+                if rng.one_in(4) {
+                    load = rng.magnitude(64);
+                    runnable = rng.magnitude(64);
+                    util = rng.magnitude(32);
+                }
+                if rng.one_in(2) {
+                    // Makes the CPU saturated, just so or not quite.
+                    let others: u32 = [CFS, RT_AVG, DL_AVG]
+                        .iter()
+                        .filter(|&&other| other as u64 != index)
+                        .fold(0, |sum, &other| sum.wrapping_add(sa(other).util_sum));
+                    let edge = 47_791_489 + rng.below(3) as u32;
+                    util = edge.wrapping_sub(others) as u64;
+                }
+                let time = if rng.one_in(4) { 0 } else { rng.magnitude(50) };
+                [index, time, load, runnable, util, rng.below(1024)]
+            }
+            BLOCKED_SE => [time_for(sa(SE), rng), weight(rng), 0, 0, 0, 0],
+            UPDATE_SE => {
+                let now = time_for(sa(SE), rng);
+                [now, flag(rng), count(rng), flag(rng), weight(rng), 0]
+            }
+            UPDATE_CFS_RQ | CFS_LOAD_AVG => {
+                let weight = if rng.one_in(3) { 0 } else { weight(rng) };
+                [time_for(sa(CFS), rng), weight, count(rng) & 0xffff_ffff, flag(rng), 0, 0]
+            }
+            RT => [time_for(sa(RT_AVG), rng), flag(rng), 0, 0, 0, 0],
+            DL => [time_for(sa(DL_AVG), rng), flag(rng), 0, 0, 0, 0],
+            HW => {
+                let capacity = match rng.below(8) {
+                    0 => 1 << 32,
+                    1 => rng.magnitude(64),
+                    2 => 0,
+                    _ => rng.below(1025),
+                };
+                [time_for(sa(HW_AVG), rng), capacity, 0, 0, 0, 0]
+            }
+            IRQ => {
+                let running = if rng.one_in(8) { rng.magnitude(60) } else { rng.below(2_000_000) };
+                [time_for(sa(IRQ_AVG), rng), running, scale(rng), scale(rng), 0, 0]
+            }
+            RQ_CLOCK => {
+                let delta = rng.magnitude(36);
+                let task = self.clock_task.wrapping_add(delta);
+                let clock = self.rq_clock.wrapping_add(delta).wrapping_add(rng.below(1000));
+                [delta, task, clock, scale(rng), scale(rng), rng.one_in(4) as u64]
+            }
+            IDLE_CLOCK => {
+                let ahead = rng.magnitude(30);
+                [self.clock_task.wrapping_add(ahead), self.rq_clock.wrapping_add(ahead), 0, 0, 0, 0]
+            }
+            OTHER => {
+                let now = time_for(sa(RT_AVG), rng);
+                let class = rng.below(3);
+                let pressure = if rng.one_in(2) { 0 } else { rng.below(1025) };
+                [now, now.wrapping_add(rng.below(1000)), class, pressure, 0, 0]
+            }
+            ATTACH | DETACH | REMOVE | SET_TASK_RQ => [weight(rng), 0, 0, 0, 0, 0],
+            MIGRATE_LAG => {
+                let clock = self.clock.clock_idle.wrapping_add(rng.magnitude(34));
+                let throttled = match rng.below(4) {
+                    0 => u64::MAX,
+                    1 => rng.magnitude(40),
+                    _ => 0,
+                };
+                [weight(rng), clock, throttled, !rng.one_in(4) as u64, 0, 0]
+            }
+            PROPAGATE => {
+                let pending = match rng.below(4) {
+                    0 => rng.below(48_000),
+                    1 => rng.below(48_000).wrapping_neg(),
+                    2 => rng.below(3).wrapping_sub(1),
+                    _ => rng.magnitude(40).wrapping_neg(),
+                };
+                let gcfs_weight = if rng.one_in(4) { 0 } else { weight(rng) };
+                [pending, gcfs_weight, weight(rng), 0, 0, 0]
+            }
+            INIT => [!rng.one_in(4) as u64, weight(rng), 0, 0, 0, 0],
+            POST_INIT => {
+                let near = sa(CFS).util_avg.wrapping_add(rng.below(6)).saturating_sub(2);
+                let capacity = if rng.one_in(2) { near & 0xffff } else { scale(rng) };
+                [weight(rng), capacity, 0, 0, 0, 0]
+            }
+            UTIL_EST_UPDATE => [scale(rng), (OLD && !rng.one_in(4)) as u64, 0, 0, 0, 0],
+            DECAY_LOAD => {
+                let n = match rng.below(4) {
+                    0 => rng.below(70),
+                    1 => 2010 + rng.below(12),
+                    2 => rng.magnitude(64),
+                    _ => rng.below(2100),
+                };
+                [rng.magnitude(64), n, 0, 0, 0, 0]
+            }
+            SCALE_IRQ => {
+                let max = 1 + rng.below(1024);
+                [rng.below(2048), rng.below(max + 1), max, 0, 0, 0]
+            }
+            REWEIGHT => [weight(rng), weight(rng), 0, 0, 0, 0],
+            _ => [0; 6],
+        };
+        op(which, args)
+    }
+}

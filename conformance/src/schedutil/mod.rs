@@ -1,0 +1,520 @@
+//! schedutil as a [`Subject`]: the world of `shim.c`, executed with our `cpufreq/schedutil`.
+//!
+//! One frequency domain of one to four CPUs with capacities, a table, a rate limit and a tick of its own;
+//! signals of all classes, interrupts, clamps and DEADLINE bandwidth change at random, and the hook is called
+//! for any CPU by any CPU, at times that may lie a little in the past. Compared after each operation: what was
+//! requested, when and from which raw frequency, whether limits count as changed, the frequency that was set,
+//! and of each CPU the demand, its floor, the boost after I/O and the idle calls it has seen.
+//!
+//! Half of the domains have no fast switch. There interrupts come, the thread works and the driver returns
+//! when the sequence says so, with hooks in between; compared are also `work_in_progress`, the CPU whose irq_work is
+//! queued, the thread's queue, what the driver is being asked for and what it was asked for last.
+//!
+//! **Against what.** Not the governor's functions alone: utilisation and its clamps, the headroom and the
+//! search in the frequency table are the kernel's too. Ours computes the demand of CPUs whose signals have
+//! changed only, so this checks that nothing is forgotten.
+//!
+//! Two forms: before 6.8 (`schedutil-6.1`) and since. Like EEVDF it needs the whole kernel crate.
+
+mod mutations;
+
+use crate::l0::mutate::{Mutation, Sources};
+use crate::l0::rng::Rng;
+use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
+use schedtwin_kernel::Kernel;
+use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
+use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
+use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
+use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::sched::CfsRqId;
+use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
+use schedtwin_types::{CpuId, CpuMask};
+use std::path::{Path, PathBuf};
+
+// Operation numbers, as in `shim.c`.
+const CONFIG: usize = 0;
+const OPP: usize = 1;
+const START: usize = 2;
+const CAPACITY: usize = 3;
+const FAIR: usize = 4;
+const OTHERS: usize = 5;
+const CLAMPS: usize = 6;
+const HOOK: usize = 7;
+const LIMITS: usize = 8;
+const IRQ_WORK: usize = 9;
+const WORK: usize = 10;
+const DRIVER_RETURNS: usize = 11;
+
+/// CPUs of the world, one of them outside of the domain.
+const CPUS: u64 = 5;
+
+/// One frequency domain. `OLD`: before 6.8.
+pub struct Schedutil<const OLD: bool> {
+    kernel: Kernel,
+    /// Number of the domain's CPUs.
+    cpus: u64,
+    /// Generator only: operations to come, the table and capacities to set up, the clock, habits.
+    length: usize,
+    planned: Vec<Record>,
+    now: u64,
+    delay_us: u64,
+    tick: u64,
+    clamped: bool,
+    fast: bool,
+    busy: u64,
+    idle_calls: [u64; CPUS as usize],
+}
+
+/// A kernel with a domain of `cpus` CPUs and another one.
+fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast: bool) -> Kernel {
+    let cpu = |policy| DtCpu {
+        capacity: 1024,
+        policy,
+        idle_table: 0,
+        package: 0,
+        cluster: None,
+        llc: 0,
+        node: 0,
+    };
+    let policy = |range: std::ops::Range<u64>| DtPolicy {
+        cpus: CpuMask::from_cpus(range.map(|cpu| CpuId(cpu as u16))),
+        opps: vec![(1_000_000, 1000)],
+        transition_latency: 10_000,
+        fast_switch: fast,
+        driver_latency: 0,
+        driver_sleeps: false,
+        dvfs_possible_from_any_cpu: any_cpu,
+    };
+    let device_tree = DeviceTree {
+        cpus: (0..CPUS).map(|number| cpu((number >= cpus) as usize)).collect(),
+        policies: vec![policy(0..cpus), policy(cpus..CPUS)],
+        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
+        path_costs: PathCosts::default(),
+        nr_threads_hint: 8,
+    };
+    let mut config = Config {
+        hz: (1_000_000_000 / tick_nsec) as u32,
+        fair_server_runtime: 0,
+        uclamp: if uclamp { Uclamp::On } else { Uclamp::KeyOff },
+        ..Config::linux_6_12()
+    };
+    if old {
+        config.effective_cpu_util = EffectiveCpuUtil::HeadroomLast;
+        config.runnable_boost = RunnableBoost::Off;
+    }
+    Kernel::boot(device_tree, config)
+}
+
+impl<const OLD: bool> Schedutil<OLD> {
+    fn report(&mut self, out: &mut Out) {
+        let policy = &self.kernel.policies[0];
+        let sugov = &policy.sugov;
+        out.word("policy", "next_freq", sugov.next_freq as u64);
+        out.word("policy", "cached_raw_freq", sugov.cached_raw_freq as u64);
+        out.word("policy", "last_freq_update_time", sugov.last_freq_update_time);
+        out.word("policy", "limits_changed", sugov.limits_changed as u64);
+        out.word("policy", "need_freq_update", sugov.need_freq_update as u64);
+        out.word("policy", "cur", policy.cur as u64);
+        out.word("policy", "requested", policy.requested as u64);
+        out.word("policy", "work_in_progress", sugov.work_in_progress as u64);
+        let slow = SugovSteps(&mut self.kernel).slow_path();
+        out.word("policy", "irq_work", slow.raised);
+        out.word("policy", "queued", slow.queued as u64);
+        out.word("policy", "calling", slow.calling as u64);
+        const NAMES: [&str; CPUS as usize] = ["cpu0", "cpu1", "cpu2", "cpu3", "cpu4"];
+        let steps = SugovSteps(&mut self.kernel);
+        for (cpu, name) in (0..self.cpus).zip(NAMES) {
+            let sg = steps.sugov_cpu(CpuId(cpu as u16));
+            out.word(name, "iowait_boost", sg.iowait_boost as u64);
+            out.word(name, "pending", sg.iowait_boost_pending as u64);
+            out.word(name, "last_update", sg.last_update);
+            out.word(name, "util", sg.util);
+            out.word(name, "floor", sg.bw_min);
+            out.word(name, "saved_idle_calls", sg.saved_idle_calls);
+        }
+    }
+
+    /// What the sequence begins with: the domain, its table, capacities.
+    fn plan(&mut self, rng: &mut Rng) {
+        let op = |op, args: &[u64]| {
+            let mut record = Record { op, args: [0; crate::l0::ARGS] };
+            record.args[..args.len()].copy_from_slice(args);
+            record
+        };
+        self.cpus = 1 + rng.below(4);
+        self.tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
+        self.delay_us = rng.pick(&[0, 1, 500, 750, 1_000, 2_000, 10_000]);
+        self.clamped = rng.one_in(2);
+        self.fast = rng.one_in(2);
+        self.busy = rng.below(4);
+        let any_cpu = rng.below(2);
+        self.length = 24 + rng.below(120) as usize;
+        let (clamped, fast) = (self.clamped as u64, self.fast as u64);
+        let config = [self.cpus, self.delay_us, self.tick, any_cpu, clamped, fast];
+        self.planned = vec![op(CONFIG, &config)];
+        let points = 1 + rng.below(10);
+        let mut khz = 200_000 + rng.below(400_000);
+        for point in 1..=points {
+            // The highest point always is efficient, or it would not be there.
+            let inefficient = point != points && rng.one_in(5);
+            self.planned.push(op(OPP, &[khz, inefficient as u64]));
+            khz += 1 + rng.below(500_000);
+        }
+        let equal = !rng.one_in(4);
+        let common = if rng.one_in(3) { 1024 } else { 1 + rng.below(1024) };
+        for cpu in 0..self.cpus {
+            let capacity = if equal { common } else { 1 + rng.below(1024) };
+            self.planned.push(op(CAPACITY, &[cpu, capacity]));
+        }
+        self.planned.push(op(START, &[]));
+        self.planned.reverse();
+    }
+
+    /// Mostly what the work waits for, whatever that is.
+    fn slow_path(&mut self, rng: &mut Rng) -> Record {
+        let slow = SugovSteps(&mut self.kernel).slow_path();
+        let op = match slow {
+            _ if rng.one_in(8) => IRQ_WORK + rng.below(3) as usize,
+            _ if slow.raised != 0 && !rng.one_in(4) => IRQ_WORK,
+            _ if slow.calling != 0 => DRIVER_RETURNS,
+            _ => WORK,
+        };
+        let mut args = [0; crate::l0::ARGS];
+        if op == IRQ_WORK {
+            let raised_on = slow.raised.trailing_zeros() as u64;
+            args[0] = if raised_on >= CPUS || rng.one_in(16) { rng.below(CPUS) } else { raised_on };
+        }
+        Record { op, args }
+    }
+
+    /// A utilisation of a CPU: none, some, about its capacity, more.
+    fn utilisation(&self, cpu: u64, rng: &mut Rng) -> u64 {
+        let capacity = self.kernel.rq[CpuId(cpu as u16)].arch_capacity;
+        match rng.below(8) {
+            0 => 0,
+            1 => (capacity + rng.below(5)).saturating_sub(2),
+            2 => rng.below(1_300),
+            // About 80 %, where the headroom meets the capacity.
+            3 => (capacity * 4 / 5 + rng.below(5)).saturating_sub(2),
+            4 => rng.below(16),
+            _ => rng.below(capacity + 1) * (1 + self.busy) / 4,
+        }
+    }
+}
+
+impl<const OLD: bool> Subject for Schedutil<OLD> {
+    const NAME: &'static str = if OLD { "schedutil-6.1" } else { "schedutil" };
+    const TREE: &'static str = if OLD { crate::l0::TREE_6_1 } else { crate::l0::TREE };
+
+    const OPS: &'static [OpSpec] = &[
+        OpSpec {
+            name: "config",
+            args: &["cpus", "rate_limit_us", "tick", "any_cpu", "uclamp", "fast"],
+        },
+        OpSpec { name: "opp", args: &["khz", "inefficient"] },
+        OpSpec { name: "start", args: &[] },
+        OpSpec { name: "capacity", args: &["cpu", "capacity"] },
+        OpSpec { name: "fair", args: &["cpu", "util_avg", "runnable_avg", "util_est"] },
+        OpSpec { name: "others", args: &["cpu", "rt", "dl", "irq", "rt_nr", "running_bw"] },
+        OpSpec { name: "clamps", args: &["cpu", "min", "max"] },
+        OpSpec { name: "hook", args: &["cpu", "time", "flags", "idle_calls", "this_cpu"] },
+        OpSpec { name: "limits", args: &[] },
+        OpSpec { name: "irq_work", args: &["cpu"] },
+        OpSpec { name: "work", args: &[] },
+        OpSpec { name: "driver_returns", args: &[] },
+    ];
+
+    const SOURCES: Sources = Sources { modules: &["schedutil"], kernel: None };
+    const MUTATIONS: &'static [Mutation] =
+        if OLD { mutations::BEFORE_6_8 } else { mutations::SINCE_6_8 };
+
+    const GOLDEN_SHOWN: u64 = 5;
+    const GOLDEN_CASES: u64 = 4_000;
+
+    fn new() -> Self {
+        Schedutil {
+            kernel: boot(OLD, 1, 4_000_000, true, false, true),
+            cpus: 1,
+            length: 0,
+            planned: Vec::new(),
+            now: 0,
+            delay_us: 0,
+            tick: 0,
+            clamped: false,
+            fast: true,
+            busy: 0,
+            idle_calls: [0; CPUS as usize],
+        }
+    }
+
+    fn operate(&mut self, record: &Record, out: &mut Out) {
+        let [a, b, c, d, e, f] = record.args;
+        let cpu = CpuId(a as u16);
+        match record.op {
+            CONFIG => {
+                self.cpus = a;
+                self.kernel = boot(OLD, a, c, d != 0, e != 0, f != 0);
+                let policy = &mut self.kernel.policies[0];
+                policy.table.clear();
+                policy.inefficient.clear();
+                (policy.cur, policy.requested) = (0, 0);
+                policy.sugov = SugovPolicy::default();
+                policy.sugov.freq_update_delay_ns = b as i64 * 1000;
+            }
+            OPP => {
+                let policy = &mut self.kernel.policies[0];
+                policy.table.push(a as u32);
+                policy.inefficient.push(b != 0);
+                (policy.cur, policy.requested) = (a as u32, a as u32);
+                policy.limit_max = a as u32;
+            }
+            START => {
+                let sugov = &mut self.kernel.policies[0].sugov;
+                *sugov = SugovPolicy::new(sugov.freq_update_delay_ns as u64);
+            }
+            CAPACITY => self.kernel.rq[cpu].arch_capacity = b,
+            FAIR => {
+                let avg = &mut self.kernel.cfs[CfsRqId::root(cpu)].avg;
+                (avg.util_avg, avg.runnable_avg, avg.util_est) = (b, c, d as u32);
+            }
+            OTHERS => {
+                let rq = &mut self.kernel.rq[cpu];
+                (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (b, c, d);
+                let mut steps = SugovSteps(&mut self.kernel);
+                steps.set_rt_runnable(cpu, e != 0);
+                steps.set_running_bw(cpu, f);
+            }
+            CLAMPS => {
+                let mut uclamp = UclampRq::default();
+                uclamp.inc(Clamps { min: b as u32, max: c as u32 });
+                self.kernel.rq[cpu].uclamp = uclamp;
+            }
+            HOOK => {
+                self.kernel.cpuidle[cpu].tick.idle_calls = d;
+                SugovSteps(&mut self.kernel).hook(CpuId(e as u16), cpu, b, c as u32);
+            }
+            LIMITS => self.kernel.policies[0].sugov.limits_changed = true,
+            IRQ_WORK => SugovSteps(&mut self.kernel).irq_work(cpu),
+            WORK => SugovSteps(&mut self.kernel).work(),
+            DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),
+            _ => panic!("unknown operation {}", record.op),
+        }
+        if (CAPACITY..=CLAMPS).contains(&record.op) {
+            SugovSteps(&mut self.kernel).demand_changed(cpu);
+        }
+        self.report(out);
+    }
+
+    fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {
+        if step == 0 {
+            self.plan(rng);
+        }
+        if let Some(record) = self.planned.pop() {
+            return Some(record);
+        }
+        if step >= self.length {
+            return None;
+        }
+        let cpu = rng.below(self.cpus);
+        let record = |op, args| Some(Record { op, args });
+        if !self.fast && rng.one_in(3) {
+            return Some(self.slow_path(rng));
+        }
+        match rng.below(24) {
+            0..=5 => {
+                let util = self.utilisation(cpu, rng);
+                let runnable = if rng.one_in(3) { rng.below(4_000) } else { util };
+                let estimate = self.utilisation(cpu, rng);
+                record(FAIR, [cpu, util, runnable, estimate, 0, 0])
+            }
+            6..=7 => {
+                let rare = |rng: &mut Rng, own: &Self| {
+                    if rng.one_in(2) { own.utilisation(cpu, rng) / 2 } else { 0 }
+                };
+                let (rt, dl) = (rare(rng, self), rare(rng, self));
+                let irq = if rng.one_in(3) { self.utilisation(cpu, rng) } else { rng.below(40) };
+                let bandwidth = rng.pick(&[0, 0, 52_428, 104_857, 1 << 20]);
+                let bandwidth = if rng.one_in(8) { rng.below(1 << 20) } else { bandwidth };
+                record(OTHERS, [cpu, rt, dl, irq, rng.one_in(4) as u64, bandwidth])
+            }
+            8 if self.clamped => {
+                let value = |rng: &mut Rng| rng.pick(&[0, 1, 128, 300, 512, 1023, 1024]);
+                let (min, max) = (value(rng), value(rng));
+                let max = if rng.one_in(2) { 1024 } else { max };
+                record(CLAMPS, [cpu, min, max, 0, 0, 0])
+            }
+            9 if rng.one_in(4) => record(LIMITS, [0; 6]),
+            _ => {
+                let step = match rng.below(8) {
+                    0 => 0,
+                    1 => self.delay_us * 1000,
+                    2 => (self.delay_us * 1000).saturating_sub(1),
+                    3 => self.tick + rng.below(3) - 1,
+                    4 => rng.magnitude(25),
+                    _ => rng.below(self.delay_us * 2_000 + 100_000),
+                };
+                self.now += step;
+                // Run queues' clocks are not in step.
+                let late = if rng.one_in(6) { rng.below(self.now.min(20_000) + 1) } else { 0 };
+                if rng.one_in(3) {
+                    self.idle_calls[cpu as usize] += 1;
+                }
+                let this_cpu = if rng.one_in(3) { rng.below(CPUS) } else { cpu };
+                let flags = rng.one_in(4) as u64;
+                let calls = self.idle_calls[cpu as usize];
+                record(HOOK, [cpu, self.now - late, flags, calls, this_cpu, 0])
+            }
+        }
+    }
+
+    fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+        let read = |name: &str| {
+            let path = tree.join(name);
+            std::fs::read_to_string(&path)
+                .map_err(|error| format!("read {}: {error}", path.display()))
+        };
+        let [governor, sched_h, fair, core, syscalls, hook, hook_h, cpufreq, cpufreq_h] = [
+            "kernel/sched/cpufreq_schedutil.c",
+            "kernel/sched/sched.h",
+            "kernel/sched/fair.c",
+            "kernel/sched/core.c",
+            "kernel/sched/syscalls.c",
+            "kernel/sched/cpufreq.c",
+            "include/linux/sched/cpufreq.h",
+            "drivers/cpufreq/cpufreq.c",
+            "include/linux/cpufreq.h",
+        ]
+        .map(|name| {
+            read(name).or_else(|error| {
+                // Split off core.c in 6.12.
+                if name.ends_with("syscalls.c") { Ok(String::new()) } else { Err(error) }
+            })
+        });
+        let (governor, sched_h, fair) = (governor?, sched_h?, fair?);
+        let old = extract::function(&governor, "sugov_effective_cpu_perf").is_none();
+        if old != OLD {
+            let other = if OLD { "schedutil" } else { "schedutil-6.1" };
+            return Err(format!("this tree's governor is of the other form: l0 {other}"));
+        }
+        let utilisation = [core?, syscalls?, fair.clone()].concat();
+        let (hook, hook_h, cpufreq, cpufreq_h) = (hook?, hook_h?, cpufreq?, cpufreq_h?);
+        let mut text = String::new();
+        let mut add = |found: Option<String>, name: &str| -> Result<(), String> {
+            text += &found.ok_or(format!("this tree has no {name}"))?;
+            Ok(())
+        };
+        for name in CPUFREQ_MACROS {
+            add(extract::macro_definition(&cpufreq_h, name), name)?;
+        }
+        for name in CPUFREQ_FUNCTIONS {
+            add(extract::function(&cpufreq_h, name), name)?;
+        }
+        add(extract::function(&cpufreq_h, "cpufreq_policy_apply_limits"), "limits")?;
+        for name in [
+            "__resolve_freq",
+            "cpufreq_driver_resolve_freq",
+            "__target_index",
+            "__cpufreq_driver_target",
+        ] {
+            add(extract::function(&cpufreq, name), name)?;
+        }
+        add(extract::function(&hook, "cpufreq_this_cpu_can_update"), "cpufreq.c")?;
+        for name in ["map_util_freq", "map_util_perf"] {
+            add(extract::function(&hook_h, name), name)?;
+        }
+        // Which of them a release has, and in which file, differs; the compiler misses what is missing.
+        add(extract::macro_definition(&fair, "lsub_positive"), "lsub_positive")?;
+        for name in
+            ["cpu_bw_dl", "cpu_util_dl", "cpu_util_rt", "cpu_util_irq", "scale_irq_capacity"]
+        {
+            add(extract::function(&sched_h, name), name)?;
+        }
+        for name in ["uclamp_rq_get", "uclamp_rq_is_idle", "uclamp_is_used"] {
+            add(extract::function(&sched_h, name), name)?;
+        }
+        let utilisation_functions: &[&str] = if OLD {
+            &["cpu_util_cfs"]
+        } else {
+            &["cpu_util", "cpu_util_cfs", "cpu_util_cfs_boost"]
+        };
+        for name in utilisation_functions {
+            add(extract::function(if OLD { &sched_h } else { &fair }, name), name)?;
+        }
+        if OLD {
+            add(extract::function(&sched_h, "uclamp_rq_util_with"), "uclamp_rq_util_with")?;
+        }
+        add(extract::function(&sched_h, "uclamp_rq_is_capped"), "uclamp_rq_is_capped")?;
+        add(extract::function(&utilisation, "effective_cpu_util"), "effective_cpu_util")?;
+        add(extract::macro_definition(&governor, "IOWAIT_BOOST_MIN"), "IOWAIT_BOOST_MIN")?;
+        for name in ["struct sugov_tunables", "struct sugov_policy", "struct sugov_cpu"] {
+            add(extract::block(&governor, name), name)?;
+        }
+        let per_cpu = "static DEFINE_PER_CPU(struct sugov_cpu";
+        add(extract::statement(&governor, per_cpu), per_cpu)?;
+        let only_since: &[&str] = &["get_capacity_ref_freq", "sugov_effective_cpu_perf"];
+        let only_before: &[&str] = &["sugov_update_rate_limit_us"];
+        for name in if OLD { only_before } else { only_since } {
+            add(extract::function(&governor, name), name)?;
+        }
+        for name in GOVERNOR_FUNCTIONS {
+            let name = match *name {
+                "sugov_hold_freq" if OLD => "sugov_cpu_is_busy",
+                name => name,
+            };
+            add(extract::function(&governor, name), name)?;
+        }
+        let file = build_dir.join("schedutil_extract.h");
+        std::fs::write(&file, text)
+            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        oracle::compile("schedutil/shim.c", &[build_dir], build_dir, &[flags, form].concat())
+    }
+}
+
+/// What is taken out of `include/linux/cpufreq.h`, …
+const CPUFREQ_MACROS: &[&str] = &[
+    "CPUFREQ_RELATION_L",
+    "CPUFREQ_RELATION_H",
+    "CPUFREQ_RELATION_C",
+    "CPUFREQ_RELATION_E",
+    "CPUFREQ_RELATION_LE",
+    "CPUFREQ_RELATION_HE",
+    "cpufreq_for_each_entry",
+    "cpufreq_for_each_entry_idx",
+    "cpufreq_for_each_valid_entry_idx",
+    "cpufreq_for_each_efficient_entry_idx",
+];
+const CPUFREQ_FUNCTIONS: &[&str] = &[
+    "cpufreq_table_find_index_al",
+    "cpufreq_table_find_index_dl",
+    "find_index_l",
+    "cpufreq_table_find_index_ah",
+    "cpufreq_table_find_index_dh",
+    "find_index_h",
+    "cpufreq_table_find_index_ac",
+    "cpufreq_table_find_index_dc",
+    "find_index_c",
+    "cpufreq_is_in_limits",
+    "cpufreq_frequency_table_target",
+];
+/// … and of `cpufreq_schedutil.c`, in an order in which it compiles.
+const GOVERNOR_FUNCTIONS: &[&str] = &[
+    "sugov_should_update_freq",
+    "sugov_update_next_freq",
+    "sugov_deferred_update",
+    "get_next_freq",
+    "sugov_get_util",
+    "sugov_iowait_reset",
+    "sugov_iowait_boost",
+    "sugov_iowait_apply",
+    "sugov_hold_freq",
+    "ignore_dl_rate_limit",
+    "sugov_update_single_common",
+    "sugov_update_single_freq",
+    "sugov_next_freq_shared",
+    "sugov_update_shared",
+    "sugov_work",
+    "sugov_irq_work",
+    "sugov_start",
+    "sugov_limits",
+];

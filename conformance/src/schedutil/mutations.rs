@@ -1,0 +1,48 @@
+//! Wrong tokens in schedutil that the sequences notice.
+
+use crate::l0::mutate::{Mutation, m};
+
+const GOVERNOR: &str = "cpufreq/schedutil.rs";
+const THREAD: &str = "cpufreq/sugov_kthread.rs";
+const UTIL: &str = "sched/demand/effective.rs";
+const LOAD: &str = "sched/demand/util.rs";
+const CLAMP: &str = "sched/demand/uclamp/mod.rs";
+
+/// Mutations of the form since 6.8 and of what both share.
+pub const SINCE_6_8: &[Mutation] = &[
+    m(GOVERNOR, ">= self.freq_update_delay_ns", "> self.freq_update_delay_ns"),
+    m(GOVERNOR, "bw_dl > sg.bw_min", "bw_dl >= sg.bw_min"),
+    m(GOVERNOR, "<= tick {", "<= tick - 1 {"),
+    m(GOVERNOR, "cached_raw_khz: sugov.cached_raw_freq,", "cached_raw_khz: raw_khz,"),
+    m(GOVERNOR, "&& !self.uclamp_rq_is_capped(cpu) &&", "&&"),
+    m(GOVERNOR, "before == highest && demand < before", "false"),
+    m(GOVERNOR, "(sg.iowait_boost << 1).min(1024)", "(sg.iowait_boost << 1).min(1023)"),
+    m(GOVERNOR, "choice.khz == self.next_freq {", "false {"),
+    m(GOVERNOR, "self.last_freq_update_time = time;", ""),
+    m(GOVERNOR, "self.need_freq_update = false;", ""),
+    m(THREAD, "if !sugov.work_in_progress {", "if true {"),
+    m(THREAD, "sugov.work_in_progress = true;", ""),
+    m(THREAD, "sugov.work_in_progress = false;", "sugov.work_in_progress = true;"),
+    m(THREAD, "thread.queued = true;", "thread.queued = thread.call.is_none();"),
+    m(THREAD, "(policy.sugov.next_freq, policy", "(policy.requested, policy"),
+    m(THREAD, "if khz == policy.cur {", "if false {"),
+    m(THREAD, "if khz == policy.cur {", "if khz <= policy.cur {"),
+    m(THREAD, "self.cpufreq_driver_target_index(index, khz);", ""),
+    m(THREAD, "self.set_policy_cur(index, khz);", ""),
+    m(UTIL, "irq + self.cpu_bw_dl(cpu)).max", "self.cpu_bw_dl(cpu)).max"),
+    m(UTIL, "util + (util >> 2)", "util + util / 5"),
+    m(UTIL, "=> self.rq[hook].arch_capacity,", "=> self.rq[j].arch_capacity,"),
+    m(LOAD, "RunnableBoost::On => util = util.max(avg.runnable_avg),", "RunnableBoost::On => {}"),
+    m(CLAMP, "avg_rt.util_avg >= max", "avg_rt.util_avg > max"),
+];
+
+/// Mutations of the form before 6.8.
+pub const BEFORE_6_8: &[Mutation] = &[
+    m(UTIL, "util + rq.avg_dl.util_avg >= max", "util + rq.avg_dl.util_avg > max"),
+    m(UTIL, "util, irq, max) + irq + self", "util, irq, max) + self"),
+    m(UTIL, "j_util * max > j_max * util", "j_util * max >= j_max * util"),
+    m(UTIL, "=> self.rq[j].arch_capacity,", "=> self.rq[hook].arch_capacity,"),
+    m(UTIL, "|boost| self.uclamp_rq_util_with(cpu, boost, None))", "|boost| boost)"),
+    m(UTIL, "HeadroomLast => map_util_perf(util),", "HeadroomLast => util,"),
+    m(CLAMP, "util.min(max as u64).max(min as u64)", "util.max(min as u64).min(max as u64)"),
+];

@@ -1,0 +1,69 @@
+//! The subjects of [`crate::l0`] by name: what the command line offers.
+
+use crate::cfs::Cfs;
+use crate::eevdf::Eevdf;
+use crate::haltpoll::{Haltpoll, Haltpoll61};
+use crate::l0::mutate::Mutation;
+use crate::l0::{self, Run, Subject};
+use crate::ladder::Ladder;
+use crate::menu::{Menu5_18, Menu6_12};
+use crate::pelt::{Pelt, Pelt61};
+use crate::schedutil::Schedutil;
+use crate::teo::{Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+
+/// A subject on the command line.
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What can be done with it.
+    pub run: Run,
+    /// Wrong tokens that it must notice.
+    pub mutations: &'static [Mutation],
+}
+
+const fn of<S: Subject>() -> Entry {
+    Entry { name: S::NAME, run: l0::run::<S>, mutations: S::MUTATIONS }
+}
+
+/// All of them.
+pub const SUBJECTS: &[Entry] = &[
+    of::<Pelt>(),
+    of::<Pelt61>(),
+    of::<Teo>(),
+    of::<TeoRecent>(),
+    of::<TeoLate>(),
+    of::<TeoLatePlain>(),
+    of::<TeoPatched<0>>(),
+    of::<TeoPatched<1>>(),
+    of::<TeoPatched<2>>(),
+    of::<TeoPatched<3>>(),
+    of::<TeoPatched<4>>(),
+    of::<Ladder>(),
+    of::<Haltpoll>(),
+    of::<Haltpoll61>(),
+    of::<Menu5_18>(),
+    of::<Menu6_12>(),
+    // Whole states instead of sequences, so it has a way of its own and no mutations here.
+    Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
+    of::<Eevdf>(),
+    of::<Cfs>(),
+    of::<Schedutil<false>>(),
+    of::<Schedutil<true>>(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutation_has_its_place() {
+        let source = l0::home().join("../crates/schedtwin-kernel/src");
+        for subject in SUBJECTS {
+            for Mutation { file, from, .. } in subject.mutations {
+                let text = std::fs::read_to_string(source.join(file)).unwrap();
+                let places = text.matches(from).count();
+                assert_eq!(places, 1, "{}: {file}: {from}", subject.name);
+            }
+        }
+    }
+}
