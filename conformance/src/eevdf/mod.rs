@@ -360,18 +360,19 @@ impl Subject for Eevdf {
         let mut subject = None;
         match record.op {
             CONFIG => {
-                self.kernel = boot(a, b);
+                self.kernel = boot(a, b).with_config(|config| {
+                    let bit = |number: u32| c >> number & 1 != 0;
+                    let features = &mut config.features;
+                    features.place_lag = bit(0);
+                    features.place_deadline_initial = bit(1);
+                    features.place_rel_deadline = bit(2);
+                    features.run_to_parity = bit(3);
+                    features.preempt_short = bit(4);
+                    features.delay_dequeue = bit(5);
+                    features.delay_zero = bit(6);
+                    features.wakeup_preemption = bit(7);
+                });
                 self.base_slice = a;
-                let bit = |number: u32| c >> number & 1 != 0;
-                let features = &mut self.kernel.config.features;
-                features.place_lag = bit(0);
-                features.place_deadline_initial = bit(1);
-                features.place_rel_deadline = bit(2);
-                features.run_to_parity = bit(3);
-                features.preempt_short = bit(4);
-                features.delay_dequeue = bit(5);
-                features.delay_zero = bit(6);
-                features.wakeup_preemption = bit(7);
                 self.kernel.cfs[ROOT].zero_vruntime = d;
                 self.kernel.now = e;
                 self.kernel.update_rq_clock(CPU);

@@ -8,18 +8,18 @@
 //! have been enqueued lend theirs.
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil, Uclamp};
+use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
-use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
 use schedtwin_kernel::sched::deadline::FairServer;
+use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::UclampRequest;
 use schedtwin_kernel::sched::demand::uclamp::max::UclampRq;
 use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::rt::RtRq;
-use schedtwin_kernel::sched::{CfsRqId, Class};
+use schedtwin_kernel::sched::{Class, TaskKind};
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, TaskId};
 
 use super::machine::Machine;
@@ -122,22 +122,25 @@ impl Board {
     /// Hands it the signals of a CPU.
     pub(super) fn set(&mut self, cpu: usize, signals: &CpuSignals) {
         let cpu = CpuId(cpu as u16);
+        let mut steps = DemandSteps(&mut self.kernel);
+        steps.change_averages(cpu, |averages| {
+            *averages.cfs = clamped(signals.cfs);
+            *averages.rt = clamped(signals.rt);
+            *averages.dl = clamped(signals.dl);
+            *averages.irq = clamped(signals.irq);
+        });
+        steps.set_clamps(cpu, signals.clamps.clone());
         let rq = &mut self.kernel.rq[cpu];
-        rq.avg_rt = clamped(signals.rt);
-        rq.avg_dl = clamped(signals.dl);
-        rq.avg_irq = clamped(signals.irq);
         rq.cpu_capacity = signals.capacity.min(UTIL_MAX);
-        rq.uclamp = signals.clamps.clone();
         rq.fair_server = self.servers[signals.server as usize];
         if (rq.rt.nr_running() != 0) != signals.rt_runnable {
             rq.rt = self.rt_queues[signals.rt_runnable as usize].clone();
         }
-        self.kernel.cfs[CfsRqId::root(cpu)].avg = clamped(signals.cfs);
     }
 
     /// Somebody has used a clamp, or not yet.
     pub(super) fn turn_key(&mut self, on: bool) {
-        self.kernel.config.uclamp = if on { Uclamp::On } else { Uclamp::KeyOff };
+        DemandSteps(&mut self.kernel).turn_uclamp_key(on);
     }
 
     /// A frequency domain and what schedutil remembers of it.

@@ -26,7 +26,7 @@ use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
 use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
-use schedtwin_kernel::sched::CfsRqId;
+use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 use schedtwin_types::{CpuId, CpuMask};
 use std::path::{Path, PathBuf};
@@ -272,22 +272,26 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 let sugov = &mut self.kernel.policies[0].sugov;
                 *sugov = SugovPolicy::new(sugov.freq_update_delay_ns as u64);
             }
-            CAPACITY => self.kernel.rq[cpu].arch_capacity = b,
+            CAPACITY => DemandSteps(&mut self.kernel).set_capacity(cpu, b),
             FAIR => {
-                let avg = &mut self.kernel.cfs[CfsRqId::root(cpu)].avg;
-                (avg.util_avg, avg.runnable_avg, avg.util_est) = (b, c, d as u32);
+                DemandSteps(&mut self.kernel).change_averages(cpu, |averages| {
+                    let avg = averages.cfs;
+                    (avg.util_avg, avg.runnable_avg, avg.util_est) = (b, c, d as u32);
+                });
             }
             OTHERS => {
-                let rq = &mut self.kernel.rq[cpu];
-                (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (b, c, d);
-                let mut steps = SugovSteps(&mut self.kernel);
+                let mut steps = DemandSteps(&mut self.kernel);
+                steps.change_averages(cpu, |averages| {
+                    (averages.rt.util_avg, averages.dl.util_avg) = (b, c);
+                    averages.irq.util_avg = d;
+                });
                 steps.set_rt_runnable(cpu, e != 0);
                 steps.set_running_bw(cpu, f);
             }
             CLAMPS => {
                 let mut uclamp = UclampRq::default();
                 uclamp.inc(Clamps { min: b as u32, max: c as u32 });
-                self.kernel.rq[cpu].uclamp = uclamp;
+                DemandSteps(&mut self.kernel).set_clamps(cpu, uclamp);
             }
             HOOK => {
                 self.kernel.cpuidle[cpu].tick.idle_calls = d;
@@ -298,9 +302,6 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
             WORK => SugovSteps(&mut self.kernel).work(),
             DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),
             _ => panic!("unknown operation {}", record.op),
-        }
-        if (CAPACITY..=CLAMPS).contains(&record.op) {
-            SugovSteps(&mut self.kernel).demand_changed(cpu);
         }
         self.report(out);
     }

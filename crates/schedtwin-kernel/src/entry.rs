@@ -2,6 +2,7 @@
 //!
 //! Each begins with the time and the CPU, and ends with that CPU's wires saying what it does next.
 
+use crate::BootConfig;
 use crate::arena::Arena;
 use crate::config::{CfsTunables, Config};
 use crate::cpufreq::policy::CpufreqPolicy;
@@ -12,6 +13,7 @@ use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::sched::deadline::{DlRq, FairServer};
+use crate::sched::demand::signal::StaleDemands;
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
@@ -131,8 +133,9 @@ impl Kernel {
             nohz: Default::default(),
             policies,
             thermal_zones: Vec::new(),
+            sched_uclamp_used: Kernel::uclamp_is_used_at_boot(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
-            sugov_stale: device_tree.all_cpus(),
+            stale_demands: StaleDemands::all(device_tree.all_cpus()),
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             broadcast: None,
@@ -167,7 +170,7 @@ impl Kernel {
             decisions: Vec::new(),
             want_decisions: false,
             device_tree,
-            config,
+            config: BootConfig::new(config),
         };
         kernel.boot_tasks();
         kernel.cpufreq_start();
@@ -488,7 +491,7 @@ impl Kernel {
 
 pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
     CfsRq {
-        avg: SchedAvg::default(),
+        avg: Default::default(),
         load_weight: 0,
         nr_queued: 0,
         h_nr_queued: 0,
@@ -533,9 +536,9 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         cpufreq_pressure: 0,
         freq_scale: 1024,
         cpu_capacity: dt.cpus[cpu.index()].capacity as u64,
-        avg_rt: SchedAvg::default(),
-        avg_dl: SchedAvg::default(),
-        avg_irq: SchedAvg::default(),
+        avg_rt: Default::default(),
+        avg_dl: Default::default(),
+        avg_irq: Default::default(),
         avg_hw: SchedAvg::default(),
         rt: RtRq::default(),
         fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),

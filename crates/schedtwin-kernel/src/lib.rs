@@ -14,6 +14,7 @@
 //! The rooms are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
 pub mod arena;
+mod boot_config;
 pub mod config;
 pub mod cpufreq;
 pub mod cpuidle;
@@ -29,11 +30,13 @@ pub mod time;
 mod vmstat;
 
 use arena::Arena;
-use config::{CfsTunables, Config};
+pub use boot_config::BootConfig;
+use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
 pub use entry::IrqLines;
+use sched::demand::signal::StaleDemands;
 use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
@@ -78,8 +81,8 @@ pub enum Activity {
 /// The simulated kernel.
 #[derive(Clone)]
 pub struct Kernel {
-    /// The variation points and tunables.
-    pub config: Config,
+    /// The variation points and tunables, as of boot.
+    pub config: BootConfig,
     /// What firmware told it about the machine.
     pub device_tree: DeviceTree,
     /// Time of the current entry.
@@ -106,9 +109,11 @@ pub struct Kernel {
     pub policies: Vec<CpufreqPolicy>,
     /// Thermal zones.
     pub thermal_zones: Vec<thermal::ThermalZone>,
+    /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
+    sched_uclamp_used: bool,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
-    sugov_stale: CpuMask,
+    stale_demands: StaleDemands,
     /// Idle governor and idle loop, per CPU.
     pub cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.

@@ -23,7 +23,6 @@
 pub mod conformance;
 
 use crate::Kernel;
-use crate::config::RunnableBoost;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
@@ -156,13 +155,6 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
 }
 
 impl Kernel {
-    /// What if: the same state goes on with another form of runnable boosting.
-    pub fn set_runnable_boost(&mut self, form: RunnableBoost) {
-        self.config.runnable_boost = form;
-        let all = self.device_tree.all_cpus();
-        all.iter().for_each(|cpu| self.demand_changed(cpu));
-    }
-
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
@@ -176,7 +168,7 @@ impl Kernel {
     pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         self.rq[cpu].clock = time;
         let cpus = self.policies[self.policy_of(cpu)].cpus;
-        cpus.iter().for_each(|j| self.demand_changed(j));
+        cpus.iter().for_each(|j| self.stale_demands.mark(j));
         self.cpufreq_update_util(cpu, flags);
     }
 
@@ -226,7 +218,7 @@ impl Kernel {
         let (cpus, mut highest) = (policy.cpus, policy.sugov.util);
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
-        cpus.and(&self.sugov_stale).iter().for_each(|j| {
+        self.stale_demands.among(&cpus).iter().for_each(|j| {
             let before = self.sugov_cpus[j].util;
             let boost = self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu));
             let demand = self.sugov_get_util(j, boost);
@@ -285,7 +277,7 @@ impl Kernel {
         let sg = &mut self.sugov_cpus[cpu];
         (sg.util, sg.bw_min) = (util, bw_min);
         if sg.iowait_boost == 0 {
-            self.sugov_stale.remove(cpu);
+            self.stale_demands.computed(cpu);
         }
         util
     }
@@ -341,7 +333,7 @@ impl Kernel {
             return;
         }
         sg.iowait_boost_pending = true;
-        self.sugov_stale.insert(cpu);
+        self.stale_demands.mark(cpu);
         sg.iowait_boost =
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
@@ -435,7 +427,7 @@ mod tests {
         kernel.sugov_update(CpuId(0), 0);
         kernel.rq[CpuId(0)].clock += 1;
         kernel.rq[CpuId(0)].fair_server.count_for_test();
-        kernel.demand_changed(CpuId(0));
+        kernel.stale_demands.mark(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
         assert_eq!(kernel.sugov_cpus[CpuId(0)].bw_min, 51);
         assert_eq!(kernel.policies[0].sugov.cached_raw_freq, 99_609);

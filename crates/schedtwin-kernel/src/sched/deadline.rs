@@ -175,9 +175,9 @@ impl Kernel {
     /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
     fn update_dl_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
         let now = self.rq_clock_pelt(cpu);
-        if pelt::update_dl_rq_load_avg(now, &mut self.rq[cpu].avg_dl, running) {
-            self.demand_changed(cpu);
-        }
+        self.rq[cpu].avg_dl.update(cpu, &mut self.stale_demands, |avg| {
+            pelt::update_dl_rq_load_avg(now, avg, running)
+        });
     }
 
     /// `pick_next_dl_entity()`, if it is a task.

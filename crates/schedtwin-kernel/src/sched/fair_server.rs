@@ -24,6 +24,7 @@
 use crate::Kernel;
 use crate::sched::Class;
 use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
+use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};
 
@@ -49,7 +50,7 @@ pub struct FairServer {
     /// Counted in `running_bw` beyond its stop, until its zero-lag time.
     non_contending: bool,
     /// `dl_rq.running_bw`: 2^20 = a whole CPU.
-    running_bw: u64,
+    running_bw: Signal<u64>,
     /// The CPU on which its timer is (or was last) queued.
     timer_on: CpuId,
     /// Its timer's handler is running: a restart stays on that CPU.
@@ -77,17 +78,16 @@ impl FairServer {
     /// `cpu_bw_dl()`: the CPU's deadline bandwidth as a capacity.
     #[inline(always)]
     pub fn cpu_bw_dl(&self) -> u64 {
-        (self.running_bw * 1024) >> 20
+        (*self.running_bw * 1024) >> 20
     }
 
-    /// For the differential test of schedutil.
-    pub(crate) fn set_running_bw(&mut self, running_bw: u64) {
-        self.running_bw = running_bw;
+    pub(crate) fn set_running_bw(&mut self, cpu: CpuId, stale: &mut StaleDemands, bw: u64) {
+        self.running_bw.change(cpu, stale, |running_bw| *running_bw = bw);
     }
 
     /// `dl_rq.running_bw`.
     pub fn running_bw(&self) -> u64 {
-        self.running_bw
+        *self.running_bw
     }
 
     fn bandwidth(&self) -> u64 {
@@ -149,16 +149,15 @@ impl FairServer {
 impl FairServer {
     /// Lets its bandwidth count.
     pub(crate) fn count_for_test(&mut self) {
-        self.running_bw = to_ratio(1_000_000_000, 50_000_000);
+        *self.running_bw = to_ratio(1_000_000_000, 50_000_000);
     }
 }
 
 impl Kernel {
     fn fair_server_add_bw(&mut self, cpu: CpuId) {
         let server = &mut self.rq[cpu].fair_server;
-        if server.running_bw == 0 {
-            server.running_bw = server.bandwidth();
-            self.demand_changed(cpu);
+        if *server.running_bw == 0 {
+            server.set_running_bw(cpu, &mut self.stale_demands, server.bandwidth());
             self.cpufreq_update_util(cpu, 0);
         }
     }
@@ -166,9 +165,8 @@ impl Kernel {
     fn fair_server_sub_bw(&mut self, cpu: CpuId) {
         let server = &mut self.rq[cpu].fair_server;
         server.non_contending = false;
-        if server.running_bw != 0 {
-            server.running_bw = 0;
-            self.demand_changed(cpu);
+        if *server.running_bw != 0 {
+            server.set_running_bw(cpu, &mut self.stale_demands, 0);
             self.cpufreq_update_util(cpu, 0);
         }
     }
@@ -400,7 +398,7 @@ mod tests {
     #[test]
     fn an_active_server_is_a_floor_of_51() {
         let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        server.running_bw = server.bandwidth();
+        *server.running_bw = server.bandwidth();
         assert_eq!(server.cpu_bw_dl(), 51);
     }
 

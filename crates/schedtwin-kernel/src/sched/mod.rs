@@ -17,6 +17,8 @@ pub mod topology;
 mod verify;
 
 use crate::arena::Id;
+use demand::signal::Signal;
+use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
     CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, Syscall, TaskGroupId, TaskId, TaskState,
@@ -128,7 +130,7 @@ pub struct TimelineNode {
 #[derive(Clone, Debug)]
 pub struct CfsRq {
     /// PELT signals and util_est of the queue.
-    pub avg: SchedAvg,
+    pub avg: Signal<SchedAvg>,
     /// Sum of the weights of queued entities (running one included), `<< 10`.
     pub load_weight: u64,
     /// Queued entities (running one included) of this level (`nr_running`, `nr_queued`).
@@ -344,13 +346,13 @@ pub struct Rq {
     /// `rq->cpu_capacity` (`capacity_of`).
     pub cpu_capacity: u64,
     /// The utilisation clamps of its runnable tasks.
-    pub uclamp: demand::uclamp::max::UclampRq,
+    pub uclamp: Signal<RqClamps>,
     /// PELT of the RT class.
-    pub avg_rt: SchedAvg,
+    pub avg_rt: Signal<SchedAvg>,
     /// PELT of the DEADLINE class.
-    pub avg_dl: SchedAvg,
+    pub avg_dl: Signal<SchedAvg>,
     /// PELT of interrupts.
-    pub avg_irq: SchedAvg,
+    pub avg_irq: Signal<SchedAvg>,
     /// PELT of hardware pressure.
     pub avg_hw: SchedAvg,
     /// RT run queue.

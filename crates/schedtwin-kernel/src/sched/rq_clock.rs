@@ -33,15 +33,11 @@ impl Kernel {
             delta -= irq_delta;
         }
         rq.clock_task += delta;
-        let irq_changed = irq_delta != 0
-            && self.config.features.nontask_capacity
-            && pelt::update_irq_load_avg(
-                &mut rq.avg_irq,
-                rq.clock,
-                irq_delta,
-                rq.freq_scale,
-                rq.arch_capacity,
-            );
+        if irq_delta != 0 && self.config.features.nontask_capacity {
+            rq.avg_irq.update(cpu, &mut self.stale_demands, |avg| {
+                pelt::update_irq_load_avg(avg, rq.clock, irq_delta, rq.freq_scale, rq.arch_capacity)
+            });
+        }
         let idle = rq.curr.is_idle();
         rq.clock_pelt.update_rq_clock_pelt(
             delta,
@@ -51,9 +47,6 @@ impl Kernel {
             rq.freq_scale,
             idle,
         );
-        if irq_changed {
-            self.demand_changed(cpu);
-        }
     }
 
     /// `rq_clock_pelt()`; there is no bandwidth control, so also `cfs_rq_clock_pelt()`.

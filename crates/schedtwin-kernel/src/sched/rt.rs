@@ -19,6 +19,7 @@ pub use bandwidth::RtPeriod;
 use crate::Kernel;
 use crate::config::RtTask;
 use crate::sched::core::ENQUEUE_HEAD;
+use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
@@ -38,7 +39,7 @@ fn convert_prio(prio: i32) -> i32 {
 #[derive(Clone, Debug, Default)]
 pub struct RtRq {
     /// Queued tasks: by priority, first come first served within one. The running one is among them.
-    queue: Vec<(i32, TaskId)>,
+    queue: Signal<Vec<(i32, TaskId)>>,
     /// Queued tasks that do not run and may run elsewhere: by priority, and within one by when they became
     /// pushable, which a preempted task has only just done.
     pushable: Vec<(i32, TaskId)>,
@@ -53,10 +54,18 @@ pub struct RtRq {
     /// `rt_time`: what RT tasks have run of late, less what periods have forgiven.
     rt_time: Ns,
     /// `rt_throttled`: too much, so the queue counts as empty.
-    throttled: bool,
+    throttled: Signal<bool>,
 }
 
 impl RtRq {
+    /// For comparisons of the governor: somebody is queued, or nobody.
+    pub(crate) fn set_runnable(&mut self, cpu: CpuId, stale: &mut StaleDemands, runnable: bool) {
+        self.queue.change(cpu, stale, |queue| {
+            queue.clear();
+            queue.extend(runnable.then_some((PRIO_NONE - 1, TaskId::IDLE)));
+        });
+    }
+
     /// `highest_prio.curr`.
     #[inline]
     fn highest_prio(&self) -> i32 {
@@ -65,14 +74,14 @@ impl RtRq {
 
     /// The queue has been throttled; a timer is to end that.
     pub(crate) fn is_throttled(&self) -> bool {
-        self.throttled
+        *self.throttled
     }
 
     /// Number of tasks that may run: the queued ones, or none while throttled (`rt_rq_is_runnable`,
     /// `sched_rt_runnable`).
     #[inline(always)]
     pub fn nr_running(&self) -> usize {
-        if self.throttled { 0 } else { self.queue.len() }
+        if *self.throttled { 0 } else { self.queue.len() }
     }
 }
 
@@ -131,8 +140,7 @@ impl Kernel {
         if prio < rt.highest_prio() {
             rt.cpupri = convert_prio(prio);
         }
-        rt.queue.insert(at, (prio, task));
-        self.demand_changed(cpu);
+        rt.queue.change(cpu, &mut self.stale_demands, |queue| queue.insert(at, (prio, task)));
         self.start_rt_bandwidth();
         self.recount_rt_tasks(cpu, before);
         if self.rq[cpu].curr != task && self.tasks[task].nr_cpus_allowed > 1 {
@@ -146,11 +154,10 @@ impl Kernel {
         let before = rt.nr_running() as u32;
         let highest = rt.highest_prio();
         let at = rt.queue.iter().position(|e| e.1 == task).expect("a queued RT task");
-        rt.queue.remove(at);
+        rt.queue.change(cpu, &mut self.stale_demands, |queue| queue.remove(at));
         if rt.highest_prio() != highest {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
-        self.demand_changed(cpu);
         self.recount_rt_tasks(cpu, before);
         self.dequeue_pushable_task(cpu, task);
         true
@@ -160,7 +167,7 @@ impl Kernel {
     /// together, and the governor is told; a throttled queue does neither.
     fn recount_rt_tasks(&mut self, cpu: CpuId, before: u32) {
         let rt = &self.rq[cpu].rt;
-        if rt.throttled {
+        if *rt.throttled {
             return;
         }
         let now = rt.nr_running() as u32;
@@ -187,14 +194,14 @@ impl Kernel {
     /// `update_rt_rq_load_avg()`: `running` is what has been on the CPU up to now.
     fn update_rt_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
         let now = self.rq_clock_pelt(cpu);
-        if pelt::update_rt_rq_load_avg(now, &mut self.rq[cpu].avg_rt, running) {
-            self.demand_changed(cpu);
-        }
+        self.rq[cpu].avg_rt.update(cpu, &mut self.stale_demands, |avg| {
+            pelt::update_rt_rq_load_avg(now, avg, running)
+        });
     }
 
     pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
         let rt = &self.rq[cpu].rt;
-        if rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
+        if *rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
     }
 
     /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
@@ -244,15 +251,16 @@ impl Kernel {
 
     /// `requeue_task_rt()`: to the head or tail of its priority.
     fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, head: bool) {
-        let queue = &mut self.rq[cpu].rt.queue;
-        let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
-        let entry = queue.remove(at);
-        let to = if head {
-            queue.partition_point(|e| e.0 < entry.0)
-        } else {
-            queue.partition_point(|e| e.0 <= entry.0)
-        };
-        queue.insert(to, entry);
+        self.rq[cpu].rt.queue.change(cpu, &mut self.stale_demands, |queue| {
+            let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
+            let entry = queue.remove(at);
+            let to = if head {
+                queue.partition_point(|e| e.0 < entry.0)
+            } else {
+                queue.partition_point(|e| e.0 <= entry.0)
+            };
+            queue.insert(to, entry);
+        });
     }
 
     pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {

@@ -119,7 +119,8 @@ fn repeat(before: Twin, seen: &Requests) -> Option<Repeated> {
     let input = boosted.max_by_key(|input| input.perf)?;
     assert!(input.runnable_avg > input.util_avg, "a boost is contention: {input:?}");
     let mut twin = before;
-    twin.kernel_mut().set_runnable_boost(RunnableBoost::Off);
+    let kernel = twin.kernel().clone();
+    *twin.kernel_mut() = kernel.with_config(|config| config.runnable_boost = RunnableBoost::Off);
     let mut plain = Requests::default();
     twin.step(&mut plain);
     let (_, plain_inputs, without) = plain.0.iter().find_map(request)?;

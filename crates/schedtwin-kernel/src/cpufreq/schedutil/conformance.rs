@@ -1,16 +1,13 @@
 //! schedutil's hook and what it reads, for the differential test against the kernel's own C.
 //!
-//! The twin changes utilisation by running tasks. The test (`conformance/`, L0 `schedutil`) sets the signals
-//! themselves and calls the hook; this is the narrow door for it. Nothing else uses it, and it decides nothing.
+//! The test (`conformance/`, L0 `schedutil`) sets the signals ([`crate::sched::demand::conformance`]) and calls the
+//! hook; this is the narrow door for it. Nothing else uses it, and it decides nothing.
 //!
 //! On the slow path it has the thread's steps taken one by one. The thread is awake from the start: putting
 //! it on a run queue would alter the signals.
 
 use super::SugovCpu;
 use crate::Kernel;
-use crate::config::FrequencyGovernor;
-use crate::sched::Class;
-use crate::sched::TaskKind;
 use schedtwin_types::{CpuId, Khz, Ns, TaskState};
 
 /// A kernel whose signals are set from outside.
@@ -20,41 +17,6 @@ impl SugovSteps<'_> {
     /// A CPU's state.
     pub fn sugov_cpu(&self, cpu: CpuId) -> SugovCpu {
         self.0.sugov_cpus[cpu]
-    }
-
-    /// A signal of `cpu` has been set.
-    pub fn demand_changed(&mut self, cpu: CpuId) {
-        self.0.demand_changed(cpu);
-    }
-
-    /// `dl_rq.running_bw`.
-    pub fn set_running_bw(&mut self, cpu: CpuId, running_bw: u64) {
-        self.0.rq[cpu].fair_server.set_running_bw(running_bw);
-    }
-
-    /// Queues a real-time task or takes it away, without telling the governor.
-    pub fn set_rt_runnable(&mut self, cpu: CpuId, runnable: bool) {
-        let kernel = &mut *self.0;
-        if (kernel.rq[cpu].rt.nr_running() != 0) == runnable {
-            return;
-        }
-        let governor = std::mem::replace(&mut kernel.config.cpufreq, FrequencyGovernor::Powersave);
-        let known = kernel
-            .tasks
-            .ids()
-            .find(|&t| kernel.tasks[t].class == Class::Rt && kernel.tasks[t].cpu == cpu);
-        let task = known.unwrap_or_else(|| {
-            let task = kernel.new_task(None, TaskKind::User);
-            let t = &mut kernel.tasks[task];
-            (t.class, t.prio, t.cpu, t.nr_cpus_allowed) = (Class::Rt, 50, cpu, 1);
-            task
-        });
-        if runnable {
-            kernel.enqueue_task_rt(cpu, task, 0);
-        } else {
-            kernel.dequeue_task_rt(cpu, task);
-        }
-        kernel.config.cpufreq = governor;
     }
 
     /// The hook of `cpu`, called by `this_cpu`; and the demands that are remembered are the right ones.

@@ -7,8 +7,11 @@
 //! | `fits.rs` | is a CPU large enough |
 //! | `uclamp/` | what tasks want at least and at most |
 
+#[doc(hidden)]
+pub mod conformance;
 pub mod effective;
 pub mod fits;
+pub mod signal;
 pub mod uclamp;
 pub mod util;
 
@@ -16,18 +19,9 @@ use crate::Kernel;
 use schedtwin_types::CpuId;
 
 impl Kernel {
-    /// A signal of `cpu` that its demand follows from may have changed: the averages of its root queue,
-    /// of RT, DEADLINE or interrupts, the number of its RT tasks, its server's bandwidth or its clamps.
-    /// Whoever changes one of them says so, since most CPUs of a domain have not changed when another one calls
-    /// the governor; `verify()` finds out who does not.
-    #[inline(always)]
-    pub(crate) fn demand_changed(&mut self, cpu: CpuId) {
-        self.sugov_stale.insert(cpu);
-    }
-
     /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
-        if !self.sugov_stale.contains(cpu) {
+        if !self.stale_demands.contains(cpu) {
             let sg = &self.sugov_cpus[cpu];
             assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");

@@ -280,8 +280,10 @@ impl Kernel {
         let delayed = self.se[se].sched_delayed;
         let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         if !(delayed && moving) && self.config.features.util_est {
-            pelt::util_est_enqueue(&mut self.cfs[root].avg, &self.se[se].avg);
-            self.demand_changed(cpu);
+            let own = &self.se[se].avg;
+            self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
+                pelt::util_est_enqueue(avg, own);
+            });
         }
         if flags & ENQUEUE_DELAYED != 0 {
             self.requeue_delayed_entity(se);
@@ -452,8 +454,10 @@ impl Kernel {
         let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
         let util_est = self.config.features.util_est;
         if util_est && !(self.se[se].sched_delayed && moving) {
-            pelt::util_est_dequeue(&mut self.cfs[root].avg, &self.se[se].avg);
-            self.demand_changed(cpu);
+            let own = &self.se[se].avg;
+            self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
+                pelt::util_est_dequeue(avg, own);
+            });
         }
         let learns = util_est && flags & DEQUEUE_SLEEP != 0;
         let before = pelt::util_est_updates_before_dequeue(self.config.util_est_update);
@@ -633,11 +637,12 @@ impl Kernel {
         entity.vlag = scaled / new.weight as i64;
         let cfs_rq = entity.cfs_rq;
         let old_down = scale_load_down(entity.load.weight);
-        pelt::dequeue_load_avg(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, old_down);
-        let entity = &mut self.se[se];
-        entity.load = new;
-        pelt::reweight_load_avg(&mut entity.avg, scale_load_down(new.weight));
         let new_down = scale_load_down(new.weight);
-        pelt::enqueue_load_avg(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, new_down);
+        entity.load = new;
+        self.cfs[cfs_rq].avg.change_load(|avg| {
+            pelt::dequeue_load_avg(avg, &entity.avg, old_down);
+            pelt::reweight_load_avg(&mut entity.avg, new_down);
+            pelt::enqueue_load_avg(avg, &entity.avg, new_down);
+        });
     }
 }

@@ -122,7 +122,10 @@ impl Kernel {
         for se in entities {
             let entity = &mut self.se[se];
             let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
-            let joined = pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut entity.avg, weight);
+            let cfs = &mut self.cfs[cfs_rq];
+            let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+                pelt::attach_entity(avg, &mut entity.avg, weight)
+            });
             self.add_tg_cfs_propagate(cfs_rq, joined);
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
@@ -230,16 +233,16 @@ impl Kernel {
         let pending = std::mem::take(&mut self.cfs[my_q].prop_runnable_sum);
         let cfs_rq = self.se[se].cfs_rq;
         self.add_tg_cfs_propagate(cfs_rq, pending);
-        let (below, weight_below) = (self.cfs[my_q].avg, self.cfs[my_q].load_weight);
+        let (below, weight_below) = (*self.cfs[my_q].avg, self.cfs[my_q].load_weight);
         let entity = &mut self.se[se];
         let weight = scale_load_down(entity.load.weight);
-        let above = &mut self.cfs[cfs_rq].avg;
-        pelt::propagate_util(above, &mut entity.avg, &below);
-        pelt::propagate_runnable(above, &mut entity.avg, &below);
         let weight_below = scale_load_down(weight_below);
-        pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
-        let cpu = self.cfs[cfs_rq].cpu;
-        self.demand_changed(cpu);
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.avg.change(cfs.cpu, &mut self.stale_demands, |above| {
+            pelt::propagate_util(above, &mut entity.avg, &below);
+            pelt::propagate_runnable(above, &mut entity.avg, &below);
+            pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
+        });
         true
     }
 
@@ -317,7 +320,8 @@ impl Kernel {
         }
         let entity = &mut self.se[se];
         let old = entity.load.weight;
-        pelt::dequeue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, scale_load_down(old));
+        let old_down = scale_load_down(old);
+        self.cfs[cfs_rq].avg.change_load(|avg| pelt::dequeue_load_avg(avg, &entity.avg, old_down));
         if on_rq {
             if let Some(average) = average {
                 self.reweight_eevdf(se, average, weight);
@@ -330,7 +334,7 @@ impl Kernel {
         entity.load = LoadWeight { weight, inv_weight: 0 };
         let down = scale_load_down(weight);
         pelt::reweight_load_avg(&mut entity.avg, down);
-        pelt::enqueue_load_avg(&mut self.cfs[cfs_rq].avg, &entity.avg, down);
+        self.cfs[cfs_rq].avg.change_load(|avg| pelt::enqueue_load_avg(avg, &entity.avg, down));
         if on_rq {
             self.cfs[cfs_rq].load_weight += weight;
             self.after_reweight(cfs_rq, se, curr);

@@ -77,35 +77,37 @@ impl Kernel {
     #[inline(never)]
     fn age_cfs_rq(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
         let cfs = &mut self.cfs[cfs_rq];
-        let left = pelt::fold_removed(&mut cfs.avg, &mut cfs.removed);
-        let folded = left.is_some();
         let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
         let weight = scale_load_down(cfs.load_weight);
         let running = cfs.curr.is_some();
-        let aged = pelt::update_load_avg_cfs_rq(now, &mut cfs.avg, weight, runnable, running);
-        let cpu = cfs.cpu;
+        let mut left = None;
+        let refreshed = cfs.avg.update(cfs.cpu, &mut self.stale_demands, |avg| {
+            left = pelt::fold_removed(avg, &mut cfs.removed);
+            pelt::update_load_avg_cfs_rq(now, avg, weight, runnable, running) | left.is_some()
+        });
         if let Some(left) = left {
             self.add_tg_cfs_propagate(cfs_rq, left);
         }
-        if aged | folded {
-            self.demand_changed(cpu);
-        }
-        aged | folded
+        refreshed
     }
 
     pub(super) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
-        let joined = pelt::attach_entity(&mut self.cfs[cfs_rq].avg, &mut self.se[se].avg, weight);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+            pelt::attach_entity(avg, &mut entity.avg, weight)
+        });
         self.add_tg_cfs_propagate(cfs_rq, joined);
-        self.demand_changed(self.cfs[cfs_rq].cpu);
         self.cfs_rq_util_change(cfs_rq);
     }
 
     pub(super) fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
-        let left = pelt::detach_entity(&mut self.cfs[cfs_rq].avg, &self.se[se].avg, weight);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        let left = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+            pelt::detach_entity(avg, &entity.avg, weight)
+        });
         self.add_tg_cfs_propagate(cfs_rq, left);
-        self.demand_changed(self.cfs[cfs_rq].cpu);
         self.cfs_rq_util_change(cfs_rq);
     }
 
@@ -220,19 +222,17 @@ impl Kernel {
         let now = self.rq_clock_pelt(cpu);
         let curr_class = self.tasks[self.rq[cpu].curr].class;
         let rq = &mut self.rq[cpu];
-        let rt = pelt::update_rt_rq_load_avg(now, &mut rq.avg_rt, curr_class == Class::Rt);
-        let dl = pelt::update_dl_rq_load_avg(now, &mut rq.avg_dl, curr_class == Class::Deadline);
+        let stale = &mut self.stale_demands;
+        let rt = rq.avg_rt.update(cpu, stale, |avg| {
+            pelt::update_rt_rq_load_avg(now, avg, curr_class == Class::Rt)
+        });
+        let dl = rq.avg_dl.update(cpu, stale, |avg| {
+            pelt::update_dl_rq_load_avg(now, avg, curr_class == Class::Deadline)
+        });
         let irq = self.config.irq_time_accounting
-            && pelt::update_irq_load_avg(
-                &mut rq.avg_irq,
-                rq.clock,
-                0,
-                rq.freq_scale,
-                rq.arch_capacity,
-            );
-        if rt | dl | irq {
-            self.demand_changed(cpu);
-        }
+            && rq.avg_irq.update(cpu, stale, |avg| {
+                pelt::update_irq_load_avg(avg, rq.clock, 0, rq.freq_scale, rq.arch_capacity)
+            });
         rt | dl | irq
     }
 

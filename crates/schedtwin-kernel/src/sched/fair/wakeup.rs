@@ -522,7 +522,6 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Uclamp;
     use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::kernel;
 
@@ -653,7 +652,7 @@ mod tests {
 
         // With a minimum that no idle CPU can meet: the fastest of those with room, not the largest of all. A cap
         // makes a large task fit a small CPU.
-        kernel.config.uclamp = Uclamp::On;
+        kernel.sched_uclamp_used = true;
         let choose = |util, min, max| {
             let asked = (util, Clamps { min, max });
             kernel.select_idle_capacity(task, &span, CpuId(0), asked, &mut ()).0.map(|c| c.0)

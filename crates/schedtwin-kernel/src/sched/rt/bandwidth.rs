@@ -78,7 +78,7 @@ impl Kernel {
     /// `sched_rt_runtime_exceeded()`; throttles the queue.
     fn rt_runtime_exceeded(&mut self, cpu: CpuId, runtime: Ns) -> bool {
         let rt = &mut self.rq[cpu].rt;
-        if rt.throttled {
+        if *rt.throttled {
             return true;
         }
         if runtime >= self.config.rt_period || rt.rt_time <= runtime {
@@ -91,9 +91,8 @@ impl Kernel {
         }
         // sched_rt_rq_dequeue()
         let count = rt.nr_running() as u32;
-        rt.throttled = true;
+        rt.throttled.change(cpu, &mut self.stale_demands, |throttled| *throttled = true);
         self.sub_nr_running(cpu, count);
-        self.demand_changed(cpu);
         true
     }
 
@@ -124,7 +123,7 @@ impl Kernel {
             let mut enqueue = false;
             if rq.rt.rt_time != 0 {
                 rq.rt.rt_time = rq.rt.rt_time.saturating_sub(overrun * runtime);
-                if rq.rt.throttled && rq.rt.rt_time < runtime {
+                if *rq.rt.throttled && rq.rt.rt_time < runtime {
                     enqueue = true;
                     // rq_clock_cancel_skipupdate(): or the idle time since its wakeup would count as
                     // runtime.
@@ -135,7 +134,7 @@ impl Kernel {
                 idle &= rq.rt.rt_time == 0 && !queued;
             } else {
                 idle = false;
-                enqueue = !rq.rt.throttled;
+                enqueue = !*rq.rt.throttled;
             }
             if enqueue {
                 self.sched_rt_rq_enqueue(cpu);
@@ -147,13 +146,12 @@ impl Kernel {
     /// `sched_rt_rq_enqueue()`: the queue counts again, if it did not, and is looked at.
     fn sched_rt_rq_enqueue(&mut self, cpu: CpuId) {
         let rt = &mut self.rq[cpu].rt;
-        let was_throttled = std::mem::take(&mut rt.throttled);
+        let was_throttled = rt.throttled.update(cpu, &mut self.stale_demands, std::mem::take);
         let count = rt.nr_running() as u32;
         if count == 0 {
             return;
         }
         if was_throttled {
-            self.demand_changed(cpu);
             self.add_nr_running(cpu, count);
             self.cpufreq_update_util(cpu, 0);
         }

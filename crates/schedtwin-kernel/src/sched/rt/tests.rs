@@ -1,9 +1,9 @@
 //! Queues and levels of the RT class, and throttling.
 
 use super::*;
-use crate::config::{BalanceFair, RtBandwidth, Uclamp};
+use crate::config::{BalanceFair, Config, RtBandwidth, Uclamp};
 use crate::sched::TaskKind;
-use crate::sched::root_domain::tests::kernel;
+use crate::sched::root_domain::tests::{device_tree, kernel};
 
 const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 
@@ -92,8 +92,9 @@ fn the_default_clamp_says_what_fits() {
         (Uclamp::KeyOff, 0, [true, true, true]),
     ];
     for (uclamp, default, expected) in table {
-        let mut kernel = kernel(&[(1, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
-        (kernel.config.uclamp, kernel.config.uclamp_min_rt_default) = (uclamp, default);
+        let config = Config { uclamp, uclamp_min_rt_default: default, ..Config::linux_6_12() };
+        let domains = [(1, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)];
+        let mut kernel = Kernel::boot(device_tree(&domains), config);
         let task = rt_task(&mut kernel, 0, 50);
         let fits = [0, 1, 2].map(|cpu| kernel.rt_task_fits_capacity(task, CpuId(cpu)));
         assert_eq!(fits, expected, "{uclamp:?} {default}");
@@ -110,7 +111,7 @@ fn a_throttled_queue_counts_nothing() {
     queue(&mut kernel, first);
     assert_eq!(kernel.rq[cpu].nr_running, 1);
     kernel.account_rt_time(cpu, 950_000_000);
-    assert!(!kernel.rq[cpu].rt.throttled, "the whole runtime may be used");
+    assert!(!*kernel.rq[cpu].rt.throttled, "the whole runtime may be used");
     kernel.account_rt_time(cpu, 1);
     queue(&mut kernel, second);
     assert_eq!((kernel.rq[cpu].nr_running, kernel.rq[cpu].rt.nr_running()), (0, 0));

@@ -27,8 +27,9 @@
 pub mod max;
 
 use crate::Kernel;
-use crate::config::{Uclamp, UclampOrder};
+use crate::config::{Config, Uclamp, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
+use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
 use max::Clamps;
 use schedtwin_types::{CpuId, SchedAttr, TaskId};
@@ -42,19 +43,24 @@ pub struct UclampRequest {
     pub max: Option<u16>,
 }
 
+/// What a run queue makes of the clamps of its tasks.
+pub type RqClamps = max::UclampRq;
+
 impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
-        !matches!(self.config.uclamp, Uclamp::CompiledOut)
+        self.config.uclamp != Uclamp::CompiledOut
+    }
+
+    /// Whether the key is on from the start.
+    pub(crate) fn uclamp_is_used_at_boot(config: &Config) -> bool {
+        config.uclamp == Uclamp::On
     }
 
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
     pub fn uclamp_is_used(&self) -> bool {
-        match self.config.uclamp {
-            Uclamp::CompiledOut | Uclamp::KeyOff => false,
-            Uclamp::On => true,
-        }
+        self.sched_uclamp_used
     }
 
     /// `uclamp_validate()`: what the task will ask for. A minimum above the maximum is refused, and so is everything
@@ -73,29 +79,28 @@ impl Kernel {
         if of(asked.min, present.min) > of(asked.max, present.max) {
             return before;
         }
-        match self.config.uclamp {
-            Uclamp::CompiledOut => return before,
-            Uclamp::On => {}
-            Uclamp::KeyOff => {
-                self.config.uclamp = Uclamp::On;
-                for cpu in self.device_tree.all_cpus().iter() {
-                    self.demand_changed(cpu);
-                }
-            }
+        if !self.uclamp_compiled_in() {
+            return before;
         }
+        self.set_uclamp_key(true);
         asked
+    }
+
+    /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
+    pub(super) fn set_uclamp_key(&mut self, on: bool) {
+        if std::mem::replace(&mut self.sched_uclamp_used, on) != on {
+            self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
+        }
     }
 
     /// The capacity that a real-time task wants of a CPU (`rt_task_fits_capacity`), key or no key: the
     /// smaller of its clamps. Where clamps are compiled out every CPU does.
     pub fn rt_uclamp_min(&self, task: TaskId) -> u32 {
-        match self.config.uclamp {
-            Uclamp::CompiledOut => 0,
-            Uclamp::KeyOff | Uclamp::On => {
-                let clamps = self.uclamp_eff_value(task);
-                clamps.min.min(clamps.max)
-            }
+        if !self.uclamp_compiled_in() {
+            return 0;
         }
+        let clamps = self.uclamp_eff_value(task);
+        clamps.min.min(clamps.max)
     }
 
     /// `uclamp_eff_value()` of both clamps: frozen while the task is counted.
@@ -173,12 +178,12 @@ impl Kernel {
         matches!(self.tasks[task].class, Class::Fair | Class::Rt)
     }
 
-    fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut max::UclampRq)) {
-        let before = self.rq[cpu].uclamp.clamps();
-        change(&mut self.rq[cpu].uclamp);
-        if self.rq[cpu].uclamp.clamps() != before {
-            self.demand_changed(cpu);
-        }
+    fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut RqClamps)) {
+        self.rq[cpu].uclamp.update(cpu, &mut self.stale_demands, |uclamp| {
+            let before = uclamp.clamps();
+            change(uclamp);
+            uclamp.clamps() != before
+        });
     }
 
     /// `uclamp_rq_util_with()`, before 6.8: a utilisation within the clamps of `cpu`, and of `task` if it

@@ -1,7 +1,6 @@
 //! Clamps on a kernel: who is counted when, and what the governor sees.
 
 use super::*;
-use crate::config::Config;
 use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::{device_tree, kernel};
 use crate::sched::{OnRq, core::ENQUEUE_WAKEUP};

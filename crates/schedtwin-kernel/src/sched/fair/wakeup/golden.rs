@@ -32,7 +32,7 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
         balance(&mut kernel.config);
-        let config = Config { sched_cluster: true, ..kernel.config.clone() };
+        let config = Config { sched_cluster: true, ..(*kernel.config).clone() };
         kernel.topology = Topology::build(&machine(parts), &config);
         kernel
     };

@@ -1,0 +1,45 @@
+//! What a kernel was booted with.
+//!
+//! A kernel does not change while it runs: what a user switches on by using it, such as clamps, is the state of
+//! the kernel ([`Kernel::uclamp_is_used`]). So its configuration can be read, and that is all.
+
+use crate::Kernel;
+use crate::config::Config;
+use crate::sched::demand::signal::StaleDemands;
+use std::ops::Deref;
+
+/// A configuration that stays as it was at boot.
+#[derive(Clone, Debug)]
+pub struct BootConfig(Config);
+
+impl BootConfig {
+    pub(crate) fn new(config: Config) -> BootConfig {
+        BootConfig(config)
+    }
+}
+
+impl Deref for BootConfig {
+    type Target = Config;
+    #[inline(always)]
+    fn deref(&self) -> &Config {
+        &self.0
+    }
+}
+
+/// Unit tests put a booted kernel into states that they name by its configuration.
+#[cfg(test)]
+impl std::ops::DerefMut for BootConfig {
+    fn deref_mut(&mut self) -> &mut Config {
+        &mut self.0
+    }
+}
+
+impl Kernel {
+    /// What if: another kernel goes on from this state. What was computed at boot (domains, scaled tunables,
+    /// the governors' tables) stays.
+    pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
+        change(&mut self.config.0);
+        self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
+        self
+    }
+}

@@ -1,0 +1,111 @@
+//! Signals: what a CPU's demand follows from, and which CPUs' demands are out of date.
+//!
+//! **Idea.** schedutil wants the demands of all CPUs of a domain whenever one of them calls it, though most have not
+//! changed since it last asked. It keeps them, and computes anew those that are *stale*. A signal that changes
+//! without a word would leave a wrong demand behind. So a [`Signal`] can be read by everybody, and changed only by
+//! a caller that hands over the set of stale demands.
+//!
+//! **The signals**: the averages of a CPU's run queues and of RT, DEADLINE and interrupts, with the estimates in them; the
+//! queue of RT tasks and whether it is throttled; the fair server's bandwidth; the clamps of the queued tasks.
+//! Beside them the key of clamps turns all CPUs' demands stale, and schedutil's own boost after I/O its CPU's.
+//!
+//! `verify()` computes every demand that is not stale from scratch.
+
+use crate::sched::pelt::SchedAvg;
+use schedtwin_types::{CpuId, CpuMask};
+use std::ops::Deref;
+
+/// The CPUs whose demand has to be computed anew before it is used.
+#[derive(Clone, Debug)]
+pub struct StaleDemands(CpuMask);
+
+impl StaleDemands {
+    /// At boot: nobody's demand has been computed.
+    pub(crate) fn all(cpus: CpuMask) -> StaleDemands {
+        StaleDemands(cpus)
+    }
+
+    /// Whether a CPU's demand is out of date.
+    #[inline(always)]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.0.contains(cpu)
+    }
+
+    /// Those of a set.
+    #[inline(always)]
+    pub fn among(&self, cpus: &CpuMask) -> CpuMask {
+        cpus.and(&self.0)
+    }
+
+    /// Something else than a [`Signal`] alters a CPU's demand.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, cpu: CpuId) {
+        self.0.insert(cpu);
+    }
+
+    /// A CPU's demand has been computed.
+    #[inline(always)]
+    pub(crate) fn computed(&mut self, cpu: CpuId) {
+        self.0.remove(cpu);
+    }
+}
+
+/// A value that a CPU's demand follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signal<T>(T);
+
+impl<T> Deref for Signal<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Unit tests write signals that they do not want to bring about.
+#[cfg(test)]
+impl<T> std::ops::DerefMut for Signal<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> Signal<T> {
+    /// Changes the signal of `cpu`.
+    #[inline(always)]
+    pub(crate) fn change<R>(
+        &mut self,
+        cpu: CpuId,
+        stale: &mut StaleDemands,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> R {
+        stale.mark(cpu);
+        change(&mut self.0)
+    }
+
+    /// Brings the signal of `cpu` up to date. `update` says whether a demand can have changed, and so does this.
+    #[inline(always)]
+    pub(crate) fn update(
+        &mut self,
+        cpu: CpuId,
+        stale: &mut StaleDemands,
+        update: impl FnOnce(&mut T) -> bool,
+    ) -> bool {
+        let changed = update(&mut self.0);
+        if changed {
+            stale.mark(cpu);
+        }
+        changed
+    }
+}
+
+impl Signal<SchedAvg> {
+    /// Changes the load in the averages, which no demand follows from.
+    #[inline(always)]
+    pub(crate) fn change_load(&mut self, change: impl FnOnce(&mut SchedAvg)) {
+        let demanded = |avg: &SchedAvg| (avg.util_avg, avg.runnable_avg, avg.util_est);
+        let before = demanded(&self.0);
+        change(&mut self.0);
+        debug_assert_eq!(demanded(&self.0), before, "more than the load has changed");
+    }
+}
