@@ -4,7 +4,9 @@
 //! nothing, or a list that a recorder reads afterwards.
 
 use crate::Kernel;
-use schedtwin_types::{Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput};
+use schedtwin_types::{
+    Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
+};
 
 /// Watches a decision being made.
 pub trait See {
@@ -14,6 +16,12 @@ pub trait See {
     fn candidate(&mut self, candidate: impl FnOnce() -> Candidate);
     /// schedutil read a CPU.
     fn frequency_input(&mut self, input: impl FnOnce() -> FrequencyInput);
+    /// A pick starts, or starts over because it met a task whose dequeue was delayed.
+    fn pick_begins(&mut self);
+    /// A level of the hierarchy has picked by that rule.
+    fn pick(&mut self, rule: PickRule);
+    /// A pick had this entity to choose from.
+    fn pick_candidate(&mut self, candidate: impl FnOnce() -> PickCandidate);
 }
 
 impl See for () {
@@ -22,6 +30,12 @@ impl See for () {
     fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
     #[inline(always)]
     fn frequency_input(&mut self, _: impl FnOnce() -> FrequencyInput) {}
+    #[inline(always)]
+    fn pick_begins(&mut self) {}
+    #[inline(always)]
+    fn pick(&mut self, _: PickRule) {}
+    #[inline(always)]
+    fn pick_candidate(&mut self, _: impl FnOnce() -> PickCandidate) {}
 }
 
 /// Keeps what it sees.
@@ -31,6 +45,10 @@ pub struct Notes {
     pub candidates: Vec<Candidate>,
     /// CPUs read by schedutil, in order.
     pub inputs: Vec<FrequencyInput>,
+    /// The rule of the lowest level that had a choice, once something was picked.
+    pub pick: Option<PickRule>,
+    /// Entities that a pick had to choose from, level by level.
+    pub pick_candidates: Vec<PickCandidate>,
 }
 
 impl See for Notes {
@@ -40,6 +58,18 @@ impl See for Notes {
     }
     fn frequency_input(&mut self, input: impl FnOnce() -> FrequencyInput) {
         self.inputs.push(input());
+    }
+    fn pick_begins(&mut self) {
+        self.pick = None;
+        self.pick_candidates.clear();
+    }
+    fn pick(&mut self, rule: PickRule) {
+        if self.pick.is_none() || rule != PickRule::OnlyEntity {
+            self.pick = Some(rule);
+        }
+    }
+    fn pick_candidate(&mut self, candidate: impl FnOnce() -> PickCandidate) {
+        self.pick_candidates.push(candidate());
     }
 }
 

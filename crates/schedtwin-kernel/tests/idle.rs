@@ -49,7 +49,7 @@ fn choices(board: &mut Board, from: Ns) -> Vec<(u8, bool, &'static str)> {
     let mut found: Vec<(u8, bool, &'static str)> = decisions
         .filter(|record| record.cpu == CpuId(0) && record.at >= from)
         .filter_map(|record| match record.decision {
-            Decision::Idle { state, stop_tick, rule, .. } => Some((state, stop_tick, rule)),
+            Decision::Idle { state, stop_tick, rule, .. } => Some((state, stop_tick, rule.text())),
             _ => None,
         })
         .collect();

@@ -6,7 +6,9 @@ mod board;
 use board::{Board, Do, MS, fifo, machine, pin, sleep, slow, uniform};
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
 use schedtwin_kernel::device_tree::DeviceTree;
-use schedtwin_types::{CpuId, Decision, Fact, FactKind, IpiKind, Ns, TaskId, TaskState};
+use schedtwin_types::{
+    CpuId, Decision, Fact, FactKind, FrequencyRule, IpiKind, Ns, TaskId, TaskState,
+};
 
 /// The driver's call in these tests.
 const DRIVER_NS: Ns = 300_000;
@@ -115,7 +117,7 @@ fn a_newer_choice_only_overwrites() {
         .take_decisions()
         .into_iter()
         .filter_map(|record| match record.decision {
-            Decision::Frequency { khz, rule: "changed", .. } => Some((record.at, khz)),
+            Decision::Frequency { khz, rule: FrequencyRule::Changed, .. } => Some((record.at, khz)),
             _ => None,
         })
         .collect();

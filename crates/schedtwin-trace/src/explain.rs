@@ -15,6 +15,8 @@
 //! ([`crate::perfetto_read`]), which hold facts only. A record is streamed; of a trace the matching
 //! facts are kept, since its CPUs have to be merged.
 
+mod pick;
+
 use crate::ftrace_text::state_letters;
 use crate::perfetto::push_lines;
 use crate::perfetto_read::{self, Event};
@@ -393,6 +395,10 @@ impl<'a> Listing<'a> {
             RecordedDecision::Placement { task: id, .. } => task(id),
             RecordedDecision::Preemption { task: id, curr, .. } => task(id) || task(curr),
             RecordedDecision::Balance { moved, .. } => moved.iter().any(task),
+            RecordedDecision::Pick { prev, next, candidates, .. } => {
+                let waits = candidates.iter().filter_map(|candidate| candidate.task);
+                task(prev) || task(next) || waits.into_iter().any(|id| task(&id))
+            }
             RecordedDecision::Frequency { .. } | RecordedDecision::Idle { .. } => false,
         };
         let about_cpu = |wanted: CpuId| {
@@ -407,7 +413,9 @@ impl<'a> Listing<'a> {
                     RecordedDecision::Balance { dst, src, .. } => {
                         *dst == wanted.0 || *src == Some(wanted.0)
                     }
-                    RecordedDecision::Idle { .. } | RecordedDecision::Preemption { .. } => false,
+                    RecordedDecision::Idle { .. }
+                    | RecordedDecision::Preemption { .. }
+                    | RecordedDecision::Pick { .. } => false,
                 }
         };
         self.in_window(at)
@@ -659,6 +667,9 @@ impl<'a> Listing<'a> {
                 let verb = if *preempt { "preempts" } else { "does not preempt" };
                 let text = format!("{} {verb} {}; {rule}", who(*task), who(*curr));
                 head(at, cpu, "preemption", &text)
+            }
+            RecordedDecision::Pick { prev, next, rule, candidates } => {
+                self.pick((at, cpu), (*prev, *next), rule, candidates)
             }
         }
     }

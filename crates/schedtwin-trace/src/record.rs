@@ -28,7 +28,9 @@ use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, 
 use std::fmt;
 use std::io::{self, BufRead};
 
-pub use crate::record_lines::{CandidateLine, DecisionLine as RecordedDecision, InputLine, Text};
+pub use crate::record_lines::{
+    CandidateLine, DecisionLine as RecordedDecision, InputLine, PickLine, Text,
+};
 
 /// The first line's `schema`.
 pub const SCHEMA: &str = "schedtwin.record/1";

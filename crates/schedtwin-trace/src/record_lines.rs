@@ -5,8 +5,8 @@
 //! read back.
 
 use schedtwin_types::{
-    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, TaskId, TaskState,
-    WakeSource,
+    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, PickCandidate, TaskId,
+    TaskState, WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -206,6 +206,26 @@ pub enum DecisionLine {
         preempt: bool,
         rule: Text,
     },
+    Pick {
+        prev: u32,
+        next: u32,
+        rule: Text,
+        candidates: Vec<PickLine>,
+    },
+}
+
+/// [`PickCandidate`] as a record holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::PickCandidate, which this mirrors")]
+pub struct PickLine {
+    pub depth: u32,
+    pub task: Option<u32>,
+    pub group: u32,
+    pub picked: bool,
+    pub curr: bool,
+    pub lag: i64,
+    pub deadline: Option<i64>,
+    pub eligible: bool,
 }
 
 /// [`Candidate`] as a record holds it.
@@ -245,6 +265,15 @@ impl From<&Candidate> for CandidateLine {
     }
 }
 
+impl From<&PickCandidate> for PickLine {
+    fn from(candidate: &PickCandidate) -> PickLine {
+        let PickCandidate { depth, task, group, picked, curr, lag, deadline, eligible } =
+            *candidate;
+        let (task, group) = (task.map(|task| task.0), group.0);
+        PickLine { depth, task, group, picked, curr, lag, deadline, eligible }
+    }
+}
+
 impl From<&FrequencyInput> for InputLine {
     fn from(input: &FrequencyInput) -> InputLine {
         let FrequencyInput { cpu, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf } =
@@ -261,7 +290,7 @@ impl From<&Decision> for DecisionLine {
                     task: task.0,
                     prev: prev.0,
                     chosen: chosen.0,
-                    rule: (*rule).into(),
+                    rule: rule.text().into(),
                     candidates: candidates.iter().map(CandidateLine::from).collect(),
                 }
             }
@@ -273,14 +302,14 @@ impl From<&Decision> for DecisionLine {
                     raw_khz: *raw_khz,
                     khz: *khz,
                     previous_khz: *previous_khz,
-                    rule: (*rule).into(),
+                    rule: rule.text().into(),
                 }
             }
             Decision::Idle { state, stop_tick, sleep_length_ns, rule } => DecisionLine::Idle {
                 state: *state,
                 stop_tick: *stop_tick,
                 sleep_length_ns: *sleep_length_ns,
-                rule: (*rule).into(),
+                rule: rule.text().into(),
             },
             Decision::Balance { dst, src, level, idle, migration, imbalance, moved, rule } => {
                 DecisionLine::Balance {
@@ -291,14 +320,20 @@ impl From<&Decision> for DecisionLine {
                     migration: (*migration).into(),
                     imbalance: *imbalance,
                     moved: moved.iter().map(|task| task.0).collect(),
-                    rule: (*rule).into(),
+                    rule: rule.text().into(),
                 }
             }
             Decision::Preemption { task, curr, preempt, rule } => DecisionLine::Preemption {
                 task: task.0,
                 curr: curr.0,
                 preempt: *preempt,
-                rule: (*rule).into(),
+                rule: rule.text().into(),
+            },
+            Decision::Pick { prev, next, rule, candidates } => DecisionLine::Pick {
+                prev: prev.0,
+                next: next.0,
+                rule: rule.text().into(),
+                candidates: candidates.iter().map(PickLine::from).collect(),
             },
         }
     }

@@ -30,13 +30,13 @@ fn a_window_shows_decisions_with_their_inputs() {
     let query = Query { at: Some(2_000_000_000_000), window_ns: 100, ..Query::default() };
     let (text, summary) = list(&record(), &query);
     check(&text, EXPECTED_WINDOW);
-    assert_eq!((summary.matched, summary.listed, summary.problem_count), (9, 9, 0));
+    assert_eq!((summary.matched, summary.listed, summary.problem_count), (10, 10, 0));
 }
 
 const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake list to CPU 31
  2000.000000000 [039] sched_wakeup_new    a name of more than 15-70000 on CPU 39
  2000.000000100 [039] sched_switch        idle R ==> a name of more than 15-70000
- 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: cheapest
+ 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: least energy
                           cpu  role       util  capacity  use  energy delta  max util
                             2  prev        120       124  96%        123456       400
                       =>    6  max_spare    40      1024   3%         99999       300
@@ -47,16 +47,21 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                             1         5             5         0      0   7   0    3   54    62
                           cpu 0: runnable_avg 250 > util_avg 100: boosted by 150
                           util 396 -> raw 1650123 kHz -> table 1803000 kHz
- 2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest that fits
- 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled
- 2000.000000003 [001] balance             CPU 1 finds nothing to pull (level 0, idle); no busiest group
- 2000.000000004 [001] preemption          sugov:0-3 preempts ui-12; check_preempt_curr_rt: higher priority
+ 2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest enabled state
+ 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); find_src_group: overloaded
+ 2000.000000003 [001] balance             CPU 1 finds nothing to pull (level 0, idle); find_src_group: nobody has a task to pull
+ 2000.000000004 [001] preemption          sugov:0-3 preempts ui-12; PREEMPT_SHORT: shorter slice, earliest eligible deadline
+ 2000.000000005 [001] pick                sugov:0-3 after ui-12; pick_eevdf: earliest eligible deadline
+                          entity           depth    lag  deadline  eligible
+                          ui-12 (running)      0  -1500    700000        no
+                      =>  sugov:0-3            0    250   3000000       yes
+                          group 2              0   1250   4000000       yes
 ";
 
 #[test]
 fn a_task_is_found_by_name_number_and_pattern() {
     for (pattern, matched) in
-        [("sugov:0", 4), ("sugov*", 4), ("sugov:?-3", 4), ("3", 4), ("sugov", 0), ("a name*", 8)]
+        [("sugov:0", 5), ("sugov*", 5), ("sugov:?-3", 5), ("3", 5), ("sugov", 0), ("a name*", 8)]
     {
         let query = Query { task: Some(pattern.to_string()), ..Query::default() };
         let (text, summary) = list(&record(), &query);
@@ -73,12 +78,12 @@ fn a_cpu_shows_what_is_aimed_at_it() {
 }
 
 const EXPECTED_CPU: &str = " 1999.999998700 [001] sched_migrate_task  ui-12: CPU 2 -> 1
- 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: cheapest
+ 1999.999999999 [001] placement           ui-12: CPU 2 -> 6, feec: least energy
                           cpu  role       util  capacity  use  energy delta  max util
                             2  prev        120       124  96%        123456       400
                       =>    6  max_spare    40      1024   3%         99999       300
                             7  idle scan     0         0    -             -         -
- 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); pulled
+ 2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); find_src_group: overloaded
 ";
 
 #[test]
@@ -121,7 +126,7 @@ fn what_was_not_looked_at_is_not_listed() {
 fn a_limit_still_counts() {
     let (text, summary) = list(&record(), &Query { limit: 3, ..Query::default() });
     assert_eq!(text.lines().count(), 3);
-    assert_eq!((summary.matched, summary.listed), (37, 3));
+    assert_eq!((summary.matched, summary.listed), (38, 3));
 }
 
 #[test]
@@ -129,9 +134,9 @@ fn damaged_lines_are_told_and_skipped() {
     let mut record = record();
     record.extend_from_slice(b"{\"at\":\n");
     let (_, summary) = list(&record, &Query::default());
-    assert_eq!(summary.matched, 37);
+    assert_eq!(summary.matched, 38);
     assert_eq!(summary.problem_count, 1);
-    assert_eq!(summary.problems, ["line 46: EOF while parsing a value (column 6)"]);
+    assert_eq!(summary.problems, ["line 47: EOF while parsing a value (column 6)"]);
 
     let error = explain_record(&b"junk\n"[..], &Query::default(), &mut Vec::new());
     let error = error.expect_err("no header");

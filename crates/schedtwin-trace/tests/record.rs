@@ -40,7 +40,7 @@ fn lines_are_readable() {
         r#"{"task":12,"name":"ui","prio":120}"#,
         r#"{"at":1999999999200,"cpu":1,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}"#,
         r#"{"at":1999999998500,"cpu":1,"fact":"sched_tick"}"#,
-        r#"{"at":2000000000001,"cpu":1,"decision":{"idle":{"state":2,"stop_tick":true,"sleep_length_ns":3999000,"rule":"teo: deepest that fits"}}}"#,
+        r#"{"at":2000000000001,"cpu":1,"decision":{"idle":{"state":2,"stop_tick":true,"sleep_length_ns":3999000,"rule":"teo: deepest enabled state"}}}"#,
         r#"{"at":2000000000100,"power":{"domain":1,"mw":0,"uw":412}}"#,
     ] {
         assert!(text.contains(line), "{line}\n is not in\n{text}");

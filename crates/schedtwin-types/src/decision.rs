@@ -1,9 +1,12 @@
 //! Decision records: why the kernel did what it did.
 //!
 //! Unlike a [`crate::Fact`], a decision is built only while a recorder is on, so it may own lists.
-//! Rules are short fixed texts, named after the kernel's function or feature that decided.
+//! Rules are the enums of `rule.rs`, named after the kernel's function or feature that decided.
 
-use crate::{CpuId, Khz, Ns, TaskId};
+use crate::{
+    BalanceRule, CpuId, FrequencyRule, IdleRule, Khz, Ns, PickRule, PlacementRule, PreemptionRule,
+    TaskGroupId, TaskId,
+};
 
 /// A decision taken at `at` by code that ran on `cpu`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +30,8 @@ pub enum Decision {
         prev: CpuId,
         /// The CPU chosen.
         chosen: CpuId,
-        /// Which rule decided, e.g. `feec: prev is cheapest`, `select_idle_sibling: target idle`.
-        rule: &'static str,
+        /// Which rule decided.
+        rule: PlacementRule,
         /// CPUs looked at, in order, with the energy that EAS estimated where it did.
         candidates: Vec<Candidate>,
     },
@@ -46,8 +49,8 @@ pub enum Decision {
         khz: Khz,
         /// The frequency before.
         previous_khz: Khz,
-        /// What became of it: `changed`, `unchanged`, `rate limit`, `held: CPU was not idle`.
-        rule: &'static str,
+        /// What became of it.
+        rule: FrequencyRule,
     },
     /// The idle governor chose a state.
     Idle {
@@ -58,7 +61,7 @@ pub enum Decision {
         /// The expected time to the next timer, nanoseconds; `None` if it was not asked for.
         sleep_length_ns: Option<i64>,
         /// Which rule decided.
-        rule: &'static str,
+        rule: IdleRule,
     },
     /// Load balancing moved (or failed to move) tasks.
     Balance {
@@ -77,7 +80,7 @@ pub enum Decision {
         /// Tasks moved.
         moved: Vec<TaskId>,
         /// Why it ended so.
-        rule: &'static str,
+        rule: BalanceRule,
     },
     /// A waking task was tested against the running one.
     Preemption {
@@ -88,8 +91,49 @@ pub enum Decision {
         /// Whether `curr` has to go.
         preempt: bool,
         /// Which rule decided.
-        rule: &'static str,
+        rule: PreemptionRule,
     },
+    /// `__schedule()` picked who runs next.
+    Pick {
+        /// Who ran before.
+        prev: TaskId,
+        /// Who runs next; the idle task if nobody does.
+        next: TaskId,
+        /// Which rule decided. Where groups nest, each level picks: this is the rule of the lowest level
+        /// that had more than one entity.
+        rule: PickRule,
+        /// The fair entities that it chose from, at most [`PickCandidate::MOST`] a level, from the root
+        /// queue down. Empty for the other classes.
+        candidates: Vec<PickCandidate>,
+    },
+}
+
+/// A fair entity that a pick chose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PickCandidate {
+    /// How many groups are above its queue.
+    pub depth: u32,
+    /// The task; `None` for a group.
+    pub task: Option<TaskId>,
+    /// The group that it is, or that the task is in.
+    pub group: TaskGroupId,
+    /// The pick.
+    pub picked: bool,
+    /// It has been running.
+    pub curr: bool,
+    /// By how much its virtual runtime is behind: EEVDF behind the average V, CFS behind the queue's
+    /// `min_vruntime`. Virtual nanoseconds; negative: ahead.
+    pub lag: i64,
+    /// EEVDF: its virtual deadline less V, virtual nanoseconds. CFS has none.
+    pub deadline: Option<i64>,
+    /// EEVDF: not ahead of V, so that it may be picked. CFS: always.
+    pub eligible: bool,
+}
+
+impl PickCandidate {
+    /// How many entities of a level are listed: the running one, the picked one, and the first of the
+    /// timeline.
+    pub const MOST: usize = 8;
 }
 
 /// One CPU that a placement looked at.

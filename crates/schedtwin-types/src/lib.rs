@@ -13,11 +13,16 @@ pub mod draw;
 mod fact;
 mod ids;
 mod op;
+mod rule;
 
-pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput};
+pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, TaskGroupId, TaskId, ThreadId};
 pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};
+pub use rule::{
+    BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,
+    TeoRule,
+};
 
 /// A point in simulated time or a span of it, nanoseconds. Time starts at 0.
 pub type Ns = u64;

@@ -72,6 +72,7 @@ fn outcome(decision: &Decision) -> (u8, u64, u64) {
         Decision::Idle { state, stop_tick, .. } => (2, (*state).into(), (*stop_tick).into()),
         Decision::Balance { dst, moved, .. } => (3, dst.0.into(), moved.len() as u64),
         Decision::Preemption { task, preempt, .. } => (4, task.0.into(), (*preempt).into()),
+        Decision::Pick { prev, next, .. } => (5, prev.0.into(), next.0.into()),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
-use schedtwin_types::{CpuId, Decision, FrequencyInput, Khz, Ns};
+use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
 const IOWAIT_BOOST_MIN: u32 = 128;
@@ -115,7 +115,7 @@ pub struct FrequencyChoice {
     /// The raw frequency to be remembered.
     pub cached_raw_khz: Khz,
     /// Which rule decided.
-    pub rule: &'static str,
+    pub rule: FrequencyRule,
 }
 
 impl CpufreqPolicy {
@@ -134,10 +134,11 @@ impl CpufreqPolicy {
                 raw_khz,
                 khz: sugov.next_freq,
                 cached_raw_khz: sugov.cached_raw_freq,
-                rule: "held: the CPU has not been idle",
+                rule: FrequencyRule::Held,
             };
         }
-        let rule = if khz == sugov.next_freq { "unchanged" } else { "changed" };
+        let rule =
+            if khz == sugov.next_freq { FrequencyRule::Unchanged } else { FrequencyRule::Changed };
         FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule }
     }
 }
@@ -193,8 +194,12 @@ impl Kernel {
         if !policy.sugov.should_update(time) {
             if self.want_decisions {
                 let khz = self.policies[index].sugov.next_freq;
-                let choice =
-                    FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule: "rate limit" };
+                let choice = FrequencyChoice {
+                    raw_khz: 0,
+                    khz,
+                    cached_raw_khz: 0,
+                    rule: FrequencyRule::RateLimit,
+                };
                 self.record_frequency(index, Vec::new(), 0, &choice);
             }
             return;
@@ -407,7 +412,12 @@ mod tests {
     /// what is set already does not restart the limit.
     #[test]
     fn rate_limit() {
-        let choice = |khz| FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule: "" };
+        let choice = |khz| FrequencyChoice {
+            raw_khz: khz,
+            khz,
+            cached_raw_khz: khz,
+            rule: FrequencyRule::Changed,
+        };
         let mut policy = SugovPolicy::new(1_000);
         assert!(policy.should_update(0) && policy.commit(0, &choice(500)));
         assert!(!policy.should_update(999));

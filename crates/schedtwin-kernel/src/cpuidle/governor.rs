@@ -23,6 +23,7 @@ use super::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use super::teo;
 use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
+use schedtwin_types::IdleRule;
 
 /// A CPU's governor with its memory.
 #[derive(Clone, Debug)]
@@ -57,7 +58,7 @@ pub struct Choice {
     /// The answer of the timers, if they were asked, ns.
     pub sleep_length_ns: Option<i64>,
     /// Why this state.
-    pub rule: &'static str,
+    pub rule: IdleRule,
 }
 
 impl Governor {
@@ -116,13 +117,13 @@ impl Governor {
             state: s.idx as u8,
             stop_tick: s.stop_tick,
             sleep_length_ns: s.sleep_length_ns,
-            rule: s.rule.text(),
+            rule: IdleRule::Teo(s.rule),
         };
         let of_menu = |s: menu::Selection| Choice {
             state: s.idx as u8,
             stop_tick: s.stop_tick,
             sleep_length_ns: s.sleep_length_ns,
-            rule: s.rule.text(),
+            rule: IdleRule::Menu(s.rule),
         };
         match self {
             Governor::Teo(teo) => of_teo(teo.select(input, sleep_length)),
@@ -131,11 +132,7 @@ impl Governor {
             Governor::Gradual(gradual, teo) => {
                 let choice = teo.select(input, sleep_length);
                 let state = gradual.scale(choice.state.into(), input.cpu_util) as u8;
-                let rule = if state == choice.state {
-                    choice.rule
-                } else {
-                    "teo: the unused share of the CPU"
-                };
+                let rule = if state == choice.state { choice.rule } else { IdleRule::UnusedShare };
                 Choice { state, rule, ..choice }
             }
             Governor::MenuWaiters(menu) => of_menu(menu::v5_18::select(menu, input, sleep_length)),
@@ -144,18 +141,18 @@ impl Governor {
                 state: ladder.select(input) as u8,
                 stop_tick: true,
                 sleep_length_ns: None,
-                rule: "ladder: as long as the last sleeps",
+                rule: IdleRule::Ladder,
             },
             Governor::Haltpoll(haltpoll) => {
                 let (state, stop_tick) = haltpoll.select(input);
-                let rule = if state == 0 { "haltpoll: poll first" } else { "haltpoll: halt" };
+                let rule = if state == 0 { IdleRule::HaltpollPoll } else { IdleRule::HaltpollHalt };
                 Choice { state: state as u8, stop_tick, sleep_length_ns: None, rule }
             }
             Governor::Shallow => Choice {
                 state: input.states.iter().position(|state| !state.disabled).unwrap_or(0) as u8,
                 stop_tick: true,
                 sleep_length_ns: None,
-                rule: "always the shallowest",
+                rule: IdleRule::Shallowest,
             },
         }
     }

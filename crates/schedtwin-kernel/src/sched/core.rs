@@ -17,8 +17,8 @@ use crate::config::{BalanceFair, TtwuQueueCond};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, Policy, TaskGroupId, TaskId, TaskState,
-    WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, TaskGroupId, TaskId,
+    TaskState, WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -504,6 +504,7 @@ impl Kernel {
             match self.pick_next_task_fair(cpu, prev) {
                 fair::Pick::Task(next) => return next,
                 fair::Pick::Nothing => {
+                    self.record_pick(cpu, TaskId::IDLE, PickRule::Idle);
                     self.put_prev_set_next_task(cpu, prev, TaskId::IDLE);
                     return TaskId::IDLE;
                 }
@@ -531,10 +532,12 @@ impl Kernel {
         loop {
             if self.rq[cpu].stop_queued {
                 let stopper = self.rq[cpu].stopper;
+                self.record_pick(cpu, stopper, PickRule::Stop);
                 self.put_prev_set_next_task(cpu, prev, stopper);
                 return stopper;
             }
             if let Some(next) = self.pick_task_dl(cpu) {
+                self.record_pick(cpu, next, PickRule::Deadline);
                 self.put_prev_set_next_task(cpu, prev, next);
                 return next;
             }
@@ -551,10 +554,14 @@ impl Kernel {
                 }
             }
             if let Some(next) = self.pick_task_rt(cpu) {
+                self.record_pick(cpu, next, PickRule::Rt);
                 self.put_prev_set_next_task(cpu, prev, next);
                 return next;
             }
-            let next = self.pick_task_fair(cpu).unwrap_or(TaskId::IDLE);
+            let next = self.pick_task_fair(cpu).unwrap_or_else(|| {
+                self.record_pick(cpu, TaskId::IDLE, PickRule::Idle);
+                TaskId::IDLE
+            });
             self.put_prev_set_next_task(cpu, prev, next);
             return next;
         }

@@ -4,8 +4,9 @@
 
 use schedtwin_trace::{Meta, Sink, TaskInfo};
 use schedtwin_types::{
-    Candidate, CpuId, CpuMask, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, IpiKind,
-    TaskId, TaskState, WakeSource,
+    BalanceRule, Candidate, CpuId, CpuMask, Decision, DecisionRecord, Fact, FactKind,
+    FrequencyInput, FrequencyRule, IdleRule, IpiKind, PickCandidate, PickRule, PlacementRule,
+    PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, WakeSource,
 };
 
 pub const UI: TaskId = TaskId(12);
@@ -102,12 +103,22 @@ pub fn decisions() -> Vec<DecisionRecord> {
         min: 54,
         perf,
     };
+    let pick = |task, curr, lag, deadline, eligible| PickCandidate {
+        depth: 0,
+        task,
+        group: TaskGroupId(if task.is_some() { 0 } else { 2 }),
+        picked: task == Some(RT),
+        curr,
+        lag,
+        deadline: Some(deadline),
+        eligible,
+    };
     let decisions = [
         Decision::Placement {
             task: UI,
             prev: CpuId(2),
             chosen: CpuId(6),
-            rule: "feec: cheapest",
+            rule: PlacementRule::FeecLeastEnergy,
             candidates: vec![
                 candidate(2, "prev", 120, 124, Some(123_456), Some(400)),
                 candidate(6, "max_spare", 40, 1024, Some(99_999), Some(300)),
@@ -121,13 +132,13 @@ pub fn decisions() -> Vec<DecisionRecord> {
             raw_khz: 1_650_123,
             khz: 1_803_000,
             previous_khz: 1_197_000,
-            rule: "changed",
+            rule: FrequencyRule::Changed,
         },
         Decision::Idle {
             state: 2,
             stop_tick: true,
             sleep_length_ns: Some(3_999_000),
-            rule: "teo: deepest that fits",
+            rule: IdleRule::Teo(TeoRule::Deepest),
         },
         Decision::Balance {
             dst: CpuId(1),
@@ -137,7 +148,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
             migration: "migrate_task",
             imbalance: 1,
             moved: vec![UI],
-            rule: "pulled",
+            rule: BalanceRule::Overloaded,
         },
         Decision::Balance {
             dst: CpuId(1),
@@ -147,13 +158,23 @@ pub fn decisions() -> Vec<DecisionRecord> {
             migration: "migrate_load",
             imbalance: 0,
             moved: vec![],
-            rule: "no busiest group",
+            rule: BalanceRule::NobodyToPull,
         },
         Decision::Preemption {
             task: RT,
             curr: UI,
             preempt: true,
-            rule: "check_preempt_curr_rt: higher priority",
+            rule: PreemptionRule::PreemptShort,
+        },
+        Decision::Pick {
+            prev: UI,
+            next: RT,
+            rule: PickRule::EarliestDeadline,
+            candidates: vec![
+                pick(Some(UI), true, -1_500, 700_000, false),
+                pick(Some(RT), false, 250, 3_000_000, true),
+                pick(None, false, 1_250, 4_000_000, true),
+            ],
         },
     ];
     let record = |(index, decision)| DecisionRecord {

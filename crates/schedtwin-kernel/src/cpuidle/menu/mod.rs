@@ -44,6 +44,7 @@ pub mod v5_18;
 pub mod v6_12;
 
 use super::states::{CPUIDLE_STATE_MAX, SelectInput};
+pub use schedtwin_types::MenuRule as SelectRule;
 
 /// Decades of sleep lengths.
 pub const DECADES: usize = 6;
@@ -112,57 +113,6 @@ pub struct Selection {
     pub next_timer_ns: u64,
     /// To be remembered: the bucket that it falls into.
     pub bucket: usize,
-}
-
-/// Why this state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SelectRule {
-    /// There are fewer than two states.
-    NoChoice,
-    /// All states are disabled: state 0 all the same.
-    NoneEnabled,
-    /// The next timer comes before state 1 pays.
-    TimerTooSoon,
-    /// A deeper state would take too long to leave.
-    LatencyLimit,
-    /// Before 6.6: a deeper state would take longer to leave than the CPU is expected to sleep, or than
-    /// an eleventh (21st, ...) of that with one (two, ...) I/O waiters.
-    Interactivity,
-    /// The deepest state that pays within the typical interval.
-    Typical,
-    /// The deepest state that pays within the corrected time to the next timer.
-    Timer,
-    /// The tick is stopped, so the CPU may sleep long: the deepest state that pays until the next timer.
-    TickStopped,
-    /// The tick is stopped and the state would be shallow: the next deeper one, which pays.
-    NotStuck,
-    /// A state that sleeps, as the predicted one spins.
-    NoPolling,
-    /// The tick goes on and comes before the residency of a deeper state.
-    Tick,
-}
-
-impl SelectRule {
-    /// In words, for records.
-    pub fn text(self) -> &'static str {
-        match self {
-            SelectRule::NoChoice => "menu: fewer than two states",
-            SelectRule::NoneEnabled => "menu: no state is enabled",
-            SelectRule::TimerTooSoon => "menu: next timer comes before state 1 pays",
-            SelectRule::LatencyLimit => "menu: latency limit",
-            SelectRule::Interactivity => {
-                "menu: a deeper state takes too long to leave for this sleep"
-            }
-            SelectRule::Typical => "menu: typical interval",
-            SelectRule::Timer => "menu: next timer by its correction factor",
-            SelectRule::TickStopped => "menu: next timer, as the tick is stopped",
-            SelectRule::NotStuck => "menu: deeper, not to be stuck without tick",
-            SelectRule::NoPolling => "menu: sleep rather than poll",
-            SelectRule::Tick => {
-                "menu: the tick goes on and comes before a deeper state's residency"
-            }
-        }
-    }
 }
 
 impl MenuCpu {

@@ -15,6 +15,7 @@ pub mod v6_12;
 pub mod v6_6;
 
 use super::states::Reflection;
+pub use schedtwin_types::TeoRule as SelectRule;
 
 /// What a wakeup adds to its counter.
 pub const PULSE: u32 = 1024;
@@ -34,46 +35,6 @@ pub struct Selection {
     pub tick_rule: TickRule,
     /// The answer of the timers, if they were asked.
     pub sleep_length_ns: Option<i64>,
-}
-
-/// Why this state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SelectRule {
-    /// There are fewer than two states.
-    NoChoice,
-    /// All states are disabled: state 0 all the same.
-    NoneEnabled,
-    /// Only one state is enabled.
-    OneEnabled,
-    /// The deepest enabled state: nothing spoke against it.
-    Deepest,
-    /// Wakeups before the deeper states' residency prevail: the state that half of them reached.
-    Intercepts,
-    /// A deeper state would take too long to leave.
-    LatencyLimit,
-    /// The next timer comes before the residency of a deeper state.
-    Timer,
-    /// The CPU is utilised: a shallower state, in favour of latency.
-    Utilised,
-    /// The tick goes on and comes before the residency of a deeper state.
-    Tick,
-}
-
-impl SelectRule {
-    /// In words, for records.
-    pub fn text(self) -> &'static str {
-        match self {
-            SelectRule::NoChoice => "teo: fewer than two states",
-            SelectRule::NoneEnabled => "teo: no state is enabled",
-            SelectRule::OneEnabled => "teo: only one state is enabled",
-            SelectRule::Deepest => "teo: deepest enabled state",
-            SelectRule::Intercepts => "teo: early wakeups prevail",
-            SelectRule::LatencyLimit => "teo: latency limit",
-            SelectRule::Timer => "teo: next timer comes before a deeper state's residency",
-            SelectRule::Utilised => "teo: the CPU is utilised",
-            SelectRule::Tick => "teo: the tick goes on and comes before a deeper state's residency",
-        }
-    }
 }
 
 /// Why the tick may stop, or not.

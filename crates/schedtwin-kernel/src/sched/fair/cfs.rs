@@ -63,7 +63,8 @@ use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_FORK,
 };
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
-use schedtwin_types::{CpuId, Ns, Policy, TaskId};
+use crate::see::See;
+use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.
 #[inline(always)]
@@ -280,7 +281,7 @@ impl Kernel {
     }
 
     /// `pick_next_entity()`. Read-only: the decision alone.
-    pub(super) fn pick_cfs(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+    pub(super) fn pick_cfs(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
         let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq);
         let waiting = |at: usize| cfs.timeline.get(at).map(|node| node.se);
@@ -296,17 +297,20 @@ impl Kernel {
         };
         let left = or_curr(waiting(0))?;
         let fair = |se: &EntityId| self.wakeup_preempt_entity(*se, left) < 1;
-        if let Some(next) = cfs.next.filter(fair) {
-            return Some(next);
-        }
-        if let Some(last) = cfs.last.filter(fair) {
-            return Some(last);
-        }
-        if cfs.skip == Some(left) {
-            let second = if curr == Some(left) { waiting(0) } else { or_curr(waiting(1)) };
-            return second.filter(fair).or(Some(left));
-        }
-        Some(left)
+        let (picked, rule) = if let Some(next) = cfs.next.filter(fair) {
+            (next, PickRule::NextBuddy)
+        } else if let Some(last) = cfs.last.filter(fair) {
+            (last, PickRule::LastBuddy)
+        } else {
+            let second = (cfs.skip == Some(left))
+                .then(|| if curr == Some(left) { waiting(0) } else { or_curr(waiting(1)) });
+            match second.flatten().filter(fair) {
+                Some(second) => (second, PickRule::AfterSkipBuddy),
+                None => (left, PickRule::SmallestVruntime),
+            }
+        };
+        see.pick(if cfs.nr_queued == 1 { PickRule::OnlyEntity } else { rule });
+        Some(picked)
     }
 
     /// `check_preempt_wakeup()`: whether the wakee preempts, and by what rule. Sets the buddies.
@@ -316,7 +320,7 @@ impl Kernel {
         task: TaskId,
         curr: TaskId,
         wake_flags: u32,
-    ) -> (bool, &'static str) {
+    ) -> (bool, PreemptionRule) {
         let (mut se, mut pse) = (self.tasks[curr].se, self.tasks[task].se);
         let cfs_rq = self.se[se].cfs_rq;
         let features = self.config.features;
@@ -326,30 +330,30 @@ impl Kernel {
             self.set_next_buddy(pse);
         }
         if self.rq[cpu].need_resched {
-            return (false, "a reschedule is already pending");
+            return (false, PreemptionRule::ReschedulePending);
         }
         let curr_is_idle = self.tasks[curr].policy == Policy::Idle;
         let task_is_idle = self.tasks[task].policy == Policy::Idle;
         let rule = if curr_is_idle && !task_is_idle {
-            "SCHED_IDLE gives way"
+            PreemptionRule::IdleGivesWay
         } else {
             if self.tasks[task].policy != Policy::Normal {
-                return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
+                return (false, PreemptionRule::BatchDoesNotPreempt);
             }
             if !features.wakeup_preemption {
-                return (false, "WAKEUP_PREEMPTION is off");
+                return (false, PreemptionRule::FeatureOff);
             }
             (se, pse) = self.find_matching_se(se, pse);
             self.update_curr(self.se[se].cfs_rq);
             match self.wakeup_preempt_entity(se, pse) {
                 1 => {}
-                0 => return (false, "behind by less than wakeup_granularity"),
-                _ => return (false, "not behind"),
+                0 => return (false, PreemptionRule::BehindTooLittle),
+                _ => return (false, PreemptionRule::NotBehind),
             }
             if !marked {
                 self.set_next_buddy(pse);
             }
-            "behind by more than wakeup_granularity"
+            PreemptionRule::Behind
         };
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
         let entity = &self.se[se];

@@ -26,6 +26,7 @@ use crate::sched::core::{
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq, pelt};
+use crate::see::{Notes, See};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
@@ -475,7 +476,21 @@ impl Kernel {
 
     /// `pick_task_fair()`.
     pub(crate) fn pick_task_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if !self.want_decisions {
+            return self.pick_task_fair_seen(cpu, &mut ());
+        }
+        let mut notes = Notes::default();
+        let next = self.pick_task_fair_seen(cpu, &mut notes)?;
+        let rule = notes.pick.expect("each pick says its rule");
+        let (prev, candidates) = (self.rq[cpu].curr, notes.pick_candidates);
+        self.record(Decision::Pick { prev, next, rule, candidates });
+        Some(next)
+    }
+
+    #[inline(always)]
+    fn pick_task_fair_seen(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
         'again: loop {
+            see.pick_begins();
             let mut cfs_rq = CfsRqId::root(cpu);
             if self.cfs[cfs_rq].nr_queued == 0 {
                 return None;
@@ -486,8 +501,9 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
-                let picked = self.pick_next_entity(cfs_rq);
+                let picked = self.pick_next_entity(cfs_rq, see);
                 let se = picked.expect("a queue that is not empty has a best");
+                self.note_pick(see, cfs_rq, se);
                 if self.se[se].sched_delayed {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;

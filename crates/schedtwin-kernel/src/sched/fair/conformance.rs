@@ -85,7 +85,7 @@ impl FairSteps<'_> {
 impl FairSteps<'_> {
     /// `pick_eevdf()`: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se = self.0.pick_eevdf(CfsRqId::root(self.1));
+        let se = self.0.pick_eevdf(CfsRqId::root(self.1), &mut ());
         se.map(|se| self.0.se[se].task)
     }
 
@@ -127,7 +127,7 @@ impl FairSteps<'_> {
 
     /// `pick_next_entity()` with the running entity, if it is queued: whom it would pick now.
     pub fn pick_next_entity(&self) -> Option<TaskId> {
-        self.0.pick_cfs(CfsRqId::root(self.1)).map(|se| self.0.se[se].task)
+        self.0.pick_cfs(CfsRqId::root(self.1), &mut ()).map(|se| self.0.se[se].task)
     }
 
     /// `wakeup_preempt_entity()`: −1, 0 or 1.

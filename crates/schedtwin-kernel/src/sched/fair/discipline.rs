@@ -28,7 +28,8 @@
 use crate::Kernel;
 use crate::config::FairClass;
 use crate::sched::{CfsRqId, EntityId};
-use schedtwin_types::{CpuId, Ns, SchedAttr, TaskId};
+use crate::see::See;
+use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
 impl Kernel {
     /// `__enqueue_entity()`: into the timeline.
@@ -105,13 +106,16 @@ impl Kernel {
 
     /// `pick_next_entity()`: who runs next. Read-only: the decision alone.
     #[inline(always)]
-    pub(super) fn pick_next_entity(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+    pub(super) fn pick_next_entity(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
         match self.config.fair {
             FairClass::Eevdf => match self.cfs[cfs_rq].next {
-                Some(next) if self.entity_eligible(cfs_rq, next) => Some(next),
-                _ => self.pick_eevdf(cfs_rq),
+                Some(next) if self.entity_eligible(cfs_rq, next) => {
+                    see.pick(PickRule::NextBuddyEligible);
+                    Some(next)
+                }
+                _ => self.pick_eevdf(cfs_rq, see),
             },
-            FairClass::Cfs => self.pick_cfs(cfs_rq),
+            FairClass::Cfs => self.pick_cfs(cfs_rq, see),
         }
     }
 
@@ -158,7 +162,7 @@ impl Kernel {
         task: TaskId,
         curr: TaskId,
         wake_flags: u32,
-    ) -> (bool, &'static str) {
+    ) -> (bool, PreemptionRule) {
         match self.config.fair {
             FairClass::Eevdf => self.wakeup_preempts_eevdf(cpu, task, curr),
             FairClass::Cfs => self.wakeup_preempts_cfs(cpu, task, curr, wake_flags),

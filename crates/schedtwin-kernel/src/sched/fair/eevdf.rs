@@ -37,7 +37,8 @@ use super::{calc_delta_fair, scale_load_down};
 use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
-use schedtwin_types::{CpuId, Policy, TaskId};
+use crate::see::See;
+use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on deadlines.
 #[inline(always)]
@@ -262,11 +263,26 @@ impl Kernel {
                 || !self.entity_eligible(cfs_rq, se))
     }
 
+    /// V, without moving its base: what [`Kernel::avg_vruntime`] would return.
+    pub(super) fn peek_avg_vruntime(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        let (mut sum, load) = sums(cfs, self.curr_on_rq(cfs_rq).map(|c| &self.se[c]));
+        if load == 0 {
+            return cfs.zero_vruntime;
+        }
+        // The division rounds down.
+        if sum < 0 {
+            sum -= load - 1;
+        }
+        cfs.zero_vruntime.wrapping_add((sum / load) as u64)
+    }
+
     /// `pick_eevdf()`. Read-only: the decision alone.
-    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
         let cfs = &self.cfs[cfs_rq];
         let on_rq = self.curr_on_rq(cfs_rq);
         if cfs.nr_queued == 1 {
+            see.pick(PickRule::OnlyEntity);
             return on_rq.or_else(|| cfs.timeline.first().map(|n| n.se));
         }
         let (sum, load) = sums(cfs, on_rq.map(|c| &self.se[c]));
@@ -278,14 +294,20 @@ impl Kernel {
             && self.config.features.run_to_parity
             && self.protect_slice(curr)
         {
+            see.pick(PickRule::RunToParity);
             return Some(curr);
         }
         let best = cfs.timeline.iter().find(|n| eligible(n.vruntime));
-        match (best, curr) {
+        let picked = match (best, curr) {
             (None, curr) => curr,
             (Some(best), Some(curr)) if before(self.se[curr].deadline, best.deadline) => Some(curr),
             (Some(best), _) => Some(best.se),
-        }
+        };
+        see.pick(match picked == on_rq {
+            true => PickRule::CurrEarliestDeadline,
+            false => PickRule::EarliestDeadline,
+        });
+        picked
     }
 
     /// `check_preempt_wakeup_fair()`: whether the wakee preempts, and by what rule.
@@ -294,24 +316,24 @@ impl Kernel {
         cpu: CpuId,
         task: TaskId,
         curr: TaskId,
-    ) -> (bool, &'static str) {
+    ) -> (bool, PreemptionRule) {
         if self.rq[cpu].need_resched {
-            return (false, "a reschedule is already pending");
+            return (false, PreemptionRule::ReschedulePending);
         }
         if !self.config.features.wakeup_preemption {
-            return (false, "WAKEUP_PREEMPTION is off");
+            return (false, PreemptionRule::FeatureOff);
         }
         let (se, pse) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
         let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
             self.cancel_protect_slice(se);
-            return (true, "SCHED_IDLE gives way");
+            return (true, PreemptionRule::IdleGivesWay);
         }
         if curr_is_idle != task_is_idle {
-            return (false, "SCHED_IDLE does not preempt");
+            return (false, PreemptionRule::IdleDoesNotPreempt);
         }
         if self.tasks[task].policy != Policy::Normal {
-            return (false, "SCHED_BATCH and SCHED_IDLE do not preempt");
+            return (false, PreemptionRule::BatchDoesNotPreempt);
         }
         let cfs_rq = self.se[se].cfs_rq;
         self.update_curr(cfs_rq);
@@ -319,12 +341,10 @@ impl Kernel {
         if short {
             self.cancel_protect_slice(se);
         }
-        match (self.pick_eevdf(cfs_rq) == Some(pse), short) {
-            (true, true) => (true, "PREEMPT_SHORT: shorter slice, earliest eligible deadline"),
-            (true, false) => (true, "earliest eligible deadline"),
-            (false, _) => {
-                (false, "not the earliest eligible deadline, or curr's slice is protected")
-            }
+        match (self.pick_eevdf(cfs_rq, &mut ()) == Some(pse), short) {
+            (true, true) => (true, PreemptionRule::PreemptShort),
+            (true, false) => (true, PreemptionRule::EarliestDeadline),
+            (false, _) => (false, PreemptionRule::NotEarliestDeadline),
         }
     }
 

@@ -40,13 +40,10 @@ use crate::Kernel;
 use crate::config::{EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::sched::root_domain::{PerfDomain, PerfState};
 use crate::see::See;
-use schedtwin_types::{Candidate, CpuId, TaskId};
+use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 
 /// The choice, and the rule that made it.
-pub type Choice = (CpuId, &'static str);
-
-/// A task for which the estimate fell: on a real machine another CPU's signals have changed meanwhile.
-const RACED: &str = "feec: the estimate fell with the task (raced)";
+pub type Choice = (CpuId, PlacementRule);
 
 /// What `compute_energy()` finds out about a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

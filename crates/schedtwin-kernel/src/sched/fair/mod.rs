@@ -6,6 +6,7 @@
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
+//! | `pick.rs` | what a record says of a pick |
 //! | `group.rs` | task groups: weights, propagation, moving a task |
 //! | `load_avg.rs` | which PELT update happens when; load of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
@@ -23,6 +24,7 @@ pub mod eevdf;
 pub mod energy;
 pub mod group;
 pub mod load_avg;
+mod pick;
 pub mod slow_path;
 pub mod wakeup;
 

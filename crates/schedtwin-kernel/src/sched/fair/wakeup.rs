@@ -26,7 +26,7 @@ use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
 use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
-use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, TaskId};
+use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, PlacementRule, TaskId};
 
 use super::energy::Choice;
 
@@ -95,7 +95,7 @@ impl Kernel {
             Placement::SlowPath(sd) => {
                 let cpu = self.this_cpu;
                 let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
-                (dst, "sched_balance_find_dst_cpu: idlest group and CPU")
+                (dst, PlacementRule::FindDstCpu)
             }
         }
     }
@@ -141,7 +141,7 @@ impl Kernel {
         let want_affine =
             wakes && !self.wake_wide(task) && self.tasks[task].cpus_mask.contains(cpu);
         let mut target = prev;
-        let mut rule = "stays";
+        let mut rule = PlacementRule::Stays;
         let mut slow = None;
         let mut level = self.topology.base[cpu.index()];
         while let Some(id) = level {
@@ -220,24 +220,24 @@ impl Kernel {
         if features.wa_idle {
             if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
                 return if self.idle_cpu(prev) {
-                    (prev, "WA_IDLE: both idle, prev")
+                    (prev, PlacementRule::WaIdleBothIdle)
                 } else {
-                    (this, "WA_IDLE: the waker's CPU is idle")
+                    (this, PlacementRule::WaIdleWakerIdle)
                 };
             }
             let cfs = &self.cfs[CfsRqId::root(this)];
             let delayed = cfs.h_nr_queued - cfs.h_nr_runnable;
             if sync && self.rq[this].nr_running - delayed == 1 {
-                return (this, "WA_IDLE: sync, the waker is about to sleep");
+                return (this, PlacementRule::WaIdleSync);
             }
             if self.idle_cpu(prev) {
-                return (prev, "WA_IDLE: prev is idle");
+                return (prev, PlacementRule::WaIdlePrevIdle);
             }
         }
         if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync) {
-            return (this, "WA_WEIGHT: the waker's CPU has less load");
+            return (this, PlacementRule::WaWeight);
         }
-        (prev, "wake_affine: prev")
+        (prev, PlacementRule::WakeAffinePrev)
     }
 
     /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
@@ -300,7 +300,7 @@ impl Kernel {
         let idle = |k: &Kernel, cpu: CpuId| k.idle_cpu(cpu) || k.sched_idle_cpu(cpu);
         // 1.
         if idle(self, target) && fits(self, target) {
-            return (target, "select_idle_sibling: target is idle");
+            return (target, PlacementRule::SisTargetIdle);
         }
         // 2.
         let share_cache = |k: &Kernel, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
@@ -310,7 +310,7 @@ impl Kernel {
         let mut prev_aff = None;
         if prev != target && share_cache(self, prev) && idle(self, prev) && fits(self, prev) {
             if same_cluster(self, prev) {
-                return (prev, "select_idle_sibling: prev is idle");
+                return (prev, PlacementRule::SisPrevIdle);
             }
             prev_aff = Some(prev);
         }
@@ -326,7 +326,7 @@ impl Kernel {
             && fits(self, recent)
         {
             if same_cluster(self, recent) {
-                return (recent, "select_idle_sibling: recently used CPU is idle");
+                return (recent, PlacementRule::SisRecentIdle);
             }
             recent_aff = Some(recent);
         }
@@ -337,25 +337,25 @@ impl Kernel {
                 self.select_idle_capacity(task, &span, target, (task_util, clamps), see);
             trail.looked_at = looked_at;
             return match choice {
-                Some(cpu) => (cpu, "select_idle_capacity: idle, fits or the largest"),
-                None => (target, "select_idle_capacity: no idle CPU, target"),
+                Some(cpu) => (cpu, PlacementRule::SelectIdleCapacity),
+                None => (target, PlacementRule::SelectIdleCapacityNone),
             };
         }
         let Some(sd) = self.topology.sd_llc[target.index()] else {
-            return (target, "select_idle_sibling: no shared cache, target");
+            return (target, PlacementRule::SisNoSharedCache);
         };
         // 7.
         if let Some(cpu) = self.select_idle_cpu(task, sd, target, trail, see) {
-            return (cpu, "select_idle_cpu: first idle CPU of the LLC scan");
+            return (cpu, PlacementRule::SelectIdleCpu);
         }
         // 8., 9., 10.
         if let Some(cpu) = prev_aff {
-            return (cpu, "select_idle_sibling: prev is idle, other cluster");
+            return (cpu, PlacementRule::SisPrevIdleOtherCluster);
         }
         if let Some(cpu) = recent_aff {
-            return (cpu, "select_idle_sibling: recently used CPU is idle, other cluster");
+            return (cpu, PlacementRule::SisRecentIdleOtherCluster);
         }
-        (target, "select_idle_sibling: no idle CPU found, target")
+        (target, PlacementRule::SisNoIdleCpu)
     }
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.

@@ -10,25 +10,26 @@
 
 use super::*;
 use crate::sched::CfsRqId;
+use schedtwin_types::BalanceRule;
 
 impl Kernel {
     /// `need_active_balance()`: is it time for the stopper? Returns the reason.
-    pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<&'static str> {
+    pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<BalanceRule> {
         let sd = &self.topology[env.sd];
         if env.migration_type == MigrationType::Task
             && sd.nr_balance_failed > sd.cache_nice_tries + 2
         {
-            return Some("active balance: failed too often");
+            return Some(BalanceRule::ActiveFailed);
         }
         let src_nr = self.cfs[CfsRqId::root(env.src_cpu)].h_nr_queued;
         if env.idle.is_idle() && src_nr == 1 && self.check_cpu_capacity(env.src_cpu, env.sd) {
             let pct = sd.imbalance_pct as u64;
             if self.capacity_of(env.src_cpu) * pct < self.capacity_of(env.dst_cpu) * 100 {
-                return Some("active balance: the source's capacity is reduced");
+                return Some(BalanceRule::ActiveReducedCapacity);
             }
         }
         if env.migration_type == MigrationType::Misfit {
-            return Some("active balance: misfit");
+            return Some(BalanceRule::ActiveMisfit);
         }
         None
     }

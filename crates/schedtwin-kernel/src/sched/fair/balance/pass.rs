@@ -16,7 +16,7 @@
 use super::*;
 use crate::config::MisfitFailure;
 use crate::sched::stop::StopWork;
-use schedtwin_types::{Decision, FactKind};
+use schedtwin_types::{BalanceRule, Decision, FactKind};
 
 /// `MAX_PINNED_INTERVAL`, ms: up to here the interval of a domain of pinned tasks is doubled.
 const MAX_PINNED_INTERVAL: u64 = 512;
@@ -24,13 +24,13 @@ const MAX_PINNED_INTERVAL: u64 = 512;
 /// The ways out of a pass.
 enum Out {
     /// `out_balanced`.
-    Balanced(&'static str),
+    Balanced(BalanceRule),
     /// `out_all_pinned`.
     AllPinned,
     /// `out_one_pinned`.
     OnePinned,
     /// Tasks moved, or failed to.
-    Done(&'static str),
+    Done(BalanceRule),
 }
 
 impl Kernel {
@@ -53,7 +53,7 @@ impl Kernel {
         let out = loop {
             if !self.should_we_balance(&env) {
                 *continue_balancing = false;
-                break Out::Balanced("should_we_balance: another CPU of the group does");
+                break Out::Balanced(BalanceRule::NotResponsible);
             }
             self.refresh_local_capacity(&env);
             let stats = self.read_sd_lb_stats(&env);
@@ -64,7 +64,7 @@ impl Kernel {
             recorded_imbalance = env.imbalance;
             let Some(group) = found.group else { break Out::Balanced(found.rule) };
             let Some(busiest) = self.find_src_rq(&env, group) else {
-                break Out::Balanced("find_src_rq: no queue to pull from");
+                break Out::Balanced(BalanceRule::NoQueue);
             };
             assert!(busiest != env.dst_cpu, "a CPU does not pull from itself");
             src = Some(busiest);
@@ -88,8 +88,8 @@ impl Kernel {
 
         let rule = match out {
             Out::Balanced(rule) | Out::Done(rule) => rule,
-            Out::AllPinned => "all tasks are pinned",
-            Out::OnePinned => "active balance: the running task is pinned",
+            Out::AllPinned => BalanceRule::AllPinned,
+            Out::OnePinned => BalanceRule::ActivePinned,
         };
         if let Out::Balanced(_) = out
             && !env.all_pinned
@@ -198,7 +198,7 @@ impl Kernel {
         env: &mut LbEnv,
         this_cpu: CpuId,
         moved: u32,
-        found: &'static str,
+        found: BalanceRule,
     ) -> Out {
         let mut rule = found;
         let mut started = false;

@@ -26,6 +26,7 @@ use super::*;
 use crate::config::SiblingImbalance;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
+use schedtwin_types::BalanceRule;
 
 /// What to pull, and why.
 pub(super) struct SrcGroup {
@@ -35,7 +36,7 @@ pub(super) struct SrcGroup {
     pub imbalance: i64,
     pub migration_type: Option<MigrationType>,
     /// Which rule decided.
-    pub rule: &'static str,
+    pub rule: BalanceRule,
 }
 
 /// `sibling_imbalance()`: how many tasks more than its share the busiest group has.
@@ -76,7 +77,7 @@ impl Kernel {
     pub(super) fn find_src_group(&self, env: &LbEnv, sds: &SdLbStats) -> SrcGroup {
         let balanced = |rule| SrcGroup { group: None, imbalance: 0, migration_type: None, rule };
         let Some(group) = sds.busiest else {
-            return balanced("find_src_group: nobody has a task to pull");
+            return balanced(BalanceRule::NobodyToPull);
         };
         let force = |rule| {
             let (migration_type, imbalance) = self.calculate_imbalance(env, sds);
@@ -84,53 +85,53 @@ impl Kernel {
                 group: (imbalance != 0).then_some(group),
                 imbalance,
                 migration_type,
-                rule: if imbalance == 0 { "calculate_imbalance: none" } else { rule },
+                rule: if imbalance == 0 { BalanceRule::NoImbalance } else { rule },
             }
         };
         let (busiest, local) = (&sds.busiest_stat, &sds.local_stat);
         if busiest.group_type == GroupType::MisfitTask {
-            return force("find_src_group: misfit task");
+            return force(BalanceRule::Misfit);
         }
         if !self.is_rd_overutilized() {
-            return balanced("find_src_group: EAS places tasks, not overutilized");
+            return balanced(BalanceRule::EasPlaces);
         }
         if busiest.group_type == GroupType::Imbalanced {
-            return force("find_src_group: imbalanced by affinity");
+            return force(BalanceRule::ImbalancedByAffinity);
         }
         if local.group_type > busiest.group_type {
-            return balanced("find_src_group: the local group is busier");
+            return balanced(BalanceRule::LocalBusier);
         }
         if local.group_type == GroupType::Overloaded {
             if local.avg_load >= busiest.avg_load {
-                return balanced("find_src_group: the local group has more load");
+                return balanced(BalanceRule::LocalMoreLoad);
             }
             if local.avg_load >= sds.avg_load() {
-                return balanced("find_src_group: the local group has more load than the average");
+                return balanced(BalanceRule::LocalAboveAverage);
             }
             let pct = self.topology[env.sd].imbalance_pct as u64;
             if 100 * busiest.avg_load <= pct * local.avg_load {
-                return balanced("find_src_group: load differs by less than imbalance_pct");
+                return balanced(BalanceRule::WithinImbalancePct);
             }
         }
         if sds.prefer_sibling
             && local.group_type == GroupType::HasSpare
             && self.sibling_imbalance(env, sds, group) > 1
         {
-            return force("find_src_group: siblings have fewer tasks");
+            return force(BalanceRule::SiblingsHaveFewer);
         }
         if busiest.group_type != GroupType::Overloaded {
             if !env.idle.is_idle() {
-                return balanced("find_src_group: not overloaded, leave it to an idle CPU");
+                return balanced(BalanceRule::LeaveToIdle);
             }
             if busiest.group_weight > 1 && local.idle_cpus <= busiest.idle_cpus.wrapping_add(1) {
-                return balanced("find_src_group: as many idle CPUs");
+                return balanced(BalanceRule::AsManyIdle);
             }
             if busiest.sum_h_nr_running == 1 {
-                return balanced("find_src_group: nobody waits");
+                return balanced(BalanceRule::NobodyWaits);
             }
-            return force("find_src_group: more idle CPUs here");
+            return force(BalanceRule::MoreIdleHere);
         }
-        force("find_src_group: overloaded")
+        force(BalanceRule::Overloaded)
     }
 
     fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {

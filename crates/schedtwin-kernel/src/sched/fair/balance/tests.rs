@@ -9,7 +9,7 @@ use crate::entry::IrqLines;
 use crate::sched::TaskKind;
 use crate::sched::topology::tests::{Part, machine};
 use crate::sched::topology::{SD_BALANCE_FORK, Topology};
-use schedtwin_types::{Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
+use schedtwin_types::{BalanceRule, Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
 
 const MS: Ns = 1_000_000;
 
@@ -167,11 +167,11 @@ impl Board {
     }
 
     /// Rules of passes that moved something or asked the stopper, since the last call.
-    fn rules(&mut self) -> Vec<(&'static str, &'static str)> {
+    fn rules(&mut self) -> Vec<(&'static str, BalanceRule)> {
         let decisions = self.kernel.take_decisions();
         let of_pass = decisions.into_iter().filter_map(|d| match d.decision {
             Decision::Balance { idle, rule, moved, .. }
-                if !moved.is_empty() || rule.starts_with("active") =>
+                if !moved.is_empty() || rule.text().starts_with("active") =>
             {
                 Some((idle, rule))
             }
@@ -196,7 +196,7 @@ fn idle_cpus_pull_from_a_crowded_one() {
     cpus.sort_unstable();
     assert_eq!(cpus, [0, 1, 2, 3]);
     // The tick of CPU 0 kicked an idle CPU, which pulled for itself and the others.
-    assert!(board.rules().iter().all(|r| *r == ("idle", "find_src_group: overloaded")));
+    assert!(board.rules().iter().all(|r| *r == ("idle", BalanceRule::Overloaded)));
     let kicks = board
         .facts
         .iter()
@@ -217,7 +217,7 @@ fn a_misfit_is_pushed_to_a_big_cpu() {
         board.allow(hog, &[0, 1, 2, 3]);
         board.run_until(130 * MS);
         assert!(board.cpus_of(&[hog])[0] >= 2, "on {:?}", board.cpus_of(&[hog]));
-        assert_eq!(board.rules(), [("idle", "active balance: misfit")]);
+        assert_eq!(board.rules(), [("idle", BalanceRule::ActiveMisfit)]);
         assert!(!board.kernel.rq[CpuId(1)].active_balance);
         // The bigger CPU is still used up.
         board.run_until(600 * MS);
@@ -260,7 +260,7 @@ fn running_tasks_are_spread_over_caches() {
     board.run_until(400 * MS);
     let caches: Vec<u16> = board.cpus_of(&hogs).iter().map(|c| c / 2).collect();
     assert_ne!(caches[0], caches[1], "{caches:?}");
-    assert_eq!(board.rules(), [("idle", "active balance: failed too often")]);
+    assert_eq!(board.rules(), [("idle", BalanceRule::ActiveFailed)]);
 }
 
 /// A pass that finds nothing but pinned tasks tells the level above.
@@ -283,7 +283,7 @@ fn affinity_is_reported_upwards() {
     assert!(seen.contains(&true) && !seen[299], "{seen:?}");
     let decisions = board.kernel.take_decisions();
     let pinned = |d: &&schedtwin_types::DecisionRecord| {
-        matches!(d.decision, Decision::Balance { rule: "all tasks are pinned", .. })
+        matches!(d.decision, Decision::Balance { rule: BalanceRule::AllPinned, .. })
     };
     assert!(decisions.iter().filter(pinned).count() > 0);
 }
@@ -310,7 +310,7 @@ fn a_newly_idle_cpu_pulls() {
     if k.topology[lowest].max_newidle_lb_cost != 0 {
         // Two CPUs and the own averages read, one task moved, at 200 and 1000 ns.
         assert_eq!(k.topology[lowest].max_newidle_lb_cost, 3 * 200 + 1000);
-        assert_eq!(board.rules(), [("newidle", "find_src_group: overloaded")]);
+        assert_eq!(board.rules(), [("newidle", BalanceRule::Overloaded)]);
         assert_eq!(board.kernel.rq[CpuId(1)].nr_running, 1);
     }
 }

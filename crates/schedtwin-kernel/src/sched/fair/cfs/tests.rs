@@ -12,6 +12,7 @@ use crate::sched::core::{
 };
 use crate::sched::fair::weight_of;
 use crate::sched::{CfsRq, CfsRqId, EntityId, OnRq};
+use crate::see::Notes;
 use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId};
 
 const CPU: CpuId = CpuId(0);
@@ -251,42 +252,91 @@ fn granularities() {
 /// `pick_next_entity()`: task 0 runs.
 #[test]
 fn picks() {
+    use schedtwin_types::PickRule as R;
     struct Case {
         what: &'static str,
         at: &'static [i64],
         buddies: [Option<usize>; 3],
         picked: usize,
+        rule: R,
     }
-    let case =
-        |what, at, next, last, skip, picked| Case { what, at, buddies: [next, last, skip], picked };
-    for Case { what, at, buddies, picked } in [
-        case("the only one", &[5], None, None, None, 0),
-        case("the only one, though it yields", &[5], None, None, Some(0), 0),
-        case("the smallest waits", &[5, 4, 3], None, None, None, 2),
-        case("the smallest runs", &[2, 4, 3], None, None, None, 0),
-        case("of equals the one that waits", &[3, 3], None, None, None, 1),
-        case("of equals the first to come", &[9, 3, 3], None, None, None, 1),
-        case("next, though another is first", &[9, 1, 5], Some(2), None, None, 2),
-        case("next is unfair by more than 4 ms", &[9, 1, 6], Some(2), None, None, 1),
-        case("last", &[9, 1, 5], None, Some(2), None, 2),
-        case("next before last", &[9, 1, 3, 2], Some(2), Some(3), None, 2),
-        case("last, as next is unfair", &[9, 1, 6, 2], Some(2), Some(3), None, 3),
-        case("next, though it is the running one", &[4, 1], Some(0), None, None, 0),
-        case("skip: the second", &[9, 1, 5], None, None, Some(1), 2),
-        case("skip: the running one is second", &[4, 1, 5], None, None, Some(1), 0),
-        case("skip: of equals the one that waits", &[4, 1, 4], None, None, Some(1), 2),
-        case("skip, but the second is unfair", &[9, 1, 6], None, None, Some(1), 1),
-        case("skip the running one", &[1, 5], None, None, Some(0), 1),
-        case("skip the running one, unfair", &[1, 6], None, None, Some(0), 0),
-        case("skip somebody who is not first", &[9, 1, 2], None, None, Some(2), 1),
-        case("next outranks skip", &[9, 1, 2], Some(1), None, Some(1), 1),
+    let case = |what, at, next, last, skip, picked, rule| Case {
+        what,
+        at,
+        buddies: [next, last, skip],
+        picked,
+        rule,
+    };
+    for Case { what, at, buddies, picked, rule } in [
+        case("the only one", &[5], None, None, None, 0, R::OnlyEntity),
+        case("the only one, though it yields", &[5], None, None, Some(0), 0, R::OnlyEntity),
+        case("the smallest waits", &[5, 4, 3], None, None, None, 2, R::SmallestVruntime),
+        case("the smallest runs", &[2, 4, 3], None, None, None, 0, R::SmallestVruntime),
+        case("of equals the one that waits", &[3, 3], None, None, None, 1, R::SmallestVruntime),
+        case("of equals the first to come", &[9, 3, 3], None, None, None, 1, R::SmallestVruntime),
+        case("next, though another is first", &[9, 1, 5], Some(2), None, None, 2, R::NextBuddy),
+        case(
+            "next is unfair by more than 4 ms",
+            &[9, 1, 6],
+            Some(2),
+            None,
+            None,
+            1,
+            R::SmallestVruntime,
+        ),
+        case("last", &[9, 1, 5], None, Some(2), None, 2, R::LastBuddy),
+        case("next before last", &[9, 1, 3, 2], Some(2), Some(3), None, 2, R::NextBuddy),
+        case("last, as next is unfair", &[9, 1, 6, 2], Some(2), Some(3), None, 3, R::LastBuddy),
+        case("next, though it is the running one", &[4, 1], Some(0), None, None, 0, R::NextBuddy),
+        case("skip: the second", &[9, 1, 5], None, None, Some(1), 2, R::AfterSkipBuddy),
+        case(
+            "skip: the running one is second",
+            &[4, 1, 5],
+            None,
+            None,
+            Some(1),
+            0,
+            R::AfterSkipBuddy,
+        ),
+        case(
+            "skip: of equals the one that waits",
+            &[4, 1, 4],
+            None,
+            None,
+            Some(1),
+            2,
+            R::AfterSkipBuddy,
+        ),
+        case(
+            "skip, but the second is unfair",
+            &[9, 1, 6],
+            None,
+            None,
+            Some(1),
+            1,
+            R::SmallestVruntime,
+        ),
+        case("skip the running one", &[1, 5], None, None, Some(0), 1, R::AfterSkipBuddy),
+        case("skip the running one, unfair", &[1, 6], None, None, Some(0), 0, R::SmallestVruntime),
+        case(
+            "skip somebody who is not first",
+            &[9, 1, 2],
+            None,
+            None,
+            Some(2),
+            1,
+            R::SmallestVruntime,
+        ),
+        case("next outranks skip", &[9, 1, 2], Some(1), None, Some(1), 1, R::NextBuddy),
     ] {
         let mut world = World::at(at);
         let [next, last, skip] = buddies.map(|index| index.map(|index| world.se(index)));
         let cfs = world.cfs();
         (cfs.next, cfs.last, cfs.skip) = (next, last, skip);
         world.kernel.verify_timeline(ROOT);
-        assert_eq!(world.index_of(world.kernel.pick_cfs(ROOT)), Some(picked), "{what}");
+        let mut notes = Notes::default();
+        let found = world.index_of(world.kernel.pick_cfs(ROOT, &mut notes));
+        assert_eq!((found, notes.pick), (Some(picked), Some(rule)), "{what}");
     }
 }
 
@@ -295,9 +345,9 @@ fn picks() {
 fn a_sleeper_is_not_picked() {
     let mut world = World::at(&[1, 5]);
     world.dequeue(world.tasks[0], DEQUEUE_SLEEP);
-    assert_eq!(world.index_of(world.kernel.pick_cfs(ROOT)), Some(1));
+    assert_eq!(world.index_of(world.kernel.pick_cfs(ROOT, &mut ())), Some(1));
     world.dequeue(world.tasks[1], DEQUEUE_SLEEP);
-    assert_eq!(world.kernel.pick_cfs(ROOT), None);
+    assert_eq!(world.kernel.pick_cfs(ROOT, &mut ()), None);
 }
 
 /// Entities with the same virtual runtime queue up in order of insertion.

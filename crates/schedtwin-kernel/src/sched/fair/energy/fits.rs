@@ -13,13 +13,13 @@
 //! Quirk: a CPU without tasks keeps no clamps, so it is judged with those that the CPU before it in its
 //! domain left behind.
 
-use super::{Choice, EnergyEstimate, RACED, em_cpu_energy};
+use super::{Choice, EnergyEstimate, em_cpu_energy};
 use crate::Kernel;
 use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
-use schedtwin_types::{CpuId, CpuMask, TaskId};
+use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 /// `struct energy_env`.
 pub(super) struct EnergyEnv {
@@ -42,7 +42,7 @@ impl Kernel {
         let own = if self.uclamp_is_used() { self.uclamp_eff_value(task) } else { Clamps::NONE };
         let task_util = self.task_util_est(task);
         if task_util == 0 && own.min == 0 {
-            return (prev, "feec: the task has no utilisation");
+            return (prev, PlacementRule::FeecNoUtilisation);
         }
         let task_busy_time = self.eenv_task_busy_time(task_util, prev);
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
@@ -90,7 +90,7 @@ impl Kernel {
                 let EnergyEstimate { energy, max_util, .. } =
                     self.compute_energy(&env, pd, task, Some(prev));
                 if energy < base {
-                    return (prev, RACED);
+                    return (prev, PlacementRule::FeecRaced);
                 }
                 prev_delta = energy - base;
                 prev_actual_cap = cpu_cap;
@@ -109,7 +109,7 @@ impl Kernel {
                 let EnergyEstimate { energy, max_util, .. } =
                     self.compute_energy(&env, pd, task, Some(cpu));
                 if energy < base {
-                    return (prev, RACED);
+                    return (prev, PlacementRule::FeecRaced);
                 }
                 let delta = energy - base;
                 let role = "most spare capacity of its domain";
@@ -124,13 +124,15 @@ impl Kernel {
             }
         }
         match best_cpu {
-            Some(cpu) if best_fits > prev_fits => (cpu, "feec: fits where prev does not"),
-            Some(cpu) if best_fits > 0 && best_delta < prev_delta => (cpu, "feec: least energy"),
-            Some(cpu) if best_fits < 0 && best_actual_cap > prev_actual_cap => {
-                (cpu, "feec: as fast as the minimum nowhere, faster than prev")
+            Some(cpu) if best_fits > prev_fits => (cpu, PlacementRule::FeecFitsBetter),
+            Some(cpu) if best_fits > 0 && best_delta < prev_delta => {
+                (cpu, PlacementRule::FeecLeastEnergy)
             }
-            _ if prev_delta != u64::MAX => (prev, "feec: prev costs no more"),
-            _ => (prev, "feec: fits nowhere, stays"),
+            Some(cpu) if best_fits < 0 && best_actual_cap > prev_actual_cap => {
+                (cpu, PlacementRule::FeecFasterThanPrev)
+            }
+            _ if prev_delta != u64::MAX => (prev, PlacementRule::FeecPrevCostsNoMore),
+            _ => (prev, PlacementRule::FeecFitsNowhere),
         }
     }
 

@@ -19,11 +19,11 @@
 //! candidate; in prev's domain the best other CPU is looked at even with less spare capacity; and the domain's
 //! busy time is summed over CPUs with the task on one of them, each capped by its capacity.
 
-use super::{Choice, EnergyEstimate, RACED, em_cpu_energy};
+use super::{Choice, EnergyEstimate, em_cpu_energy};
 use crate::Kernel;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
-use schedtwin_types::{CpuId, CpuMask, TaskId};
+use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 impl Kernel {
     /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
@@ -36,7 +36,7 @@ impl Kernel {
         see: &mut impl See,
     ) -> Choice {
         if self.task_util_est(task) == 0 {
-            return (prev, "feec: the task has no utilisation");
+            return (prev, PlacementRule::FeecNoUtilisation);
         }
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let mut best_cpu = prev;
@@ -72,7 +72,7 @@ impl Kernel {
                 let EnergyEstimate { energy, max_util, .. } =
                     self.compute_energy_margin(task, Some(prev), pd);
                 if energy < base {
-                    return (prev, RACED);
+                    return (prev, PlacementRule::FeecRaced);
                 }
                 prev_delta = energy - base;
                 best_delta = best_delta.min(prev_delta);
@@ -82,7 +82,7 @@ impl Kernel {
                 let EnergyEstimate { energy, max_util, .. } =
                     self.compute_energy_margin(task, Some(cpu), pd);
                 if energy < base {
-                    return (prev, RACED);
+                    return (prev, PlacementRule::FeecRaced);
                 }
                 let delta = energy - base;
                 let role = "most spare capacity of its domain";
@@ -95,17 +95,17 @@ impl Kernel {
         }
         if prev_delta == u64::MAX {
             let rule = if best_cpu == prev {
-                "feec: fits nowhere, stays"
+                PlacementRule::FeecFitsNowhere
             } else {
-                "feec: fits where prev does not"
+                PlacementRule::FeecFitsBetter
             };
             (best_cpu, rule)
         } else if prev_delta - best_delta > (prev_delta + base_energy) >> 4 {
-            (best_cpu, "feec: saves more than a sixteenth")
+            (best_cpu, PlacementRule::FeecSavesSixteenth)
         } else if best_cpu == prev {
-            (prev, "feec: prev costs no more")
+            (prev, PlacementRule::FeecPrevCostsNoMore)
         } else {
-            (prev, "feec: saves no more than a sixteenth")
+            (prev, PlacementRule::FeecSavesTooLittle)
         }
     }
 

@@ -1,0 +1,71 @@
+//! What a record says of a pick of the fair class: who was there, and why that one.
+//!
+//! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`See`], which nobody
+//! reads in the hot path. Where groups nest, each level picks. A level with one entity decides nothing,
+//! so the rule kept is that of the lowest level that had more than one.
+//!
+//! ```text
+//! root    a, group G      pick_eevdf: earliest eligible deadline → G
+//! G       b               only entity of the queue               → b      rule: that of the root
+//! ```
+
+use crate::Kernel;
+use crate::config::FairClass;
+use crate::sched::{CfsRqId, EntityId};
+use crate::see::See;
+use schedtwin_types::{CpuId, Decision, PickCandidate, PickRule, TaskId};
+
+impl Kernel {
+    /// Notes the entities of a queue and which of them has been picked.
+    #[inline(always)]
+    pub(super) fn note_pick<S: See>(&self, see: &mut S, cfs_rq: CfsRqId, picked: EntityId) {
+        if !S::ON {
+            return;
+        }
+        let cfs = &self.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq);
+        // The picked one keeps a place until it has been listed.
+        let (mut left, mut reserved) = (PickCandidate::MOST, 1);
+        let entities = curr.into_iter().chain(cfs.timeline.iter().map(|node| node.se));
+        let listed = entities.filter(|se| {
+            if *se == picked {
+                reserved = 0;
+            }
+            let fits = left > reserved;
+            left -= usize::from(fits);
+            fits
+        });
+        for se in listed {
+            see.pick_candidate(|| self.pick_candidate(cfs_rq, se, picked));
+        }
+    }
+
+    fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId, picked: EntityId) -> PickCandidate {
+        let entity = &self.se[se];
+        let is_task = entity.my_q.is_none();
+        let (base, eligible) = match self.config.fair {
+            FairClass::Eevdf => (self.peek_avg_vruntime(cfs_rq), self.entity_eligible(cfs_rq, se)),
+            FairClass::Cfs => (self.cfs[cfs_rq].min_vruntime, true),
+        };
+        PickCandidate {
+            depth: entity.depth,
+            task: is_task.then_some(entity.task),
+            group: self.cfs[entity.my_q.unwrap_or(cfs_rq)].group,
+            picked: se == picked,
+            curr: self.cfs[cfs_rq].curr == Some(se),
+            lag: base.wrapping_sub(entity.vruntime) as i64,
+            deadline: (self.config.fair == FairClass::Eevdf)
+                .then(|| entity.deadline.wrapping_sub(base) as i64),
+            eligible,
+        }
+    }
+
+    /// Files the pick of another class than fair, or of nobody.
+    #[inline]
+    pub(crate) fn record_pick(&mut self, cpu: CpuId, next: TaskId, rule: PickRule) {
+        if self.want_decisions {
+            let prev = self.rq[cpu].curr;
+            self.record(Decision::Pick { prev, next, rule, candidates: Vec::new() });
+        }
+    }
+}

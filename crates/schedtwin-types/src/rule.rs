@@ -1,0 +1,352 @@
+//! Rules: why a decision came out as it did.
+//!
+//! Each mechanism has an enum of its own, whose arms are named after what decided and have a text for
+//! records and `explain`. Code compares arms; only readers see texts. Mechanisms that have a door for
+//! users' own policies (placement, frequency, idle) have an arm `Custom` with the policy's own words.
+
+/// Declares a mechanism's rules: each arm once, with its doc and its text.
+macro_rules! rules {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $( $(#[$arm_doc:meta])* $arm:ident = $text:literal, )*
+        }
+        $( wraps { $( $(#[$wrap_doc:meta])* $wrap:ident($inner:ty), )* } )?
+        $( custom { $(#[$custom_doc:meta])* $custom:ident } )?
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $( $(#[$arm_doc])* $arm, )*
+            $( $( $(#[$wrap_doc])* $wrap($inner), )* )?
+            $( $(#[$custom_doc])* $custom(&'static str), )?
+        }
+
+        impl $name {
+            /// All of its own arms, in the order of declaration: neither what it wraps nor users' rules.
+            pub const OWN: &[$name] = &[ $( $name::$arm, )* ];
+
+            /// In words.
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $( $name::$arm => $text, )*
+                    $( $( $name::$wrap(inner) => inner.text(), )* )?
+                    $( $name::$custom(text) => text, )?
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.text())
+            }
+        }
+    };
+}
+
+rules! {
+    /// Why a waking, forked or executing task goes to that CPU.
+    PlacementRule {
+        /// No domain wanted a decision: prev.
+        Stays = "stays",
+        /// EAS: a task of no utilisation costs nothing anywhere.
+        FeecNoUtilisation = "feec: the task has no utilisation",
+        /// EAS: adding the task lowered the estimate. On a real machine another CPU's signals have changed
+        /// meanwhile.
+        FeecRaced = "feec: the estimate fell with the task (raced)",
+        /// EAS: it fits on another CPU, and not on prev.
+        FeecFitsBetter = "feec: fits where prev does not",
+        /// EAS since 6.1.y: the candidate costs less than prev.
+        FeecLeastEnergy = "feec: least energy",
+        /// EAS: no CPU meets the task's minimum, and the chosen one comes nearer than prev.
+        FeecFasterThanPrev = "feec: as fast as the minimum nowhere, faster than prev",
+        /// EAS: no candidate costs less than prev.
+        FeecPrevCostsNoMore = "feec: prev costs no more",
+        /// EAS: no CPU has room.
+        FeecFitsNowhere = "feec: fits nowhere, stays",
+        /// EAS of 5.14 to 5.19: the candidate saves enough.
+        FeecSavesSixteenth = "feec: saves more than a sixteenth",
+        /// EAS of 5.14 to 5.19: the candidate saves too little.
+        FeecSavesTooLittle = "feec: saves no more than a sixteenth",
+        /// `wake_affine_idle()`: the waker's CPU and prev are idle and share a cache.
+        WaIdleBothIdle = "WA_IDLE: both idle, prev",
+        /// `wake_affine_idle()`: the waker's CPU is idle and shares prev's cache.
+        WaIdleWakerIdle = "WA_IDLE: the waker's CPU is idle",
+        /// `wake_affine_idle()`: a synchronous wakeup by the only task there.
+        WaIdleSync = "WA_IDLE: sync, the waker is about to sleep",
+        /// `wake_affine_idle()`: prev is idle.
+        WaIdlePrevIdle = "WA_IDLE: prev is idle",
+        /// `wake_affine_weight()`: the waker's CPU has less load.
+        WaWeight = "WA_WEIGHT: the waker's CPU has less load",
+        /// Nothing spoke for the waker's CPU.
+        WakeAffinePrev = "wake_affine: prev",
+        /// `select_idle_sibling()`, step 1.
+        SisTargetIdle = "select_idle_sibling: target is idle",
+        /// Step 2.
+        SisPrevIdle = "select_idle_sibling: prev is idle",
+        /// Step 4.
+        SisRecentIdle = "select_idle_sibling: recently used CPU is idle",
+        /// Step 5: an idle CPU of an asymmetric machine.
+        SelectIdleCapacity = "select_idle_capacity: idle, fits or the largest",
+        /// Step 5: no CPU of an asymmetric machine is idle.
+        SelectIdleCapacityNone = "select_idle_capacity: no idle CPU, target",
+        /// There is nothing to scan.
+        SisNoSharedCache = "select_idle_sibling: no shared cache, target",
+        /// Step 7.
+        SelectIdleCpu = "select_idle_cpu: first idle CPU of the LLC scan",
+        /// Step 8.
+        SisPrevIdleOtherCluster = "select_idle_sibling: prev is idle, other cluster",
+        /// Step 9.
+        SisRecentIdleOtherCluster = "select_idle_sibling: recently used CPU is idle, other cluster",
+        /// Step 10.
+        SisNoIdleCpu = "select_idle_sibling: no idle CPU found, target",
+        /// The slow path.
+        FindDstCpu = "sched_balance_find_dst_cpu: idlest group and CPU",
+    }
+    custom {
+        /// A user's placement, in its words.
+        Custom
+    }
+}
+
+rules! {
+    /// What became of a request for a frequency.
+    FrequencyRule {
+        /// Another frequency than before.
+        Changed = "changed",
+        /// The frequency that is set already.
+        Unchanged = "unchanged",
+        /// schedutil: too soon after the last change.
+        RateLimit = "rate limit",
+        /// schedutil: a domain's only CPU has not been idle since the last request, so it does not slow down.
+        Held = "held: the CPU has not been idle",
+    }
+    custom {
+        /// A user's governor, in its words.
+        Custom
+    }
+}
+
+rules! {
+    /// Why that idle state.
+    IdleRule {
+        /// teo's gradual utilisation awareness took a share of what teo chose.
+        UnusedShare = "teo: the unused share of the CPU",
+        /// ladder.
+        Ladder = "ladder: as long as the last sleeps",
+        /// haltpoll polls.
+        HaltpollPoll = "haltpoll: poll first",
+        /// haltpoll sleeps.
+        HaltpollHalt = "haltpoll: halt",
+        /// The reference governor.
+        Shallowest = "always the shallowest",
+    }
+    wraps {
+        /// teo.
+        Teo(TeoRule),
+        /// menu.
+        Menu(MenuRule),
+    }
+    custom {
+        /// A user's governor, in its words.
+        Custom
+    }
+}
+
+rules! {
+    /// Why teo chose that state.
+    TeoRule {
+        /// There are fewer than two states.
+        NoChoice = "teo: fewer than two states",
+        /// All states are disabled: state 0 all the same.
+        NoneEnabled = "teo: no state is enabled",
+        /// Only one state is enabled.
+        OneEnabled = "teo: only one state is enabled",
+        /// The deepest enabled state: nothing spoke against it.
+        Deepest = "teo: deepest enabled state",
+        /// Wakeups before the deeper states' residency prevail: the state that half of them reached.
+        Intercepts = "teo: early wakeups prevail",
+        /// A deeper state would take too long to leave.
+        LatencyLimit = "teo: latency limit",
+        /// The next timer comes before the residency of a deeper state.
+        Timer = "teo: next timer comes before a deeper state's residency",
+        /// The CPU is utilised: a shallower state, in favour of latency.
+        Utilised = "teo: the CPU is utilised",
+        /// The tick goes on and comes before the residency of a deeper state.
+        Tick = "teo: the tick goes on and comes before a deeper state's residency",
+    }
+}
+
+rules! {
+    /// Why menu chose that state.
+    MenuRule {
+        /// There are fewer than two states.
+        NoChoice = "menu: fewer than two states",
+        /// All states are disabled: state 0 all the same.
+        NoneEnabled = "menu: no state is enabled",
+        /// The next timer comes before state 1 pays.
+        TimerTooSoon = "menu: next timer comes before state 1 pays",
+        /// A deeper state would take too long to leave.
+        LatencyLimit = "menu: latency limit",
+        /// Before 6.6: a deeper state would take longer to leave than the CPU is expected to sleep, or than
+        /// an eleventh (21st, ...) of that with one (two, ...) I/O waiters.
+        Interactivity = "menu: a deeper state takes too long to leave for this sleep",
+        /// The deepest state that pays within the typical interval.
+        Typical = "menu: typical interval",
+        /// The deepest state that pays within the corrected time to the next timer.
+        Timer = "menu: next timer by its correction factor",
+        /// The tick is stopped, so the CPU may sleep long: the deepest state that pays until the next timer.
+        TickStopped = "menu: next timer, as the tick is stopped",
+        /// The tick is stopped and the state would be shallow: the next deeper one, which pays.
+        NotStuck = "menu: deeper, not to be stuck without tick",
+        /// A state that sleeps, as the predicted one spins.
+        NoPolling = "menu: sleep rather than poll",
+        /// The tick goes on and comes before the residency of a deeper state.
+        Tick = "menu: the tick goes on and comes before a deeper state's residency",
+    }
+}
+
+rules! {
+    /// Why a pass of load balancing ended as it did.
+    BalanceRule {
+        /// Another CPU balances this domain.
+        NotResponsible = "should_we_balance: another CPU of the group does",
+        /// No group has a task to give away.
+        NobodyToPull = "find_src_group: nobody has a task to pull",
+        /// The busiest group is busier, but there is nothing that moving would improve.
+        NoImbalance = "calculate_imbalance: none",
+        /// A task of the busiest group does not fit its CPU.
+        Misfit = "find_src_group: misfit task",
+        /// Energy-aware placement is in charge.
+        EasPlaces = "find_src_group: EAS places tasks, not overutilized",
+        /// Affinity keeps the busiest group from balancing itself.
+        ImbalancedByAffinity = "find_src_group: imbalanced by affinity",
+        /// The local group is busier.
+        LocalBusier = "find_src_group: the local group is busier",
+        /// Both groups are overloaded, the local one more.
+        LocalMoreLoad = "find_src_group: the local group has more load",
+        /// Both groups are overloaded, and the local one more than the domain is.
+        LocalAboveAverage = "find_src_group: the local group has more load than the average",
+        /// Both groups are overloaded about equally.
+        WithinImbalancePct = "find_src_group: load differs by less than imbalance_pct",
+        /// The local group has fewer tasks than its sibling.
+        SiblingsHaveFewer = "find_src_group: siblings have fewer tasks",
+        /// A busy CPU leaves a group that is not overloaded alone.
+        LeaveToIdle = "find_src_group: not overloaded, leave it to an idle CPU",
+        /// The local group has no more idle CPUs than the busiest.
+        AsManyIdle = "find_src_group: as many idle CPUs",
+        /// The busiest group's only task runs.
+        NobodyWaits = "find_src_group: nobody waits",
+        /// The local group has more idle CPUs.
+        MoreIdleHere = "find_src_group: more idle CPUs here",
+        /// The busiest group is overloaded.
+        Overloaded = "find_src_group: overloaded",
+        /// No queue of the busiest group is worth pulling from.
+        NoQueue = "find_src_rq: no queue to pull from",
+        /// No task may run on the destination.
+        AllPinned = "all tasks are pinned",
+        /// The source's running task is to be pushed, and may not run on the destination.
+        ActivePinned = "active balance: the running task is pinned",
+        /// The source's running task is pushed: too many passes have failed.
+        ActiveFailed = "active balance: failed too often",
+        /// The source's running task is pushed: interrupts and other classes take much of its CPU.
+        ActiveReducedCapacity = "active balance: the source's capacity is reduced",
+        /// The source's running task is pushed: it does not fit its CPU.
+        ActiveMisfit = "active balance: misfit",
+    }
+}
+
+rules! {
+    /// Why a waking fair task preempts the running one, or not.
+    PreemptionRule {
+        /// The running task gives way anyway.
+        ReschedulePending = "a reschedule is already pending",
+        /// The feature is off.
+        FeatureOff = "WAKEUP_PREEMPTION is off",
+        /// The running task is `SCHED_IDLE`, the waking one is not.
+        IdleGivesWay = "SCHED_IDLE gives way",
+        /// The waking task is `SCHED_IDLE`, the running one is not.
+        IdleDoesNotPreempt = "SCHED_IDLE does not preempt",
+        /// Only `SCHED_NORMAL` preempts.
+        BatchDoesNotPreempt = "SCHED_BATCH and SCHED_IDLE do not preempt",
+        /// EEVDF: a shorter slice broke the running task's protection.
+        PreemptShort = "PREEMPT_SHORT: shorter slice, earliest eligible deadline",
+        /// EEVDF: the waking task would be picked.
+        EarliestDeadline = "earliest eligible deadline",
+        /// EEVDF: it would not.
+        NotEarliestDeadline = "not the earliest eligible deadline, or curr's slice is protected",
+        /// CFS: far enough behind.
+        Behind = "behind by more than wakeup_granularity",
+        /// CFS: not far enough behind.
+        BehindTooLittle = "behind by less than wakeup_granularity",
+        /// CFS: ahead of the running task.
+        NotBehind = "not behind",
+    }
+}
+
+rules! {
+    /// Why that task runs next.
+    PickRule {
+        /// Nothing is runnable.
+        Idle = "nothing is runnable",
+        /// The stopper has work, and comes before all others.
+        Stop = "stop class: the stopper has work",
+        /// The earliest deadline of the DEADLINE class.
+        Deadline = "DEADLINE: earliest deadline",
+        /// The head of the highest priority's list.
+        Rt = "RT: first of the highest priority",
+        /// The only entity of its queue.
+        OnlyEntity = "only entity of the queue",
+        /// EEVDF: the next buddy, which is eligible.
+        NextBuddyEligible = "pick_next_entity: next buddy, eligible",
+        /// EEVDF: the running entity's slice is protected.
+        RunToParity = "pick_eevdf: RUN_TO_PARITY, curr's slice is protected",
+        /// EEVDF: the running entity has the earliest deadline of all that are eligible.
+        CurrEarliestDeadline = "pick_eevdf: curr has the earliest eligible deadline",
+        /// EEVDF: a waiting entity has the earliest deadline of all that are eligible.
+        EarliestDeadline = "pick_eevdf: earliest eligible deadline",
+        /// CFS: a wakee that has preempted, or whom a task yielded to.
+        NextBuddy = "pick_next_entity: next buddy",
+        /// CFS: the task that a wakee has preempted.
+        LastBuddy = "pick_next_entity: last buddy",
+        /// CFS: the second, since the first has yielded.
+        AfterSkipBuddy = "pick_next_entity: second, the first has yielded",
+        /// CFS: the smallest virtual runtime.
+        SmallestVruntime = "pick_next_entity: smallest vruntime",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn texts() -> Vec<&'static str> {
+        let mut all = Vec::new();
+        all.extend(PlacementRule::OWN.iter().map(|rule| rule.text()));
+        all.extend(FrequencyRule::OWN.iter().map(|rule| rule.text()));
+        all.extend(IdleRule::OWN.iter().map(|rule| rule.text()));
+        all.extend(TeoRule::OWN.iter().map(|rule| IdleRule::Teo(*rule).text()));
+        all.extend(MenuRule::OWN.iter().map(|rule| IdleRule::Menu(*rule).text()));
+        all.extend(BalanceRule::OWN.iter().map(|rule| rule.text()));
+        all.extend(PreemptionRule::OWN.iter().map(|rule| rule.text()));
+        all.extend(PickRule::OWN.iter().map(|rule| rule.text()));
+        all
+    }
+
+    /// A record is read by its texts: two rules with one text could not be told apart.
+    #[test]
+    fn no_two_rules_have_one_text() {
+        let all = texts();
+        let distinct: BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert!(!distinct.contains(""));
+    }
+
+    #[test]
+    fn users_rules_speak_for_themselves() {
+        assert_eq!(IdleRule::Custom("coin: heads").to_string(), "coin: heads");
+        assert_eq!(PlacementRule::Custom("packs").text(), "packs");
+        assert_eq!(FrequencyRule::Custom("ondemand: up").text(), "ondemand: up");
+    }
+}
