@@ -119,6 +119,30 @@ impl Kernel {
         }
     }
 
+    /// How an entity stands among those that a pick chooses from: how far behind it is, its deadline and
+    /// whether it may be picked, as in [`schedtwin_types::PickCandidate`].
+    pub(super) fn virtual_standing(
+        &self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+    ) -> (i64, Option<i64>, bool) {
+        let entity = &self.se[se];
+        match self.config.fair {
+            FairClass::Eevdf => {
+                let average = self.peek_avg_vruntime(cfs_rq);
+                (
+                    average.wrapping_sub(entity.vruntime) as i64,
+                    Some(entity.deadline.wrapping_sub(average) as i64),
+                    self.entity_eligible(cfs_rq, se),
+                )
+            }
+            FairClass::Cfs => {
+                let behind = self.cfs[cfs_rq].min_vruntime.wrapping_sub(entity.vruntime);
+                (behind as i64, None, true)
+            }
+        }
+    }
+
     /// A queued entity has been switched to (`set_next_entity()`).
     #[inline(always)]
     pub(super) fn installed(&mut self, se: EntityId) {

@@ -10,7 +10,6 @@
 //! ```
 
 use crate::Kernel;
-use crate::config::FairClass;
 use crate::sched::{CfsRqId, EntityId};
 use crate::see::See;
 use schedtwin_types::{CpuId, Decision, PickCandidate, PickRule, TaskId};
@@ -43,19 +42,15 @@ impl Kernel {
     fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId, picked: EntityId) -> PickCandidate {
         let entity = &self.se[se];
         let is_task = entity.my_q.is_none();
-        let (base, eligible) = match self.config.fair {
-            FairClass::Eevdf => (self.peek_avg_vruntime(cfs_rq), self.entity_eligible(cfs_rq, se)),
-            FairClass::Cfs => (self.cfs[cfs_rq].min_vruntime, true),
-        };
+        let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se);
         PickCandidate {
             depth: entity.depth,
             task: is_task.then_some(entity.task),
             group: self.cfs[entity.my_q.unwrap_or(cfs_rq)].group,
             picked: se == picked,
             curr: self.cfs[cfs_rq].curr == Some(se),
-            lag: base.wrapping_sub(entity.vruntime) as i64,
-            deadline: (self.config.fair == FairClass::Eevdf)
-                .then(|| entity.deadline.wrapping_sub(base) as i64),
+            lag,
+            deadline,
             eligible,
         }
     }
