@@ -12,7 +12,7 @@ use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::{Moment, longest_wait};
 use schedtwin_lab::report;
 use schedtwin_lab::twin::{Column, joint_provenance};
-use schedtwin_lab::{Progress, compare as lab};
+use schedtwin_lab::{Progress, compare as lab, crash};
 
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
@@ -26,7 +26,9 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         writable(path)?;
     }
     if arguments.first_difference {
-        return output::print(&first_differences(&columns, arguments.seed));
+        let (text, panics) = first_differences(&columns, arguments.seed);
+        let printed = output::print(&text);
+        return if panics.is_empty() { printed } else { Err(Failure::Failed(panics)) };
     }
     let most =
         if arguments.precision.is_some() { arguments.max_iterations } else { arguments.iterations };
@@ -57,7 +59,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
     let printed =
         output::print(&report::comparison(&comparison, printing.format(), printing.extent()));
-    let mut findings = Vec::new();
+    let mut findings = crash::lines(&comparison.crashes);
     for condition in conditions {
         findings.extend(condition.judge(&comparison)?.findings);
     }
@@ -66,7 +68,9 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
 
 /// Of every column the longest wait in the run with this seed.
 pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
-    columns.par_iter().filter_map(|column| longest_wait(column, seed)).collect()
+    // A run that panics has been reported already.
+    let wait = |column: &Column| crash::caught(|| longest_wait(column, seed)).ok().flatten();
+    columns.par_iter().filter_map(wait).collect()
 }
 
 pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
@@ -117,6 +121,12 @@ pub fn distinct(faults: Diagnostics) -> Diagnostics {
     distinct
 }
 
+/// Runs that panicked make the command fail, after what the others measured has been printed.
+pub fn no_crashes(progress: &Progress) -> Result<(), Failure> {
+    let lines = crash::lines(&progress.crashes());
+    if lines.is_empty() { Ok(()) } else { Err(Failure::Failed(lines)) }
+}
+
 pub fn check_seeds(first: u64, runs: u64) -> Result<(), Failure> {
     match first.checked_add(runs) {
         Some(_) => Ok(()),
@@ -136,13 +146,24 @@ pub fn with_threads<T: Send>(
     Ok(pool.install(work))
 }
 
-/// Where each other kernel's execution parts from the baseline's, as text.
-fn first_differences(columns: &[Column], seed: u64) -> String {
+/// Where each other kernel's execution parts from the baseline's, as text; and runs that panicked on the way there.
+fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
     let base = &columns[0];
-    let mut text = String::new();
+    let (mut text, mut findings) = (String::new(), Vec::new());
     for other in &columns[1..] {
-        let found = schedtwin::first_difference(&base.scenario, &other.scenario, seed);
         text.push_str(&format!("{} and {}, seed {seed}:\n", base.kernel, other.kernel));
+        let run = || schedtwin::first_difference(&base.scenario, &other.scenario, seed);
+        let found = match crash::caught(run) {
+            Ok(found) => found,
+            Err(panic) => {
+                findings.push(format!(
+                    "{} and {}, seed {seed}: panicked: {panic}",
+                    base.kernel, other.kernel
+                ));
+                text.push_str("  a run panicked before it was found\n\n");
+                continue;
+            }
+        };
         let Some(difference) = found else {
             text.push_str("  they execute identically\n\n");
             continue;
@@ -162,7 +183,7 @@ fn first_differences(columns: &[Column], seed: u64) -> String {
         }
         text.push('\n');
     }
-    text
+    (text, findings)
 }
 
 fn push_indented(text: &mut String, lines: &[String]) {
@@ -211,6 +232,7 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
         line(tally, &tally.metric);
     }
     let printed = output::print(&text);
+    no_crashes(&progress)?;
     let share = 100.0 * calibration.overall.paired_share();
     if check && !HONEST.contains(&share) {
         let message = format!("{share:.1}% of the comparisons with itself are called significant");

@@ -1,7 +1,7 @@
 //! The command `schedtwin`: reads arguments, calls the library and the laboratory, prints.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 it ran, whatever the verdicts; 1 a
-//! `--fail-if` or a validation that was asked for failed; 2 bad input; 101 a bug; 130 interrupted.
+//! `--fail-if` or a validation that was asked for failed, or one run of many panicked; 2 bad input; 101 a bug; 130 interrupted.
 
 mod arguments;
 mod bar;
@@ -53,6 +53,10 @@ fn main() -> ExitCode {
 fn report_panics() {
     let rusts_own = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // A run among many that panics is told with the others' results.
+        if schedtwin_lab::crash::heard(panic) {
+            return;
+        }
         rusts_own(panic);
         let version = env!("CARGO_PKG_VERSION");
         eprintln!(

@@ -14,7 +14,7 @@ use schedtwin_trace::Format;
 
 use crate::arguments::Replay;
 use crate::bar::Bar;
-use crate::compare::{check_seeds, distinct, with_threads};
+use crate::compare::{check_seeds, distinct, no_crashes, with_threads};
 use crate::failure::Failure;
 use crate::run::writable;
 use crate::{interrupt, output};
@@ -60,7 +60,9 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
     }
     let printing = &arguments.printing;
-    output::print(&report::replay(&replayed, printing.format(), printing.extent()))
+    let printed = output::print(&report::replay(&replayed, printing.format(), printing.extent()));
+    no_crashes(&progress)?;
+    printed
 }
 
 /// The columns and what they replay, or all that is wrong with any of it.

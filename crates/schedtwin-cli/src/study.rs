@@ -21,7 +21,7 @@ use crate::arguments::{
     Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
 };
 use crate::bar::Bar;
-use crate::compare::{check_seeds, moments, with_threads, write_page};
+use crate::compare::{check_seeds, moments, no_crashes, with_threads, write_page};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::writable;
@@ -96,10 +96,12 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         let all: Vec<_> = ready.iter().map(of).collect();
         write_page(path, &report::html::studies(&studies, &all))?;
     }
-    output::print(&match arguments.sensitivity {
+    let printed = output::print(&match arguments.sensitivity {
         true => report::sensitivity(&studies, arguments.format()),
         false => report::studies(&studies, arguments.format()),
-    })
+    });
+    no_crashes(&progress)?;
+    printed
 }
 
 /// A study that cannot run, and what it waits for.
@@ -208,6 +210,7 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
     let unstable: Vec<String> = found.iter().filter(below).map(line).collect();
     let format = if arguments.json() { Format::Json } else { Format::Text };
     let printed = output::print(&report::stability(&rerun, format));
+    no_crashes(&progress)?;
     if unstable.is_empty() { printed } else { Err(Failure::Failed(unstable)) }
 }
 
@@ -239,6 +242,8 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     let found = with_threads(arguments.threads, || calibrate::fit(&base, effort, &progress))?;
     drop(bar);
     let found = found.map_err(|error| Failure::bad(format!("failed to calibrate: {error}")))?;
+    // What is fitted is used for long: it must not rest on runs that are missing.
+    no_crashes(&progress)?;
     std::fs::write(&path, found.text())
         .map_err(|error| Failure::of_file("write", &path, &error))?;
     output::print(&fitted(&found, &path))

@@ -69,13 +69,14 @@ pub fn calibrate<S: Subject>(
             .collect::<Vec<u64>>()
             .into_par_iter()
             .with_max_len(1)
-            .map(|seed| {
-                progress.one_run(subject.duration(), |simulated| subject.run(seed, simulated))
-            })
+            .map(|seed| progress.attempt(subject, seed))
             .collect::<io::Result<_>>()?;
         let mut measured = Measured::new(2);
         for (at, result) in results.into_iter().enumerate() {
-            measured.add(at / n, at % n, result.metrics);
+            // What panicked is kept by `progress`; the pair is left out.
+            if let Ok(result) = result {
+                measured.add(at / n, at % n, result.metrics);
+            }
         }
         for row in measured.rows(n) {
             let values: Vec<f64> = row.samples.iter().flatten().copied().flatten().collect();

@@ -25,6 +25,7 @@ use schedtwin::result::{Metric, RunResult};
 use schedtwin_types::Ns;
 
 use crate::Progress;
+use crate::crash::Crash;
 use crate::measured::{Measured, Row};
 use crate::provenance::Provenance;
 use crate::stats::{self, Difference, Estimate};
@@ -37,6 +38,8 @@ pub trait Subject: Sync {
     fn duration(&self) -> Option<Ns>;
     /// One run; stores the simulated ns so far into `simulated` now and then.
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult>;
+    /// What a user types to repeat one run alone.
+    fn command(&self, seed: u64) -> String;
 }
 
 /// How many seeds.
@@ -111,6 +114,8 @@ pub struct Comparison {
     pub identical_executions: Vec<usize>,
     /// Things worth knowing, each once: what runs reported, a precision that was not reached.
     pub notices: Vec<String>,
+    /// Runs that panicked: their samples are undefined.
+    pub crashes: Vec<Crash>,
 }
 
 /// Runs every subject with every seed and compares the others to the first.
@@ -129,9 +134,11 @@ pub fn compare<S: Subject>(
         let of_all = |row: &ComparedRow| row.row.labels.is_empty();
         worst_primary(judged.iter().filter(|row| of_all(row)), wanted_pct)
     };
-    let Sampled { rows, digests, seeds, notices } = sample(subjects, plan, progress, imprecise)?;
-    let identical =
-        |kernel: &Vec<u64>| kernel.iter().zip(&digests[0]).filter(|(a, b)| a == b).count();
+    let Sampled { rows, digests, seeds, notices, crashes } =
+        sample(subjects, plan, progress, imprecise)?;
+    let identical = |kernel: &Vec<Option<u64>>| {
+        kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
+    };
     Ok(Comparison {
         provenance,
         kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
@@ -139,6 +146,7 @@ pub fn compare<S: Subject>(
         rows: judge(rows),
         identical_executions: digests.iter().map(identical).collect(),
         notices,
+        crashes,
     })
 }
 
@@ -146,12 +154,14 @@ pub fn compare<S: Subject>(
 pub struct Sampled {
     /// The metrics with their samples.
     pub rows: Vec<Row>,
-    /// By kernel, then by seed: equal digests are equal executions.
-    pub digests: Vec<Vec<u64>>,
+    /// By kernel, then by seed: equal digests are equal executions; `None` of a run that panicked.
+    pub digests: Vec<Vec<Option<u64>>>,
     /// The seeds, in order.
     pub seeds: Vec<u64>,
     /// Things worth knowing, each once.
     pub notices: Vec<String>,
+    /// Runs that panicked, in the order of the seeds.
+    pub crashes: Vec<Crash>,
 }
 
 /// A metric that is not known well enough, and its half-width in percent if it has one.
@@ -181,8 +191,9 @@ pub fn sample<S: Subject>(
 ) -> io::Result<Sampled> {
     assert!(!subjects.is_empty(), "a comparison has a baseline");
     let mut measured = Measured::new(subjects.len());
-    let mut digests: Vec<Vec<u64>> = vec![Vec::new(); subjects.len()];
+    let mut digests: Vec<Vec<Option<u64>>> = vec![Vec::new(); subjects.len()];
     let mut notices: Vec<String> = Vec::new();
+    let mut crashes = Vec::new();
     let mut done = 0;
     let mut wanted = plan.first_runs(1) as usize;
     assert!(wanted > 0, "a comparison has a seed");
@@ -195,8 +206,16 @@ pub fn sample<S: Subject>(
                 run_batch(subjects, plan.first_seed, done, batch, progress)?.into_iter().enumerate()
             {
                 let (seed_number, kernel) = (done + job / subjects.len(), job % subjects.len());
+                let outcome = match outcome {
+                    Ok(outcome) => outcome,
+                    Err(crash) => {
+                        digests[kernel].push(None);
+                        crashes.push(crash);
+                        continue;
+                    }
+                };
                 measured.add(kernel, seed_number, outcome.metrics);
-                digests[kernel].push(outcome.digest);
+                digests[kernel].push(Some(outcome.digest));
                 for notice in outcome.notices {
                     if !notices.contains(&notice) {
                         notices.push(notice);
@@ -226,6 +245,7 @@ pub fn sample<S: Subject>(
         digests,
         seeds: (0..done as u64).map(|i| plan.first_seed + i).collect(),
         notices,
+        crashes,
     })
 }
 
@@ -241,7 +261,7 @@ fn run_batch<S: Subject>(
     from: usize,
     seeds: usize,
     progress: &Progress,
-) -> io::Result<Vec<Outcome>> {
+) -> io::Result<Vec<Result<Outcome, Crash>>> {
     (0..seeds * subjects.len())
         .into_par_iter()
         // Runs take long and unequally; rayon shall hand them out one at a time.
@@ -251,9 +271,11 @@ fn run_batch<S: Subject>(
             let seed = first_seed
                 .checked_add((from + job / subjects.len()) as u64)
                 .expect("the caller bounds the seeds");
-            let result =
-                progress.one_run(subject.duration(), |simulated| subject.run(seed, simulated))?;
-            Ok(Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices })
+            Ok(progress.attempt(subject, seed)?.map(|result| Outcome {
+                metrics: result.metrics,
+                digest: result.digest,
+                notices: result.notices,
+            }))
         })
         .collect()
 }
@@ -385,6 +407,52 @@ mod tests {
         assert!(lengths.len() >= 3, "the ends differ, else nothing is tested: {lengths:?}");
         let share = significant as f64 / SEARCHES as f64;
         assert!((0.04..=0.08).contains(&share), "{share}");
+    }
+
+    /// With seed 3 the second kernel panics: every other run counts, and nothing is left out without a word.
+    #[test]
+    fn a_run_that_panics_costs_only_itself() {
+        let mut with_bug = subjects();
+        with_bug[1].panics_at = Some(3);
+        let run = |subjects: &[Synthetic], threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let progress = Progress::new();
+            let found = pool.install(|| {
+                compare(subjects, plan(1, 5), Provenance::default(), &progress).unwrap()
+            });
+            assert_eq!(found.crashes, progress.crashes());
+            found
+        };
+        let (whole, found) = (run(&subjects(), 1), run(&with_bug, 1));
+        assert_eq!(found, run(&with_bug, 4));
+        assert_eq!(
+            found.crashes,
+            [Crash {
+                seed: 3,
+                kernel: "other".into(),
+                message: "a bug with seed 3".into(),
+                command: "synthetic other --seed 3".into(),
+            }]
+        );
+        assert_eq!(found.seeds, [1, 2, 3, 4, 5]);
+        for (row, without) in whole.rows.iter().zip(&found.rows) {
+            assert_eq!(row.row.samples[0], without.row.samples[0], "the baseline is whole");
+            for (at, sample) in without.row.samples[1].iter().enumerate() {
+                let expected = if at == 2 { None } else { row.row.samples[1][at] };
+                assert_eq!(*sample, expected);
+            }
+        }
+        let elapsed = found.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
+        assert_eq!(elapsed.cells[1].estimate.unwrap().n, 4);
+        assert_eq!(elapsed.cells[1].difference.unwrap().n, 4);
+
+        // A kernel whose every run panics leaves the others' columns.
+        with_bug[1].panics_at = Some(1);
+        let progress = Progress::new();
+        let found = compare(&with_bug, plan(1, 1), Provenance::default(), &progress).unwrap();
+        assert_eq!((found.crashes.len(), found.identical_executions), (1, vec![1, 0]));
+        let elapsed = found.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
+        assert!(elapsed.cells[0].estimate.is_some() && elapsed.cells[1].estimate.is_none());
     }
 
     #[test]

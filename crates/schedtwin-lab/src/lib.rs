@@ -7,6 +7,7 @@
 pub mod aa;
 pub mod calibrate;
 pub mod compare;
+pub mod crash;
 pub mod fail_if;
 pub mod glossary;
 mod measured;

@@ -1,12 +1,18 @@
-//! How far many runs are: counted by the runs, read by whoever draws a bar.
+//! How far many runs are: counted by the runs, read by whoever draws a bar. It also keeps which runs panicked, so that no
+//! command can end without saying so.
 //!
 //! Progress only reports; nothing that is computed depends on it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use schedtwin::result::RunResult;
 use schedtwin_types::Ns;
+
+use crate::compare::Subject;
+use crate::crash::{self, Crash};
 
 /// A run under way: simulated ns so far, and the whole duration where it is known.
 type Active = (Arc<AtomicU64>, Option<Ns>);
@@ -26,6 +32,7 @@ pub struct Progress {
     /// Runs under way, by start number.
     active: Mutex<BTreeMap<u64, Active>>,
     started: AtomicU64,
+    crashes: Mutex<Vec<Crash>>,
 }
 
 impl Progress {
@@ -73,6 +80,33 @@ impl Progress {
         self.active().remove(&number);
         self.done.fetch_add(1, Ordering::Relaxed);
         result
+    }
+
+    /// Performs one run of a subject. A run that panics is kept among the crashes, too.
+    pub fn attempt<S: Subject + ?Sized>(
+        &self,
+        subject: &S,
+        seed: u64,
+    ) -> io::Result<Result<RunResult, Crash>> {
+        let done = self.one_run(subject.duration(), |simulated| {
+            crash::caught(|| subject.run(seed, simulated))
+        });
+        match done {
+            Ok(result) => result.map(Ok),
+            Err(message) => {
+                let (kernel, command) = (subject.name().to_string(), subject.command(seed));
+                let crash = Crash { seed, kernel, message, command };
+                self.crashes.lock().expect("nobody panics while adding one").push(crash.clone());
+                Ok(Err(crash))
+            }
+        }
+    }
+
+    /// The runs that panicked so far, in an order that does not depend on the threads.
+    pub fn crashes(&self) -> Vec<Crash> {
+        let mut crashes = self.crashes.lock().expect("nobody panics while adding one").clone();
+        crashes.sort();
+        crashes
     }
 
     fn active(&self) -> MutexGuard<'_, BTreeMap<u64, Active>> {

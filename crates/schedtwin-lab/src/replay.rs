@@ -148,6 +148,11 @@ impl Subject for ReplayColumn<'_> {
         self.0.duration()
     }
 
+    fn command(&self, seed: u64) -> String {
+        let machine = &self.0.scenario.provenance().machine;
+        format!("schedtwin replay -m '{machine}' -k '{}' --seed {seed} -n 1 TRACE", self.0.kernel)
+    }
+
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         let mut result = self.0.run(seed, simulated)?;
         for metric in result.metrics.iter_mut().filter(|m| m.name == "frame_duration") {

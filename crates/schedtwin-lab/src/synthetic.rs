@@ -18,11 +18,13 @@ pub struct Synthetic {
     deviation: f64,
     /// The seed with which a run fails.
     pub fails_at: Option<u64>,
+    /// The seed with which a run panics.
+    pub panics_at: Option<u64>,
 }
 
 impl Synthetic {
     pub fn new(name: &str, mean: f64, deviation: f64) -> Synthetic {
-        Synthetic { name: name.to_string(), mean, deviation, fails_at: None }
+        Synthetic { name: name.to_string(), mean, deviation, fails_at: None, panics_at: None }
     }
 }
 
@@ -40,10 +42,15 @@ impl Subject for Synthetic {
         Some(1_000_000_000)
     }
 
+    fn command(&self, seed: u64) -> String {
+        format!("synthetic {} --seed {seed}", self.name)
+    }
+
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         if self.fails_at == Some(seed) {
             return Err(io::Error::other("no space"));
         }
+        assert!(self.panics_at != Some(seed), "a bug with seed {seed}");
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&(self.mean.to_bits() ^ self.deviation.to_bits()).to_le_bytes());

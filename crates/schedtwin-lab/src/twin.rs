@@ -29,6 +29,10 @@ impl Subject for Column {
         self.scenario.duration()
     }
 
+    fn command(&self, seed: u64) -> String {
+        self.scenario.command(seed)
+    }
+
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
     }

@@ -38,6 +38,16 @@ pub struct Scenario {
     workload: Workload,
     host: Host,
     duration: Option<Ns>,
+    /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
+    spelled: Spelled,
+}
+
+#[derive(Clone)]
+struct Spelled {
+    machine: String,
+    kernel: String,
+    workload: String,
+    duration: Option<Ns>,
 }
 
 /// What else a run is to do.
@@ -81,7 +91,9 @@ impl Scenario {
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
         let workload = Workload::from_path_or_name(workload_spec);
-        Scenario::with_workload(machine_spec, kernel_spec, workload, duration)
+        let mut scenario = Scenario::with_workload(machine_spec, kernel_spec, workload, duration)?;
+        scenario.spelled.workload = workload_spec.to_string();
+        Ok(scenario)
     }
 
     /// As [`Scenario::new`], with a workload that is at hand, or its faults.
@@ -124,8 +136,15 @@ impl Scenario {
             faults.absorb(check_duration(duration));
         }
         faults.into_result(())?;
+        let spelled = Spelled {
+            machine: machine_spec.to_string(),
+            kernel: kernel_spec.to_string(),
+            workload: workload.name().to_string(),
+            duration,
+        };
         let duration = duration.or(workload.duration());
         Ok(Scenario {
+            spelled,
             machine: Arc::new(machine),
             kernel: Arc::new(kernel),
             workload,
@@ -142,6 +161,21 @@ impl Scenario {
     /// What the user should know: features ignored with a notice.
     pub fn notices(&self) -> Vec<String> {
         self.workload.notices()
+    }
+
+    /// What a user types to repeat the run with this seed.
+    pub fn command(&self, seed: u64) -> String {
+        let Spelled { machine, kernel, workload, duration } = &self.spelled;
+        let quote = |text: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+".contains(c);
+            match !text.is_empty() && text.chars().all(plain) {
+                true => text.to_string(),
+                false => format!("'{}'", text.replace('\'', "'\\''")),
+            }
+        };
+        let (machine, kernel, workload) = (quote(machine), quote(kernel), quote(workload));
+        let duration = duration.map_or(String::new(), |ns| format!(" --duration {ns}ns"));
+        format!("schedtwin run -m {machine} -k {kernel} -w {workload}{duration} --seed {seed}")
     }
 
     /// The machine.

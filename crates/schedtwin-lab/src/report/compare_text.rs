@@ -10,6 +10,7 @@ use super::cells::{
     shown_rows, simulated_text, value, verdict, wrap,
 };
 use crate::compare::{ComparedRow, Comparison};
+use crate::crash;
 use crate::select;
 
 /// Mails are read in terminals; wider lines get broken by quoting.
@@ -175,6 +176,7 @@ fn notes(comparison: &Comparison, rows: &[Titled], left_out: usize) -> String {
     if left_out > 0 {
         notes.push(format!("{}: --all or --format json.", further(left_out, "metric")));
     }
+    notes.extend(crash::lines(&comparison.crashes));
     notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
     notes.extend(provenance_lines(&comparison.provenance));
     notes.iter().map(|note| wrap(note, WIDTH, "  ")).collect()

@@ -87,6 +87,7 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
             .map(|(k, _)| if k == 0 { 5 } else { 0 })
             .collect(),
         notices: vec!["the event \"mem\" was ignored".into()],
+        crashes: vec![],
     }
 }
 

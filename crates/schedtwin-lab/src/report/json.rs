@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::RunReport;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
+use crate::crash::Crash;
 use crate::measured::Labels;
 
 pub fn comparison(comparison: &Comparison) -> String {
@@ -37,8 +38,15 @@ fn comparison_fields(schema: &'static str, comparison: &Comparison) -> Vec<(&'st
         ("ci_of", json!("seeds")),
         ("identical_executions", json!(comparison.identical_executions)),
         ("notices", json!(comparison.notices)),
+        ("crashes", comparison.crashes.iter().map(crash).collect()),
         ("metrics", Value::Array(metrics)),
     ]
+}
+
+/// A run that panicked.
+pub fn crash(crash: &Crash) -> Value {
+    let Crash { seed, kernel, message, command } = crash;
+    json!({"kernel": kernel, "seed": seed, "message": message, "command": command})
 }
 
 fn compared(row: &ComparedRow, kernels: &[String]) -> Value {

@@ -6,6 +6,7 @@ use super::cells::{
 };
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
+use crate::crash;
 
 pub fn comparison(comparison: &Comparison, extent: Extent) -> String {
     comparison_with(comparison, extent, simulated_text(comparison), "")
@@ -65,6 +66,9 @@ pub fn comparison_with(
     }
     text.push_str(section);
     text.push('\n');
+    for line in crash::lines(&comparison.crashes) {
+        text.push_str(&format!("- {}\n", escape(&line)));
+    }
     for notice in &comparison.notices {
         text.push_str(&format!("- note: {}\n", escape(notice)));
     }

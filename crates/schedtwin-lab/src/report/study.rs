@@ -5,6 +5,7 @@ use super::cells::{
     difference_cells, letter, number, plain_table, provenance_lines, seeds_text, wrap,
 };
 use super::markdown::escape;
+use crate::crash;
 use crate::stats::Difference;
 use crate::study::prepare::{Setup, waits_for};
 use crate::study::run::{Beside, Ran, summary};
@@ -204,6 +205,7 @@ pub fn notes(ran: &Ran) -> Vec<String> {
             format!("with {}{ruled_out}: {}", variant.name, in_it.join(", "))
         }));
     }
+    notes.extend(crash::lines(&ran.crashes));
     notes.extend(ran.notices.iter().map(|notice| format!("note: {notice}")));
     let last = provenance_lines(&ran.provenance);
     notes.extend(last.into_iter().filter(|line| line.starts_with("inputs")));

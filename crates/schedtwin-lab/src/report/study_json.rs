@@ -66,6 +66,7 @@ fn study(ran: &Ran) -> String {
         ("variants", ran.study.variants.iter().map(|variant| json!(variant.name)).collect()),
         ("waits_for", json!(ran.waits_for)),
         ("notices", json!(ran.notices)),
+        ("crashes", ran.crashes.iter().map(json::crash).collect()),
         ("calibrated", fitted.collect()),
         ("rows", ran.cells.iter().map(|cell| row(ran, cell)).collect()),
     ]);

@@ -17,6 +17,7 @@ use schedtwin::MODEL_VERSION;
 use crate::compare::{
     Cell as Judged, ComparedRow, Imprecise, Iterations, Plan, sample, worst_primary,
 };
+use crate::crash::Crash;
 use crate::measured;
 use crate::stats::{self, Difference, Estimate};
 use crate::study::prepare::{Registry, Setup, setups};
@@ -97,6 +98,8 @@ pub struct Ran {
     pub waits_for: Vec<String>,
     /// Things worth knowing.
     pub notices: Vec<String>,
+    /// Runs that panicked, of the study and of its variants: they count in no number.
+    pub crashes: Vec<Crash>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// Everything that its setups measured, for figures.
@@ -188,6 +191,7 @@ impl Ready {
             seeds: Vec::new(),
             waits_for: self.waits_for(),
             notices: Vec::new(),
+            crashes: Vec::new(),
             provenance: self.provenance(),
             measured: Vec::new(),
         };
@@ -204,6 +208,8 @@ impl Ready {
                     None => None,
                 });
             }
+            let all = measured.iter().chain(variants.iter().flatten().map(|(_, variant)| variant));
+            ran.crashes.extend(all.flat_map(|measured| measured.crashes.iter().cloned()));
             for row in &setup.rows {
                 for cell in 0..study.rows[*row].cells.len() {
                     ran.cells.push(self.beside((*row, cell), setup, measured.as_ref(), &variants));

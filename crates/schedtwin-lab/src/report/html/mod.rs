@@ -14,6 +14,7 @@ use super::cells::{
 };
 use super::{Extent, Studies};
 use crate::compare::Comparison;
+use crate::crash;
 use crate::moment::Moment;
 use crate::study::run::{Ran, summary};
 use crate::study::verdict::Verdict;
@@ -41,6 +42,7 @@ pub fn comparison(comparison: &Comparison, moments: &[Moment]) -> String {
             (figures::moments(moments))
             h2 { "Where this comes from" }
             ul {
+                @for line in crash::lines(&comparison.crashes) { li { b.bad { (line) } } }
                 @for notice in &comparison.notices { li { "note: " (notice) } }
                 @for line in provenance_lines(from) { li { (line) } }
             }
