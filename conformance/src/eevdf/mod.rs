@@ -20,7 +20,7 @@ use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
@@ -29,7 +29,7 @@ use schedtwin_kernel::sched::core::{
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::weight_of;
 use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
+use schedtwin_types::{CpuId, Policy, TaskId};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -75,30 +75,8 @@ pub struct Eevdf {
 
 /// A machine of one CPU.
 pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
-    let cpu = DtCpu {
-        capacity: 1024,
-        policy: 0,
-        idle_table: 0,
-        package: 0,
-        cluster: None,
-        llc: 0,
-        node: 0,
-    };
-    DeviceTree {
-        cpus: vec![cpu],
-        policies: vec![DtPolicy {
-            cpus: CpuMask::of(CPU),
-            opps: vec![(1_000_000, 1000)],
-            transition_latency: 10_000,
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        }],
-        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
-        path_costs: PathCosts::default(),
-        nr_threads_hint: tasks,
-    }
+    let cpu = DeviceTree::of_domains(&[(1, 1024, &[(1_000_000, 1000)])]);
+    DeviceTree { nr_threads_hint: tasks, ..cpu }
 }
 
 /// A kernel without a fair server that does not move frequencies.

@@ -10,7 +10,7 @@
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::{DeviceTree, DtDomain};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
 use schedtwin_kernel::sched::deadline::FairServer;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
@@ -56,37 +56,21 @@ pub(super) struct Board {
 }
 
 fn device_tree(machine: &Machine) -> DeviceTree {
-    let mut cpus = Vec::new();
-    let mut policies = Vec::new();
-    for (policy, domain) in machine.domains.iter().enumerate() {
-        cpus.extend(domain.cpus.clone().map(|cpu| DtCpu {
-            capacity: domain.capacity as Capacity,
-            policy,
-            idle_table: 0,
-            package: machine.package(cpu) as u16,
-            cluster: None,
-            llc: machine.package(cpu) as u16,
-            node: 0,
-        }));
-        policies.push(DtPolicy {
-            cpus: CpuMask::from_cpus(domain.cpus.clone().map(|cpu| CpuId(cpu as u16))),
-            opps: domain.opps.clone(),
-            transition_latency: 500_000,
-            // The slow path requests the same; only when it is carried out differs.
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        });
+    let domains: Vec<DtDomain> = machine
+        .domains
+        .iter()
+        .map(|domain| (domain.cpus.len() as u16, domain.capacity as Capacity, &domain.opps[..]))
+        .collect();
+    let mut device_tree = DeviceTree::of_domains(&domains);
+    for (number, cpu) in device_tree.cpus.iter_mut().enumerate() {
+        let package = machine.package(number) as u16;
+        (cpu.package, cpu.llc) = (package, package);
     }
-    let idle = DtIdleState::new(1_000, 1_000);
-    DeviceTree {
-        cpus,
-        policies,
-        idle_tables: vec![vec![idle]],
-        path_costs: PathCosts::default(),
-        nr_threads_hint: 4,
+    for policy in &mut device_tree.policies {
+        // Switched fast: the slow path requests the same; only when it is carried out differs.
+        policy.transition_latency = 500_000;
     }
+    device_tree
 }
 
 impl Board {

@@ -25,10 +25,10 @@ use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
 use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
-use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_types::CpuId;
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -67,31 +67,15 @@ pub struct Schedutil<const OLD: bool> {
 
 /// A kernel with a domain of `cpus` CPUs and another one.
 fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast: bool) -> Kernel {
-    let cpu = |policy| DtCpu {
-        capacity: 1024,
-        policy,
-        idle_table: 0,
-        package: 0,
-        cluster: None,
-        llc: 0,
-        node: 0,
-    };
-    let policy = |range: std::ops::Range<u64>| DtPolicy {
-        cpus: CpuMask::from_cpus(range.map(|cpu| CpuId(cpu as u16))),
-        opps: vec![(1_000_000, 1000)],
-        transition_latency: 10_000,
-        fast_switch: fast,
-        driver_latency: 0,
-        driver_sleeps: false,
-        dvfs_possible_from_any_cpu: any_cpu,
-    };
-    let device_tree = DeviceTree {
-        cpus: (0..CPUS).map(|number| cpu((number >= cpus) as usize)).collect(),
-        policies: vec![policy(0..cpus), policy(cpus..CPUS)],
-        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
-        path_costs: PathCosts::default(),
-        nr_threads_hint: 8,
-    };
+    let opps = &[(1_000_000, 1000)];
+    let others = (CPUS - cpus) as u16;
+    let mut device_tree =
+        DeviceTree::of_domains(&[(cpus as u16, 1024, opps), (others, 1024, opps)]);
+    for policy in &mut device_tree.policies {
+        policy.transition_latency = 10_000;
+        policy.fast_switch = fast;
+        policy.dvfs_possible_from_any_cpu = any_cpu;
+    }
     let mut config = Config {
         hz: (1_000_000_000 / tick_nsec) as u32,
         fair_server_runtime: 0,

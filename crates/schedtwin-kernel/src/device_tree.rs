@@ -139,7 +139,62 @@ pub struct PathCosts {
     pub exit: u64,
 }
 
+impl DtCpu {
+    /// A CPU whose package, node and last-level cache are the first ones, without clusters.
+    pub const fn new(capacity: Capacity, policy: usize) -> DtCpu {
+        DtCpu { capacity, policy, idle_table: 0, package: 0, cluster: None, llc: 0, node: 0 }
+    }
+}
+
+impl DtPolicy {
+    /// A domain that any CPU switches at once.
+    pub fn new(cpus: CpuMask, opps: &[(Khz, u64)]) -> DtPolicy {
+        DtPolicy {
+            cpus,
+            opps: opps.to_vec(),
+            transition_latency: 0,
+            fast_switch: true,
+            driver_latency: 0,
+            driver_sleeps: false,
+            dvfs_possible_from_any_cpu: true,
+        }
+    }
+}
+
+/// Some CPUs that share a clock, for [`DeviceTree::of_domains`]: how many, their capacity, and the operating
+/// points as [`DtPolicy::opps`] has them.
+pub type DtDomain<'a> = (u16, Capacity, &'a [(Khz, u64)]);
+
 impl DeviceTree {
+    /// A small machine as tests and examples want it: these frequency domains in order, one package with one
+    /// cache, one idle state that takes a microsecond, and kernel paths that cost nothing. What else a
+    /// machine needs is set afterwards.
+    ///
+    /// ```
+    /// use schedtwin_kernel::device_tree::DeviceTree;
+    /// use schedtwin_types::{CpuId, CpuMask};
+    /// let opps = [(1_000_000, 100_000)];
+    /// let machine = DeviceTree::of_domains(&[(4, 383, &opps), (2, 1024, &opps)]);
+    /// assert_eq!(machine.policies[1].cpus, CpuMask::from_cpus([CpuId(4), CpuId(5)]));
+    /// assert_eq!((machine.cpus[5].capacity, machine.cpus[5].policy), (1024, 1));
+    /// ```
+    pub fn of_domains(domains: &[DtDomain]) -> DeviceTree {
+        let (mut cpus, mut policies) = (Vec::new(), Vec::new());
+        for (policy, &(count, capacity, opps)) in domains.iter().enumerate() {
+            let first = cpus.len() as u16;
+            cpus.extend((0..count).map(|_| DtCpu::new(capacity, policy)));
+            let mask = CpuMask::from_cpus((first..first + count).map(CpuId));
+            policies.push(DtPolicy::new(mask, opps));
+        }
+        DeviceTree {
+            cpus,
+            policies,
+            idle_tables: vec![vec![DtIdleState::new(1_000, 1_000)]],
+            path_costs: PathCosts::default(),
+            nr_threads_hint: 8,
+        }
+    }
+
     /// Whether every kernel can build scheduling domains for this machine.
     pub fn check(&self) -> Result<(), TopologyError> {
         Topology::check(self)

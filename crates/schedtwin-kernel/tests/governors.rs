@@ -133,7 +133,7 @@ fn the_push_interrupt_ends() {
 fn rt_tasks_look_for_the_big_cpu() {
     let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
     let task = vec![fifo(10), Do::Run(MS), sleep(5 * MS), Do::Again(1)];
-    let mut board = Board::new(machine(&[(0, 2, 300, opps), (2, 1, 1024, opps)]), config(), task);
+    let mut board = Board::new(machine(&[(2, 300, opps), (1, 1024, opps)]), config(), task);
     board.run_until(100 * MS);
     assert_eq!(board.kernel.tasks[schedtwin_types::TaskId(first_task(3))].cpu, CpuId(2));
 }
@@ -338,7 +338,7 @@ fn all_forms_keep_their_sums() {
             },
             ..config()
         };
-        let tree = machine(&[(0, 2, 512, a), (2, 1, 1024, b)]);
+        let tree = machine(&[(2, 512, a), (1, 1024, b)]);
         let mut board = Board::new(tree, config, main.clone());
         board.run_until(150 * MS); // verifies after each event
         requests.insert(frequencies(&board));
@@ -375,8 +375,8 @@ fn only_single_cpu_domains_hold_their_frequency() {
         let changes = frequencies(&board);
         changes.windows(2).filter(|w| w[1].1 < w[0].1 && w[1].0 - woke(w[1].0) > 5 * MS).count()
     };
-    assert_eq!(drops_while_running(machine(&[(0, 1, 1024, opps)])), 0);
-    assert!(drops_while_running(machine(&[(0, 2, 1024, opps)])) > 5);
+    assert_eq!(drops_while_running(machine(&[(1, 1024, opps)])), 0);
+    assert!(drops_while_running(machine(&[(2, 1024, opps)])) > 5);
 }
 
 // ---- idle loop and tick (kernel/sched/idle.c, kernel/time/tick-sched.c) ---------------------------
@@ -427,7 +427,7 @@ fn small_tasks_live_where_they_cost_least() {
     let mut config = config();
     config.fair_server_runtime = 0;
     let task = vec![Do::Run(MS), sleep(9 * MS), Do::Again(0)];
-    let mut board = Board::new(machine(&[(0, 2, 512, a), (2, 1, 1024, b)]), config, task);
+    let mut board = Board::new(machine(&[(2, 512, a), (1, 1024, b)]), config, task);
     board.run_until(500 * MS);
     let wakeups = |on_a: bool| {
         let hit = |f: &&schedtwin_types::Fact| match f.kind {

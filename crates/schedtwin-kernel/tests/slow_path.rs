@@ -26,7 +26,7 @@ fn sugov(nr_cpus: u32, policy: u32) -> TaskId {
 fn fine(count: u16) -> DeviceTree {
     let opps: Vec<(u32, u64)> =
         (1..=20).map(|n| (100_000 * n, 10_000 * u64::from(n) * (20 + u64::from(n)))).collect();
-    machine(&[(0, count, 1024, &opps)])
+    machine(&[(count, 1024, &opps)])
 }
 
 fn find(facts: &[Fact], from: Ns, what: impl Fn(&FactKind) -> bool) -> Option<&Fact> {
@@ -170,7 +170,7 @@ fn the_threads_time_counts_as_deadline_utilisation() {
 #[test]
 fn each_domain_has_its_own_thread() {
     let opps: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
-    let tree = slow(machine(&[(0, 1, 1024, opps), (1, 2, 1024, opps)]), DRIVER_NS, true);
+    let tree = slow(machine(&[(1, 1024, opps), (2, 1024, opps)]), DRIVER_NS, true);
     let periodic = |cpu| vec![pin(cpu), Do::Run(9 * MS), sleep(40 * MS), Do::Again(1)];
     let mut main = vec![Do::Start(periodic(0)), Do::Start(periodic(1)), Do::Start(periodic(2))];
     main.extend(periodic(0));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL,
@@ -22,7 +22,7 @@ use schedtwin_kernel::sched::core::{
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::{scale_load_down, weight_of};
 use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, CpuMask, Policy, TaskId};
+use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// CPUs that a recording may have; more of them cost nothing.
 pub const NR_CPUS: usize = 16;
@@ -609,30 +609,8 @@ impl Twin {
 
 /// CPUs like each other: the fair class does not look at capacities.
 fn device_tree() -> DeviceTree {
-    let cpu = DtCpu {
-        capacity: 1024,
-        policy: 0,
-        idle_table: 0,
-        package: 0,
-        cluster: None,
-        llc: 0,
-        node: 0,
-    };
-    DeviceTree {
-        cpus: vec![cpu; NR_CPUS],
-        policies: vec![DtPolicy {
-            cpus: CpuMask::from_cpus((0..NR_CPUS).map(|cpu| CpuId(cpu as u16))),
-            opps: vec![(1_000_000, 1000)],
-            transition_latency: 10_000,
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        }],
-        idle_tables: vec![vec![DtIdleState::new(1000, 1000)]],
-        path_costs: PathCosts::default(),
-        nr_threads_hint: 64,
-    }
+    let cpus = DeviceTree::of_domains(&[(NR_CPUS as u16, 1024, &[(1_000_000, 1000)])]);
+    DeviceTree { nr_threads_hint: 64, ..cpus }
 }
 
 fn root(cpu: usize) -> CfsRqId {

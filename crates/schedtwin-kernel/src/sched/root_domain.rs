@@ -129,47 +129,19 @@ impl RootDomain {
 pub(crate) mod tests {
     use super::*;
     use crate::Kernel;
-    use crate::device_tree::{DtCpu, DtIdleState, DtPolicy, PathCosts};
+    use crate::device_tree::DtDomain;
 
-    /// A frequency domain: CPUs, capacity, operating points.
-    type Domain<'a> = (u16, u16, &'a [(u32, u64)]);
-
-    /// A device tree for unit tests: these domains, one cache for all.
-    pub(crate) fn device_tree(domains: &[Domain]) -> DeviceTree {
-        let (mut cpus, mut policies) = (Vec::new(), Vec::new());
-        for (policy, &(count, capacity, opps)) in domains.iter().enumerate() {
-            let first = cpus.len() as u16;
-            cpus.extend((0..count).map(|_| DtCpu {
-                capacity: capacity as _,
-                policy,
-                idle_table: 0,
-                package: 0,
-                cluster: None,
-                llc: 0,
-                node: 0,
-            }));
-            policies.push(DtPolicy {
-                cpus: CpuMask::from_cpus((first..first + count).map(CpuId)),
-                opps: opps.to_vec(),
-                transition_latency: 500_000,
-                fast_switch: true,
-                driver_latency: 0,
-                driver_sleeps: false,
-                dvfs_possible_from_any_cpu: true,
-            });
+    /// A device tree for unit tests, whose frequencies take half a millisecond to change.
+    pub(crate) fn device_tree(domains: &[DtDomain]) -> DeviceTree {
+        let mut machine = DeviceTree::of_domains(domains);
+        for policy in &mut machine.policies {
+            policy.transition_latency = 500_000;
         }
-        let idle = DtIdleState::new(1_000, 1_000);
-        DeviceTree {
-            cpus,
-            policies,
-            idle_tables: vec![vec![idle]],
-            path_costs: PathCosts::default(),
-            nr_threads_hint: 4,
-        }
+        machine
     }
 
     /// A kernel on it, without fair servers.
-    pub(crate) fn kernel(domains: &[Domain]) -> Kernel {
+    pub(crate) fn kernel(domains: &[DtDomain]) -> Kernel {
         let config = Config { fair_server_runtime: 0, ..Config::linux_6_12() };
         Kernel::boot(device_tree(domains), config)
     }

@@ -18,12 +18,11 @@
 //!
 //! ```
 //! # use schedtwin_kernel::config::Config;
-//! # use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, PathCosts};
+//! # use schedtwin_kernel::device_tree::DeviceTree;
 //! # use schedtwin_kernel::sched::topology::{Topology, SD_SHARE_LLC};
 //! # use schedtwin_types::CpuId;
-//! # let cpu = |llc, capacity| DtCpu { capacity, policy: 0, idle_table: 0, package: 0, cluster: None, llc, node: 0 };
-//! # let cpus = vec![cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(0, 383), cpu(1, 1024), cpu(1, 1024)];
-//! # let juno = DeviceTree { cpus, policies: vec![], idle_tables: vec![], path_costs: PathCosts::default(), nr_threads_hint: 0 };
+//! # let mut juno = DeviceTree::of_domains(&[(4, 383, &[]), (2, 1024, &[])]);
+//! # juno.cpus.iter_mut().for_each(|cpu| cpu.llc = cpu.policy as u16);
 //! let topology = Topology::build(&juno, &Config::linux_6_12());
 //! let mc = topology.base[4].unwrap();
 //! assert_eq!((topology[mc].name, topology[mc].flags), ("MC", 0x217));

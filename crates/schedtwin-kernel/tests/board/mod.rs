@@ -6,11 +6,10 @@
 //! [`IRQ_NS`] per interrupt, so that CPUs do not act at the same nanosecond for ever.
 
 use schedtwin_kernel::config::Config;
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::{DeviceTree, DtDomain, DtIdleState, PathCosts};
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, IpiKind, Khz, Mode, NEVER, Ns, Policy, SchedAttr, Syscall, TaskId,
-    ThreadId,
+    CpuId, CpuMask, Fact, IpiKind, Mode, NEVER, Ns, Policy, SchedAttr, Syscall, TaskId, ThreadId,
 };
 use std::collections::BTreeMap;
 
@@ -48,41 +47,12 @@ pub fn sleep(duration: Ns) -> Do {
     Do::Call(Syscall::Nanosleep { duration })
 }
 
-/// A frequency domain: first CPU, CPUs, capacity, operating points.
-pub type Domain<'a> = (u16, u16, u32, &'a [(Khz, u64)]);
-
-/// A device tree of these domains; all CPUs share a cache.
-pub fn machine(domains: &[Domain]) -> DeviceTree {
-    let mut cpus = Vec::new();
-    let mut policies = Vec::new();
-    for (policy, &(first, count, capacity, opps)) in domains.iter().enumerate() {
-        for _ in 0..count {
-            cpus.push(DtCpu {
-                capacity: capacity as _,
-                policy,
-                idle_table: 0,
-                package: 0,
-                cluster: None,
-                llc: 0,
-                node: 0,
-            });
-        }
-        policies.push(DtPolicy {
-            cpus: CpuMask::from_cpus((first..first + count).map(CpuId)),
-            opps: opps.to_vec(),
-            transition_latency: 0,
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        });
-    }
+/// A device tree of these domains with two idle states; all CPUs share a cache.
+pub fn machine(domains: &[DtDomain]) -> DeviceTree {
     DeviceTree {
-        cpus,
-        policies,
         idle_tables: vec![vec![DtIdleState::new(1_000, 1_000), DtIdleState::new(200_000, 2 * MS)]],
         path_costs: PathCosts { constant_time: true, interrupt: IRQ_NS, ..PathCosts::default() },
-        nr_threads_hint: 8,
+        ..DeviceTree::of_domains(domains)
     }
 }
 
@@ -99,7 +69,7 @@ pub fn slow(mut device_tree: DeviceTree, driver_latency: Ns, driver_sleeps: bool
 
 /// Equal CPUs that share a frequency.
 pub fn uniform(count: u16) -> DeviceTree {
-    machine(&[(0, count, 1024, &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)])])
+    machine(&[(count, 1024, &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)])])
 }
 
 struct Program {

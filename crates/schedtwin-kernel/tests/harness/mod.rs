@@ -19,7 +19,7 @@
 //! All of the kernel's sums are verified after each event.
 
 use schedtwin_kernel::config::{Config, FrequencyGovernor, IdleGovernor};
-use schedtwin_kernel::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use schedtwin_kernel::device_tree::{DeviceTree, DtIdleState, PathCosts};
 use schedtwin_kernel::hardware::UserReturn;
 use schedtwin_kernel::sched::SchedEntity;
 use schedtwin_kernel::{Activity, IrqLines, Kernel};
@@ -187,29 +187,10 @@ pub fn config() -> Config {
 
 /// Equal CPUs that share a cache and a frequency domain.
 pub fn device_tree(nr_cpus: usize) -> DeviceTree {
-    let cpu = DtCpu {
-        capacity: 1024,
-        policy: 0,
-        idle_table: 0,
-        package: 0,
-        cluster: None,
-        llc: 0,
-        node: 0,
-    };
     DeviceTree {
-        cpus: vec![cpu; nr_cpus],
-        policies: vec![DtPolicy {
-            cpus: CpuMask::first(nr_cpus),
-            opps: vec![(1_000_000, 100_000)],
-            transition_latency: 1_000,
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        }],
         idle_tables: vec![vec![DtIdleState::new(0, 0)]],
         path_costs: PathCosts { constant_time: true, ..PathCosts::default() },
-        nr_threads_hint: 8,
+        ..DeviceTree::of_domains(&[(nr_cpus as u16, 1024, &[(1_000_000, 100_000)])])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::CpuMapPackage;
-use crate::device_tree::{DtCpu, PathCosts};
+use crate::device_tree::DtCpu;
 
 /// Some equal CPUs of a machine.
 #[derive(Clone)]
@@ -14,16 +14,7 @@ pub(crate) struct Part {
 impl Part {
     /// In package, cache and node 0, without clusters.
     pub(crate) fn of(count: usize, capacity: u32) -> Part {
-        let cpu = DtCpu {
-            capacity,
-            policy: 0,
-            idle_table: 0,
-            package: 0,
-            cluster: None,
-            llc: 0,
-            node: 0,
-        };
-        Part { count, cpu }
+        Part { count, cpu: DtCpu::new(capacity, 0) }
     }
     pub(crate) fn package(mut self, package: u16) -> Part {
         self.cpu.package = package;
@@ -46,13 +37,7 @@ impl Part {
 /// A machine of these CPUs, in this order.
 pub(crate) fn machine(parts: &[Part]) -> DeviceTree {
     let cpus = parts.iter().flat_map(|p| std::iter::repeat_n(p.cpu.clone(), p.count)).collect();
-    DeviceTree {
-        cpus,
-        policies: Vec::new(),
-        idle_tables: Vec::new(),
-        path_costs: PathCosts::default(),
-        nr_threads_hint: 0,
-    }
+    DeviceTree { cpus, ..DeviceTree::of_domains(&[]) }
 }
 
 /// Two sockets of 80 CPUs, of which pairs share the last-level cache.

@@ -4,7 +4,7 @@
 
 use crate::Kernel;
 use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdealRuntime};
-use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use crate::device_tree::DeviceTree;
 use crate::sched::TaskKind;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -13,7 +13,7 @@ use crate::sched::core::{
 use crate::sched::fair::weight_of;
 use crate::sched::{CfsRq, CfsRqId, EntityId, OnRq};
 use crate::see::Notes;
-use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId};
+use schedtwin_types::{CpuId, Policy, SchedAttr, TaskId};
 
 const CPU: CpuId = CpuId(0);
 const ROOT: CfsRqId = CfsRqId(0);
@@ -54,30 +54,8 @@ fn config() -> Config {
 }
 
 fn boot(nr_cpus: usize) -> Kernel {
-    let cpu = DtCpu {
-        capacity: 1024,
-        policy: 0,
-        idle_table: 0,
-        package: 0,
-        cluster: None,
-        llc: 0,
-        node: 0,
-    };
-    let device_tree = DeviceTree {
-        cpus: vec![cpu; nr_cpus],
-        policies: vec![DtPolicy {
-            cpus: CpuMask::first(nr_cpus),
-            opps: vec![(1_000_000, 1)],
-            transition_latency: 1,
-            fast_switch: true,
-            driver_latency: 0,
-            driver_sleeps: false,
-            dvfs_possible_from_any_cpu: true,
-        }],
-        idle_tables: vec![vec![DtIdleState::new(0, 0)]],
-        path_costs: PathCosts::default(),
-        nr_threads_hint: 16,
-    };
+    let cpus = DeviceTree::of_domains(&[(nr_cpus as u16, 1024, &[(1_000_000, 1)])]);
+    let device_tree = DeviceTree { nr_threads_hint: 16, ..cpus };
     let mut kernel = Kernel::boot(device_tree, config());
     kernel.now = 1_000_000_000;
     for cpu in kernel.rq.ids() {

@@ -6,7 +6,7 @@
 
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor};
-use crate::device_tree::{DeviceTree, DtCpu, DtIdleState, DtPolicy, PathCosts};
+use crate::device_tree::DeviceTree;
 use crate::sched::TaskKind;
 use crate::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_NOCLOCK,
@@ -14,7 +14,7 @@ use crate::sched::core::{
 };
 use crate::sched::fair::{calc_delta_fair, scale_load_down, weight_of};
 use crate::sched::{CfsRqId, LoadWeight, OnRq};
-use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId, TaskState};
+use schedtwin_types::{CpuId, Policy, SchedAttr, TaskId, TaskState};
 
 const CPU: CpuId = CpuId(0);
 const BASE_SLICE: u64 = 2_800_000;
@@ -296,30 +296,8 @@ struct Both {
 
 impl Both {
     fn new(nr_tasks: usize, random: &mut Random) -> Both {
-        let cpu = DtCpu {
-            capacity: 1024,
-            policy: 0,
-            idle_table: 0,
-            package: 0,
-            cluster: None,
-            llc: 0,
-            node: 0,
-        };
-        let device_tree = DeviceTree {
-            cpus: vec![cpu],
-            policies: vec![DtPolicy {
-                cpus: CpuMask::first(1),
-                opps: vec![(1_000_000, 1)],
-                transition_latency: 1,
-                fast_switch: true,
-                driver_latency: 0,
-                driver_sleeps: false,
-                dvfs_possible_from_any_cpu: true,
-            }],
-            idle_tables: vec![vec![DtIdleState::new(0, 0)]],
-            path_costs: PathCosts::default(),
-            nr_threads_hint: nr_tasks,
-        };
+        let cpu = DeviceTree::of_domains(&[(1, 1024, &[(1_000_000, 1)])]);
+        let device_tree = DeviceTree { nr_threads_hint: nr_tasks, ..cpu };
         let mut kernel = Kernel::boot(
             device_tree,
             Config {
