@@ -53,7 +53,7 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
             let near = did_you_mean(&task, summary.task_names.iter().map(String::as_str));
-            let help = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let help = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
         }
         (_, 0) => {

@@ -356,7 +356,7 @@ fn a_record_is_asked_for_what_it_has() {
     assert!(one.code == 0 && one.stdout.lines().count() > 5, "{}", one.stderr);
     assert!(all.stdout.lines().count() > 10 * one.stdout.lines().count(), "all 40 threads");
     for (arguments, expected) in [
-        (["--task", "jobb"], "did you mean \"job\"?"),
+        (["--task", "jobb"], "did you mean `job`?"),
         (["--cpu", "77"], "has no CPU 77: it has 8 CPUs"),
         (["--at", "100s"], "which ends at "),
     ] {

@@ -12,7 +12,6 @@
 //! | `spec` | `NAME[+PATCH...][:KEY=VALUE,...]` from the command line |
 //! | `document` | TOML with the position of every key and value, into which settings can be put |
 //! | `reader` | takes a TOML table apart by hand, all faults at once |
-//! | `typed` | the same by serde, first fault only |
 //!
 //! ```
 //! use schedtwin_input::{Diagnostics, Source, Spec, TomlDocument};
@@ -36,14 +35,13 @@ mod reader;
 mod render;
 mod spec;
 mod suggest;
-mod typed;
 
 pub use document::{Entry, Node, Table, TomlDocument, Value};
 pub use read::{MAX_SOURCE_BYTES, read_source};
 pub use reader::{FromNode, Located, TableReader};
 pub use render::Severity;
 pub use spec::{Setting, Spec, Word};
-pub use suggest::did_you_mean;
+pub use suggest::{did_you_mean, did_you_mean_or};
 
 use std::fmt;
 use std::ops::Range;

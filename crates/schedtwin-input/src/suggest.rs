@@ -36,23 +36,39 @@ pub fn did_you_mean<'c>(
     best.map(|(_, candidate)| candidate)
 }
 
+/// Help for an unknown word: the nearest candidate, else what `otherwise` says.
+///
+/// ```
+/// use schedtwin_input::did_you_mean_or;
+/// let of = |word| did_you_mean_or(word, ["run", "sleep"], || Some("see the manual".to_string()));
+/// assert_eq!(of("slep").unwrap(), "did you mean `sleep`?");
+/// assert_eq!(of("dance").unwrap(), "see the manual");
+/// ```
+pub fn did_you_mean_or<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    otherwise: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    match did_you_mean(word, candidates) {
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None => otherwise(),
+    }
+}
+
 /// Help for an unknown word: the nearest candidate, else all of them (the first eight by name).
 pub(crate) fn help_for<'c>(
     word: &str,
     what: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<String> {
-    let mut candidates: Vec<&str> = candidates.into_iter().collect();
-    if let Some(near) = did_you_mean(word, candidates.iter().copied()) {
-        return Some(format!("did you mean `{near}`?"));
-    }
-    if candidates.is_empty() {
-        return None;
-    }
-    candidates.sort_unstable();
-    let shown: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
-    let more = if candidates.len() > 8 { ", ..." } else { "" };
-    Some(format!("{what}: {}{more}", shown.join(", ")))
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    did_you_mean_or(word, candidates.iter().copied(), || {
+        let mut sorted = candidates.clone();
+        sorted.sort_unstable();
+        let shown: Vec<String> = sorted.iter().take(8).map(|c| format!("`{c}`")).collect();
+        let more = if sorted.len() > 8 { ", ..." } else { "" };
+        (!shown.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+    })
 }
 
 #[cfg(test)]
@@ -61,13 +77,16 @@ mod tests {
 
     #[test]
     fn slips_are_found_and_other_words_are_not() {
-        let known = ["transition_latency_us", "topology", "coupling", "hz", "idle"];
+        let known =
+            ["transition_latency_us", "topology", "coupling", "hz", "idle", "default_policy"];
         for (word, expected) in [
             ("transition_latency_ns", Some("transition_latency_us")),
             ("transition", Some("transition_latency_us")),
             ("Topology", Some("topology")),
             ("cuopling", Some("coupling")),
             ("hx", Some("hz")),
+            ("default-policy", Some("default_policy")),
+            ("duration", None),
             ("temperature", None),
             ("", None),
         ] {

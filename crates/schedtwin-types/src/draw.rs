@@ -5,6 +5,7 @@
 //!
 //! The twin draws by number ([`draw`]: CPUs), the threads and devices of a workload by name ([`Draws`]).
 
+use crate::fnv::Fnv1a;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
@@ -49,11 +50,8 @@ pub struct Draws {
 impl Draws {
     /// Keyed by the run's seed, the name of the thread or device, and what it draws.
     pub fn new(seed: u64, who: &str, what: &str) -> Draws {
-        // FNV-1a over both names; 0xff is in no name, so the border between them counts.
-        let bytes = who.bytes().chain([0xff]).chain(what.bytes());
-        let name = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        // 0xff is in no name, so the border between them counts.
+        let name = Fnv1a::of(who.bytes().chain([0xff]).chain(what.bytes())).digest();
         // Through the generator, so that neighbouring keys and seeds have nothing in common.
         Draws { key: word(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ name) }
     }

@@ -11,6 +11,7 @@
 mod decision;
 pub mod draw;
 mod fact;
+pub mod fnv;
 mod ids;
 mod op;
 mod rule;

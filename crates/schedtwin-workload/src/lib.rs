@@ -30,7 +30,6 @@ mod program;
 mod programs;
 pub mod recorded;
 mod rtapp;
-mod suggestion;
 mod workload;
 
 pub use builtin::{

@@ -8,8 +8,7 @@ use crate::program;
 use crate::recorded::{Recording, Replay};
 use crate::rtapp::model::Model;
 use crate::rtapp::{compile, reader};
-use crate::suggestion::did_you_mean;
-use schedtwin_input::{Diagnostics, Source};
+use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use schedtwin_types::Ns;
 use std::io::Read;
 use std::path::Path;
@@ -38,7 +37,7 @@ pub struct Host {
 /// let faults = Workload::parse_rtapp(Source::new("a.json", text)).unwrap_err();
 /// assert_eq!(
 ///     faults.to_string(),
-///     "a.json:1:21: unknown key \"rum\" in \"a\"\n  help: did you mean \"run\"?\n\
+///     "a.json:1:21: unknown key \"rum\" in \"a\"\n  help: did you mean `run`?\n\
 ///      a.json:1:41: \"sleep\" is -5, outside 0..=2147483647\n  help: give microseconds"
 /// );
 /// ```
@@ -84,7 +83,7 @@ impl Workload {
         let mut faults = Diagnostics::new();
         let known = builtin::builtin_names();
         let names = known.iter().map(|(name, _)| *name);
-        let help = did_you_mean(first, names.clone(), || {
+        let help = did_you_mean_or(first, names.clone(), || {
             Some(format!(
                 "built in are {}; an rt-app file is given by its path",
                 names.collect::<Vec<_>>().join(", ")

@@ -20,6 +20,7 @@
 
 use schedtwin::result::RunResult;
 use schedtwin::{RunOptions, Scenario};
+use schedtwin_types::fnv::Fnv1a;
 use std::process::ExitCode;
 
 /// Machine, kernel, and how many milliseconds of each built-in workload.
@@ -59,12 +60,10 @@ fn print(
     Ok(())
 }
 
-/// FNV-1a over the bits of every metric.
+/// A digest over the bits of every metric.
 fn metrics_digest(result: &RunResult) -> u64 {
     let values = result.metrics.iter().map(|metric| metric.value.map_or(u64::MAX, f64::to_bits));
-    values.flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    Fnv1a::of(values.flat_map(u64::to_le_bytes)).digest()
 }
 
 fn run() -> Result<(), String> {

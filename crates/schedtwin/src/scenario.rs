@@ -9,6 +9,7 @@ use crate::twin::Twin;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::{Format, Meta};
+use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Ns};
 use schedtwin_workload::{Host, Workload};
 use std::io;
@@ -282,7 +283,7 @@ impl Scenario {
 
     /// Where its results come from.
     pub fn provenance(&self) -> Provenance {
-        let hash = |text: &[u8]| format!("{:016x}", fnv_1a(text));
+        let hash = |text: &[u8]| format!("{:016x}", Fnv1a::of(text.iter().copied()));
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_string(),
             model_version: MODEL_VERSION.to_string(),
@@ -333,11 +334,4 @@ fn check_duration(duration: Ns) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::new();
     faults.push_whole(&Source::new("duration", ""), message, None);
     Err(faults)
-}
-
-/// FNV-1a, 64 bits: names an input in a provenance line; nothing depends on its strength.
-fn fnv_1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ *byte as u64).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -10,6 +10,7 @@
 //!   [`UNKNOWN_NOISE_PCT`] of the centre.
 
 use schedtwin_input::{Diagnostics, Located, Location, Source};
+use schedtwin_types::fnv::Fnv1a;
 
 use crate::study::spec::{Assignment, parse_parameter};
 use crate::study::{Fit, Published, Role, Study, base_cells};
@@ -248,11 +249,7 @@ impl BaseOnly {
             let [low, high] = fit.bounds;
             text.push_str(&format!("{} {low} {high} {}\n", fit.parameter.value, fit.whole));
         }
-        // FNV-1a, 64 bits, as inputs are named elsewhere.
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        format!("{hash:016x}")
+        format!("{:016x}", Fnv1a::of(text.bytes()))
     }
 }
 

@@ -10,8 +10,7 @@
 //!
 //! Numbers are kept in thousandths, so that 0.5 % is exact.
 
-use crate::suggestion::did_you_mean;
-use schedtwin_input::{Diagnostics, Source};
+use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -206,7 +205,7 @@ pub(crate) fn read(
             let (message, help) = if word.starts_with('-') {
                 let longs = table.iter().map(|option| option.long);
                 let name_of = word.trim_start_matches('-');
-                let help = did_you_mean(name_of, longs, || Some(all_of(table)));
+                let help = did_you_mean_or(name_of, longs, || Some(all_of(table)));
                 (format!("workload \"{name}\" has no option \"{word}\""), help)
             } else {
                 (format!("\"{word}\" belongs to no option of \"{name}\""), Some(all_of(table)))
@@ -339,7 +338,7 @@ fn read_words(
         match known.iter().position(|k| *k == word) {
             Some(at) => chosen |= 1 << at,
             None => {
-                let help = did_you_mean(word, known.iter().copied(), || {
+                let help = did_you_mean_or(word, known.iter().copied(), || {
                     Some(format!("there are {}", known.join(", ")))
                 });
                 faults.push(
@@ -423,7 +422,7 @@ mod tests {
             (
                 "demo --tests list_view,list_vew",
                 "<command line>:1:24: \"--tests\" knows no \"list_vew\"\n  help: did you mean \
-                 \"list_view\"?",
+                 `list_view`?",
             ),
             (
                 "demo -f 99999999999999999999",

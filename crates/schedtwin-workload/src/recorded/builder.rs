@@ -22,6 +22,7 @@
 
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
 use schedtwin_types::Ns;
+use schedtwin_types::fnv::Fnv1a;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -65,18 +66,17 @@ pub struct Frequencies {
     /// Times the frequency changed, the first one included.
     changes: u64,
     /// Digests of the sequence of changes: whole, without its last, without its first.
-    whole: u64,
-    but_last: u64,
-    but_first: u64,
+    whole: Fnv1a,
+    but_last: Fnv1a,
+    but_first: Fnv1a,
 }
 
 impl Frequencies {
     fn change(&mut self, khz: u32) {
-        let digest = |so_far: u64| (so_far ^ u64::from(khz)).wrapping_mul(0x0000_0100_0000_01b3);
         self.but_last = self.whole;
-        self.whole = digest(self.whole);
+        self.whole.extend(khz.to_le_bytes());
         if self.changes > 0 {
-            self.but_first = digest(self.but_first);
+            self.but_first.extend(khz.to_le_bytes());
         }
         self.changes += 1;
     }

@@ -5,6 +5,7 @@ use super::{
     Code, Excluded, Recorded, RecordedThread, Recording, Step, ThreadCode, WARMUP,
     WARMUP_PER_THREAD,
 };
+use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{Ns, ThreadId, Work};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -279,18 +280,9 @@ fn cpu_in_name(comm: &str) -> Option<u16> {
     rest.split(':').next()?.parse().ok()
 }
 
-/// FNV-1a over the text of all that is replayed: names the input, nothing depends on its strength.
+/// A digest over the text of all that is replayed: names the input.
 fn fingerprint(code: &Code) -> String {
-    struct Hash(u64);
-    impl Write for Hash {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            for byte in text.bytes() {
-                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-            Ok(())
-        }
-    }
-    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    let mut hash = Fnv1a::new();
     write!(hash, "{code:?}").expect("a hash takes everything");
-    format!("{:016x}", hash.0)
+    format!("{hash:016x}")
 }

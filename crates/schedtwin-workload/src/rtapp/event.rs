@@ -7,7 +7,7 @@ use super::json::{Kind, Member, shorten};
 use super::model::{BarrierDefinition, Event};
 use super::reader::{INT_MAX, Names, Reader, one_of};
 use super::task::Timers;
-use crate::suggestion::did_you_mean;
+use schedtwin_input::did_you_mean_or;
 
 /// What an event key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ impl Reader {
         for argument in inner {
             if !known.contains(&argument.key.as_str()) {
                 let help =
-                    did_you_mean(&argument.key, known.iter().copied(), || Some(one_of(known)));
+                    did_you_mean_or(&argument.key, known.iter().copied(), || Some(one_of(known)));
                 let message = format!(
                     "unknown key \"{}\" in \"{}\"",
                     shorten(&argument.key),
@@ -310,7 +310,7 @@ impl Reader {
         {
             absolute = mode == "absolute";
             if !MODES.contains(&mode) {
-                let help = did_you_mean(mode, MODES, || Some(one_of(&MODES)));
+                let help = did_you_mean_or(mode, MODES, || Some(one_of(&MODES)));
                 self.fault(
                     argument.value.span.clone(),
                     format!("unknown \"mode\" \"{}\"", shorten(mode)),
@@ -330,7 +330,7 @@ impl Reader {
         match tasks.get(name) {
             Some(task) => Event::Fork { task },
             None => {
-                let help = did_you_mean(name, tasks.list.iter().map(String::as_str), || None);
+                let help = did_you_mean_or(name, tasks.list.iter().map(String::as_str), || None);
                 let message = format!(
                     "\"{}\" names the task \"{}\", which is not there",
                     shorten(&member.key),
@@ -378,7 +378,7 @@ impl Reader {
         if let Some(word) = self.text(argument)
             && !words.contains(&word)
         {
-            let help = did_you_mean(word, words.iter().copied(), || Some(one_of(words)));
+            let help = did_you_mean_or(word, words.iter().copied(), || Some(one_of(words)));
             let message = format!("unknown \"{}\" \"{}\"", argument.key, shorten(word));
             self.fault(argument.value.span.clone(), message, help);
         }

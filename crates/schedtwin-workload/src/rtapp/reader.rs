@@ -11,8 +11,7 @@
 
 use super::json::{self, Kind, Member, Value, shorten};
 use super::model::{Calibration, Global, Model, PolicyName};
-use crate::suggestion::did_you_mean;
-use schedtwin_input::{Diagnostics, Source};
+use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use schedtwin_types::MAX_CPUS;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -228,7 +227,7 @@ impl Reader {
                 "tasks" => tasks = tasks.or(Some(member)),
                 key => {
                     let known = ["global", "tasks", "resources"];
-                    let help = did_you_mean(key, known, || Some(one_of(&known)));
+                    let help = did_you_mean_or(key, known, || Some(one_of(&known)));
                     self.fault(
                         member.key_span.clone(),
                         format!("unknown section \"{}\"", shorten(key)),
@@ -319,7 +318,7 @@ impl Reader {
                 "log_size" => self.log_size(member),
                 "ftrace" => self.ftrace(member),
                 key => {
-                    let help = did_you_mean(key, GLOBAL_KEYS.iter().copied(), || {
+                    let help = did_you_mean_or(key, GLOBAL_KEYS.iter().copied(), || {
                         Some(one_of(GLOBAL_KEYS))
                     });
                     self.fault(
@@ -390,7 +389,7 @@ impl Reader {
             // The tutorial writes "Disable" and "Auto", the program "disable" and "auto".
             Kind::Text(text) if WORDS.contains(&text.to_lowercase().as_str()) => {}
             Kind::Text(text) => {
-                let help = did_you_mean(text, WORDS, || Some(one_of(&WORDS)));
+                let help = did_you_mean_or(text, WORDS, || Some(one_of(&WORDS)));
                 self.fault(
                     member.value.span.clone(),
                     format!("unknown \"log_size\" \"{}\"", shorten(text)),
@@ -408,7 +407,7 @@ impl Reader {
                 for category in list.split(',').map(str::trim).filter(|c| !c.is_empty()).take(100) {
                     if !FTRACE_CATEGORIES.contains(&category) {
                         let help =
-                            did_you_mean(category, FTRACE_CATEGORIES.iter().copied(), || {
+                            did_you_mean_or(category, FTRACE_CATEGORIES.iter().copied(), || {
                                 Some(one_of(FTRACE_CATEGORIES))
                             });
                         let message =
@@ -439,9 +438,10 @@ impl Reader {
                         if let Some(kind) = self.text(property)
                             && !RESOURCE_TYPES.contains(&kind)
                         {
-                            let help = did_you_mean(kind, RESOURCE_TYPES.iter().copied(), || {
-                                Some(one_of(RESOURCE_TYPES))
-                            });
+                            let help =
+                                did_you_mean_or(kind, RESOURCE_TYPES.iter().copied(), || {
+                                    Some(one_of(RESOURCE_TYPES))
+                                });
                             let message =
                                 format!("unknown type \"{}\" of a resource", shorten(kind));
                             self.fault(property.value.span.clone(), message, help);
@@ -452,7 +452,7 @@ impl Reader {
                     }
                     key => {
                         let known = ["type", "target"];
-                        let help = did_you_mean(key, known, || Some(one_of(&known)));
+                        let help = did_you_mean_or(key, known, || Some(one_of(&known)));
                         let message = format!("unknown key \"{}\" of a resource", shorten(key));
                         self.fault(property.key_span.clone(), message, help);
                     }
@@ -475,7 +475,7 @@ impl Reader {
             return Some(*policy);
         }
         let known = NAMES.map(|(name, _)| name);
-        let help = did_you_mean(name, known, || Some(one_of(&known)));
+        let help = did_you_mean_or(name, known, || Some(one_of(&known)));
         self.fault(
             member.value.span.clone(),
             format!("unknown policy \"{}\"", shorten(name)),

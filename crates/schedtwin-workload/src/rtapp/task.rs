@@ -17,7 +17,7 @@ use super::json::{Kind, Member, shorten};
 use super::model::{Attributes, CpuList, Loops, Phase, PolicyName, Task, TimerDefinition};
 use super::reader::{INT_MAX, Names, Reader, one_of};
 use crate::MAX_THREADS;
-use crate::suggestion::did_you_mean;
+use schedtwin_input::did_you_mean_or;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -456,7 +456,7 @@ impl Reader {
         let listed = self.keys_listed;
         let all =
             || (!listed).then(|| format!("properties are {}; {}", known.join(", "), event::HELP));
-        let help = did_you_mean(&member.key, words, all);
+        let help = did_you_mean_or(&member.key, words, all);
         self.keys_listed |= help.as_ref().is_some_and(|help| help.starts_with("properties"));
         let message = format!("unknown key \"{}\" in \"{}\"", shorten(&member.key), shorten(owner));
         self.fault(member.key_span.clone(), message, help);

@@ -25,6 +25,7 @@ use crate::sched::topology::{
     GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_PREFER_SIBLING, SD_SHARE_LLC,
 };
 use schedtwin_types::Policy;
+use schedtwin_types::fnv::Fnv1a;
 use std::fmt::Write;
 
 const NR_CPUS: u16 = 8;
@@ -461,14 +462,13 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     line
 }
 
-/// FNV-1a of the first `cases` lines; writes the cases if asked to.
+/// The digest of the first `cases` lines; writes the cases if asked to.
 pub(in crate::sched::fair) fn digest(
     name: &str,
     cases: usize,
     mut case: impl FnMut() -> String,
 ) -> u64 {
-    let fnv = |hash: u64, byte: u8| (hash ^ byte as u64).wrapping_mul(0x0000_0100_0000_01b3);
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut hash = Fnv1a::new();
     let mut file = std::env::var("SCHEDTWIN_BALANCE_CASES").ok().map(|path| {
         let file = std::fs::File::create(format!("{path}.{name}"));
         std::io::BufWriter::new(file.expect("the file of cases is writable"))
@@ -483,7 +483,7 @@ pub(in crate::sched::fair) fn digest(
     for number in 0..cases.max(wanted) {
         let line = case() + "\n";
         if number < cases {
-            hash = line.bytes().fold(hash, fnv);
+            hash.extend(line.bytes());
         }
         if let Some(file) = &mut file
             && number < wanted
@@ -492,7 +492,7 @@ pub(in crate::sched::fair) fn digest(
                 .expect("the file of cases is writable");
         }
     }
-    hash
+    hash.digest()
 }
 
 fn decisions(balance: fn(&mut Config)) -> u64 {
