@@ -396,7 +396,7 @@ mod tests {
             (
                 "demo --frequncy 5",
                 "<command line>:1:6: workload \"demo\" has no option \"--frequncy\"\n  help: did you \
-                 mean \"frequency\"?",
+                 mean `frequency`?",
             ),
             (
                 "demo 12",
