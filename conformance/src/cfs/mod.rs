@@ -108,11 +108,12 @@ fn features(bits: u64) -> Features {
 
 impl Cfs {
     pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.kernel.se[self.kernel.tasks[task].se]
+        &self.kernel.inside().se[self.kernel.inside().tasks[task].se]
     }
 
     fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
-        &mut self.kernel.se[self.kernel.tasks[task].se]
+        let inside = self.kernel.inside_mut();
+        &mut inside.se[inside.tasks[task].se]
     }
 
     pub(crate) fn steps(&mut self) -> FairSteps<'_> {
@@ -120,7 +121,7 @@ impl Cfs {
     }
 
     pub(crate) fn curr(&self) -> Option<TaskId> {
-        Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
+        Some(self.kernel.inside().rq[CPU].curr).filter(|curr| !curr.is_idle())
     }
 
     /// 1 and up; 0 is the idle task.
@@ -130,7 +131,7 @@ impl Cfs {
     }
 
     pub(crate) fn number_of_entity(&self, se: Option<EntityId>) -> u64 {
-        self.number_of(se.map(|se| self.kernel.se[se].task))
+        self.number_of(se.map(|se| self.kernel.inside().se[se].task))
     }
 
     /// By number, from 0 on.
@@ -139,15 +140,15 @@ impl Cfs {
     }
 
     pub(crate) fn need_resched(&self) -> bool {
-        self.kernel.rq[CPU].need_resched
+        self.kernel.inside().rq[CPU].need_resched
     }
 
     pub(crate) fn cfs_rq(&self) -> &CfsRq {
-        &self.kernel.cfs[ROOT]
+        &self.kernel.inside().cfs[ROOT]
     }
 
     fn queued(&self, task: TaskId) -> bool {
-        self.kernel.tasks[task].on_rq == OnRq::Queued
+        self.kernel.inside().tasks[task].on_rq == OnRq::Queued
     }
 
     fn wakeup_preempt(&mut self, task: TaskId, wake_flags: u32) {
@@ -161,12 +162,12 @@ impl Cfs {
 
     fn come(&mut self, task: TaskId, flags: u32, wake_flags: u32) {
         self.steps().enqueue(task, flags | ENQUEUE_NOCLOCK);
-        self.kernel.tasks[task].on_rq = OnRq::Queued;
+        self.kernel.inside_mut().tasks[task].on_rq = OnRq::Queued;
         self.wakeup_preempt(task, wake_flags);
     }
 
     fn block(&mut self, task: TaskId) {
-        self.kernel.tasks[task].on_rq = OnRq::No;
+        self.kernel.inside_mut().tasks[task].on_rq = OnRq::No;
         assert!(self.steps().dequeue(task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK), "CFS delays nobody");
     }
 
@@ -178,7 +179,7 @@ impl Cfs {
             self.block(prev);
         }
         let next = self.steps().pick();
-        self.kernel.rq[CPU].need_resched = false;
+        self.kernel.inside_mut().rq[CPU].need_resched = false;
         if next != prev {
             if let Some(prev) = prev {
                 self.steps().put_prev(prev);
@@ -187,7 +188,7 @@ impl Cfs {
                 self.steps().set_next(next, true);
             }
         }
-        self.kernel.rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
+        self.kernel.inside_mut().rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
         next
     }
 
@@ -201,7 +202,7 @@ impl Cfs {
         if running {
             self.steps().put_prev(task);
         }
-        self.kernel.tasks[task].policy = policy(to);
+        self.kernel.inside_mut().tasks[task].policy = policy(to);
         self.steps().reweight(task, load);
         if queued {
             self.steps().enqueue(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
@@ -212,7 +213,7 @@ impl Cfs {
     }
 
     fn state_bits(&self, task: TaskId) -> u64 {
-        let on_rq = match self.kernel.tasks[task].on_rq {
+        let on_rq = match self.kernel.inside().tasks[task].on_rq {
             OnRq::No => 0,
             OnRq::Queued => 1,
             OnRq::Migrating => 2,
@@ -222,7 +223,7 @@ impl Cfs {
 
     fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
         let curr = self.number_of(self.curr());
-        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        let (rq, cfs) = (&self.kernel.inside().rq[CPU], &self.kernel.inside().cfs[ROOT]);
         out.word("", "result", result);
         out.word("cfs", "min_vruntime", cfs.min_vruntime);
         out.word("cfs", "load", cfs.load_weight);
@@ -238,11 +239,11 @@ impl Cfs {
         out.word("rq", "need_resched", rq.need_resched as u64);
         let picked = if cfs.nr_queued != 0 { self.steps().pick_next_entity() } else { None };
         out.word("cfs", "pick", self.number_of(picked));
-        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        let (rq, cfs) = (&self.kernel.inside().rq[CPU], &self.kernel.inside().cfs[ROOT]);
         let fold = |digest, task| mix(digest, self.number_of(Some(task)));
-        let by_vruntime = cfs.timeline.iter().map(|node| self.kernel.se[node.se].task);
+        let by_vruntime = cfs.timeline.iter().map(|node| self.kernel.inside().se[node.se].task);
         out.word("cfs", "timeline", by_vruntime.fold(0, fold));
-        let next = |task: &TaskId| self.kernel.tasks[*task].cfs_tasks_next;
+        let next = |task: &TaskId| self.kernel.inside().tasks[*task].cfs_tasks_next;
         let by_run = std::iter::successors(rq.cfs_tasks_head, next);
         out.word("rq", "cfs_tasks", by_run.fold(0, fold));
         let everything = self.tasks.iter().fold(0, |digest, &task| {
@@ -251,7 +252,7 @@ impl Cfs {
             words.into_iter().fold(digest, mix)
         });
         out.word("cfs", "everything", everything);
-        out_avg(out, "cfs.avg", &self.kernel.cfs[ROOT].avg);
+        out_avg(out, "cfs.avg", &self.kernel.inside().cfs[ROOT].avg);
         if let Some(task) = task {
             let se = self.entity(task);
             out.word("se", "vruntime", se.vruntime);
@@ -335,7 +336,7 @@ impl Subject for Cfs {
     fn operate(&mut self, record: &Record, out: &mut Out) {
         let [a, b, c, d, e, f] = record.args;
         if record.op >= WAKE {
-            self.kernel.now += a;
+            *self.kernel.inside_mut().now += a;
             self.kernel.update_rq_clock(CPU);
         }
         let numbered = |tasks: &Vec<TaskId>| Some(tasks[b as usize]);
@@ -350,14 +351,14 @@ impl Subject for Cfs {
                     idle_min_granularity: d,
                 };
                 self.kernel = boot(tunables, features(e));
-                self.kernel.now = f;
+                *self.kernel.inside_mut().now = f;
                 self.kernel.update_rq_clock(CPU);
             }
-            START => self.kernel.cfs[ROOT].min_vruntime = a,
+            START => self.kernel.inside_mut().cfs[ROOT].min_vruntime = a,
             TASK => {
                 let task = self.kernel.new_task(None, TaskKind::User);
                 self.tasks.push(task);
-                self.kernel.tasks[task].policy = policy(c);
+                self.kernel.inside_mut().tasks[task].policy = policy(c);
                 let entity = self.entity_mut(task);
                 entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
                 (entity.vruntime, entity.exec_start) = (d, e);
@@ -399,7 +400,7 @@ impl Subject for Cfs {
             }
             LEAVE => {
                 let task = self.tasks[b as usize];
-                self.kernel.tasks[task].on_rq = OnRq::Migrating;
+                self.kernel.inside_mut().tasks[task].on_rq = OnRq::Migrating;
                 self.steps().dequeue(task, DEQUEUE_NOCLOCK);
                 // set_task_cpu(): its averages are attached anew.
                 self.entity_mut(task).avg.last_update_time = 0;
@@ -408,7 +409,7 @@ impl Subject for Cfs {
             JOIN => {
                 let task = self.tasks[b as usize];
                 self.entity_mut(task).vruntime = c;
-                let migrates = self.kernel.tasks[task].on_rq == OnRq::Migrating;
+                let migrates = self.kernel.inside().tasks[task].on_rq == OnRq::Migrating;
                 let flags = if migrates { ENQUEUE_MIGRATED } else { 0 };
                 self.come(task, flags, if d != 0 { WF_FORK } else { 0 });
                 subject = Some(task);
@@ -480,13 +481,13 @@ impl Subject for Cfs {
         if (self.tasks.len() as u64) < self.planned && (step <= 3 || rng.one_in(2)) {
             let load = weight(rng);
             let vruntime = min_vruntime.wrapping_add(near(rng));
-            let exec_start = if rng.one_in(2) { 0 } else { 1 + rng.below(self.kernel.now) };
+            let exec_start = if rng.one_in(2) { 0 } else { 1 + rng.below(*self.kernel.inside().now) };
             self.fresh |= 1 << self.tasks.len();
             let args = [load.weight, load.inv_weight as u64, kind(rng), vruntime, exec_start];
             return op(TASK, &args);
         }
         // Two sleeps of months are enough for any virtual time.
-        if step >= self.length || self.kernel.now > 2 * LONG_SLEEP {
+        if step >= self.length || *self.kernel.inside().now > 2 * LONG_SLEEP {
             return None;
         }
         let delta = duration(rng);
@@ -517,7 +518,7 @@ impl Subject for Cfs {
             self.fresh &= !(1 << number);
             return op(JOIN, &[delta, number, near(rng), (!away) as u64]);
         }
-        let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
+        let switch = self.kernel.inside().rq[CPU].need_resched && !rng.one_in(4);
         let not_yet = self.queued(task) || (switch && rng.one_in(2));
         if !not_yet {
             self.fresh &= !(1 << number);

@@ -95,11 +95,12 @@ pub(crate) fn policy(number: u64) -> Policy {
 
 impl Eevdf {
     pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.kernel.se[self.kernel.tasks[task].se]
+        &self.kernel.inside().se[self.kernel.inside().tasks[task].se]
     }
 
     fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
-        &mut self.kernel.se[self.kernel.tasks[task].se]
+        let inside = self.kernel.inside_mut();
+        &mut inside.se[inside.tasks[task].se]
     }
 
     pub(crate) fn steps(&mut self) -> FairSteps<'_> {
@@ -107,7 +108,7 @@ impl Eevdf {
     }
 
     pub(crate) fn curr(&self) -> Option<TaskId> {
-        Some(self.kernel.rq[CPU].curr).filter(|curr| !curr.is_idle())
+        Some(self.kernel.inside().rq[CPU].curr).filter(|curr| !curr.is_idle())
     }
 
     /// 1 and up; 0 is the idle task.
@@ -122,12 +123,12 @@ impl Eevdf {
     }
 
     pub(crate) fn need_resched(&self) -> bool {
-        self.kernel.rq[CPU].need_resched
+        self.kernel.inside().rq[CPU].need_resched
     }
 
     /// `zero_vruntime`, `avg_vruntime`, `avg_load`.
     pub(crate) fn sums(&self) -> (u64, i64, u64) {
-        let cfs = &self.kernel.cfs[ROOT];
+        let cfs = &self.kernel.inside().cfs[ROOT];
         (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
     }
 
@@ -148,9 +149,9 @@ impl Eevdf {
     }
 
     fn wake(&mut self, task: TaskId, flags: u32) {
-        if self.kernel.tasks[task].on_rq == OnRq::No {
+        if self.kernel.inside().tasks[task].on_rq == OnRq::No {
             self.steps().enqueue(task, flags | ENQUEUE_NOCLOCK);
-            self.kernel.tasks[task].on_rq = OnRq::Queued;
+            self.kernel.inside_mut().tasks[task].on_rq = OnRq::Queued;
         } else {
             self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
         }
@@ -161,7 +162,7 @@ impl Eevdf {
     fn block(&mut self, task: TaskId, sleeps: u64) {
         let special = if sleeps == 2 { DEQUEUE_SPECIAL } else { 0 };
         if self.steps().dequeue(task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK | special) {
-            self.kernel.tasks[task].on_rq = OnRq::No;
+            self.kernel.inside_mut().tasks[task].on_rq = OnRq::No;
         }
     }
 
@@ -173,7 +174,7 @@ impl Eevdf {
             self.block(prev, sleeps);
         }
         let next = self.steps().pick();
-        self.kernel.rq[CPU].need_resched = false;
+        self.kernel.inside_mut().rq[CPU].need_resched = false;
         if next != prev {
             if let Some(prev) = prev {
                 self.steps().put_prev(prev);
@@ -182,12 +183,12 @@ impl Eevdf {
                 self.steps().set_next(next, true);
             }
         }
-        self.kernel.rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
+        self.kernel.inside_mut().rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
         next
     }
 
     fn change(&mut self, task: TaskId, load: LoadWeight, slice: u64, to: Policy) {
-        let queued = self.kernel.tasks[task].on_rq == OnRq::Queued;
+        let queued = self.kernel.inside().tasks[task].on_rq == OnRq::Queued;
         let running = self.curr() == Some(task);
         if queued {
             self.steps().dequeue(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
@@ -195,7 +196,7 @@ impl Eevdf {
         if running {
             self.steps().put_prev(task);
         }
-        self.kernel.tasks[task].policy = to;
+        self.kernel.inside_mut().tasks[task].policy = to;
         self.steps().reweight(task, load);
         self.set_slice(task, slice);
         if queued {
@@ -208,7 +209,7 @@ impl Eevdf {
 
     fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
         let curr = self.number_of(self.curr());
-        let (rq, cfs) = (&self.kernel.rq[CPU], &self.kernel.cfs[ROOT]);
+        let (rq, cfs) = (&self.kernel.inside().rq[CPU], &self.kernel.inside().cfs[ROOT]);
         out.word("", "result", result);
         out.word("cfs", "avg_vruntime", cfs.avg_vruntime as u64);
         out.word("cfs", "avg_load", cfs.avg_load);
@@ -221,12 +222,12 @@ impl Eevdf {
         out.word("cfs", "h_nr_idle", cfs.h_nr_idle as u64);
         out.word("rq", "nr_running", rq.nr_running as u64);
         out.word("rq", "curr", curr);
-        out.word("cfs", "curr", self.number_of(cfs.curr.map(|se| self.kernel.se[se].task)));
+        out.word("cfs", "curr", self.number_of(cfs.curr.map(|se| self.kernel.inside().se[se].task)));
         out.word("rq", "need_resched", rq.need_resched as u64);
         let fold = |digest, task| mix(digest, self.number_of(Some(task)));
-        let by_deadline = cfs.timeline.iter().map(|node| self.kernel.se[node.se].task);
+        let by_deadline = cfs.timeline.iter().map(|node| self.kernel.inside().se[node.se].task);
         out.word("cfs", "timeline", by_deadline.fold(0, fold));
-        let next = |task: &TaskId| self.kernel.tasks[*task].cfs_tasks_next;
+        let next = |task: &TaskId| self.kernel.inside().tasks[*task].cfs_tasks_next;
         let by_run = std::iter::successors(rq.cfs_tasks_head, next);
         out.word("rq", "cfs_tasks", by_run.fold(0, fold));
         let mut eligible = 0;
@@ -260,7 +261,7 @@ impl Eevdf {
     /// Whether (v − base) · Σ w comes near the 64 bits that the kernel has for it. Beyond them nobody is
     /// eligible, and the kernel's pick ends in a null pointer (ours in an assertion).
     fn sums_may_overflow(&self) -> bool {
-        let cfs = &self.kernel.cfs[ROOT];
+        let cfs = &self.kernel.inside().cfs[ROOT];
         let queued = || self.tasks.iter().map(|&task| self.entity(task)).filter(|se| se.on_rq);
         let load: u64 = queued().map(|se| se.load.weight >> 10).sum();
         let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
@@ -269,7 +270,7 @@ impl Eevdf {
 
     fn state_bits(&self, task: TaskId) -> u64 {
         let se = self.entity(task);
-        let on_rq = match self.kernel.tasks[task].on_rq {
+        let on_rq = match self.kernel.inside().tasks[task].on_rq {
             OnRq::No => 0,
             OnRq::Queued => 1,
             OnRq::Migrating => 2,
@@ -331,7 +332,7 @@ impl Subject for Eevdf {
         let [a, b, c, d, e, f] = record.args;
         let numbered = |tasks: &Vec<TaskId>| Some(tasks[b as usize]);
         if record.op >= WAKE {
-            self.kernel.now += a;
+            *self.kernel.inside_mut().now += a;
             self.kernel.update_rq_clock(CPU);
         }
         let mut result = 0;
@@ -351,14 +352,14 @@ impl Subject for Eevdf {
                     features.wakeup_preemption = bit(7);
                 });
                 self.base_slice = a;
-                self.kernel.cfs[ROOT].zero_vruntime = d;
-                self.kernel.now = e;
+                self.kernel.inside_mut().cfs[ROOT].zero_vruntime = d;
+                *self.kernel.inside_mut().now = e;
                 self.kernel.update_rq_clock(CPU);
             }
             TASK => {
                 let task = self.kernel.new_task(None, TaskKind::User);
                 self.tasks.push(task);
-                self.kernel.tasks[task].policy = policy(e);
+                self.kernel.inside_mut().tasks[task].policy = policy(e);
                 self.set_slice(task, c);
                 let entity = self.entity_mut(task);
                 entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
@@ -385,7 +386,7 @@ impl Subject for Eevdf {
             }
             LEAVE => {
                 let task = self.tasks[b as usize];
-                self.kernel.tasks[task].on_rq = OnRq::Migrating;
+                self.kernel.inside_mut().tasks[task].on_rq = OnRq::Migrating;
                 result = self.steps().dequeue(task, DEQUEUE_NOCLOCK) as u64;
                 // set_task_cpu(): its averages are attached anew.
                 self.entity_mut(task).avg.last_update_time = 0;
@@ -395,7 +396,7 @@ impl Subject for Eevdf {
                 let task = self.tasks[b as usize];
                 self.entity_mut(task).vlag = c as i64;
                 self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_MIGRATED);
-                self.kernel.tasks[task].on_rq = OnRq::Queued;
+                self.kernel.inside_mut().tasks[task].on_rq = OnRq::Queued;
                 self.wakeup_preempt(task);
                 subject = Some(task);
             }
@@ -407,7 +408,7 @@ impl Subject for Eevdf {
             PREEMPT => {
                 subject = numbered(&self.tasks);
                 self.wakeup_preempt(self.tasks[b as usize]);
-                if self.kernel.cfs[ROOT].nr_queued != 0 {
+                if self.kernel.inside().cfs[ROOT].nr_queued != 0 {
                     let best = self.steps().pick_eevdf();
                     result = self.number_of(best);
                 }
@@ -474,7 +475,7 @@ impl Subject for Eevdf {
         }
         // The running task has blocked, and nobody has been picked yet: it is woken, or the switch ends.
         if let Some(curr) = curr
-            && (self.kernel.tasks[curr].on_rq == OnRq::No || self.entity(curr).sched_delayed)
+            && (self.kernel.inside().tasks[curr].on_rq == OnRq::No || self.entity(curr).sched_delayed)
         {
             return match rng.below(3) {
                 0 => op(WAKE, &[delta, self.number_of(Some(curr)) - 1, 0]),
@@ -495,11 +496,11 @@ impl Subject for Eevdf {
             let vlag = if rng.one_in(3) { self.entity(task).vlag as u64 } else { lag(rng) };
             return op(JOIN, &[delta, number, vlag]);
         }
-        let queued = self.kernel.tasks[task].on_rq == OnRq::Queued;
+        let queued = self.kernel.inside().tasks[task].on_rq == OnRq::Queued;
         let delayed = self.entity(task).sched_delayed;
         // A switch that is wanted comes at once more often than not.
         let running = curr == Some(task);
-        let switch = self.kernel.rq[CPU].need_resched && !rng.one_in(4);
+        let switch = self.kernel.inside().rq[CPU].need_resched && !rng.one_in(4);
         let asleep = !queued || delayed;
         let not_yet = switch && rng.one_in(2);
         if asleep && !running && !not_yet {

@@ -88,14 +88,14 @@ impl Board {
         let mut kernel = Kernel::boot(device_tree(machine), config);
         let task = kernel.new_task(None, TaskKind::User);
         let cpu = CpuId(0);
-        let idle = &kernel.rq[cpu];
+        let idle = &kernel.inside().rq[cpu];
         let (no_server, no_rt) = (idle.fair_server, idle.rt.clone());
         let lend = |class: Class, prio: i32| {
             let mut spare = kernel.clone();
-            spare.tasks[task].class = class;
-            spare.tasks[task].prio = prio;
+            spare.inside_mut().tasks[task].class = class;
+            spare.inside_mut().tasks[task].prio = prio;
             spare.activate_task(cpu, task, ENQUEUE_WAKEUP);
-            spare.rq[cpu].clone()
+            spare.inside().rq[cpu].clone()
         };
         let (server, rt) = (lend(Class::Fair, 120).fair_server, lend(Class::Rt, 50).rt);
         assert_eq!((no_server.running_bw(), server.running_bw()), (0, SERVER_BW));
@@ -114,7 +114,7 @@ impl Board {
             *averages.irq = clamped(signals.irq);
         });
         steps.set_clamps(cpu, signals.clamps.clone());
-        let rq = &mut self.kernel.rq[cpu];
+        let rq = &mut self.kernel.inside_mut().rq[cpu];
         rq.cpu_capacity = signals.capacity.min(UTIL_MAX);
         rq.fair_server = self.servers[signals.server as usize];
         if (rq.rt.nr_running() != 0) != signals.rt_runnable {
@@ -129,12 +129,12 @@ impl Board {
 
     /// A frequency domain and what schedutil remembers of it.
     pub(super) fn policy(&self, domain: usize) -> &CpufreqPolicy {
-        &self.kernel.policies[domain]
+        &self.kernel.inside().policies[domain]
     }
 
     /// Takes over what the real schedutil remembers.
     pub(super) fn start_policy(&mut self, domain: usize, raw_khz: Khz, khz: Khz, time: Ns) {
-        let sugov = &mut self.kernel.policies[domain].sugov;
+        let sugov = &mut self.kernel.inside_mut().policies[domain].sugov;
         sugov.cached_raw_freq = raw_khz;
         sugov.next_freq = khz;
         sugov.last_freq_update_time = time;
@@ -150,8 +150,8 @@ impl Board {
         time: Ns,
         flags: u32,
     ) {
-        self.kernel.this_cpu = CpuId(by as u16);
-        self.kernel.cpuidle[CpuId(cpu as u16)].tick.idle_calls = idle_calls;
+        *self.kernel.inside_mut().this_cpu = CpuId(by as u16);
+        self.kernel.inside_mut().cpuidle[CpuId(cpu as u16)].tick.idle_calls = idle_calls;
         self.kernel.cpufreq_update_util_at(CpuId(cpu as u16), time, flags);
         self.kernel.clear_facts();
     }
@@ -164,20 +164,20 @@ impl Board {
         request: UclampRequest,
         allowed: u64,
     ) {
-        let cpus = self.kernel.device_tree.all_cpus();
+        let cpus = self.kernel.inside().device_tree.all_cpus();
         let allowed = CpuMask::from_cpus(cpus.iter().filter(|c| allowed >> c.index() & 1 != 0));
-        let task = &mut self.kernel.tasks[self.task];
+        let task = &mut self.kernel.inside_mut().tasks[self.task];
         task.uclamp_req = request;
         task.cpu = CpuId(prev as u16);
         task.cpus_mask = allowed;
         task.nr_cpus_allowed = allowed.weight();
         let se = self.kernel.se_of(self.task);
-        self.kernel.se[se].avg = clamped(avg);
+        self.kernel.inside_mut().se[se].avg = clamped(avg);
     }
 
     /// Where EAS would wake the sleeper.
     pub(super) fn place(&mut self, by: usize, prev: usize) -> Option<usize> {
-        self.kernel.this_cpu = CpuId(by as u16);
+        *self.kernel.inside_mut().this_cpu = CpuId(by as u16);
         let choice =
             self.kernel.find_energy_efficient_cpu(self.task, CpuId(prev as u16), &mut 0, &mut ());
         choice.map(|(cpu, _)| cpu.index())

@@ -78,12 +78,12 @@ impl RealTime {
     /// Where ours would wake the task; `allowed`: the affinity of the workload's tasks, as a mask.
     pub(super) fn ask(&self, waking: &Waking, allowed: impl Fn(i32) -> Option<u64>) -> usize {
         let mut kernel = self.board.kernel.clone();
-        let all = kernel.device_tree.all_cpus();
+        let all = kernel.inside().device_tree.all_cpus();
         let task = |kernel: &mut schedtwin_kernel::Kernel, pid, prio, cpu: usize| -> TaskId {
             let mask = allowed(pid).unwrap_or(1 << cpu);
             let mask = CpuMask::from_cpus(all.iter().filter(|c| mask >> c.index() & 1 != 0));
             let id = kernel.new_task(None, TaskKind::User);
-            let t = &mut kernel.tasks[id];
+            let t = &mut kernel.inside_mut().tasks[id];
             (t.class, t.prio, t.cpu) = (Sched::Rt, prio, CpuId(cpu as u16));
             (t.cpus_mask, t.nr_cpus_allowed) = (mask, mask.weight());
             id
@@ -91,21 +91,21 @@ impl RealTime {
         for (pid, queued) in self.queued.iter().filter(|(pid, _)| **pid != waking.pid) {
             let id = task(&mut kernel, *pid, queued.prio, queued.cpu);
             let cpu = CpuId(queued.cpu as u16);
-            kernel.this_cpu = cpu;
+            *kernel.inside_mut().this_cpu = cpu;
             kernel.activate_task(cpu, id, ENQUEUE_WAKEUP);
             if waking.currs[queued.cpu].0 == *pid {
-                kernel.rq[cpu].curr = id;
+                kernel.inside_mut().rq[cpu].curr = id;
             }
         }
         for (cpu, (pid, _)) in
             waking.currs.iter().enumerate().filter(|(_, curr)| curr.1 == Class::Stop)
         {
             let id = task(&mut kernel, *pid, STOP_PRIO, cpu);
-            kernel.tasks[id].class = Sched::Stop;
-            kernel.rq[CpuId(cpu as u16)].curr = id;
+            kernel.inside_mut().tasks[id].class = Sched::Stop;
+            kernel.inside_mut().rq[CpuId(cpu as u16)].curr = id;
         }
         let woken = task(&mut kernel, waking.pid, waking.prio, waking.prev);
-        kernel.this_cpu = CpuId(waking.this as u16);
+        *kernel.inside_mut().this_cpu = CpuId(waking.this as u16);
         let cpu = kernel.select_task_rq_rt(woken, CpuId(waking.prev as u16), WF_TTWU);
         cpu.index()
     }

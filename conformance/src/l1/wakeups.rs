@@ -120,8 +120,8 @@ impl Wakeups {
     /// A task is created on a CPU.
     pub(super) fn fork(&mut self, parent: i32, child: i32, cpu: usize) {
         let (parent, child) = (self.task(parent), self.task(child));
-        let flips = if parent.is_idle() { 0 } else { self.board.kernel.tasks[parent].wakee_flips };
-        let task = &mut self.board.kernel.tasks[child];
+        let flips = if parent.is_idle() { 0 } else { self.board.kernel.inside().tasks[parent].wakee_flips };
+        let task = &mut self.board.kernel.inside_mut().tasks[child];
         task.recent_used_cpu = CpuId(cpu as u16);
         task.wakee_flips = flips;
     }
@@ -131,28 +131,29 @@ impl Wakeups {
         let (task, waker) = (self.task(wakeup.pid), self.task(wakeup.waker));
         let (this, prev) = (CpuId(wakeup.this as u16), CpuId(wakeup.prev as u16));
         let kernel = &mut self.board.kernel;
-        kernel.now = kernel.now.max(wakeup.now);
-        kernel.this_cpu = this;
-        kernel.rd.overutilized = wakeup.overutilized;
-        for cpu in kernel.device_tree.all_cpus().iter() {
+        let inside = kernel.inside_mut();
+        *inside.now = (*inside.now).max(wakeup.now);
+        *kernel.inside_mut().this_cpu = this;
+        kernel.inside_mut().rd.overutilized = wakeup.overutilized;
+        for cpu in kernel.inside().device_tree.all_cpus().iter() {
             set_idle(kernel, cpu, wakeup.idle >> cpu.index() & 1 != 0, task);
         }
-        kernel.rq[this].curr = waker;
-        kernel.rq[this].nr_running = wakeup.nr_this;
+        kernel.inside_mut().rq[this].curr = waker;
+        kernel.inside_mut().rq[this].nr_running = wakeup.nr_this;
         let idle = kernel.idle_cpu(this);
-        set_mask(&mut kernel.idle_mask, this, idle);
+        set_mask(&mut kernel.inside_mut().idle_mask, this, idle);
 
         let se = kernel.se_of(task);
-        kernel.se[se].avg = wakeup.avg;
-        kernel.se[se].cfs_rq = CfsRqId::root(prev);
+        kernel.inside_mut().se[se].avg = wakeup.avg;
+        kernel.inside_mut().se[se].cfs_rq = CfsRqId::root(prev);
         let waker_se = kernel.se_of(waker);
         if !waker.is_idle() {
-            kernel.se[waker_se].avg.load_avg = wakeup.load_waker;
+            kernel.inside_mut().se[waker_se].avg.load_avg = wakeup.load_waker;
         }
         let allowed = CpuMask::from_cpus(
-            kernel.device_tree.all_cpus().iter().filter(|cpu| wakeup.cpus >> cpu.index() & 1 != 0),
+            kernel.inside().device_tree.all_cpus().iter().filter(|cpu| wakeup.cpus >> cpu.index() & 1 != 0),
         );
-        let t = &mut kernel.tasks[task];
+        let t = &mut kernel.inside_mut().tasks[task];
         t.cpu = prev;
         t.cpus_mask = allowed;
         t.nr_cpus_allowed = allowed.weight();
@@ -161,19 +162,19 @@ impl Wakeups {
             t.recent_used_cpu = CpuId(used as u16);
             t.wakee_flips = flips[1];
             for (cpu, scan) in [(this, scan[0]), (prev, scan[1])] {
-                let shared = kernel.topology.sd_llc_shared[cpu.index()];
+                let shared = kernel.inside().topology.sd_llc_shared[cpu.index()];
                 if let (Some(shared), Ok(scan)) = (shared, u32::try_from(scan)) {
-                    kernel.topology.shared[shared].nr_idle_scan = scan;
+                    kernel.inside_mut().topology.shared[shared].nr_idle_scan = scan;
                 }
             }
             // The waker's flips are those after this wakeup has been counted.
             let jiffies = kernel.jiffies();
             if waker.is_idle() {
-                let idle = &mut kernel.cpuidle[this].wakees;
+                let idle = &mut kernel.inside_mut().cpuidle[this].wakees;
                 (idle.last_wakee, idle.wakee_flips, idle.wakee_flip_decay_ts) =
                     (task, flips[0], jiffies);
             } else {
-                let waker = &mut kernel.tasks[waker];
+                let waker = &mut kernel.inside_mut().tasks[waker];
                 (waker.last_wakee, waker.wakee_flips, waker.wakee_flip_decay_ts) =
                     (task, flips[0], jiffies);
             }
@@ -186,10 +187,10 @@ impl Wakeups {
 
 /// Makes a CPU idle, or busy with a task that is not looked at.
 fn set_idle(kernel: &mut Kernel, cpu: CpuId, idle: bool, somebody: TaskId) {
-    let rq = &mut kernel.rq[cpu];
+    let rq = &mut kernel.inside_mut().rq[cpu];
     rq.curr = if idle { TaskId::IDLE } else { somebody };
     rq.nr_running = !idle as u32;
-    set_mask(&mut kernel.idle_mask, cpu, idle);
+    set_mask(&mut kernel.inside_mut().idle_mask, cpu, idle);
 }
 
 fn set_mask(mask: &mut CpuMask, cpu: CpuId, on: bool) {

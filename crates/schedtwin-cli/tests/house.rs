@@ -94,7 +94,14 @@ fn dependency_directions() {
 
 /// The kernel's source without its tests: path and code, comments taken out.
 fn kernel_code() -> Vec<(PathBuf, String)> {
-    let mut files = vec![root().join("crates/schedtwin-kernel/src")];
+    let found = code_of("crates/schedtwin-kernel/src");
+    assert!(found.len() > 20, "the kernel has files");
+    found
+}
+
+/// The source in a folder without its tests: path and code, comments taken out.
+fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut files = vec![root().join(folder)];
     let mut found = Vec::new();
     while let Some(path) = files.pop() {
         if path.is_dir() {
@@ -111,9 +118,79 @@ fn kernel_code() -> Vec<(PathBuf, String)> {
         let code = |line: &str| line.split("//").next().unwrap_or("").to_string() + "\n";
         found.push((path, text[..tests].lines().map(code).collect()));
     }
-    assert!(found.len() > 20, "the kernel has files");
     found.sort();
     found
+}
+
+/// The rooms of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
+const OPEN_ROOMS: [&str; 6] =
+    ["Activity", "IrqLines", "Kernel", "config", "device_tree", "hardware"];
+
+/// What of the kernel crate a source file names: the first words behind `schedtwin_kernel::`.
+fn rooms_named(code: &str) -> Vec<String> {
+    let mut named = Vec::new();
+    for rest in code.split("schedtwin_kernel::").skip(1) {
+        let Some(list) = rest.strip_prefix('{') else {
+            named.push(first_word(rest));
+            continue;
+        };
+        let (mut depth, mut item) = (0, String::new());
+        for c in list.chars() {
+            match c {
+                '}' if depth == 0 => break,
+                ',' if depth == 0 => named.push(first_word(&std::mem::take(&mut item))),
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => item.push(c),
+            }
+        }
+        named.push(first_word(&item));
+    }
+    named.retain(|word| !word.is_empty());
+    named
+}
+
+fn first_word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[test]
+fn named_rooms_are_found_in_lists_and_paths() {
+    let code = "use schedtwin_kernel::{\n    Kernel, sched::{Rq, Task},\n    config::Config,\n};\n\
+                let x = schedtwin_kernel::sync::pipe::Pipes::default();";
+    assert_eq!(rooms_named(code), ["Kernel", "sched", "config", "sync"]);
+}
+
+/// The twin sees what hardware sees, and nobody outside of the tests goes through their door.
+#[test]
+fn the_twin_names_no_private_room_of_the_kernel() {
+    let mut seen = 0;
+    for folder in ["crates/schedtwin/src", "crates/schedtwin-lab/src", "crates/schedtwin-cli/src"] {
+        for (path, code) in code_of(folder) {
+            for room in rooms_named(&code) {
+                seen += 1;
+                let open = OPEN_ROOMS.contains(&room.as_str());
+                assert!(open, "{}: schedtwin_kernel::{room} is private", path.display());
+            }
+            for door in [".inside()", ".inside_mut()", ".kernel_mut()"] {
+                assert!(!code.contains(door), "{}: {door} is for tests", path.display());
+            }
+        }
+    }
+    assert!(seen > 5, "the twin uses the kernel: {seen}");
+}
+
+/// Nobody outside of the kernel crate reaches into a kernel.
+#[test]
+fn the_kernels_fields_are_private() {
+    let code = kernel_code();
+    let (_, lib) = code.iter().find(|(path, _)| path.ends_with("src/lib.rs")).expect("lib.rs");
+    let start = lib.find("\npub struct Kernel {").expect("the kernel") + 1;
+    let fields = &lib[start..start + lib[start..].find("\n}").expect("its end")];
+    assert!(fields.lines().count() > 20, "{fields}");
+    for field in fields.lines().skip(1).filter(|line| line.trim_start().starts_with("pub")) {
+        panic!("Kernel.{} is public", field.trim().trim_end_matches(','));
+    }
 }
 
 /// The kernel decides with integers, and calls nothing that reads the world.

@@ -21,6 +21,7 @@ pub mod cpuidle;
 pub mod device_tree;
 mod entry;
 pub mod hardware;
+pub mod inside;
 mod irq_work;
 pub mod sched;
 pub mod see;
@@ -78,46 +79,46 @@ pub enum Activity {
     },
 }
 
-/// The simulated kernel.
+/// The simulated kernel. Its state is its own: what leaves it is listed in [`hardware`].
 #[derive(Clone)]
 pub struct Kernel {
     /// The variation points and tunables, as of boot.
-    pub config: BootConfig,
+    config: BootConfig,
     /// What firmware told it about the machine.
-    pub device_tree: DeviceTree,
+    device_tree: DeviceTree,
     /// Time of the current entry.
-    pub now: Ns,
+    now: Ns,
     /// The CPU that executes the current entry (`smp_processor_id()`).
-    pub this_cpu: CpuId,
+    this_cpu: CpuId,
     /// All tasks; 0 is the idle task of every CPU.
-    pub tasks: Arena<TaskId, Task>,
+    tasks: Arena<TaskId, Task>,
     /// Entities of tasks and groups.
-    pub se: Arena<EntityId, SchedEntity>,
+    se: Arena<EntityId, SchedEntity>,
     /// Fair run queues: the root one of CPU c is number c; group ones follow.
-    pub cfs: Arena<CfsRqId, CfsRq>,
+    cfs: Arena<CfsRqId, CfsRq>,
     /// Task groups; 0 is the root.
-    pub groups: Arena<TaskGroupId, sched::fair::group::TaskGroup>,
+    groups: Arena<TaskGroupId, sched::fair::group::TaskGroup>,
     /// Run queues.
-    pub rq: Arena<CpuId, Rq>,
+    rq: Arena<CpuId, Rq>,
     /// Scheduling domains.
-    pub topology: Topology,
+    topology: Topology,
     /// The root domain that spans all CPUs.
-    pub rd: RootDomain,
+    rd: RootDomain,
     /// NOHZ idle balancing.
-    pub nohz: Nohz,
+    nohz: Nohz,
     /// Frequency domains.
-    pub policies: Vec<CpufreqPolicy>,
+    policies: Vec<CpufreqPolicy>,
     /// Thermal zones.
-    pub thermal_zones: Vec<thermal::ThermalZone>,
+    thermal_zones: Vec<thermal::ThermalZone>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     sched_uclamp_used: bool,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     stale_demands: StaleDemands,
     /// Idle governor and idle loop, per CPU.
-    pub cpuidle: Arena<CpuId, CpuIdle>,
+    cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.
-    pub timers: Arena<CpuId, time::hrtimer::HrtimerBase>,
+    timers: Arena<CpuId, time::hrtimer::HrtimerBase>,
     /// The device that stands in for timers that stop in idle states, and who relies on it.
     broadcast: Option<time::tick_broadcast::TickBroadcast>,
     /// It has been armed or disarmed since hardware last looked.
@@ -125,15 +126,15 @@ pub struct Kernel {
     /// CPUs whose own clock event is off although they may have an event.
     local_timers_off: CpuMask,
     /// Futex wait queues.
-    pub futexes: sync::futex::Futexes,
+    futexes: sync::futex::Futexes,
     /// Pipes.
-    pub pipes: sync::pipe::Pipes,
+    pipes: sync::pipe::Pipes,
     /// Whom the handlers of the workload's devices wake, in the entry that follows.
     peripheral_wakes: Vec<FutexId>,
     /// What hardware sees.
-    pub wires: Arena<CpuId, Wires>,
+    wires: Arena<CpuId, Wires>,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
-    pub idle_mask: CpuMask,
+    idle_mask: CpuMask,
     /// CPUs with `SCHED_IDLE` tasks only, in the sense of `sched_idle_cpu()`, kept incrementally.
     sched_idle_mask: CpuMask,
     dirty: CpuMask,
@@ -156,8 +157,8 @@ pub struct Kernel {
     policies_dirty: bool,
     facts: Vec<Fact>,
     /// Whether `CpuSignals` and `TaskSignals` facts are wanted.
-    pub want_signals: bool,
+    want_signals: bool,
     decisions: Vec<DecisionRecord>,
     /// Whether decisions are recorded.
-    pub want_decisions: bool,
+    want_decisions: bool,
 }

@@ -195,7 +195,7 @@ fn no_dequeue_is_delayed() {
     let mut board = one_cpu("a @0: run 9ms, [sleep 50ms]\nb @0: [run 1s]");
     for at in 1..40 {
         board.run_until(at * MS);
-        assert_eq!(board.kernel.cfs[CfsRqId(0)].h_nr_delayed, 0);
+        assert_eq!(board.kernel.inside().cfs[CfsRqId(0)].h_nr_delayed, 0);
     }
     assert!(!board.se("a").on_rq);
 }
@@ -218,13 +218,13 @@ fn virtual_times_stay_together() {
     for at in 0..8_000 {
         board.run_until(at * MS / 20);
         for (cpu, last) in last.iter_mut().enumerate() {
-            let min = board.kernel.cfs[CfsRqId(cpu as u32)].min_vruntime;
+            let min = board.kernel.inside().cfs[CfsRqId(cpu as u32)].min_vruntime;
             assert!(min.wrapping_sub(*last) as i64 >= 0, "CPU {cpu} goes back");
             *last = min;
         }
-        for se in board.kernel.se.ids().filter(|&se| board.kernel.se[se].on_rq) {
-            let entity = &board.kernel.se[se];
-            let min = board.kernel.cfs[entity.cfs_rq].min_vruntime;
+        for se in board.kernel.inside().se.ids().filter(|&se| board.kernel.inside().se[se].on_rq) {
+            let entity = &board.kernel.inside().se[se];
+            let min = board.kernel.inside().cfs[entity.cfs_rq].min_vruntime;
             let ahead = entity.vruntime.wrapping_sub(min) as i64;
             // Half a latency behind; and ahead by what 12 ms of SCHED_IDLE are worth at most.
             let bound = 12 * MS as i64 * 1024 / 3;

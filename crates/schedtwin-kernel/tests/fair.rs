@@ -116,8 +116,8 @@ fn an_ineligible_sleeper_stays_queued() {
     for at in 1..240 {
         board.run_until(at * MS / 10 + 50_000);
         let a = board.task("a");
-        let (t, se) = (&board.kernel.tasks[a], board.se("a"));
-        let running = board.kernel.rq[CpuId(0)].curr == a;
+        let (t, se) = (&board.kernel.inside().tasks[a], board.se("a"));
+        let running = board.kernel.inside().rq[CpuId(0)].curr == a;
         let state =
             (running, t.state == TaskState::Running, t.on_rq == OnRq::Queued, se.sched_delayed);
         if last.replace(state) != Some(state) {
@@ -224,7 +224,7 @@ fn a_forked_task_inherits_wakeup_habits() {
         d: [run 1s]";
     let mut board = Board::new(2, scenario);
     board.run_until(3 * MS);
-    let (c, d) = (&board.kernel.tasks[board.task("c")], &board.kernel.tasks[board.task("d")]);
+    let (c, d) = (&board.kernel.inside().tasks[board.task("c")], &board.kernel.inside().tasks[board.task("d")]);
     assert_eq!((c.wakee_flips, c.last_wakee), (d.wakee_flips, d.last_wakee));
     assert_eq!(d.wakee_flips, 2);
 }
@@ -272,16 +272,16 @@ fn a_stopper_does_all_its_works() {
     let mut board = Board::new(2, "a @0: cpus 0, [run 1s]\nb @0: cpus 0, [run 1s]");
     board.run_until(9 * MS);
     let kernel = &mut board.kernel;
-    let b = kernel.rq[CpuId(0)].cfs_tasks_tail.expect("a waiting task");
+    let b = kernel.inside().rq[CpuId(0)].cfs_tasks_tail.expect("a waiting task");
     let mask = CpuMask::of(CpuId(1));
-    kernel.tasks[b].cpus_mask = mask;
-    kernel.rq[CpuId(0)].active_balance = true;
-    kernel.rq[CpuId(0)].push_cpu = CpuId(1);
+    kernel.inside_mut().tasks[b].cpus_mask = mask;
+    kernel.inside_mut().rq[CpuId(0)].active_balance = true;
+    kernel.inside_mut().rq[CpuId(0)].push_cpu = CpuId(1);
     kernel.stop_one_cpu_nowait(CpuId(0), StopWork::Migrate { task: b, dest_cpu: CpuId(1) });
     kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance);
     board.run_until(20 * MS);
-    assert_eq!(board.kernel.tasks[b].cpu, CpuId(1), "the first work was done");
-    assert!(!board.kernel.rq[CpuId(0)].active_balance, "and the second");
+    assert_eq!(board.kernel.inside().tasks[b].cpu, CpuId(1), "the first work was done");
+    assert!(!board.kernel.inside().rq[CpuId(0)].active_balance, "and the second");
 }
 
 // ---- end of a task ---------------------------------------------------------------------------------
@@ -291,10 +291,10 @@ fn a_stopper_does_all_its_works() {
 fn a_dead_task_leaves_no_load() {
     let mut board = one_cpu("a @0: run 40ms\nb @0: [sleep 1ms, run 10us]");
     board.run_until(39 * MS);
-    assert!(board.kernel.cfs[root(0)].avg.util_avg > 300);
+    assert!(board.kernel.inside().cfs[root(0)].avg.util_avg > 300);
     board.run_until(50 * MS);
     // What is left is b's.
-    let (queue, b) = (&board.kernel.cfs[root(0)].avg, &board.se("b").avg);
+    let (queue, b) = (&board.kernel.inside().cfs[root(0)].avg, &board.se("b").avg);
     assert!(queue.util_avg < b.util_avg + 20, "{} {}", queue.util_avg, b.util_avg);
     assert!(queue.load_avg < b.load_avg + 20, "{} {}", queue.load_avg, b.load_avg);
 }
@@ -369,5 +369,5 @@ fn a_writer_fills_the_pipe_and_goes_on() {
     3.000 w
     4.000 .
     ");
-    assert_eq!(board.kernel.tasks[board.task("w")].outcome, Outcome::Done);
+    assert_eq!(board.kernel.inside().tasks[board.task("w")].outcome, Outcome::Done);
 }

@@ -47,13 +47,13 @@ fn an_idle_cpu_keeps_the_floor_for_about_a_second() {
     let task = vec![pin(0), Do::Run(5 * MS), sleep(10 * MS), Do::Run(5 * MS), sleep(20_000 * MS)];
     let mut board = Board::new(uniform(2), config(), task);
     board.run_until(8 * MS);
-    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
     board.run_until(900 * MS);
-    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
-    assert!(board.kernel.rq[CpuId(0)].fair_server.is_active());
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    assert!(board.kernel.inside().rq[CpuId(0)].fair_server.is_active());
     board.run_until(2_100 * MS);
-    assert!(!board.kernel.rq[CpuId(0)].fair_server.is_active());
-    assert_eq!(board.kernel.rq[CpuId(0)].fair_server.running_bw(), 0);
+    assert!(!board.kernel.inside().rq[CpuId(0)].fair_server.is_active());
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.running_bw(), 0);
 }
 
 /// While it runs the timer is pushed on and the fair task is never interrupted by its own server.
@@ -62,7 +62,7 @@ fn busy_fair_work_never_needs_the_server() {
     let mut board = Board::new(uniform(1), config(), vec![Do::Run(10_000 * MS)]);
     for at in 1..60 {
         board.run_until(at * 50 * MS);
-        assert!(!board.kernel.rq[CpuId(0)].fair_server.is_queued(), "at {} ms", at * 50);
+        assert!(!board.kernel.inside().rq[CpuId(0)].fair_server.is_queued(), "at {} ms", at * 50);
     }
 }
 
@@ -74,7 +74,7 @@ fn rt_utilisation_begins_with_the_class() {
     let task = vec![Do::Run(300 * MS), fifo(50), Do::Run(100 * MS)];
     let mut board = Board::new(uniform(1), config(), task);
     board.run_until(320 * MS);
-    let util = board.kernel.rq[CpuId(0)].avg_rt.util_avg;
+    let util = board.kernel.inside().rq[CpuId(0)].avg_rt.util_avg;
     assert!((200..450).contains(&util), "{util} after about 16 ms");
 }
 
@@ -111,7 +111,7 @@ fn the_push_interrupt_ends() {
     ];
     let mut board = Board::new(uniform(4), config(), main);
     board.run_until(300 * MS);
-    assert_eq!(board.kernel.rd.rto_mask, mask);
+    assert_eq!(board.kernel.inside().rd.rto_mask, mask);
     let blinker = first_task(4) + 1;
     let from = 20 * MS;
     let leaves = board.facts.iter().filter(|f| match f.kind {
@@ -135,7 +135,7 @@ fn rt_tasks_look_for_the_big_cpu() {
     let task = vec![fifo(10), Do::Run(MS), sleep(5 * MS), Do::Again(1)];
     let mut board = Board::new(machine(&[(2, 300, opps), (1, 1024, opps)]), config(), task);
     board.run_until(100 * MS);
-    assert_eq!(board.kernel.tasks[schedtwin_types::TaskId(first_task(3))].cpu, CpuId(2));
+    assert_eq!(board.kernel.inside().tasks[schedtwin_types::TaskId(first_task(3))].cpu, CpuId(2));
 }
 
 // ---- schedutil (kernel/sched/cpufreq_schedutil.c) -------------------------------------------------
@@ -186,7 +186,7 @@ fn the_rate_limit_follows_from_the_latency() {
         let mut tree = uniform(1);
         tree.policies[0].transition_latency = transition_latency;
         let board = Board::new(tree, config, vec![Do::Run(MS)]);
-        board.kernel.policies[0].sugov.freq_update_delay_ns
+        board.kernel.inside().policies[0].sugov.freq_update_delay_ns
     };
     for (form, latency_us, expected_us) in [
         (RateLimitDefault::LatencyTimes1000, 500, 10_000),
@@ -254,7 +254,7 @@ fn contention_raises_the_frequency() {
         main.extend(worker(0));
         let mut board = Board::new(uniform(1), config, main);
         board.run_until(590 * MS);
-        board.kernel.want_decisions = true;
+        board.kernel.record_decisions(true);
         board.run_until(700 * MS);
         let changes = frequencies(&board);
         let full = changes.iter().find(|f| f.0 > 600 * MS && f.1 == 2_000_000);
@@ -412,8 +412,8 @@ fn a_long_sleep_has_no_ticks() {
     board.run_until(690 * MS);
     let ticks = board.facts.iter().filter(|f| f.kind == FactKind::Tick && f.at > 40 * MS).count();
     assert_eq!(ticks, 0);
-    assert!(board.kernel.cpuidle[CpuId(0)].tick.tick_stopped);
-    assert!(board.kernel.cpuidle[CpuId(0)].tick.idle_calls > 0);
+    assert!(board.kernel.inside().cpuidle[CpuId(0)].tick.tick_stopped);
+    assert!(board.kernel.inside().cpuidle[CpuId(0)].tick.idle_calls > 0);
 }
 
 // ---- EAS (kernel/sched/fair.c) --------------------------------------------------------------------
@@ -436,7 +436,7 @@ fn small_tasks_live_where_they_cost_least() {
         };
         board.facts.iter().filter(hit).count()
     };
-    assert!(board.kernel.rd.energy_aware);
+    assert!(board.kernel.inside().rd.energy_aware);
     assert_eq!(wakeups(false), 0);
     assert!(wakeups(true) >= 39);
 }

@@ -97,8 +97,8 @@ fn shares_are_split_by_load() {
              y @0: cpus 1, [run 1s]",
         );
         board.run_until(4_000 * MS);
-        let group = &board.kernel.groups[TaskGroupId(1)];
-        let weights = group.se.iter().map(|se| board.kernel.se[*se].load.weight >> 10);
+        let group = &board.kernel.inside().groups[TaskGroupId(1)];
+        let weights = group.se.iter().map(|se| board.kernel.inside().se[*se].load.weight >> 10);
         assert_eq!(weights.collect::<Vec<_>>(), [768, 256], "{:?}", config.fair);
         // Against a weight of 1024 that is 3/7 and 1/5.
         let share = |name| board.cpu_time(name) / (4 * MS);
@@ -122,7 +122,7 @@ fn utilisation_climbs_to_the_root() {
         for step in 50..250 {
             flat.run_until(step * 13 * MS);
             deep.run_until(step * 13 * MS);
-            let util = |b: &Board| b.kernel.cfs[CfsRqId::root(CpuId(0))].avg.util_avg;
+            let util = |b: &Board| b.kernel.inside().cfs[CfsRqId::root(CpuId(0))].avg.util_avg;
             (sum_flat, sum_deep) = (sum_flat + util(&flat), sum_deep + util(&deep));
         }
         assert!(sum_deep.abs_diff(sum_flat) < sum_flat / 100, "{sum_deep} {sum_flat}");
@@ -142,13 +142,13 @@ fn a_group_that_was_left_decays() {
              c @0: [run 3ms, sleep 1700us]",
         );
         board.run_until(40 * MS);
-        assert!(board.kernel.rq.iter().any(|rq| rq.leaf_cfs_rqs.len() == 2));
+        assert!(board.kernel.inside().rq.iter().any(|rq| rq.leaf_cfs_rqs.len() == 2));
         board.run_until(4_000 * MS);
-        for rq in board.kernel.rq.iter() {
+        for rq in board.kernel.inside().rq.iter() {
             assert_eq!(rq.leaf_cfs_rqs, [], "{:?}, {:?}", config.fair, rq.cpu);
         }
-        assert_eq!(board.kernel.groups[TaskGroupId(2)].load_avg, 0);
-        assert_eq!(board.kernel.tasks[board.task("a")].group, ROOT);
+        assert_eq!(board.kernel.inside().groups[TaskGroupId(2)].load_avg, 0);
+        assert_eq!(board.kernel.inside().tasks[board.task("a")].group, ROOT);
     }
 }
 
@@ -169,7 +169,7 @@ fn children_inherit_the_group() {
     );
     board.run_until(2_000 * MS);
     for name in ["a", "b", "c", "d", "e"] {
-        assert_eq!(board.kernel.tasks[board.task(name)].group, TaskGroupId(2), "{name}");
+        assert_eq!(board.kernel.inside().tasks[board.task(name)].group, TaskGroupId(2), "{name}");
         assert!(board.cpu_time(name) > 200 * MS, "{name}: {}", board.cpu_time(name));
     }
 }
@@ -185,6 +185,6 @@ fn classes_and_groups() {
          b @0: [run 5ms, sleep 1ms]",
     );
     board.run_until(1_000 * MS);
-    assert_eq!(board.kernel.tasks[board.task("a")].group, TaskGroupId(1));
+    assert_eq!(board.kernel.inside().tasks[board.task("a")].group, TaskGroupId(1));
     assert!(board.cpu_time("a") > 300 * MS);
 }

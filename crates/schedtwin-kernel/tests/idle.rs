@@ -59,7 +59,7 @@ fn choices(board: &mut Board, from: Ns) -> Vec<(u8, bool, &'static str)> {
 
 fn run(config: Config, program: Vec<Do>, end: Ns) -> Board {
     let mut board = Board::new(uniform(1), config, program);
-    board.kernel.want_decisions = true;
+    board.kernel.record_decisions(true);
     board.run_until(end);
     board
 }
@@ -133,23 +133,23 @@ fn a_utilised_cpu_sleeps_shallow_in_6_3() {
 fn io_waiters_are_counted() {
     let task = vec![Do::Run(MS), sleep(7 * MS), Do::Again(0)];
     let mut board = Board::new(uniform(2), config("menu 5.18"), task);
-    let first = board.kernel.tasks.ids().last().unwrap();
+    let first = board.kernel.inside().tasks.ids().last().unwrap();
     // While it works, or its present sleep would end uncounted.
-    let at_work = |board: &Board| board.kernel.rq.ids().any(|c| board.kernel.rq[c].curr == first);
+    let at_work = |board: &Board| board.kernel.inside().rq.ids().any(|c| board.kernel.inside().rq[c].curr == first);
     while board.now < 50 * MS || !at_work(&board) {
         board.run_until(board.now + 300 * US);
     }
-    board.kernel.tasks[first].in_iowait = true;
+    board.kernel.inside_mut().tasks[first].in_iowait = true;
     let (start, mut waits, mut works) = (board.now, 0, 0);
     for at in 1..200 {
         board.run_until(start + at * 300 * US);
-        let asleep = board.kernel.rq.ids().all(|cpu| board.kernel.rq[cpu].curr.is_idle());
-        let cpu = board.kernel.tasks[first].cpu;
-        let waiters = board.kernel.rq[cpu].nr_iowait;
+        let asleep = board.kernel.inside().rq.ids().all(|cpu| board.kernel.inside().rq[cpu].curr.is_idle());
+        let cpu = board.kernel.inside().tasks[first].cpu;
+        let waiters = board.kernel.inside().rq[cpu].nr_iowait;
         assert_eq!(waiters, asleep as u32, "step {at}");
         if asleep {
             waits += 1;
-            let Governor::MenuWaiters(menu) = &board.kernel.cpuidle[cpu].governor else {
+            let Governor::MenuWaiters(menu) = &board.kernel.inside().cpuidle[cpu].governor else {
                 panic!("another governor")
             };
             assert!(menu.bucket as usize >= DECADES, "step {at}: {menu:?}");
@@ -200,7 +200,7 @@ fn long_lives_are_survived() {
 const NOTHING: fn() -> IrqLines = || IrqLines::ipi(IpiKind::IrqWork);
 
 fn menu(kernel: &Kernel) -> &MenuCpu {
-    match &kernel.cpuidle[CpuId(0)].governor {
+    match &kernel.inside().cpuidle[CpuId(0)].governor {
         Governor::Menu(menu) => menu,
         other => panic!("another governor: {other:?}"),
     }
@@ -214,7 +214,7 @@ fn a_refused_entry_is_not_reflected() {
     let mut kernel = Kernel::boot(uniform(1), config("menu 6.12"));
     kernel.idle_enter(cpu, 0);
     kernel.idle_refused(cpu, 300 * US, NOTHING());
-    assert_eq!((kernel.cpuidle[cpu].rejected, kernel.cpuidle[cpu].last_residency_ns), (1, 0));
+    assert_eq!((kernel.inside().cpuidle[cpu].rejected, kernel.inside().cpuidle[cpu].last_residency_ns), (1, 0));
     assert!(!menu(&kernel).needs_update);
     kernel.idle_enter(cpu, 400 * US);
     kernel.idle_exit(cpu, 700 * US, NOTHING());
@@ -237,20 +237,20 @@ fn polling_lasts_to_its_limit_through_interrupts() {
     let strict = PmQos { cpu_latency_us: Some(0), resume_latency_us: None };
     let mut kernel = Kernel::boot(machine, Config { pm_qos: strict, ..config("menu 6.12") });
     kernel.idle_enter(cpu, 0);
-    let until = kernel.wires[cpu].debt + 250 * US;
-    assert_eq!(kernel.wires[cpu].activity, Activity::Poll { until });
+    let until = kernel.hardware().wires(cpu).debt + 250 * US;
+    assert_eq!(kernel.hardware().wires(cpu).activity, Activity::Poll { until });
     kernel.verify();
     kernel.interrupt(cpu, 100 * US, NOTHING(), Mode::Kernel);
-    assert_eq!(kernel.wires[cpu].activity, Activity::Poll { until });
-    assert_eq!(kernel.cpuidle[cpu].tick.idle_entrytime, 101 * US, "as seen by the governor");
+    assert_eq!(kernel.hardware().wires(cpu).activity, Activity::Poll { until });
+    assert_eq!(kernel.inside().cpuidle[cpu].tick.idle_entrytime, 101 * US, "as seen by the governor");
     kernel.verify();
     kernel.poll_end(cpu, until);
-    assert_eq!(kernel.wires[cpu].activity, Activity::IdleLoop);
-    assert_eq!(kernel.cpuidle[cpu].last_residency_ns, 250 * US, "one stay, interrupt included");
+    assert_eq!(kernel.hardware().wires(cpu).activity, Activity::IdleLoop);
+    assert_eq!(kernel.inside().cpuidle[cpu].last_residency_ns, 250 * US, "one stay, interrupt included");
     assert!(menu(&kernel).poll_time_limit && menu(&kernel).needs_update);
-    assert!(!kernel.cpuidle[cpu].tick.tick_stopped, "polling keeps the tick");
+    assert!(!kernel.inside().cpuidle[cpu].tick.tick_stopped, "polling keeps the tick");
     // The next round is judged from the interrupt's end: nothing has ended it since.
-    assert_eq!(kernel.cpuidle[cpu].tick.idle_entrytime, 101 * US);
+    assert_eq!(kernel.inside().cpuidle[cpu].tick.idle_entrytime, 101 * US);
     kernel.verify();
 }
 

@@ -69,7 +69,7 @@ fn the_timer_ends_without_rt_tasks() {
     let mut board = run(1, throttling(), "r @0: fifo 50, [run 1ms, sleep 3s]", 500);
     for (until, queued) in [(500, true), (1500, false), (3500, true), (4500, false)] {
         board.run_until(until * MS);
-        let timers = &board.kernel.timers[CpuId(0)];
+        let timers = &board.kernel.inside().timers[CpuId(0)];
         assert_eq!(timers.is_queued(TimerKind::RtPeriod), queued, "at {until} ms");
     }
 }

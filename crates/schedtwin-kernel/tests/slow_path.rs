@@ -75,7 +75,7 @@ fn a_change_takes_its_steps() {
         // A driver that sleeps leaves the CPU to the hog, one that spins does not.
         let had = board.cpu_time(switch.at, at)[&thread.0];
         assert_eq!(had > DRIVER_NS / 2, !sleeps, "sleeps {sleeps}: {had}");
-        board.kernel.policies.iter().for_each(|p| assert!(!p.sugov.work_in_progress));
+        board.kernel.inside().policies.iter().for_each(|p| assert!(!p.sugov.work_in_progress));
     }
 }
 
@@ -89,9 +89,9 @@ fn belief_changes_when_the_driver_has_returned() {
     while at < 250 * MS {
         at += 20_000;
         board.run_until(at);
-        let policy = &board.kernel.policies[0];
+        let policy = &board.kernel.inside().policies[0];
         let scale = u64::from(policy.cur) * 1024 / 2_000_000;
-        assert_eq!(board.kernel.rq[CpuId(0)].freq_scale, scale);
+        assert_eq!(board.kernel.inside().rq[CpuId(0)].freq_scale, scale);
         if policy.requested != policy.cur {
             asked.push(at);
         }
@@ -110,7 +110,7 @@ fn a_newer_choice_only_overwrites() {
     config.features.util_est = false;
     let main = vec![pin(0), Do::Run(150 * MS), sleep(250 * MS), Do::Again(1)];
     let mut board = Board::new(slow(fine(2), driver, true), config, main);
-    board.kernel.want_decisions = true;
+    board.kernel.record_decisions(true);
     board.run_until(2_000 * MS);
     let choices: Vec<(Ns, u32)> = board
         .kernel
@@ -154,8 +154,8 @@ fn the_threads_time_counts_as_deadline_utilisation() {
         let mut highest = 0;
         for step in 1..60 {
             board.run_until(step * 4 * MS);
-            assert_eq!(board.kernel.rq[CpuId(0)].fair_server.running_bw(), 0);
-            highest = board.kernel.rq[CpuId(0)].avg_dl.util_avg.max(highest);
+            assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.running_bw(), 0);
+            highest = board.kernel.inside().rq[CpuId(0)].avg_dl.util_avg.max(highest);
         }
         highest
     };
@@ -181,7 +181,7 @@ fn each_domain_has_its_own_thread() {
         let FactKind::Switch { next, .. } = fact.kind else { continue };
         for policy in 0..2 {
             if next == sugov(3, policy) {
-                let cpus = board.kernel.policies[policy as usize].cpus;
+                let cpus = board.kernel.inside().policies[policy as usize].cpus;
                 assert!(cpus.contains(fact.cpu), "{next:?} on {:?}", fact.cpu);
                 ran[policy as usize] += 1;
             }
@@ -212,9 +212,9 @@ fn performance_and_powersave() {
             let mut board =
                 Board::new(tree, config, vec![Do::Run(50 * MS), sleep(MS), Do::Again(0)]);
             board.run_until(200 * MS);
-            let policy = &board.kernel.policies[0];
+            let policy = &board.kernel.inside().policies[0];
             assert_eq!((policy.cur, policy.requested), (khz, khz));
-            assert_eq!(board.kernel.rq[CpuId(1)].freq_scale, u64::from(khz) * 1024 / 2_000_000);
+            assert_eq!(board.kernel.inside().rq[CpuId(1)].freq_scale, u64::from(khz) * 1024 / 2_000_000);
             assert!(policy.kthread.is_none() && changes(&board).is_empty());
         }
     }

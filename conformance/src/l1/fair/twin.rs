@@ -179,10 +179,10 @@ impl Twin {
     pub fn new(settings: FairSettings) -> Twin {
         let mut kernel = Kernel::boot(device_tree(), settings.config());
         for cpu in 0..NR_CPUS {
-            kernel.rq[CpuId(cpu as u16)].clock_pelt.clock_pelt = PELT_CLOCK;
+            kernel.inside_mut().rq[CpuId(cpu as u16)].clock_pelt.clock_pelt = PELT_CLOCK;
         }
         Twin {
-            pids: vec![0; kernel.tasks.len()],
+            pids: vec![0; kernel.inside().tasks.len()],
             kernel,
             tasks: BTreeMap::new(),
             base_known: [false; NR_CPUS],
@@ -194,7 +194,7 @@ impl Twin {
 
     fn steps(&mut self, cpu: usize) -> FairSteps<'_> {
         let cpu = CpuId(cpu as u16);
-        self.kernel.this_cpu = cpu;
+        *self.kernel.inside_mut().this_cpu = cpu;
         self.kernel.clear_facts();
         FairSteps(&mut self.kernel, cpu)
     }
@@ -219,10 +219,10 @@ impl Twin {
         let Some(se) = self.entity(pid).filter(|se| se.on_rq) else { return };
         let Some(cpu) = (0..NR_CPUS).find(|cpu| se.cfs_rq == root(*cpu)) else { return };
         self.base_known[cpu] = false;
-        let cfs = &self.kernel.cfs[root(cpu)];
+        let cfs = &self.kernel.inside().cfs[root(cpu)];
         let queued: Vec<_> = cfs.timeline.iter().map(|node| node.se).chain(cfs.curr).collect();
         for se in queued {
-            self.forget(self.pid_of(self.kernel.se[se].task));
+            self.forget(self.pid_of(self.kernel.inside().se[se].task));
         }
     }
 
@@ -234,7 +234,7 @@ impl Twin {
 
     fn add(&mut self, pid: i32, parent: Option<TaskId>, known: bool) -> TaskId {
         let task = self.kernel.new_task(parent, TaskKind::User);
-        self.pids.resize(self.kernel.tasks.len(), 0);
+        self.pids.resize(self.kernel.inside().tasks.len(), 0);
         self.pids[task.0 as usize] = pid;
         self.tasks.insert(pid, Known { task, known });
         task
@@ -242,11 +242,12 @@ impl Twin {
 
     fn entity(&self, pid: i32) -> Option<&SchedEntity> {
         let task = self.tasks.get(&pid)?.task;
-        Some(&self.kernel.se[self.kernel.tasks[task].se])
+        Some(&self.kernel.inside().se[self.kernel.inside().tasks[task].se])
     }
 
     fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
-        &mut self.kernel.se[self.kernel.tasks[task].se]
+        let inside = self.kernel.inside_mut();
+        &mut inside.se[inside.tasks[task].se]
     }
 
     fn pid_of(&self, task: TaskId) -> i32 {
@@ -255,13 +256,13 @@ impl Twin {
 
     /// The fair task that runs on a CPU.
     pub fn curr(&self, cpu: usize) -> Option<i32> {
-        let se = self.kernel.cfs[root(cpu)].curr?;
-        Some(self.pid_of(self.kernel.se[se].task))
+        let se = self.kernel.inside().cfs[root(cpu)].curr?;
+        Some(self.pid_of(self.kernel.inside().se[se].task))
     }
 
     /// Whether it is still queued.
     pub fn curr_queued(&self, cpu: usize) -> bool {
-        self.kernel.cfs[root(cpu)].curr.is_some_and(|se| self.kernel.se[se].on_rq)
+        self.kernel.inside().cfs[root(cpu)].curr.is_some_and(|se| self.kernel.inside().se[se].on_rq)
     }
 
     /// Whether a task is queued (or runs) on a CPU.
@@ -276,14 +277,14 @@ impl Twin {
 
     /// Entities of a queue, the running one included.
     pub fn nr_queued(&self, cpu: usize) -> u32 {
-        self.kernel.cfs[root(cpu)].nr_queued
+        self.kernel.inside().cfs[root(cpu)].nr_queued
     }
 
     /// The delayed ones of a queue, by deadline; not the running one.
     pub fn delayed_ones(&self, cpu: usize) -> impl Iterator<Item = i32> {
-        let timeline = self.kernel.cfs[root(cpu)].timeline.iter();
+        let timeline = self.kernel.inside().cfs[root(cpu)].timeline.iter();
         timeline
-            .map(|node| &self.kernel.se[node.se])
+            .map(|node| &self.kernel.inside().se[node.se])
             .filter(|se| se.sched_delayed)
             .map(|se| self.pid_of(se.task))
     }
@@ -294,10 +295,10 @@ impl Twin {
     }
 
     fn all_known(&self, cpu: usize) -> bool {
-        let cfs = &self.kernel.cfs[root(cpu)];
+        let cfs = &self.kernel.inside().cfs[root(cpu)];
         let queued = cfs.timeline.iter().map(|node| node.se);
-        let mut queued = queued.chain(cfs.curr.filter(|&se| self.kernel.se[se].on_rq));
-        queued.all(|se| self.knows(self.pid_of(self.kernel.se[se].task)))
+        let mut queued = queued.chain(cfs.curr.filter(|&se| self.kernel.inside().se[se].on_rq));
+        queued.all(|se| self.knows(self.pid_of(self.kernel.inside().se[se].task)))
     }
 
     /// Whether an entity's state has been taken over.
@@ -307,12 +308,12 @@ impl Twin {
 
     /// `TIF_NEED_RESCHED` of what runs on a CPU.
     pub fn need_resched(&self, cpu: usize) -> bool {
-        self.kernel.rq[CpuId(cpu as u16)].need_resched
+        self.kernel.inside().rq[CpuId(cpu as u16)].need_resched
     }
 
     /// Sets it to what the recording shows.
     pub fn set_need_resched(&mut self, cpu: usize, need: bool) {
-        self.kernel.rq[CpuId(cpu as u16)].need_resched = need;
+        self.kernel.inside_mut().rq[CpuId(cpu as u16)].need_resched = need;
     }
 
     /// An entity's virtual times, if known.
@@ -332,7 +333,7 @@ impl Twin {
         if !self.sure(cpu) {
             return None;
         }
-        let cfs = &self.kernel.cfs[root(cpu)];
+        let cfs = &self.kernel.inside().cfs[root(cpu)];
         let mut sums = Sums { zero: cfs.zero_vruntime, sum: cfs.avg_vruntime, load: cfs.avg_load };
         for (pid, sign) in [(with, 1), (without, -1)] {
             if let Some(se) = pid.and_then(|pid| self.entity(pid)).filter(|se| se.on_rq) {
@@ -361,7 +362,7 @@ impl Twin {
                 self.dequeue(cpu, pid, Dequeue::Save);
             }
             self.entity_mut(task).load = load;
-            self.kernel.tasks[task].policy = policy_of(weight);
+            self.kernel.inside_mut().tasks[task].policy = policy_of(weight);
             if queued {
                 self.enqueue(cpu, pid, Enqueue::Restore);
             }
@@ -392,11 +393,12 @@ impl Twin {
             return;
         }
         self.base_known[cpu] = true;
-        let cfs = &mut self.kernel.cfs[root(cpu)];
+        let inside = self.kernel.inside_mut();
+        let cfs = &mut inside.cfs[root(cpu)];
         cfs.zero_vruntime = zero;
         cfs.avg_vruntime = 0;
         for node in &cfs.timeline {
-            let weight = scale_load_down(self.kernel.se[node.se].load.weight) as i64;
+            let weight = scale_load_down(inside.se[node.se].load.weight) as i64;
             let key = node.vruntime.wrapping_sub(zero) as i64;
             cfs.avg_vruntime = cfs.avg_vruntime.wrapping_add(key.wrapping_mul(weight));
         }
@@ -414,7 +416,7 @@ impl Twin {
     /// The running task has run up to `clock_task` (`update_curr`).
     pub fn charge(&mut self, cpu: usize, pid: i32, clock_task: u64) {
         if self.curr(cpu) == Some(pid) && clock_task < TIME_MAX {
-            self.kernel.rq[CpuId(cpu as u16)].clock_task = clock_task;
+            self.kernel.inside_mut().rq[CpuId(cpu as u16)].clock_task = clock_task;
             self.steps(cpu).update_curr();
         } else {
             self.forget(pid);
@@ -436,7 +438,7 @@ impl Twin {
         };
         self.kernel.set_task_cpu(task, CpuId(cpu as u16));
         self.steps(cpu).enqueue(task, flags | ENQUEUE_NOCLOCK);
-        self.kernel.tasks[task].on_rq = OnRq::Queued;
+        self.kernel.inside_mut().tasks[task].on_rq = OnRq::Queued;
         // An unknown one moves the base.
         self.base_known[cpu] &= self.knows(pid);
         if !sure {
@@ -463,7 +465,7 @@ impl Twin {
             // Whether it leaves has been decided.
             Dequeue::Leave => DEQUEUE_SLEEP | DEQUEUE_SPECIAL,
             Dequeue::Migrating => {
-                self.kernel.tasks[task].on_rq = OnRq::Migrating;
+                self.kernel.inside_mut().tasks[task].on_rq = OnRq::Migrating;
                 0
             }
             Dequeue::Save => DEQUEUE_SAVE,
@@ -471,7 +473,7 @@ impl Twin {
         let sure = self.sure(cpu);
         self.steps(cpu).dequeue(task, flags | DEQUEUE_NOCLOCK);
         if flags & DEQUEUE_SLEEP != 0 {
-            self.kernel.tasks[task].on_rq = OnRq::No;
+            self.kernel.inside_mut().tasks[task].on_rq = OnRq::No;
         }
         if why == Dequeue::Save && self.curr(cpu) == Some(pid) {
             self.steps(cpu).put_prev(task);
@@ -494,7 +496,7 @@ impl Twin {
         let task = self.task(pid);
         if self.queued(cpu, pid) && !self.delayed(pid) {
             self.entity_mut(task).sched_delayed = true;
-            let cfs = &mut self.kernel.cfs[root(cpu)];
+            let cfs = &mut self.kernel.inside_mut().cfs[root(cpu)];
             cfs.h_nr_runnable -= 1;
             cfs.h_nr_delayed += 1;
         }
@@ -505,7 +507,7 @@ impl Twin {
         let task = self.task(pid);
         if !self.entity_mut(task).on_rq {
             let load = load_of(weight);
-            self.kernel.tasks[task].policy = policy_of(weight);
+            self.kernel.inside_mut().tasks[task].policy = policy_of(weight);
             self.steps(0).reweight(task, load);
         }
     }
@@ -513,7 +515,7 @@ impl Twin {
     /// Whether a task that goes to sleep would stay queued.
     pub fn delays(&mut self, cpu: usize, pid: i32) -> bool {
         let task = self.task(pid);
-        let delays = self.kernel.config.features.delay_dequeue;
+        let delays = self.kernel.inside().config.features.delay_dequeue;
         delays && self.queued(cpu, pid) && !self.steps(cpu).eligible(task)
     }
 
@@ -545,7 +547,7 @@ impl Twin {
             self.steps(cpu).put_prev(prev);
         }
         if clock_task < TIME_MAX {
-            self.kernel.rq[CpuId(cpu as u16)].clock_task = clock_task;
+            self.kernel.inside_mut().rq[CpuId(cpu as u16)].clock_task = clock_task;
         }
         self.set_need_resched(cpu, false);
         let mut curr = TaskId::IDLE;
@@ -557,7 +559,7 @@ impl Twin {
             Some(pid) => self.forget(pid),
             None => {}
         }
-        self.kernel.rq[CpuId(cpu as u16)].curr = curr;
+        self.kernel.inside_mut().rq[CpuId(cpu as u16)].curr = curr;
     }
 
     /// The recording has task groups, which are not followed: nothing is known any more.
@@ -567,16 +569,16 @@ impl Twin {
 
     /// A queue as text, for whoever hunts a miss.
     pub fn text(&self, cpu: usize) -> String {
-        let cfs = &self.kernel.cfs[root(cpu)];
+        let cfs = &self.kernel.inside().cfs[root(cpu)];
         let mut text = format!(
             " zero {} nr {} need_resched {} clock {}",
             cfs.zero_vruntime,
             cfs.nr_queued,
             self.need_resched(cpu),
-            self.kernel.rq[CpuId(cpu as u16)].clock_task,
+            self.kernel.inside().rq[CpuId(cpu as u16)].clock_task,
         );
         for se in cfs.curr.into_iter().chain(cfs.timeline.iter().map(|node| node.se)) {
-            let se = &self.kernel.se[se];
+            let se = &self.kernel.inside().se[se];
             let rel = |at: u64| at.wrapping_sub(cfs.zero_vruntime) as i64;
             let pid = self.pid_of(se.task);
             text += &format!(

@@ -98,7 +98,7 @@ impl Board {
     pub fn new(device_tree: DeviceTree, config: Config, first: Vec<Do>) -> Board {
         let nr_cpus = device_tree.cpus.len();
         let mut kernel = Kernel::boot(device_tree, config);
-        let tick = kernel.config.tick_nsec();
+        let tick = kernel.inside().config.tick_nsec();
         let task = kernel.boot_thread(tick + 10_000);
         let program = Program { steps: first, at: 0, left: None };
         let programs = BTreeMap::from([(task, program)]);
@@ -108,7 +108,7 @@ impl Board {
     }
 
     fn lines(&self, cpu: CpuId, until: Ns) -> IrqLines {
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         let mut lines = IrqLines::default();
         if wires.clock_event_at <= until {
             lines.insert(IrqLines::CLOCK_EVENT);
@@ -126,14 +126,14 @@ impl Board {
 
     /// When frequency drivers that are waited for interrupt a CPU: always CPU 0.
     fn device_at(&self, cpu: CpuId) -> Ns {
-        let threads = self.kernel.policies.iter().filter_map(|p| p.kthread.as_ref());
+        let threads = self.kernel.inside().policies.iter().filter_map(|p| p.kthread.as_ref());
         let at = threads.filter(|_| cpu == CpuId(0)).filter_map(|thread| thread.interrupt_at());
         at.min().unwrap_or(NEVER)
     }
 
     /// When a CPU does something next, and whether it is an interrupt.
     fn next_of(&self, cpu: CpuId) -> (Ns, bool) {
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         let free = self.masked_until[cpu.index()];
         let timer = wires.clock_event_at.min(self.device_at(cpu));
         let interrupt = wires.ipi_at.iter().copied().fold(timer, Ns::min);
@@ -153,7 +153,7 @@ impl Board {
     /// Runs until `end`.
     pub fn run_until(&mut self, end: Ns) {
         for _ in 0..2_000_000 {
-            let cpus = self.kernel.rq.ids();
+            let cpus = self.kernel.inside().rq.ids();
             let ((at, interrupt), cpu) =
                 cpus.map(|c| (self.next_of(c), c)).min_by_key(|((at, _), c)| (*at, c.0)).unwrap();
             if at > end {
@@ -169,7 +169,7 @@ impl Board {
 
     fn account(&mut self, cpu: CpuId) {
         let since = self.since[cpu.index()].max(self.masked_until[cpu.index()]);
-        if let Activity::Task(task) = self.kernel.wires[cpu].activity
+        if let Activity::Task(task) = self.kernel.hardware().wires(cpu).activity
             && let Some(Program { left: Some(left), .. }) = self.programs.get_mut(&task)
         {
             *left -= self.now.saturating_sub(since).min(*left);
@@ -181,15 +181,12 @@ impl Board {
         self.account(cpu);
         if interrupt {
             let lines = self.lines(cpu, self.now);
-            if lines.contains(IrqLines::CLOCK_EVENT) {
-                self.kernel.wires[cpu].clock_event_at = NEVER;
-            }
-            match self.kernel.wires[cpu].activity {
+            match self.kernel.hardware().wires(cpu).activity {
                 Activity::Idle { .. } => self.kernel.idle_exit(cpu, self.now, lines),
                 _ => self.kernel.interrupt(cpu, self.now, lines, Mode::User),
             }
         } else {
-            match self.kernel.wires[cpu].activity {
+            match self.kernel.hardware().wires(cpu).activity {
                 Activity::IdleLoop => self.kernel.idle_enter(cpu, self.now),
                 Activity::Task(task) if self.programs.contains_key(&task) => {
                     self.work_done(cpu, task)
@@ -204,8 +201,8 @@ impl Board {
         }
         for cpu in self.kernel.take_dirty().iter() {
             // An entry's debt begins where it was entered; others have none of it.
-            if cpu == self.kernel.this_cpu {
-                self.masked_until[cpu.index()] = self.now + self.kernel.wires[cpu].debt;
+            if cpu == *self.kernel.inside().this_cpu {
+                self.masked_until[cpu.index()] = self.now + self.kernel.hardware().wires(cpu).debt;
                 self.since[cpu.index()] = self.masked_until[cpu.index()];
             }
         }

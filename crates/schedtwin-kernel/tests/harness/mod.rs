@@ -93,6 +93,8 @@ pub struct Board {
     now: Ns,
     /// How long a CPU takes to wake from idle.
     pub idle_exit_ns: Ns,
+    /// The step that is under way has entered the kernel, so that its wires tell a new debt.
+    entered: bool,
 }
 
 fn duration(text: &str) -> Ns {
@@ -219,6 +221,7 @@ impl Board {
             to_start,
             now: 0,
             idle_exit_ns: 0,
+            entered: false,
         }
     }
 
@@ -234,7 +237,7 @@ impl Board {
 
     /// The entity of a name.
     pub fn se(&self, name: &str) -> &SchedEntity {
-        &self.kernel.se[self.kernel.tasks[self.task(name)].se]
+        &self.kernel.inside().se[self.kernel.inside().tasks[self.task(name)].se]
     }
 
     fn name_of(&self, task: TaskId) -> String {
@@ -255,7 +258,7 @@ impl Board {
 
     /// When the lines of a CPU next interrupt it.
     fn interrupt_at(&self, cpu: usize) -> Ns {
-        let wires = &self.kernel.wires[CpuId(cpu as u16)];
+        let wires = self.kernel.hardware().wires(CpuId(cpu as u16));
         let c = &self.cpus[cpu];
         let line = wires.ipi_at.iter().copied().min().unwrap().min(wires.clock_event_at);
         if line == NEVER {
@@ -287,6 +290,7 @@ impl Board {
         self.now = at;
         let cpu = CpuId(index as u16);
         self.account(index);
+        self.entered = true;
         match what {
             0 => self.interrupt(cpu),
             1 => self.work_done(cpu),
@@ -294,8 +298,8 @@ impl Board {
         }
         self.facts.extend_from_slice(self.kernel.facts());
         self.kernel.clear_facts();
-        let wires = &self.kernel.wires[cpu];
-        let paid_at = at + wires.debt;
+        let wires = self.kernel.hardware().wires(cpu);
+        let paid_at = at + if self.entered { wires.debt } else { 0 };
         let phase = match wires.activity {
             Activity::Task(task) => Phase::Task(task),
             Activity::IdleLoop => Phase::IdleLoop,
@@ -320,7 +324,7 @@ impl Board {
 
     fn interrupt(&mut self, cpu: CpuId) {
         let mut lines = IrqLines::default();
-        let wires = &self.kernel.wires[cpu];
+        let wires = self.kernel.hardware().wires(cpu);
         if wires.clock_event_at <= self.now {
             lines.insert(IrqLines::CLOCK_EVENT);
         }
@@ -368,7 +372,7 @@ impl Board {
     }
 
     fn fork(&mut self, cpu: CpuId, name: &str) {
-        let parent = self.kernel.rq[cpu].curr;
+        let parent = self.kernel.inside().rq[cpu].curr;
         let call = Syscall::Clone { thread: ThreadId(self.threads.len() as u32) };
         let task = self.kernel.syscall(cpu, self.now, call).child.expect("a new task").task;
         let attr = self.threads[&parent].attr;
@@ -388,10 +392,10 @@ impl Board {
         thread.at += 1;
         match step {
             Step::Op(Op::Compute { work, mode }) => {
-                // The wires still say that the task runs; they are read again after this step.
+                // The wires still say that the task runs; they are read again after this step. Their debt is paid.
                 thread.remaining = work;
                 thread.mode = mode;
-                self.kernel.wires[cpu].debt = 0;
+                self.entered = false;
             }
             Step::Op(Op::Call(call)) => {
                 thread.mode = Mode::Kernel;

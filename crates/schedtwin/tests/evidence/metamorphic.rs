@@ -21,7 +21,7 @@ fn a_task_that_never_runs_changes_nothing() {
         let mut twin: Twin<FlatBoard> = scenario.twin(1);
         // Until all threads have been made: a thread's number is its place in the list of tasks.
         while twin.now() < 60 * MS && twin.step(&mut ()) {}
-        let before = twin.kernel().tasks.len();
+        let before = twin.kernel().inside().tasks.len();
         for day in 1..=3 {
             twin.kernel_mut().boot_thread(day * 86_400 * SECOND);
         }

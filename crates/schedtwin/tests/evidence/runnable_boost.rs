@@ -145,10 +145,10 @@ fn repeated_requests(machine: &str, workload: &str, duration: Ns) -> Vec<Repeate
     loop {
         // A copy of everything costs more than an event: only where contention shows already.
         let competes = |cpu| {
-            let avg = &twin.kernel().cfs[CfsRqId::root(cpu)].avg;
+            let avg = &twin.kernel().inside().cfs[CfsRqId::root(cpu)].avg;
             avg.runnable_avg > avg.util_avg
         };
-        let before = twin.kernel().rq.ids().any(competes).then(|| twin.clone());
+        let before = twin.kernel().inside().rq.ids().any(competes).then(|| twin.clone());
         let mut seen = Requests::default();
         let more = twin.step(&mut seen);
         repeated.extend(before.and_then(|before| repeat(before, &seen)));
