@@ -481,7 +481,8 @@ impl Subject for Cfs {
         if (self.tasks.len() as u64) < self.planned && (step <= 3 || rng.one_in(2)) {
             let load = weight(rng);
             let vruntime = min_vruntime.wrapping_add(near(rng));
-            let exec_start = if rng.one_in(2) { 0 } else { 1 + rng.below(*self.kernel.inside().now) };
+            let exec_start =
+                if rng.one_in(2) { 0 } else { 1 + rng.below(*self.kernel.inside().now) };
             self.fresh |= 1 << self.tasks.len();
             let args = [load.weight, load.inv_weight as u64, kind(rng), vruntime, exec_start];
             return op(TASK, &args);

@@ -222,7 +222,11 @@ impl Eevdf {
         out.word("cfs", "h_nr_idle", cfs.h_nr_idle as u64);
         out.word("rq", "nr_running", rq.nr_running as u64);
         out.word("rq", "curr", curr);
-        out.word("cfs", "curr", self.number_of(cfs.curr.map(|se| self.kernel.inside().se[se].task)));
+        out.word(
+            "cfs",
+            "curr",
+            self.number_of(cfs.curr.map(|se| self.kernel.inside().se[se].task)),
+        );
         out.word("rq", "need_resched", rq.need_resched as u64);
         let fold = |digest, task| mix(digest, self.number_of(Some(task)));
         let by_deadline = cfs.timeline.iter().map(|node| self.kernel.inside().se[node.se].task);
@@ -475,7 +479,8 @@ impl Subject for Eevdf {
         }
         // The running task has blocked, and nobody has been picked yet: it is woken, or the switch ends.
         if let Some(curr) = curr
-            && (self.kernel.inside().tasks[curr].on_rq == OnRq::No || self.entity(curr).sched_delayed)
+            && (self.kernel.inside().tasks[curr].on_rq == OnRq::No
+                || self.entity(curr).sched_delayed)
         {
             return match rng.below(3) {
                 0 => op(WAKE, &[delta, self.number_of(Some(curr)) - 1, 0]),

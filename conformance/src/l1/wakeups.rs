@@ -120,7 +120,8 @@ impl Wakeups {
     /// A task is created on a CPU.
     pub(super) fn fork(&mut self, parent: i32, child: i32, cpu: usize) {
         let (parent, child) = (self.task(parent), self.task(child));
-        let flips = if parent.is_idle() { 0 } else { self.board.kernel.inside().tasks[parent].wakee_flips };
+        let flips =
+            if parent.is_idle() { 0 } else { self.board.kernel.inside().tasks[parent].wakee_flips };
         let task = &mut self.board.kernel.inside_mut().tasks[child];
         task.recent_used_cpu = CpuId(cpu as u16);
         task.wakee_flips = flips;
@@ -151,7 +152,12 @@ impl Wakeups {
             kernel.inside_mut().se[waker_se].avg.load_avg = wakeup.load_waker;
         }
         let allowed = CpuMask::from_cpus(
-            kernel.inside().device_tree.all_cpus().iter().filter(|cpu| wakeup.cpus >> cpu.index() & 1 != 0),
+            kernel
+                .inside()
+                .device_tree
+                .all_cpus()
+                .iter()
+                .filter(|cpu| wakeup.cpus >> cpu.index() & 1 != 0),
         );
         let t = &mut kernel.inside_mut().tasks[task];
         t.cpu = prev;

@@ -23,58 +23,9 @@ use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Mode, NEVER, Ns, Outcome,
-    Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Mode,
+    NEVER, Ns, Outcome, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
 };
-
-/// A set of interrupts delivered together to one CPU: bit 0 the clock event, bit 1 + k the IPI of kind k,
-/// bit 5 a frequency driver's device, bit 6 devices of the workload, bit 7 the IPI of tick broadcast, bit 8 its device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct IrqLines(pub u16);
-
-impl IrqLines {
-    /// The clock event.
-    pub const CLOCK_EVENT: IrqLines = IrqLines(1);
-
-    /// A frequency driver's device has done what it was asked for.
-    pub const DEVICE: IrqLines = IrqLines(1 << 5);
-
-    /// Devices that the workload uses (display, GPU, ...), see [`Kernel::peripheral`].
-    pub const PERIPHERAL: IrqLines = IrqLines(1 << 6);
-
-    /// The tick broadcast device, see [`crate::time::tick_broadcast`].
-    pub const BROADCAST: IrqLines = IrqLines(1 << 8);
-
-    /// All inter-processor interrupts.
-    pub const IPIS: IrqLines = IrqLines(0b1001_1110);
-
-    /// An inter-processor interrupt.
-    #[inline]
-    pub fn ipi(kind: IpiKind) -> IrqLines {
-        match kind {
-            IpiKind::Timer => IrqLines(1 << 7),
-            other => IrqLines(2 << other as u8),
-        }
-    }
-
-    /// Adds lines.
-    #[inline]
-    pub fn insert(&mut self, lines: IrqLines) {
-        self.0 |= lines.0;
-    }
-
-    /// Whether a line is in the set.
-    #[inline]
-    pub fn contains(self, lines: IrqLines) -> bool {
-        self.0 & lines.0 != 0
-    }
-
-    /// Whether nothing is pending.
-    #[inline]
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
 
 impl Kernel {
     /// Boots: all CPUs idle, ticks on the grid, governors started.
@@ -239,7 +190,7 @@ impl Kernel {
     }
 
     /// The handler of a device will wake a waiter of `futex` in the next entry that has
-    /// [`IrqLines::PERIPHERAL`] among its lines.
+    /// [`IrqLine::Peripheral`] among its lines.
     pub fn peripheral(&mut self, futex: FutexId) {
         self.peripheral_wakes.push(futex);
     }
@@ -270,27 +221,27 @@ impl Kernel {
 
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
         let cpu = self.this_cpu;
-        self.fact(FactKind::IrqEntry { lines: lines.0 });
+        self.fact(FactKind::IrqEntry { lines });
         let cost = self.device_tree.path_costs.interrupt;
         self.charge(cost);
-        if lines != IrqLines::CLOCK_EVENT {
+        let clock_event = IrqLines::of(IrqLine::ClockEvent);
+        if lines != clock_event {
             let ipi_at = &mut self.wires[cpu].ipi_at;
             for kind in IpiKind::ALL {
-                if lines.contains(IrqLines::ipi(kind)) {
+                if lines.contains(IrqLine::ipi(kind)) {
                     ipi_at[kind as usize] = NEVER;
                 }
             }
         }
         // Each of the three has timers expire: the CPU's own, the broadcast IPI, and the broadcast device if it is this
         // CPU's event as well.
-        let timers = IrqLines(IrqLines::CLOCK_EVENT.0 | IrqLines::ipi(IpiKind::Timer).0);
-        if lines.contains(timers) {
+        if lines.contains(IrqLine::ClockEvent) || lines.contains(IrqLine::TimerBroadcast) {
             self.hrtimer_interrupt();
         }
-        if lines.contains(IrqLines::BROADCAST) && self.tick_handle_oneshot_broadcast() {
+        if lines.contains(IrqLine::BroadcastDevice) && self.tick_handle_oneshot_broadcast() {
             self.hrtimer_interrupt();
         }
-        if lines != IrqLines::CLOCK_EVENT {
+        if lines != clock_event {
             self.handle_ipis(cpu, lines);
         }
         if self.rq[cpu].sched_softirq {
@@ -310,19 +261,19 @@ impl Kernel {
 
     /// Does what interrupts of these lines are sent for.
     pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
-        if lines.contains(IrqLines::ipi(IpiKind::WakeList)) {
+        if lines.contains(IrqLine::WakeList) {
             self.sched_ttwu_pending(cpu);
         }
-        if lines.contains(IrqLines::ipi(IpiKind::NohzKick)) {
+        if lines.contains(IrqLine::NohzKick) {
             self.nohz_csd_func(cpu);
         }
-        if lines.contains(IrqLines::ipi(IpiKind::IrqWork)) {
+        if lines.contains(IrqLine::IrqWork) {
             self.irq_work_run(cpu);
         }
-        if lines.contains(IrqLines::DEVICE) {
+        if lines.contains(IrqLine::CpufreqDriver) {
             self.sugov_driver_interrupt();
         }
-        if lines.contains(IrqLines::PERIPHERAL) {
+        if lines.contains(IrqLine::Peripheral) {
             for at in 0..self.peripheral_wakes.len() {
                 let futex = self.peripheral_wakes[at];
                 self.futex_wake(futex, 1, WakeSource::Kernel);

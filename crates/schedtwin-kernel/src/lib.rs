@@ -36,7 +36,6 @@ use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
-pub use entry::IrqLines;
 use sched::demand::signal::StaleDemands;
 use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;

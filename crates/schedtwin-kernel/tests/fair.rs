@@ -224,7 +224,10 @@ fn a_forked_task_inherits_wakeup_habits() {
         d: [run 1s]";
     let mut board = Board::new(2, scenario);
     board.run_until(3 * MS);
-    let (c, d) = (&board.kernel.inside().tasks[board.task("c")], &board.kernel.inside().tasks[board.task("d")]);
+    let (c, d) = (
+        &board.kernel.inside().tasks[board.task("c")],
+        &board.kernel.inside().tasks[board.task("d")],
+    );
     assert_eq!((c.wakee_flips, c.last_wakee), (d.wakee_flips, d.last_wakee));
     assert_eq!(d.wakee_flips, 2);
 }

@@ -8,8 +8,8 @@ use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, PmQos, TeoForm, T
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::DECADES;
 use schedtwin_kernel::cpuidle::menu::MenuCpu;
-use schedtwin_kernel::{Activity, IrqLines, Kernel};
-use schedtwin_types::{CpuId, Decision, FactKind, IpiKind, Mode, Ns, Syscall};
+use schedtwin_kernel::{Activity, Kernel};
+use schedtwin_types::{CpuId, Decision, FactKind, IrqLine, IrqLines, Mode, Ns, Syscall};
 
 const US: Ns = 1000;
 
@@ -135,7 +135,9 @@ fn io_waiters_are_counted() {
     let mut board = Board::new(uniform(2), config("menu 5.18"), task);
     let first = board.kernel.inside().tasks.ids().last().unwrap();
     // While it works, or its present sleep would end uncounted.
-    let at_work = |board: &Board| board.kernel.inside().rq.ids().any(|c| board.kernel.inside().rq[c].curr == first);
+    let at_work = |board: &Board| {
+        board.kernel.inside().rq.ids().any(|c| board.kernel.inside().rq[c].curr == first)
+    };
     while board.now < 50 * MS || !at_work(&board) {
         board.run_until(board.now + 300 * US);
     }
@@ -143,7 +145,8 @@ fn io_waiters_are_counted() {
     let (start, mut waits, mut works) = (board.now, 0, 0);
     for at in 1..200 {
         board.run_until(start + at * 300 * US);
-        let asleep = board.kernel.inside().rq.ids().all(|cpu| board.kernel.inside().rq[cpu].curr.is_idle());
+        let asleep =
+            board.kernel.inside().rq.ids().all(|cpu| board.kernel.inside().rq[cpu].curr.is_idle());
         let cpu = board.kernel.inside().tasks[first].cpu;
         let waiters = board.kernel.inside().rq[cpu].nr_iowait;
         assert_eq!(waiters, asleep as u32, "step {at}");
@@ -197,7 +200,7 @@ fn long_lives_are_survived() {
 }
 
 /// An interrupt that nobody has sent for a reason.
-const NOTHING: fn() -> IrqLines = || IrqLines::ipi(IpiKind::IrqWork);
+const NOTHING: fn() -> IrqLines = || IrqLine::IrqWork.into();
 
 fn menu(kernel: &Kernel) -> &MenuCpu {
     match &kernel.inside().cpuidle[CpuId(0)].governor {
@@ -214,7 +217,10 @@ fn a_refused_entry_is_not_reflected() {
     let mut kernel = Kernel::boot(uniform(1), config("menu 6.12"));
     kernel.idle_enter(cpu, 0);
     kernel.idle_refused(cpu, 300 * US, NOTHING());
-    assert_eq!((kernel.inside().cpuidle[cpu].rejected, kernel.inside().cpuidle[cpu].last_residency_ns), (1, 0));
+    assert_eq!(
+        (kernel.inside().cpuidle[cpu].rejected, kernel.inside().cpuidle[cpu].last_residency_ns),
+        (1, 0)
+    );
     assert!(!menu(&kernel).needs_update);
     kernel.idle_enter(cpu, 400 * US);
     kernel.idle_exit(cpu, 700 * US, NOTHING());
@@ -242,11 +248,19 @@ fn polling_lasts_to_its_limit_through_interrupts() {
     kernel.verify();
     kernel.interrupt(cpu, 100 * US, NOTHING(), Mode::Kernel);
     assert_eq!(kernel.hardware().wires(cpu).activity, Activity::Poll { until });
-    assert_eq!(kernel.inside().cpuidle[cpu].tick.idle_entrytime, 101 * US, "as seen by the governor");
+    assert_eq!(
+        kernel.inside().cpuidle[cpu].tick.idle_entrytime,
+        101 * US,
+        "as seen by the governor"
+    );
     kernel.verify();
     kernel.poll_end(cpu, until);
     assert_eq!(kernel.hardware().wires(cpu).activity, Activity::IdleLoop);
-    assert_eq!(kernel.inside().cpuidle[cpu].last_residency_ns, 250 * US, "one stay, interrupt included");
+    assert_eq!(
+        kernel.inside().cpuidle[cpu].last_residency_ns,
+        250 * US,
+        "one stay, interrupt included"
+    );
     assert!(menu(&kernel).poll_time_limit && menu(&kernel).needs_update);
     assert!(!kernel.inside().cpuidle[cpu].tick.tick_stopped, "polling keeps the tick");
     // The next round is judged from the interrupt's end: nothing has ended it since.

@@ -9,7 +9,7 @@ use schedtwin_types::*;
 
 /// Runs to `end` and hands out every pick from `from` on: (next, rule, candidates).
 fn picks(board: &mut Board, from: Ns, end: Ns) -> Vec<(TaskId, PickRule, Vec<PickCandidate>)> {
-    board.kernel.want_decisions = true;
+    board.kernel.record_decisions(true);
     board.run_until(end);
     let decisions = board.kernel.take_decisions().into_iter();
     decisions

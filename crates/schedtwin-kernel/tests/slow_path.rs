@@ -214,7 +214,10 @@ fn performance_and_powersave() {
             board.run_until(200 * MS);
             let policy = &board.kernel.inside().policies[0];
             assert_eq!((policy.cur, policy.requested), (khz, khz));
-            assert_eq!(board.kernel.inside().rq[CpuId(1)].freq_scale, u64::from(khz) * 1024 / 2_000_000);
+            assert_eq!(
+                board.kernel.inside().rq[CpuId(1)].freq_scale,
+                u64::from(khz) * 1024 / 2_000_000
+            );
             assert!(policy.kthread.is_none() && changes(&board).is_empty());
         }
     }

@@ -214,9 +214,10 @@ impl<D: Destination> Sink for FtraceText<D> {
                 });
             }
             FactKind::IrqEntry { lines } => {
-                self.lines[cpu.index()] = lines;
+                let irq = u16::from(lines);
+                self.lines[cpu.index()] = irq;
                 self.write_line(fact.at, cpu, "irq_handler_entry", |_, line| {
-                    write!(line, "irq={lines} name=").expect("memory takes everything");
+                    write!(line, "irq={irq} name=").expect("memory takes everything");
                     push_lines(lines, line);
                 });
             }

@@ -44,7 +44,9 @@ use crate::tasks::Tasks;
 use crate::wire::{bytes, int, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use prost::Message;
-use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, IpiKind, Ns, TaskId, TaskState, WakeSource};
+use schedtwin_types::{
+    CpuId, CpuMask, Fact, FactKind, IpiKind, IrqLine, IrqLines, Ns, TaskId, TaskState, WakeSource,
+};
 use std::io;
 
 /// Facts per CPU that become one bundle. Larger saves a name table and a header per bundle, which
@@ -641,9 +643,9 @@ impl Encoder {
                 }
             }),
             FactKind::IrqEntry { lines } => {
-                *lines_in_service = lines;
+                *lines_in_service = lines.into();
                 self.event(at, current, 36, |payload| {
-                    uint(payload, 1, u64::from(lines));
+                    uint(payload, 1, u64::from(u16::from(lines)));
                     message(payload, 2, |name| push_lines(lines, name));
                 });
             }
@@ -720,32 +722,12 @@ pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
 }
 
 /// Appends the names of the lines of an interrupt: `timer+reschedule`.
-pub(crate) fn push_lines(lines: u16, to: &mut Vec<u8>) {
-    const NAMES: [&str; 9] = [
-        "timer",
-        "reschedule",
-        "wake_list",
-        "nohz_kick",
-        "irq_work",
-        "cpufreq",
-        "device",
-        "timer_broadcast",
-        "broadcast_device",
-    ];
-    let mut first = true;
-    for bit in 0..16 {
-        if lines >> bit & 1 != 0 {
-            if !first {
-                to.push(b'+');
-            }
-            first = false;
-            match NAMES.get(bit) {
-                Some(name) => to.extend_from_slice(name.as_bytes()),
-                None => to.extend_from_slice(format!("line{bit}").as_bytes()),
-            }
-        }
-    }
-    if first {
-        to.extend_from_slice(b"none");
+pub(crate) fn push_lines(lines: IrqLines, to: &mut Vec<u8>) {
+    let mut rest = lines.iter();
+    let first = rest.next().map_or("none", IrqLine::name);
+    to.extend_from_slice(first.as_bytes());
+    for line in rest {
+        to.push(b'+');
+        to.extend_from_slice(line.name().as_bytes());
     }
 }

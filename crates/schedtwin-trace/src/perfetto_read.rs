@@ -360,7 +360,7 @@ impl Decoder {
             FactKind::Ipi { target: self.cpu(target)?, kind }
         } else if let Some(entry) = &event.irq_handler_entry {
             let lines = u16::try_from(entry.irq()).map_err(|_| format!("irq {}", entry.irq()))?;
-            FactKind::IrqEntry { lines }
+            FactKind::IrqEntry { lines: lines.into() }
         } else if event.irq_handler_exit.is_some() {
             FactKind::IrqExit { spent_ns: 0 }
         } else {

@@ -3,7 +3,7 @@
 //! A fact says what happened, never why (reasons are decision records and cost nothing when off).
 //! Facts are always on, so they are small and `Copy`.
 
-use crate::{CpuId, Khz, Ns, TaskId};
+use crate::{CpuId, IrqLines, Khz, Ns, TaskId};
 
 /// Something that happened at `at` on `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +103,8 @@ pub enum FactKind {
     },
     /// `irq_handler_entry` of the interrupts delivered together.
     IrqEntry {
-        /// Bit set of what was pending: bit 0 the timer, bit 1 + k the IPI of kind k up to 3, bit 5 a frequency
-        /// driver's device, bit 6 a device of the workload, bit 7 the IPI of tick broadcast, bit 8 its device.
-        lines: u16,
+        /// What was pending.
+        lines: IrqLines,
     },
     /// `irq_handler_exit`.
     IrqExit {

@@ -13,12 +13,14 @@ pub mod draw;
 mod fact;
 pub mod fnv;
 mod ids;
+mod irq;
 mod op;
 mod rule;
 
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, TaskGroupId, TaskId, ThreadId};
+pub use irq::{IrqLine, IrqLines};
 pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,

@@ -19,7 +19,7 @@
 //! assert_eq!(board.next(), Some((700, 0)));
 //! ```
 
-use schedtwin_types::{CpuId, NEVER, Ns};
+use schedtwin_types::{CpuId, IpiKind, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bits of a key that hold the slot: 256 CPUs of 9 slots, and domains with two. 52 bits are left for the time, 52 days.
@@ -30,23 +30,47 @@ pub const LATEST: Ns = (1 << (64 - SLOT_BITS)) - 2;
 
 /// A CPU's slots, in the order in which simultaneous events happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum CpuSlot {
     /// The clock event.
-    ClockEvent = 0,
-    /// The IPI of kind 0; the others follow.
-    Ipi = 1,
+    ClockEvent,
+    /// The IPI of a kind, by the kind's number.
+    Ipi(IpiKind),
     /// Interrupts are enabled again while some are pending.
-    Unmask = 6,
+    Unmask,
     /// The running task's work is done.
-    Work = 7,
+    Work,
     /// The idle task's next step: asking the governor, arriving in a state, or being out of it.
-    Idle = 8,
+    Idle,
 }
 
 impl CpuSlot {
     /// Slots of a CPU.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 4 + IpiKind::COUNT;
+
+    /// All, in order.
+    const ALL: [CpuSlot; CpuSlot::COUNT] = [
+        CpuSlot::ClockEvent,
+        CpuSlot::Ipi(IpiKind::Reschedule),
+        CpuSlot::Ipi(IpiKind::WakeList),
+        CpuSlot::Ipi(IpiKind::NohzKick),
+        CpuSlot::Ipi(IpiKind::IrqWork),
+        CpuSlot::Ipi(IpiKind::Timer),
+        CpuSlot::Unmask,
+        CpuSlot::Work,
+        CpuSlot::Idle,
+    ];
+
+    /// Its place among the slots of a CPU.
+    #[inline(always)]
+    const fn place(self) -> usize {
+        match self {
+            CpuSlot::ClockEvent => 0,
+            CpuSlot::Ipi(kind) => 1 + kind as usize,
+            CpuSlot::Unmask => 1 + IpiKind::COUNT,
+            CpuSlot::Work => 2 + IpiKind::COUNT,
+            CpuSlot::Idle => 3 + IpiKind::COUNT,
+        }
+    }
 }
 
 /// Numbers the slots of a machine.
@@ -89,8 +113,8 @@ impl Slots {
 
     /// A CPU's slot.
     #[inline(always)]
-    pub fn cpu(&self, cpu: CpuId, slot: u8) -> usize {
-        self.first_cpu() + cpu.index() * CpuSlot::COUNT + slot as usize
+    pub fn cpu(&self, cpu: CpuId, slot: CpuSlot) -> usize {
+        self.first_cpu() + cpu.index() * CpuSlot::COUNT + slot.place()
     }
 
     /// The slot of a domain's driver.
@@ -113,7 +137,8 @@ impl Slots {
             None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
             None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
             Some(at) if at < self.nr_cpus * CpuSlot::COUNT => {
-                Slot::Cpu(CpuId((at / CpuSlot::COUNT) as u16), (at % CpuSlot::COUNT) as u8)
+                let cpu = CpuId((at / CpuSlot::COUNT) as u16);
+                Slot::Cpu(cpu, CpuSlot::ALL[at % CpuSlot::COUNT])
             }
             Some(_) if slot == self.heat_slot() => Slot::Heat,
             Some(_) => Slot::Broadcast,
@@ -131,7 +156,7 @@ pub enum Slot {
     /// A device of the workload interrupts.
     Device(usize),
     /// A CPU's event.
-    Cpu(CpuId, u8),
+    Cpu(CpuId, CpuSlot),
     /// The broadcast timer interrupts.
     Broadcast,
     /// Heat has flowed for a step.
@@ -218,6 +243,16 @@ impl Board for MapBoard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slot_is_where_its_name_says() {
+        let slots = Slots { nr_domains: 3, nr_drivers: 3, nr_cpus: 2, ..Slots::default() };
+        for (place, slot) in CpuSlot::ALL.into_iter().enumerate() {
+            assert_eq!(slot.place(), place);
+            let number = slots.cpu(CpuId(1), slot);
+            assert_eq!(slots.name(number), Slot::Cpu(CpuId(1), slot));
+        }
+    }
 
     #[test]
     fn both_boards_agree() {

@@ -528,7 +528,7 @@ impl Meter {
                 self.counts.ipis[kind as usize] += counted;
                 (Code::Ipi, kind as u64 | u64::from(target.0) << 8, 0)
             }
-            FactKind::IrqEntry { lines } => (Code::IrqEntry, u64::from(lines), 0),
+            FactKind::IrqEntry { lines } => (Code::IrqEntry, u64::from(u16::from(lines)), 0),
             FactKind::IrqExit { spent_ns } => {
                 let entry = at.saturating_sub(Ns::from(spent_ns));
                 self.cpus[cpu.index()].irq_ns +=

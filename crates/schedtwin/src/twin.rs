@@ -43,12 +43,12 @@ use crate::recording;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
-use schedtwin_kernel::{Activity, IrqLines, Kernel};
+use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::Machine;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, Khz, Mode, NEVER, Ns, PolicyId,
-    TaskId, ThreadId, Work,
+    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz, Mode, NEVER,
+    Ns, PolicyId, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -426,7 +426,7 @@ impl<B: Board> Twin<B> {
             self.tell_all_power(observer);
             for c in 0..self.cpus.len() {
                 self.sync_wires(CpuId(c as u16));
-                self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle as u8), 0);
+                self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle), 0);
             }
             if let Some(heat) = &self.heat {
                 self.board.set(self.slots.heat_slot(), heat.step_ns());
@@ -443,27 +443,28 @@ impl<B: Board> Twin<B> {
         match self.slots.name(slot) {
             Slot::Domain(domain) => self.frequency_settled(domain, observer),
             // Linux leaves interrupts that nobody moves to the first CPU.
-            Slot::Driver => self.interrupt_arrives(CpuId(0), IrqLines::DEVICE, slot, observer),
+            Slot::Driver => {
+                self.interrupt_arrives(CpuId(0), IrqLine::CpufreqDriver, slot, observer)
+            }
             Slot::Device(device) => {
                 let cpu = self.programs.device_cpu(device);
                 self.board.set(slot, NEVER);
                 self.cpus[cpu.index()].pending_devices |= 1 << device;
-                self.interrupt_arrives(cpu, IrqLines::PERIPHERAL, slot, observer);
+                self.interrupt_arrives(cpu, IrqLine::Peripheral, slot, observer);
             }
             Slot::Broadcast => self.broadcast_fires(slot, observer),
-            Slot::Cpu(cpu, line @ 0..=4) => {
-                self.interrupt_arrives(cpu, IrqLines(1 << line), slot, observer);
+            Slot::Cpu(cpu, CpuSlot::ClockEvent) => {
+                self.interrupt_arrives(cpu, IrqLine::ClockEvent, slot, observer);
             }
-            Slot::Cpu(cpu, 5) => {
-                let line = IrqLines::ipi(IpiKind::Timer);
-                self.interrupt_arrives(cpu, line, slot, observer);
+            Slot::Cpu(cpu, CpuSlot::Ipi(kind)) => {
+                self.interrupt_arrives(cpu, IrqLine::ipi(kind), slot, observer);
             }
-            Slot::Cpu(cpu, 6) => {
+            Slot::Cpu(cpu, CpuSlot::Unmask) => {
                 self.board.set(slot, NEVER);
                 self.deliver(cpu, observer);
             }
-            Slot::Cpu(cpu, 7) => self.work_done(cpu, observer),
-            Slot::Cpu(cpu, _) => self.idle_step(cpu, observer),
+            Slot::Cpu(cpu, CpuSlot::Work) => self.work_done(cpu, observer),
+            Slot::Cpu(cpu, CpuSlot::Idle) => self.idle_step(cpu, observer),
             Slot::Heat => self.heat_step(observer),
         }
         if self.eager {
@@ -479,12 +480,12 @@ impl<B: Board> Twin<B> {
     fn interrupt_arrives(
         &mut self,
         cpu: CpuId,
-        line: IrqLines,
+        line: IrqLine,
         slot: usize,
         observer: &mut impl Observer,
     ) {
         let now = self.now;
-        if line == IrqLines::DEVICE {
+        if line == IrqLine::CpufreqDriver {
             self.board.set(slot, NEVER);
         }
         let c = &mut self.cpus[cpu.index()];
@@ -500,7 +501,7 @@ impl<B: Board> Twin<B> {
         match c.phase {
             Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. } => {
                 let until = c.masked_until;
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), until);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), until);
             }
             // Interrupts are off until the debt is paid.
             Phase::Idle { .. } if masked => {}
@@ -513,7 +514,7 @@ impl<B: Board> Twin<B> {
                 } else {
                     now + self.rest_ends(cpu, state, line, observer)
                 };
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), next);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Idle), next);
             }
             Phase::Waiting { .. } | Phase::Waking { .. } => {}
         }
@@ -536,16 +537,16 @@ impl<B: Board> Twin<B> {
 
     fn take_pending(&mut self, cpu: CpuId) -> IrqLines {
         let lines = std::mem::take(&mut self.cpus[cpu.index()].pending);
-        if lines.contains(IrqLines::CLOCK_EVENT) {
+        if lines.contains(IrqLine::ClockEvent) {
             self.draw_timer_latency(cpu);
         }
-        if lines.contains(IrqLines::IPIS) {
+        if lines.intersects(IrqLines::IPIS) {
             self.draw_ipi_latency(cpu);
         }
-        if lines.contains(IrqLines::PERIPHERAL) {
+        if lines.contains(IrqLine::Peripheral) {
             self.handle_devices(cpu);
         }
-        if lines.contains(IrqLines::BROADCAST) {
+        if lines.contains(IrqLine::BroadcastDevice) {
             self.broadcast.pending = false;
             self.draw_broadcast_latency();
         }
@@ -626,8 +627,8 @@ impl<B: Board> Twin<B> {
         let wires = self.kernel.hardware().wires(cpu);
         let paid_at = self.now + wires.debt;
         let activity = wires.activity;
-        let work_slot = self.slots.cpu(cpu, CpuSlot::Work as u8);
-        let idle_slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        let work_slot = self.slots.cpu(cpu, CpuSlot::Work);
+        let idle_slot = self.slots.cpu(cpu, CpuSlot::Idle);
         let polls_on = matches!(activity, Activity::Poll { .. });
         match self.cpus[cpu.index()].phase {
             Phase::Poll { spins } if polls_on => {
@@ -691,13 +692,13 @@ impl<B: Board> Twin<B> {
     fn sync_wires(&mut self, cpu: CpuId) {
         let wires = self.kernel.hardware().wires(cpu);
         let c = &self.cpus[cpu.index()];
-        let base = self.slots.cpu(cpu, 0);
-        if !c.pending.contains(IrqLines::CLOCK_EVENT) {
+        let clock_event = self.slots.cpu(cpu, CpuSlot::ClockEvent);
+        if !c.pending.contains(IrqLine::ClockEvent) {
             let at = match wires.clock_event_at {
                 NEVER => NEVER,
                 at => (at + c.timer_latency).max(self.now),
             };
-            self.board.set(base, at);
+            self.board.set(clock_event, at);
         }
         if let Phase::Poll { spins: true } = c.phase {
             // Somebody may have set the flag that the loop watches.
@@ -711,12 +712,12 @@ impl<B: Board> Twin<B> {
             return;
         }
         for kind in IpiKind::ALL {
-            if !c.pending.contains(IrqLines::ipi(kind)) {
+            if !c.pending.contains(IrqLine::ipi(kind)) {
                 let at = match wires.ipi_at[kind as usize] {
                     NEVER => NEVER,
                     sent => (sent + c.ipi_latency).max(self.now),
                 };
-                self.board.set(base + CpuSlot::Ipi as usize + kind as usize, at);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Ipi(kind)), at);
             }
         }
         self.cpus[cpu.index()].ipis_armed = in_flight;
@@ -729,7 +730,7 @@ impl<B: Board> Twin<B> {
             let cpu = CpuId(c as u16);
             self.sync_wires(cpu);
             let at = self.work_done_at(cpu);
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
         }
         if self.slots.broadcast {
             self.sync_broadcast();

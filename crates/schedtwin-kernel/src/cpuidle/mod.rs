@@ -35,9 +35,9 @@ pub mod states;
 pub mod teo;
 
 use crate::time::tick_sched::TickSched;
-use crate::{Activity, IrqLines, Kernel};
+use crate::{Activity, Kernel};
 use governor::Governor;
-use schedtwin_types::{CpuId, Decision, FactKind, Ns, TaskId};
+use schedtwin_types::{CpuId, Decision, FactKind, IrqLines, Ns, TaskId};
 use states::{IdleStateParams, Reflection, SelectInput};
 
 /// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).

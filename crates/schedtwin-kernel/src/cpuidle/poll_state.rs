@@ -29,8 +29,8 @@
 //! states that watch the flag asleep (MWAIT) are left by an interrupt.
 
 use super::CpuIdle;
-use crate::{Activity, IrqLines, Kernel};
-use schedtwin_types::{CpuId, IpiKind, Ns};
+use crate::{Activity, Kernel};
+use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
 const CPUIDLE_POLL_MIN: Ns = 10_000;
@@ -75,7 +75,7 @@ impl Kernel {
             return false;
         }
         self.rq[cpu].need_resched = true;
-        self.cpuidle[cpu].pending_calls.insert(IrqLines::ipi(kind));
+        self.cpuidle[cpu].pending_calls.insert(IrqLine::ipi(kind));
         true
     }
 

@@ -7,9 +7,10 @@
 
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::device_tree::{DeviceTree, DtDomain, DtIdleState, PathCosts};
-use schedtwin_kernel::{Activity, IrqLines, Kernel};
+use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, IpiKind, Mode, NEVER, Ns, Policy, SchedAttr, Syscall, TaskId, ThreadId,
+    CpuId, CpuMask, Fact, IpiKind, IrqLine, IrqLines, Mode, NEVER, Ns, Policy, SchedAttr, Syscall,
+    TaskId, ThreadId,
 };
 use std::collections::BTreeMap;
 
@@ -111,15 +112,15 @@ impl Board {
         let wires = self.kernel.hardware().wires(cpu);
         let mut lines = IrqLines::default();
         if wires.clock_event_at <= until {
-            lines.insert(IrqLines::CLOCK_EVENT);
+            lines.insert(IrqLine::ClockEvent);
         }
         for kind in IpiKind::ALL {
             if wires.ipi_at[kind as usize] <= until {
-                lines.insert(IrqLines::ipi(kind));
+                lines.insert(IrqLine::ipi(kind));
             }
         }
         if self.device_at(cpu) <= until {
-            lines.insert(IrqLines::DEVICE);
+            lines.insert(IrqLine::CpufreqDriver);
         }
         lines
     }

@@ -22,7 +22,7 @@ use schedtwin_kernel::config::{Config, FrequencyGovernor, IdleGovernor};
 use schedtwin_kernel::device_tree::{DeviceTree, DtIdleState, PathCosts};
 use schedtwin_kernel::hardware::UserReturn;
 use schedtwin_kernel::sched::SchedEntity;
-use schedtwin_kernel::{Activity, IrqLines, Kernel};
+use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_types::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -326,11 +326,11 @@ impl Board {
         let mut lines = IrqLines::default();
         let wires = self.kernel.hardware().wires(cpu);
         if wires.clock_event_at <= self.now {
-            lines.insert(IrqLines::CLOCK_EVENT);
+            lines.insert(IrqLine::ClockEvent);
         }
         for kind in IpiKind::ALL {
             if wires.ipi_at[kind as usize] <= self.now {
-                lines.insert(IrqLines::ipi(kind));
+                lines.insert(IrqLine::ipi(kind));
             }
         }
         match self.cpus[cpu.index()].phase {

@@ -37,7 +37,7 @@ pub fn tasks() -> Vec<TaskInfo> {
 pub fn facts() -> Vec<Fact> {
     let far = TaskId(70_000);
     let kinds = [
-        (1, FactKind::IrqEntry { lines: 0b011 }),
+        (1, FactKind::IrqEntry { lines: 0b011.into() }),
         (1, FactKind::Tick),
         (1, FactKind::Waking { task: UI, source: WakeSource::Timer, prev_cpu: CpuId(2) }),
         (1, FactKind::Migrate { task: UI, from: CpuId(2), to: CpuId(1) }),

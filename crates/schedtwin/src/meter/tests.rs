@@ -665,7 +665,7 @@ fn siblings() -> Vec<Vec<FactKind>> {
             Ipi { target: d, kind: IpiKind::Reschedule },
             Ipi { target: c, kind: IpiKind::WakeList },
         ],
-        vec![IrqEntry { lines: 1 }, IrqEntry { lines: 2 }],
+        vec![IrqEntry { lines: 1.into() }, IrqEntry { lines: 2.into() }],
         vec![IrqExit { spent_ns: 1 }, IrqExit { spent_ns: 2 }],
         vec![
             Balance { level: 0, idle: 0, moved: 0 },

@@ -14,9 +14,8 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::IrqLines;
 use schedtwin_types::draw::{Purpose, draw};
-use schedtwin_types::{CpuId, NEVER, Ns};
+use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 
 /// The broadcast device, as hardware sees it.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +71,7 @@ impl<B: Board> Twin<B> {
         self.board.set(slot, NEVER);
         self.broadcast.pending = true;
         let (_, cpu) = self.kernel.take_broadcast();
-        self.interrupt_arrives(cpu, IrqLines::BROADCAST, slot, observer);
+        self.interrupt_arrives(cpu, IrqLine::BroadcastDevice, slot, observer);
     }
 
     /// How late its next interrupt will be.

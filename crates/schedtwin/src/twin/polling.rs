@@ -31,7 +31,7 @@ impl<B: Board> Twin<B> {
         };
         let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;
         let at = seen.max(self.cpus[cpu.index()].masked_until).max(self.now);
-        self.board.set(self.slots.cpu(cpu, CpuSlot::Idle as u8), at);
+        self.board.set(self.slots.cpu(cpu, CpuSlot::Idle), at);
     }
 
     /// The loop has ended, unless an interrupt comes first.
@@ -40,7 +40,7 @@ impl<B: Board> Twin<B> {
             self.kernel.poll_end(cpu, self.now);
             self.after_entry(Some(cpu), observer);
         } else {
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), NEVER);
             self.deliver(cpu, observer);
         }
     }

@@ -9,22 +9,21 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::IrqLines;
 use schedtwin_machine::IdleState;
-use schedtwin_types::{CpuId, Khz, NEVER, Ns, PolicyId};
+use schedtwin_types::{CpuId, IrqLine, Khz, NEVER, Ns, PolicyId};
 
 impl<B: Board> Twin<B> {
     // ---- idle ---------------------------------------------------------------------------------
 
     pub(super) fn idle_step(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        let slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        let slot = self.slots.cpu(cpu, CpuSlot::Idle);
         match self.cpus[cpu.index()].phase {
             Phase::IdleLoop => {
                 if self.cpus[cpu.index()].pending.is_empty() {
                     self.kernel.idle_enter(cpu, self.now);
                     self.after_entry(Some(cpu), observer);
                 } else {
-                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), NEVER);
                     self.deliver(cpu, observer);
                 }
             }
@@ -72,7 +71,7 @@ impl<B: Board> Twin<B> {
         asleep_at: Ns,
         observer: &mut impl Observer,
     ) {
-        let slot = self.slots.cpu(cpu, CpuSlot::Idle as u8);
+        let slot = self.slots.cpu(cpu, CpuSlot::Idle);
         if asleep_at > self.now {
             self.silicon(cpu, Silicon::Entering(state), observer);
             self.board.set(slot, asleep_at);
@@ -103,7 +102,7 @@ impl<B: Board> Twin<B> {
         &mut self,
         cpu: CpuId,
         state: u8,
-        line: IrqLines,
+        line: IrqLine,
         observer: &mut impl Observer,
     ) -> Ns {
         let negotiates = self.negotiation.negotiates(cpu);
@@ -274,7 +273,7 @@ impl<B: Board> Twin<B> {
             self.refresh_rates(cpu);
             if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
                 let at = self.work_done_at(cpu);
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
             }
         }
         for coupling in &machine.couplings {
@@ -287,10 +286,10 @@ impl<B: Board> Twin<B> {
 
 /// How long the way out of a state takes, by what woke the CPU.
 #[inline]
-fn exit_latency(state: &IdleState, line: IrqLines) -> Ns {
+fn exit_latency(state: &IdleState, line: IrqLine) -> Ns {
     match line {
-        IrqLines::CLOCK_EVENT => state.exit_latency_ns,
-        IrqLines::DEVICE | IrqLines::PERIPHERAL | IrqLines::BROADCAST => {
+        IrqLine::ClockEvent => state.exit_latency_ns,
+        IrqLine::CpufreqDriver | IrqLine::Peripheral | IrqLine::BroadcastDevice => {
             state.exit_device_latency_ns
         }
         _ => state.exit_ipi_latency_ns,

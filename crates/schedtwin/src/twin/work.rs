@@ -68,7 +68,7 @@ impl<B: Board> Twin<B> {
                 self.account_work(thread);
                 self.choose_rate(thread);
                 let at = self.work_done_at(thread);
-                self.board.set(self.slots.cpu(thread, CpuSlot::Work as u8), at);
+                self.board.set(self.slots.cpu(thread, CpuSlot::Work), at);
             }
         }
     }
@@ -93,7 +93,7 @@ impl<B: Board> Twin<B> {
         };
         if !self.cpus[cpu.index()].pending.is_empty() {
             // Simultaneous with the end of the debt: interrupts first, as in hardware.
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask as u8), NEVER);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), NEVER);
             self.deliver(cpu, observer);
             return;
         }
@@ -103,7 +103,7 @@ impl<B: Board> Twin<B> {
             t.reserve -= piece;
             t.remaining = piece << RATE_SHIFT;
             let at = self.work_done_at(cpu);
-            self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+            self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
             return;
         }
         let Some(thread) = t.thread else {
@@ -139,7 +139,7 @@ impl<B: Board> Twin<B> {
                     t.reserve = work - piece;
                     t.mode = mode;
                     let at = self.work_done_at(cpu);
-                    self.board.set(self.slots.cpu(cpu, CpuSlot::Work as u8), at);
+                    self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
                     self.sync_devices();
                     return;
                 }

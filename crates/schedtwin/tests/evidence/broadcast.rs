@@ -4,7 +4,7 @@ use crate::scenarios::{Log, SECOND, logged, metric, written};
 use schedtwin::Scenario;
 use schedtwin::result::RunResult;
 use schedtwin::twin::Twin;
-use schedtwin_types::{CpuId, FactKind, IpiKind};
+use schedtwin_types::{CpuId, FactKind, IpiKind, IrqLine};
 
 /// Only the deepest state, without a tick: every sleep stops the timer, and nobody has one but the tasks.
 const KERNEL: &str = "linux-6.12:cpufreq=performance,cpuidle=shallow,cpuidle_disable=0/1";
@@ -59,7 +59,7 @@ fn seen(device: &str, tasks: &str) -> Seen {
     let mut device = [0; 8];
     for fact in &log.facts {
         if let FactKind::IrqEntry { lines } = fact.kind {
-            device[fact.cpu.index()] += usize::from(lines >> 8 & 1);
+            device[fact.cpu.index()] += usize::from(lines.contains(IrqLine::BroadcastDevice));
         }
     }
     let timer = |kind: &FactKind| matches!(kind, FactKind::Ipi { kind: IpiKind::Timer, .. });

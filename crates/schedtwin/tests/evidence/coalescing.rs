@@ -4,7 +4,7 @@
 //! earliest hard time, and whatever has passed its soft one by then expires with it. Real-time tasks have no slack.
 
 use crate::scenarios::{Log, SECOND, logged, metric, written};
-use schedtwin_types::{CpuId, FactKind};
+use schedtwin_types::{CpuId, FactKind, IrqLine};
 
 /// Two tasks on CPU 5, every 10 ms a hundred times, the second one 30 us after the first.
 fn two(policy: &str) -> String {
@@ -21,7 +21,7 @@ fn two(policy: &str) -> String {
 fn seen(kernel: &str, policy: &str) -> (usize, f64) {
     let scenario = written("uniform8", kernel, &two(policy), SECOND);
     let (log, result): (Log, _) = logged(&scenario, 1);
-    let timer = |kind: &FactKind| matches!(kind, FactKind::IrqEntry { lines } if lines & 1 != 0);
+    let timer = |kind: &FactKind| matches!(kind, FactKind::IrqEntry { lines } if lines.contains(IrqLine::ClockEvent));
     let on_5 = log.facts.iter().filter(|fact| fact.cpu == CpuId(5) && timer(&fact.kind)).count();
     (on_5, metric(&result, "wu_lat", "p50", &[("task", "two")]))
 }

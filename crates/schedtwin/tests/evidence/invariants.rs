@@ -440,7 +440,7 @@ impl Observer for Invariants {
             }
             FactKind::IrqEntry { lines } => {
                 self.must(!c.in_irq, fact, "interrupts do not nest");
-                self.must(lines != 0, fact, "an interrupt has a reason");
+                self.must(!lines.is_empty(), fact, "an interrupt has a reason");
                 self.cpus[cpu.index()].in_irq = true;
             }
             FactKind::IrqExit { .. } => {

@@ -8,7 +8,7 @@
 
 use crate::scenarios::{KERNEL, Log, SECOND, logged, metric, scenario};
 use schedtwin::Scenario;
-use schedtwin_types::{FactKind, Ns, TaskId};
+use schedtwin_types::{FactKind, IrqLine, IrqLines, Ns, TaskId};
 
 /// The tasks of the recordings.
 const TASKS: &str = r#"
@@ -126,7 +126,7 @@ fn the_drivers_time_is_where_it_should_be() {
 fn a_sleeping_driver_interrupts_the_first_cpu() {
     let machine = "pixel6:fast_switch=false,driver=sleeps,driver_latency_us=400";
     let (log, _) = logged(&scenario(machine, KERNEL, "ui-phone", Some(SECOND)), 1);
-    let device = |lines: u16| lines & 1 << 5 != 0;
+    let device = |lines: IrqLines| lines.contains(IrqLine::CpufreqDriver);
     let by_cpu = |first: bool| {
         let hit = |f: &&schedtwin_types::Fact| match f.kind {
             FactKind::IrqEntry { lines } => device(lines) && (f.cpu.0 == 0) == first,

@@ -5,11 +5,12 @@ use super::*;
 use crate::Activity;
 use crate::config::{Config, FrequencyGovernor, MisfitStatus};
 use crate::device_tree::{DtIdleState, DtPolicy, PathCosts};
-use crate::entry::IrqLines;
 use crate::sched::TaskKind;
 use crate::sched::topology::tests::{Part, machine};
 use crate::sched::topology::{SD_BALANCE_FORK, Topology};
-use schedtwin_types::{BalanceRule, Decision, Fact, FactKind, IpiKind, Mode, NEVER, Ns};
+use schedtwin_types::{
+    BalanceRule, Decision, Fact, FactKind, IpiKind, IrqLine, IrqLines, Mode, NEVER, Ns,
+};
 
 const MS: Ns = 1_000_000;
 
@@ -134,11 +135,11 @@ impl Board {
         let wires = &self.kernel.wires[cpu];
         let mut lines = IrqLines::default();
         if wires.clock_event_at <= at {
-            lines.insert(IrqLines::CLOCK_EVENT);
+            lines.insert(IrqLine::ClockEvent);
         }
         for kind in IpiKind::ALL {
             if wires.ipi_at[kind as usize] <= at {
-                lines.insert(IrqLines::ipi(kind));
+                lines.insert(IrqLine::ipi(kind));
             }
         }
         lines
