@@ -275,9 +275,14 @@ fn an_old_phone_is_understood_as_its_kernel_speaks() {
     assert_eq!(kernel.config.fair, KernelFile::load("linux-5.18").unwrap().config.fair);
     assert!(kernel_text.contains("# estimated: as linux-5.18"));
     // 6.2 is nearer to 6.3, but what is newer than it is not its own.
-    for (release, nearest) in
-        [("4.9.0", "5.18"), ("6.2.1", "6.0"), ("6.6.1", "6.3"), ("7.0.1", "6.12"), ("?", "5.18")]
-    {
+    for (release, nearest) in [
+        ("4.9.0", "5.18"),
+        ("6.2.1", "6.1"),
+        ("6.5.1", "6.3"),
+        ("6.6.1", "6.6"),
+        ("7.0.1", "6.12"),
+        ("?", "5.18"),
+    ] {
         device.says("proc/sys/kernel/osrelease", release);
         let shell = shells()[0];
         let out = device.captured(shell, &script());

@@ -49,7 +49,7 @@ fn bad_input_is_refused_with_what_to_do() {
     let mut wrong = String::new();
     for (arguments, expected) in [
         ("run -m pixl6 -w w1".to_string(), "did you mean `pixel6`"),
-        ("run -m uniform8 -w w1 -k linux-6.21".into(), "did you mean `linux-6.12`"),
+        ("run -m uniform8 -w w1 -k linux-6.122".into(), "did you mean `linux-6.12`"),
         ("run -m uniform8 -w w1 -k linux-6.12:hzz=100".into(), "hzz"),
         ("run -m uniform8:nonsense=1 -w w1".into(), "nonsense"),
         (format!("run -m {toml} -w w1"), "there is no such file"),
@@ -96,7 +96,7 @@ fn bad_input_is_refused_with_what_to_do() {
         (format!("explain {syntax} --at 1s"), "failed to explain"),
         (format!("explain {json}"), "--at"),
         ("show machine pixl6".into(), "did you mean `pixel6`"),
-        ("show kernel linux-6.21".into(), "did you mean `linux-6.12`"),
+        ("show kernel linux-6.122".into(), "did you mean `linux-6.12`"),
         ("show schema campare".into(), "there is no schema `campare`"),
         (format!("check {json}"), "there is no such file"),
         (format!("check {folder}"), "is a directory"),

@@ -359,18 +359,25 @@ fn read_features(
     faults: &mut Diagnostics,
 ) -> Option<Features> {
     let cfs = points::is_cfs(fair?);
+    // CFS kernels have it all; with EEVDF those before 6.8 only, whose util_est is of two numbers.
+    let util_est_fastup = if cfs {
+        table.required("util_est_fastup", faults)
+    } else {
+        table.optional("util_est_fastup", faults).or(Some(false))
+    };
     macro_rules! features {
         (cfs: [$($cfs:ident),*], eevdf: [$($eevdf:ident),*], all: [$($all:ident),*]) => {{
             $(let $cfs: Option<bool> = if cfs { table.required(stringify!($cfs), faults) } else { Some(false) };)*
             $(let $eevdf: Option<bool> = if cfs { Some(false) } else { table.required(stringify!($eevdf), faults) };)*
             $(let $all: Option<bool> = table.required(stringify!($all), faults);)*
             table.finish(faults);
-            Some(Features { $($cfs: $cfs?,)* $($eevdf: $eevdf?,)* $($all: $all?,)* })
+            let util_est_fastup = util_est_fastup?;
+            Some(Features { $($cfs: $cfs?,)* $($eevdf: $eevdf?,)* $($all: $all?,)* util_est_fastup })
         }};
     }
     features!(
         cfs: [gentle_fair_sleepers, start_debit, next_buddy, last_buddy, alt_period, base_slice,
-            util_est_fastup, sis_prop],
+            sis_prop],
         eevdf: [place_lag, place_deadline_initial, place_rel_deadline, run_to_parity, preempt_short,
             delay_dequeue, delay_zero],
         all: [wakeup_preemption, cache_hot_buddy, ttwu_queue, sis_util, ni_random, wa_idle,
