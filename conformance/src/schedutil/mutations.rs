@@ -7,6 +7,7 @@ const THREAD: &str = "cpufreq/sugov_kthread.rs";
 const UTIL: &str = "sched/demand/effective.rs";
 const LOAD: &str = "sched/demand/util.rs";
 const CLAMP: &str = "sched/demand/uclamp/mod.rs";
+const MAX: &str = "sched/demand/uclamp/max.rs";
 
 /// Mutations of the form since 6.8 and of what both share.
 pub const SINCE_6_8: &[Mutation] = &[
@@ -33,7 +34,7 @@ pub const SINCE_6_8: &[Mutation] = &[
     m(UTIL, "util + (util >> 2)", "util + util / 5"),
     m(UTIL, "=> self.rq[hook].arch_capacity,", "=> self.rq[j].arch_capacity,"),
     m(LOAD, "RunnableBoost::On => util = util.max(avg.runnable_avg),", "RunnableBoost::On => {}"),
-    m(CLAMP, "avg_rt.util_avg >= max", "avg_rt.util_avg > max"),
+    m(MAX, "&& util >= max", "&& util > max"),
 ];
 
 /// Mutations of the form before 6.8.

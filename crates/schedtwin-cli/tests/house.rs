@@ -236,6 +236,24 @@ fn a_variation_point_is_matched_in_one_file() {
     }
 }
 
+/// Whether clamps are in use is asked in the room of demand alone: others ask for a demand, and get one with clamps
+/// or without. The kernel declares the key and sets it up.
+#[test]
+fn the_key_of_clamps_is_asked_in_the_room_of_demand() {
+    let mut asked = 0;
+    for (path, code) in kernel_code() {
+        let inside = path.components().any(|c| c.as_os_str() == "demand");
+        for (number, line) in code.lines().enumerate() {
+            let names = line.contains("uclamp_is_used") || line.contains("sched_uclamp_used");
+            let declares =
+                line.contains("sched_uclamp_used: UclampKey,") || line.contains("UclampKey::new(");
+            assert!(inside || !names || declares, "{}:{}: {line}", path.display(), number + 1);
+            asked += usize::from(inside && names);
+        }
+    }
+    assert!(asked > 3, "the key has another name now");
+}
+
 /// A kernel is the values of its configuration. Nothing asks which release it is.
 #[test]
 fn no_code_compares_release_numbers() {

@@ -1,7 +1,7 @@
 //! What a kernel was booted with.
 //!
 //! A kernel does not change while it runs: what a user switches on by using it, such as clamps, is the state of
-//! the kernel ([`Kernel::uclamp_is_used`]). So its configuration can be read, and that is all.
+//! the kernel (`sched_uclamp_used`). So its configuration can be read, and that is all.
 
 use crate::Kernel;
 use crate::config::Config;

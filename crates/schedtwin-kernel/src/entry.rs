@@ -14,6 +14,7 @@ use crate::device_tree::DeviceTree;
 use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::demand::signal::StaleDemands;
+use crate::sched::demand::uclamp::UclampKey;
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
@@ -84,7 +85,7 @@ impl Kernel {
             nohz: Default::default(),
             policies,
             thermal_zones: Vec::new(),
-            sched_uclamp_used: Kernel::uclamp_is_used_at_boot(&config),
+            sched_uclamp_used: UclampKey::new(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
             cpuidle,

@@ -37,6 +37,7 @@ use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
 use sched::demand::signal::StaleDemands;
+use sched::demand::uclamp::UclampKey;
 use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
@@ -110,7 +111,7 @@ pub struct Kernel {
     /// Thermal zones.
     thermal_zones: Vec<thermal::ThermalZone>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
-    sched_uclamp_used: bool,
+    sched_uclamp_used: UclampKey,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     stale_demands: StaleDemands,

@@ -271,8 +271,8 @@ pub struct Task {
     pub in_iowait: bool,
     /// Utilisation clamps it asked for.
     pub uclamp_req: demand::uclamp::UclampRequest,
-    /// The clamps with which it is counted in its run queue's (`uclamp`, `active`).
-    pub uclamp: Option<demand::uclamp::max::Clamps>,
+    /// What it is counted with in its run queue's clamps (`uclamp`).
+    pub uclamp: demand::uclamp::TaskClamps,
     /// Wake-wide heuristic: whom it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.

@@ -267,11 +267,8 @@ impl Kernel {
 
     /// `get_load()` of all CPUs of a domain: percent of a CPU.
     fn cooling_load(&self, policy: usize) -> u32 {
-        let load = |cpu: CpuId| {
-            // sched_cpu_util()
-            let util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu)).util;
-            (util * 100 / self.rq[cpu].arch_capacity) as u32
-        };
+        let load =
+            |cpu: CpuId| (self.sched_cpu_util(cpu) * 100 / self.rq[cpu].arch_capacity) as u32;
         self.policies[policy].cpus.iter().map(load).sum()
     }
 

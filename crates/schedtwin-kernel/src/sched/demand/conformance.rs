@@ -4,6 +4,7 @@
 //! what follows. Nothing else uses this door, and it decides nothing.
 
 use super::uclamp::RqClamps;
+use super::uclamp::max::UclampRq;
 use crate::Kernel;
 use crate::sched::CfsRqId;
 use crate::sched::pelt::SchedAvg;
@@ -46,8 +47,9 @@ impl DemandSteps<'_> {
     }
 
     /// What the tasks of `cpu` ask for.
-    pub fn set_clamps(&mut self, cpu: CpuId, clamps: RqClamps) {
-        self.0.rq[cpu].uclamp.change(cpu, &mut self.0.stale_demands, |uclamp| *uclamp = clamps);
+    pub fn set_clamps(&mut self, cpu: CpuId, clamps: UclampRq) {
+        let Kernel { rq, stale_demands, .. } = &mut *self.0;
+        rq[cpu].uclamp.change(cpu, stale_demands, |uclamp| *uclamp = RqClamps::Max(clamps));
     }
 
     /// `dl_rq.running_bw`: 2^20 = a whole CPU.

@@ -25,50 +25,43 @@
 
 use crate::Kernel;
 use crate::config::EffectiveCpuUtil;
-use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::pelt::scale_irq_capacity;
 use schedtwin_types::{CpuId, CpuMask, TaskId};
 
 /// `effective_cpu_util()`'s results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectiveUtil {
+struct EffectiveUtil {
     /// Utilisation of all classes and interrupts.
-    pub util: u64,
+    util: u64,
     /// Floor: the clamps' minimum, or irq and deadline bandwidth.
-    pub min: u64,
+    min: u64,
     /// Cap: the clamps' maximum.
-    pub max: u64,
+    max: u64,
 }
 
 /// `map_util_perf()`: a quarter of headroom.
 #[inline(always)]
-pub fn map_util_perf(util: u64) -> u64 {
+fn map_util_perf(util: u64) -> u64 {
     util + (util >> 2)
 }
 
 /// `sugov_effective_cpu_perf()`: a quarter of headroom, capped and floored.
 #[inline(always)]
-pub fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
+fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
     effective.min.max(effective.max.min(map_util_perf(effective.util)))
 }
 
 impl Kernel {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
     #[inline]
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
+    fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
         let rq = &self.rq[cpu];
         let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
         }
-        let used = self.uclamp_is_used();
-        let clamps = if used { self.uclamp_rq_get(cpu) } else { Clamps::NONE };
-        let mut min = (irq + self.cpu_bw_dl(cpu)).max(clamps.min as u64);
-        if !used && rq.rt.nr_running() != 0 {
-            // A real-time task that cannot say what it wants gets all there is.
-            min = min.max(scale);
-        }
-        let max = scale.min(clamps.max as u64);
+        let (floor, cap) = self.floor_and_cap(cpu);
+        let (min, max) = ((irq + self.cpu_bw_dl(cpu)).max(floor), scale.min(cap));
         let mut util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
         if util >= scale {
             return EffectiveUtil { util: scale, min, max };
@@ -81,7 +74,7 @@ impl Kernel {
     fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
         let rq = &self.rq[cpu];
         let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
-        if (!self.uclamp_is_used() && rq.rt.nr_running() != 0) || irq >= max {
+        if self.rt_gets_all(cpu) || irq >= max {
             return max;
         }
         let util = self.uclamp_rq_util_with(cpu, util_cfs + rq.avg_rt.util_avg, task);
@@ -95,7 +88,13 @@ impl Kernel {
     /// `sched_cpu_util()`: how busy a CPU is, which some idle governors ask; the same in both forms.
     #[inline]
     pub(crate) fn sched_cpu_util(&self, cpu: CpuId) -> u64 {
-        self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu)).util
+        self.sched_cpu_util_at(cpu, self.cpu_util_cfs(cpu))
+    }
+
+    /// How busy a CPU would be if its fair tasks used `util_cfs` of it.
+    #[inline]
+    pub(crate) fn sched_cpu_util_at(&self, cpu: CpuId, util_cfs: u64) -> u64 {
+        self.effective_cpu_util(cpu, util_cfs).util
     }
 
     /// `cpu_bw_dl()`.
@@ -175,38 +174,25 @@ impl Kernel {
         cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
     }
 
-    /// What `cpu` demands by EAS's reckoning, headroom included: `task` is on it (`Some`), or not.
+    /// What `cpu` demands of its frequency domain if `task` runs on `dst`, or nowhere: EAS asks. With headroom.
     #[inline]
-    pub(crate) fn energy_demand(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
+    pub(crate) fn energy_demand(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
+        let util_cfs = self.cpu_util(cpu, Some(task), dst, true);
+        let here = (dst == Some(cpu)).then_some(task);
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
-                if let Some(task) = task
-                    && self.uclamp_is_used()
-                {
-                    let own = self.uclamp_eff_value(task);
-                    effective.min = effective.min.max(own.min as u64);
-                    // A CPU without tasks retains a maximum that the task would replace.
-                    let idle = self.rq[cpu].uclamp.is_idle();
-                    effective.max =
-                        if idle { own.max as u64 } else { effective.max.max(own.max as u64) };
+                if let Some(task) = here {
+                    let floor_and_cap = (effective.min, effective.max);
+                    (effective.min, effective.max) =
+                        self.floor_and_cap_with(cpu, task, floor_and_cap);
                 }
                 sugov_effective_cpu_perf(&effective)
             }
             EffectiveCpuUtil::HeadroomLast => {
-                map_util_perf(self.frequency_util(cpu, util_cfs, task))
+                map_util_perf(self.frequency_util(cpu, util_cfs, here))
             }
         }
-    }
-
-    /// The clamps that would hold on `cpu` with `task`, as EAS asks whether the task fits: those of a CPU
-    /// without tasks do not count, and what `before` says stays.
-    #[inline]
-    pub(crate) fn energy_clamps(&self, cpu: CpuId, own: Clamps, before: Clamps) -> Clamps {
-        if !self.uclamp_is_used() || self.rq[cpu].uclamp.is_idle() {
-            return before;
-        }
-        own.aggregated(self.uclamp_rq_get(cpu))
     }
 }
 
@@ -216,6 +202,7 @@ mod tests {
     use crate::config::{Config, Uclamp};
     use crate::cpufreq::schedutil::map_util_freq;
     use crate::sched::CfsRqId;
+    use crate::sched::demand::uclamp::max::Clamps;
     use crate::sched::root_domain::tests::{device_tree, kernel};
 
     const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];

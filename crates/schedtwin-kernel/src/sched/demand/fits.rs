@@ -6,10 +6,70 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `util_fits_cpu`, `task_fits_cpu`.
 
+use super::uclamp::RqClamps;
+use super::uclamp::max::Clamps;
 use crate::Kernel;
-use crate::sched::SCHED_CAPACITY_SCALE;
-use crate::sched::demand::uclamp::max::Clamps;
+use crate::sched::pelt;
 use schedtwin_types::{CpuId, TaskId};
+
+/// How well a CPU suits what is to run there (`util_fits_cpu()`), in rising order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fits {
+    /// 0 there: it is too small.
+    No,
+    /// −1 there: there is room, but the CPU cannot be as fast as the minimum wants.
+    TooSlow,
+    /// 1 there.
+    Yes,
+}
+
+impl Fits {
+    #[inline(always)]
+    pub(super) fn of(fits: bool) -> Fits {
+        if fits { Fits::Yes } else { Fits::No }
+    }
+}
+
+/// What a task wants of whichever CPU it runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskDemand {
+    util: u64,
+    clamps: Clamps,
+}
+
+impl TaskDemand {
+    /// `task_util_est()`, 0..=1024.
+    #[inline(always)]
+    pub fn util(&self) -> u64 {
+        self.util
+    }
+
+    /// It uses nothing, and wants no speed.
+    #[inline(always)]
+    pub fn is_nothing(&self) -> bool {
+        self.util == 0 && self.clamps.min == 0
+    }
+
+    /// Begins a search through the CPUs of a performance domain.
+    #[inline(always)]
+    pub(crate) fn search(&self) -> FitSearch {
+        FitSearch { own: self.clamps, clamps: self.clamps }
+    }
+
+    /// A demand that no task of a test has.
+    #[cfg(test)]
+    pub(crate) fn for_test(util: u64, min: u32, max: u32) -> TaskDemand {
+        TaskDemand { util, clamps: Clamps { min, max } }
+    }
+}
+
+/// A task that looks through a performance domain, CPU after CPU ([`Kernel::fits_beside`]).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FitSearch {
+    own: Clamps,
+    /// The clamps that the last CPU was judged with.
+    clamps: Clamps,
+}
 
 impl Kernel {
     /// `arch_scale_cpu_capacity()`.
@@ -30,41 +90,89 @@ impl Kernel {
         self.rq[cpu].cpu_capacity
     }
 
-    /// `util_fits_cpu()` without utilisation clamps: 80 % of what is left of the CPU.
-    #[inline(always)]
-    pub fn util_fits_cpu(&self, util: u64, cpu: CpuId) -> bool {
-        util * 1280 < self.capacity_of(cpu) * 1024
-    }
-
-    /// `util_fits_cpu()`: 1 if `util` fits, 0 if not, −1 if it does but the CPU cannot be as fast as the
-    /// minimum wants. A capped utilisation fits every CPU that is as large as its cap, except for the cap
-    /// 1024 of the largest CPUs, which caps nothing.
-    ///
-    /// Before 6.1 the clamped utilisation had to fit instead, which only EAS does here.
-    #[inline(always)]
-    pub fn util_fits_cpu_clamped(&self, util: u64, clamps: Clamps, cpu: CpuId) -> i32 {
-        let fits = self.util_fits_cpu(util, cpu);
-        if !self.uclamp_is_used() {
-            return fits as i32;
-        }
-        let (min, max) = (clamps.min.min(clamps.max) as u64, clamps.max as u64);
-        let capacity = self.arch_scale_cpu_capacity(cpu);
-        let uncapped = capacity == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
-        let fits = fits || (!uncapped && max <= capacity);
-        if fits && util < min && min > self.get_actual_cpu_capacity(cpu) {
-            return -1;
-        }
-        fits as i32
-    }
-
     /// `task_fits_cpu()`.
     #[inline(always)]
     pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
-        let util = self.task_util_est(task);
+        self.fits_cpu(&self.task_demand(task), cpu) == Fits::Yes
+    }
+
+    /// What a task wants of a CPU.
+    #[inline(always)]
+    pub(crate) fn task_demand(&self, task: TaskId) -> TaskDemand {
+        self.task_demand_at(task, self.task_util_est(task))
+    }
+
+    /// What a sleeping task wants of a CPU, its signals aged to its queue's last update.
+    pub(crate) fn synced_task_demand(&self, task: TaskId) -> TaskDemand {
+        self.task_demand_at(task, pelt::task_util_est(&self.synced_load_avg(task)))
+    }
+
+    #[inline(always)]
+    fn task_demand_at(&self, task: TaskId, util: u64) -> TaskDemand {
+        let used = self.uclamp_is_used();
+        let clamps = if used { self.uclamp_eff_value(task) } else { Clamps::NONE };
+        TaskDemand { util, clamps }
+    }
+
+    /// `util_fits_cpu()` for a task: how well `cpu` suits it.
+    #[inline(always)]
+    pub(crate) fn fits_cpu(&self, task: &TaskDemand, cpu: CpuId) -> Fits {
+        self.util_fits_cpu(task.util, task.clamps, cpu)
+    }
+
+    /// Whether `cpu` is used up by its fair tasks, whose utilisation `util` is. A queue that is capped to what the CPU
+    /// can do never uses it up.
+    #[inline(always)]
+    pub(crate) fn util_exceeds(&self, util: u64, cpu: CpuId) -> bool {
         if !self.uclamp_is_used() {
-            return self.util_fits_cpu(util, cpu);
+            return !self.fits_capacity(util, cpu);
         }
-        self.util_fits_cpu_clamped(util, self.uclamp_eff_value(task), cpu) > 0
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => self.util_fits_cpu(util, rq.clamps(), cpu) == Fits::No,
+        }
+    }
+
+    /// How well `cpu` suits a task that EAS puts there, beside those that are there, and how much of its capacity
+    /// would be left.
+    #[inline(always)]
+    pub(crate) fn fits_beside(
+        &self,
+        search: &mut FitSearch,
+        task: TaskId,
+        cpu: CpuId,
+    ) -> (Fits, u64) {
+        let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+        if self.uclamp_is_used() {
+            search.clamps = match &*self.rq[cpu].uclamp {
+                RqClamps::Max(rq) => rq.with_in_search(search.own, search.clamps),
+            };
+        }
+        let spare = self.capacity_of(cpu).saturating_sub(util);
+        (self.util_fits_cpu(util, search.clamps, cpu), spare)
+    }
+
+    /// The same before 6.1: the clamped utilisation has to fit, and so it does or does not.
+    pub(crate) fn fits_beside_clamped(&self, task: TaskId, cpu: CpuId) -> (bool, u64) {
+        let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+        let spare = self.capacity_of(cpu).saturating_sub(util);
+        let clamped = self.uclamp_rq_util_with(cpu, util, Some(task));
+        (self.fits_capacity(clamped, cpu), spare)
+    }
+
+    /// `fits_capacity()`: 80 % of what is left of the CPU.
+    #[inline(always)]
+    fn fits_capacity(&self, util: u64, cpu: CpuId) -> bool {
+        util * 1280 < self.capacity_of(cpu) * 1024
+    }
+
+    #[inline(always)]
+    fn util_fits_cpu(&self, util: u64, clamps: Clamps, cpu: CpuId) -> Fits {
+        let fits = self.fits_capacity(util, cpu);
+        if !self.uclamp_is_used() {
+            return Fits::of(fits);
+        }
+        let (arch, actual) = (self.arch_scale_cpu_capacity(cpu), self.get_actual_cpu_capacity(cpu));
+        clamps.fits(fits, util, arch, actual)
     }
 }
 
@@ -99,7 +207,11 @@ mod tests {
             (1000, 1024, 1024, big, 0, 0),
         ] {
             let case = (util, min, max, cpu);
-            let of = |k: &Kernel| k.util_fits_cpu_clamped(util, Clamps { min, max }, cpu);
+            let of = |k: &Kernel| match k.fits_cpu(&TaskDemand::for_test(util, min, max), cpu) {
+                Fits::No => 0,
+                Fits::TooSlow => -1,
+                Fits::Yes => 1,
+            };
             assert_eq!(of(&kernel), fits, "{case:?}");
             assert_eq!(of(&key_off), without_clamps, "{case:?}, key off");
         }

@@ -1,11 +1,23 @@
 //! Demand: how much of a CPU is used, how much it is to have, and what fits on it.
 //!
-//! | room | the question |
-//! |---|---|
-//! | `util.rs` | how much of a CPU its fair tasks use, now or with a task there |
-//! | `effective.rs` | how busy a CPU is, and what it demands of its frequency domain |
-//! | `fits.rs` | is a CPU large enough |
-//! | `uclamp/` | what tasks want at least and at most |
+//! **Idea.** The governor, EAS, idle governors, thermal control and balancing all want to know how much a CPU
+//! needs. They ask here, and see neither which form of an answer the release has nor whether clamps are in use.
+//!
+//! | who asks | what | where |
+//! |---|---|---|
+//! | balancing, placement | how much fair tasks use: `cpu_util()`, `cpu_util_cfs()` and kin | `util.rs` |
+//! | teo, thermal, EAS | how busy a CPU is: `sched_cpu_util()` | `effective.rs` |
+//! | schedutil | what a CPU demands, and its floor: `sugov_demand()`; who speaks for a domain | `effective.rs` |
+//! | EAS | what a CPU would demand with a task: `energy_demand()` | `effective.rs` |
+//! | placement, misfit, EAS | how well a CPU suits a task: `task_demand()`, `fits_cpu()`, `fits_beside()` | `fits.rs` |
+//! | balancing | is a CPU used up: `util_exceeds()` | `fits.rs` |
+//! | schedutil | does a CPU have more to do than it may: `uclamp_rq_is_capped()` | `uclamp/` |
+//! | RT | the capacity that a task wants: `rt_uclamp_min()` | `uclamp/` |
+//!
+//! Clamps stand behind these answers. How those of a queue's tasks become one is an arm of
+//! [`uclamp::RqClamps`], in a file of its own; another aggregation is another arm and another file.
+//!
+//! What a demand follows from is a [`signal::Signal`], which cannot change without making the demand stale.
 
 #[doc(hidden)]
 pub mod conformance;

@@ -21,10 +21,10 @@ mod golden;
 
 use crate::Kernel;
 use crate::config::SelectIdleCluster;
+use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
-use crate::sched::demand::uclamp::max::Clamps;
+use crate::sched::demand::fits::{Fits, TaskDemand};
 use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
-use crate::sched::{CfsRqId, pelt};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, PlacementRule, TaskId};
 
@@ -286,17 +286,11 @@ impl Kernel {
         see: &mut impl See,
     ) -> Choice {
         let asym = self.topology.asym_cpucapacity;
-        let mut task_util = 0;
-        let mut clamps = Clamps::NONE;
-        if asym {
-            trail.aged = true;
-            task_util = pelt::task_util_est(&self.synced_load_avg(task));
-            if self.uclamp_is_used() {
-                clamps = self.uclamp_eff_value(task);
-            }
-        }
-        let fits =
-            |k: &Kernel, cpu: CpuId| !asym || k.util_fits_cpu_clamped(task_util, clamps, cpu) > 0;
+        trail.aged |= asym;
+        let demand = asym.then(|| self.synced_task_demand(task));
+        let fits = |k: &Kernel, cpu: CpuId| {
+            demand.is_none_or(|demand| k.fits_cpu(&demand, cpu) == Fits::Yes)
+        };
         let idle = |k: &Kernel, cpu: CpuId| k.idle_cpu(cpu) || k.sched_idle_cpu(cpu);
         // 1.
         if idle(self, target) && fits(self, target) {
@@ -331,10 +325,11 @@ impl Kernel {
             recent_aff = Some(recent);
         }
         // 5.
-        if asym && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()] {
+        if let Some(demand) = demand
+            && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()]
+        {
             let span = self.topology.domains[sd.0 as usize].span;
-            let (choice, looked_at) =
-                self.select_idle_capacity(task, &span, target, (task_util, clamps), see);
+            let (choice, looked_at) = self.select_idle_capacity(task, &span, target, &demand, see);
             trail.looked_at = looked_at;
             return match choice {
                 Some(cpu) => (cpu, PlacementRule::SelectIdleCapacity),
@@ -474,12 +469,12 @@ impl Kernel {
         task: TaskId,
         span: &CpuMask,
         target: CpuId,
-        (task_util, clamps): (u64, Clamps),
+        demand: &TaskDemand,
         see: &mut impl See,
     ) -> (Option<CpuId>, u32) {
         let cpus = span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
-        let (mut best_fits, mut best_cap) = (0, 0);
+        let (mut best_fits, mut best_cap) = (Fits::No, 0);
         let mut looked_at = 0;
         for cpu in cpus.iter_wrapping_from(target) {
             looked_at += 1;
@@ -487,19 +482,19 @@ impl Kernel {
                 see.candidate(|| self.looked_at(cpu, "busy"));
                 continue;
             }
-            let fits = self.util_fits_cpu_clamped(task_util, clamps, cpu);
-            if fits > 0 {
+            let fits = self.fits_cpu(demand, cpu);
+            if fits == Fits::Yes {
                 see.candidate(|| self.looked_at(cpu, "idle, fits"));
                 return (Some(cpu), looked_at);
             }
             // One that is only too slow for the minimum is better than one that is too small.
-            let (role, cap) = if fits < 0 {
+            let (role, cap) = if fits == Fits::TooSlow {
                 ("idle, too slow", self.get_actual_cpu_capacity(cpu))
             } else {
                 ("idle, too small", self.capacity_of(cpu))
             };
             see.candidate(|| self.looked_at(cpu, role));
-            if fits < best_fits || (fits == best_fits && cap > best_cap) {
+            if fits > best_fits || (fits == best_fits && cap > best_cap) {
                 (best_fits, best_cap) = (fits, cap);
                 best = Some(cpu);
             }
@@ -523,6 +518,7 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::sched::TaskKind;
+    use crate::sched::demand::conformance::DemandSteps;
     use crate::sched::root_domain::tests::kernel;
 
     const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
@@ -640,8 +636,8 @@ mod tests {
         let task = kernel.new_task(None, TaskKind::User);
         let span = kernel.device_tree.all_cpus();
         let choose = |k: &Kernel, util, target: u16| {
-            let asked = (util, Clamps::NONE);
-            k.select_idle_capacity(task, &span, CpuId(target), asked, &mut ()).0.map(|c| c.0)
+            let asked = TaskDemand::for_test(util, 0, 1024);
+            k.select_idle_capacity(task, &span, CpuId(target), &asked, &mut ()).0.map(|c| c.0)
         };
         assert_eq!(choose(&kernel, 100, 1), Some(1));
         assert_eq!(choose(&kernel, 400, 0), Some(2));
@@ -652,10 +648,10 @@ mod tests {
 
         // With a minimum that no idle CPU can meet: the fastest of those with room, not the largest of all. A cap
         // makes a large task fit a small CPU.
-        kernel.sched_uclamp_used = true;
+        DemandSteps(&mut kernel).turn_uclamp_key(true);
         let choose = |util, min, max| {
-            let asked = (util, Clamps { min, max });
-            kernel.select_idle_capacity(task, &span, CpuId(0), asked, &mut ()).0.map(|c| c.0)
+            let asked = TaskDemand::for_test(util, min, max);
+            kernel.select_idle_capacity(task, &span, CpuId(0), &asked, &mut ()).0.map(|c| c.0)
         };
         assert_eq!(choose(100, 0, 1024), Some(0));
         assert_eq!(choose(100, 500, 1024), Some(2));

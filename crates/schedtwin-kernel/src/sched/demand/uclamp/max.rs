@@ -36,9 +36,11 @@
 //! ```
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_rq_inc_id`, `uclamp_rq_dec_id`,
-//! `uclamp_rq_max_value`, `uclamp_idle_value`.
+//! `uclamp_rq_max_value`, `uclamp_idle_value`; kernel/sched/fair.c `util_fits_cpu`; kernel/sched/sched.h
+//! `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
 
 use crate::sched::SCHED_CAPACITY_SCALE;
+use crate::sched::demand::fits::Fits;
 
 /// `CONFIG_UCLAMP_BUCKETS_COUNT`, its default.
 pub const UCLAMP_BUCKETS: usize = 5;
@@ -58,6 +60,28 @@ pub struct Clamps {
 impl Clamps {
     /// Nothing asked for (`uclamp_none`).
     pub const NONE: Clamps = Clamps { min: 0, max: SCHED_CAPACITY_SCALE as u32 };
+
+    /// `util_fits_cpu()`, where `fits` says whether `util` fits without clamps, of a CPU of the capacity `arch` that is
+    /// as fast as `actual` now. A capped utilisation fits every CPU that is as large as its cap, except for the cap 1024
+    /// of the largest CPUs, which caps nothing.
+    ///
+    /// Before 6.1 the clamped utilisation had to fit instead, which only EAS does here.
+    #[inline(always)]
+    pub(in crate::sched::demand) fn fits(
+        self,
+        fits: bool,
+        util: u64,
+        arch: u64,
+        actual: u64,
+    ) -> Fits {
+        let (min, max) = (self.min.min(self.max) as u64, self.max as u64);
+        let uncapped = arch == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
+        let fits = fits || (!uncapped && max <= arch);
+        if fits && util < min && min > actual {
+            return Fits::TooSlow;
+        }
+        Fits::of(fits)
+    }
 
     /// Two tasks' clamps together.
     pub fn aggregated(self, other: Clamps) -> Clamps {
@@ -159,6 +183,34 @@ impl UclampRq {
     pub fn dec(&mut self, task: Clamps) {
         self.min.dec(task.min, Clamps::NONE.min);
         self.idle |= self.max.dec(task.max, task.max);
+    }
+
+    /// What the run queue would ask for with a task that asks for `task` (`uclamp_rq_util_with`). Without tasks the
+    /// maximum that it retains is the last one's, and no longer counts.
+    pub(super) fn with(&self, task: Option<Clamps>) -> Clamps {
+        match task {
+            None => self.clamps(),
+            Some(own) if self.idle => own,
+            Some(own) => own.aggregated(self.clamps()),
+        }
+    }
+
+    /// The clamps that hold for a task which EAS puts here to see whether it fits. A run queue without tasks
+    /// has none: then those hold that were found on the CPU `before` it in its domain.
+    pub(in crate::sched::demand) fn with_in_search(&self, task: Clamps, before: Clamps) -> Clamps {
+        if self.idle { before } else { task.aggregated(self.clamps()) }
+    }
+
+    /// A floor and a cap that the run queue's clamps are part of already, with a task's clamps.
+    pub(super) fn join(&self, (min, max): (u64, u64), task: Clamps) -> (u64, u64) {
+        let (own_min, own_max) = (task.min as u64, task.max as u64);
+        (min.max(own_min), if self.idle { own_max } else { max.max(own_max) })
+    }
+
+    /// `uclamp_rq_is_capped()`: whether `util` is at the cap.
+    pub(super) fn is_capped(&self, util: u64) -> bool {
+        let max = self.max.value as u64;
+        max != SCHED_CAPACITY_SCALE && util >= max
     }
 
     /// Asserts that these are the tasks that are counted.

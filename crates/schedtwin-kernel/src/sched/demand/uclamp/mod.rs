@@ -1,7 +1,7 @@
 //! Utilisation clamping: how fast a task wants its CPU at least and at most.
 //!
-//! **Decides** nothing itself: it tells schedutil, EAS and the placement of tasks how much performance the
-//! runnable tasks of a CPU ask for, whatever they really use.
+//! **Decides** nothing itself: it tells the rest of this room how much performance the runnable tasks of a CPU ask
+//! for, whatever they really use.
 //!
 //! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
 //! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
@@ -20,8 +20,8 @@
 //!   a CPU fits    util · 1.25 < capacity             and see util_fits_cpu()
 //! ```
 //!
-//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_validate`, `uclamp_rq_inc`, `uclamp_rq_dec`, `uclamp_eff_value`,
-//! `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_validate`, `uclamp_rq_inc`, `uclamp_rq_dec`,
+//! `uclamp_eff_value`, `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
 //! Differences: no groups, no system-wide limits (`sched_util_clamp_min`, `_max` stay 1024).
 
 pub mod max;
@@ -43,8 +43,58 @@ pub struct UclampRequest {
     pub max: Option<u16>,
 }
 
-/// What a run queue makes of the clamps of its tasks.
-pub type RqClamps = max::UclampRq;
+/// What a task is counted with in its run queue's clamps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaskClamps {
+    /// The clamps of its enqueue; `None`: it is not counted (`uclamp`, `active`).
+    active: Option<Clamps>,
+}
+
+/// What a run queue makes of the clamps of its tasks (`rq.uclamp`): an arm is a way to aggregate them.
+#[derive(Clone, Debug)]
+pub enum RqClamps {
+    /// The largest minimum and the largest maximum.
+    Max(max::UclampRq),
+}
+
+impl Default for RqClamps {
+    fn default() -> RqClamps {
+        RqClamps::Max(max::UclampRq::default())
+    }
+}
+
+impl RqClamps {
+    pub(crate) fn inc(&mut self, task: Clamps) {
+        match self {
+            RqClamps::Max(rq) => rq.inc(task),
+        }
+    }
+
+    pub(crate) fn dec(&mut self, task: Clamps) {
+        match self {
+            RqClamps::Max(rq) => rq.dec(task),
+        }
+    }
+
+    /// What the tasks ask for together (`uclamp_rq_get`).
+    #[inline(always)]
+    fn clamps(&self) -> Clamps {
+        match self {
+            RqClamps::Max(rq) => rq.clamps(),
+        }
+    }
+}
+
+/// The static key `sched_uclamp_used`.
+#[derive(Clone, Copy, Debug)]
+pub struct UclampKey(bool);
+
+impl UclampKey {
+    /// As of boot.
+    pub(crate) fn new(config: &Config) -> UclampKey {
+        UclampKey(config.uclamp == Uclamp::On)
+    }
+}
 
 impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
@@ -52,15 +102,10 @@ impl Kernel {
         self.config.uclamp != Uclamp::CompiledOut
     }
 
-    /// Whether the key is on from the start.
-    pub(crate) fn uclamp_is_used_at_boot(config: &Config) -> bool {
-        config.uclamp == Uclamp::On
-    }
-
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
-    pub fn uclamp_is_used(&self) -> bool {
-        self.sched_uclamp_used
+    pub(in crate::sched::demand) fn uclamp_is_used(&self) -> bool {
+        self.sched_uclamp_used.0
     }
 
     /// `uclamp_validate()`: what the task will ask for. A minimum above the maximum is refused, and so is everything
@@ -88,7 +133,7 @@ impl Kernel {
 
     /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
     pub(super) fn set_uclamp_key(&mut self, on: bool) {
-        if std::mem::replace(&mut self.sched_uclamp_used, on) != on {
+        if std::mem::replace(&mut self.sched_uclamp_used.0, on) != on {
             self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
         }
     }
@@ -104,8 +149,8 @@ impl Kernel {
     }
 
     /// `uclamp_eff_value()` of both clamps: frozen while the task is counted.
-    pub fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
-        self.tasks[task].uclamp.unwrap_or_else(|| self.uclamp_request(task))
+    pub(super) fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
+        self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_request(task))
     }
 
     /// What a task asks for, or its class does for it (`uclamp_req`).
@@ -116,12 +161,6 @@ impl Kernel {
             min: t.uclamp_req.min.map_or(default_min, u32::from),
             max: t.uclamp_req.max.map_or(SCHED_CAPACITY_SCALE as u32, u32::from),
         }
-    }
-
-    /// What the tasks of `cpu` ask for together (`uclamp_rq_get`): no clamp while the key is off.
-    #[inline(always)]
-    pub fn uclamp_rq_get(&self, cpu: CpuId) -> Clamps {
-        self.rq[cpu].uclamp.clamps()
     }
 
     /// [`Kernel::uclamp_rq_inc`] ahead of the class's own enqueue, where the release has it there.
@@ -155,9 +194,9 @@ impl Kernel {
         if delayed || !self.has_uclamp(task) {
             return;
         }
-        debug_assert!(self.tasks[task].uclamp.is_none(), "{task:?} is counted twice");
+        debug_assert!(self.tasks[task].uclamp.active.is_none(), "{task:?} is counted twice");
         let clamps = self.uclamp_eff_value(task);
-        self.tasks[task].uclamp = Some(clamps);
+        self.tasks[task].uclamp.active = Some(clamps);
         self.change_uclamp(cpu, |uclamp| uclamp.inc(clamps));
     }
 
@@ -167,7 +206,7 @@ impl Kernel {
         if self.uclamp_is_used()
             && self.has_uclamp(task)
             && !self.se[self.tasks[task].se].sched_delayed
-            && let Some(clamps) = self.tasks[task].uclamp.take()
+            && let Some(clamps) = self.tasks[task].uclamp.active.take()
         {
             self.change_uclamp(cpu, |uclamp| uclamp.dec(clamps));
         }
@@ -186,26 +225,51 @@ impl Kernel {
         });
     }
 
+    /// The floor and the cap of the performance of `cpu`, 0..=1024. While the key is off a runnable real-time task, which
+    /// cannot say what it wants, gets all there is.
+    #[inline(always)]
+    pub(super) fn floor_and_cap(&self, cpu: CpuId) -> (u64, u64) {
+        if !self.uclamp_is_used() {
+            let floor = if self.rt_gets_all(cpu) { self.rq[cpu].arch_capacity } else { 0 };
+            return (floor, SCHED_CAPACITY_SCALE);
+        }
+        let Clamps { min, max } = self.rq[cpu].uclamp.clamps();
+        (min as u64, max as u64)
+    }
+
+    /// The same floor and cap if `task` ran on `cpu`, too.
+    pub(super) fn floor_and_cap_with(
+        &self,
+        cpu: CpuId,
+        task: TaskId,
+        floor_and_cap: (u64, u64),
+    ) -> (u64, u64) {
+        if !self.uclamp_is_used() {
+            return floor_and_cap;
+        }
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.join(floor_and_cap, self.uclamp_eff_value(task)),
+        }
+    }
+
+    /// Whether real-time tasks, without clamps in use, drive `cpu` to its full speed.
+    #[inline(always)]
+    pub(super) fn rt_gets_all(&self, cpu: CpuId) -> bool {
+        !self.uclamp_is_used() && self.rq[cpu].rt.nr_running() != 0
+    }
+
     /// `uclamp_rq_util_with()`, before 6.8: a utilisation within the clamps of `cpu`, and of `task` if it
     /// is to run there. An inverted pair is its minimum.
     #[inline]
-    pub(crate) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
+    pub(super) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
         if !self.uclamp_is_used() {
             return util;
         }
-        let Clamps { min, max } = self.uclamp_rq_with(cpu, task);
+        let own = task.map(|task| self.uclamp_eff_value(task));
+        let Clamps { min, max } = match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.with(own),
+        };
         util.min(max as u64).max(min as u64)
-    }
-
-    /// What `cpu` would ask for with `task`. On a CPU without tasks the maximum that it retains is the
-    /// last one's, and no longer counts.
-    pub(crate) fn uclamp_rq_with(&self, cpu: CpuId, task: Option<TaskId>) -> Clamps {
-        let uclamp = &self.rq[cpu].uclamp;
-        match task.map(|task| self.uclamp_eff_value(task)) {
-            None => uclamp.clamps(),
-            Some(own) if uclamp.is_idle() => own,
-            Some(own) => own.aggregated(uclamp.clamps()),
-        }
     }
 
     /// `uclamp_rq_is_capped()`: the CPU has more to do than it is allowed to.
@@ -213,15 +277,19 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return false;
         }
-        let max = self.uclamp_rq_get(cpu).max as u64;
-        max != SCHED_CAPACITY_SCALE && self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg >= max
+        let util = self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg;
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.is_capped(util),
+        }
     }
 
     /// Asserts that a run queue counts the tasks that say they are counted.
     pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
         let counted = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
-        let counted = counted.filter_map(|task| self.tasks[task].uclamp);
-        self.rq[cpu].uclamp.verify(counted);
+        let counted = counted.filter_map(|task| self.tasks[task].uclamp.active);
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.verify(counted),
+        }
     }
 }
 

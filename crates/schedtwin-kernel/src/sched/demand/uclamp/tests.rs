@@ -67,7 +67,7 @@ fn a_task_asks() {
             let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
             kernel.sched_setattr(p, attr);
             kernel.verify_uclamp(CPU);
-            kernel.tasks[p].uclamp
+            kernel.tasks[p].uclamp.active
         };
         assert_eq!(ask(Some(300), Some(500)), expected);
         // A minimum above the maximum that it has.
@@ -75,11 +75,11 @@ fn a_task_asks() {
         let raised = expected.map(|clamps| Clamps { max: 800, ..clamps });
         assert_eq!(ask(None, Some(800)), raised);
         assert_eq!(kernel.uclamp_is_used(), expected.is_some());
-        let counted = kernel.tasks[other].uclamp.is_some();
+        let counted = kernel.tasks[other].uclamp.active.is_some();
         assert_eq!(counted, uclamp == Uclamp::On);
         let max = if counted { 1024 } else { 800 };
         let asked = expected.map_or(Clamps::NONE, |_| Clamps { min: 300, max });
-        assert_eq!(kernel.uclamp_rq_get(CPU), asked);
+        assert_eq!(kernel.rq[CPU].uclamp.clamps(), asked);
     };
     check(Uclamp::KeyOff, Some(Clamps { min: 300, max: 500 }));
     check(Uclamp::On, Some(Clamps { min: 300, max: 500 }));
@@ -96,7 +96,7 @@ fn the_effective_value_is_frozen() {
     assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 300, max: 600 });
     kernel.verify_uclamp(CPU);
     kernel.deactivate_task(CPU, p, 0);
-    assert_eq!(kernel.uclamp_rq_get(CPU), Clamps { min: 0, max: 600 });
+    assert_eq!(kernel.rq[CPU].uclamp.clamps(), Clamps { min: 0, max: 600 });
     assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 900, max: 1024 });
     kernel.verify_uclamp(CPU);
 }
@@ -148,17 +148,17 @@ fn a_delayed_task_has_left() {
         kernel.uclamp_rq_dec(CPU, p);
         let se = kernel.tasks[p].se;
         kernel.se[se].sched_delayed = true;
-        assert_eq!(kernel.uclamp_rq_get(CPU).min, 0);
+        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 0);
         // It moves: counted neither there nor here.
         kernel.uclamp_rq_dec(CPU, p);
         kernel.uclamp_rq_inc_before(CPU, p, 0);
         kernel.uclamp_rq_inc_after(CPU, p, 0);
-        assert_eq!(kernel.uclamp_rq_get(CPU).min, 0, "{order:?}");
+        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 0, "{order:?}");
         // It is woken; the class's enqueue stands between the two.
         kernel.uclamp_rq_inc_before(CPU, p, ENQUEUE_DELAYED);
         kernel.se[se].sched_delayed = false;
         kernel.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED);
-        assert_eq!(kernel.uclamp_rq_get(CPU).min, 300, "{order:?}");
+        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 300, "{order:?}");
         kernel.verify_uclamp(CPU);
     }
 }

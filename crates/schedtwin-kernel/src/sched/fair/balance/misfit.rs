@@ -41,12 +41,6 @@ impl Kernel {
         self.rd.energy_aware && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
     }
 
-    /// Whether `cpu` is used up by `util`. A queue that is capped to what the CPU can do never uses it up.
-    #[inline(always)]
-    pub(super) fn util_exceeds(&self, util: u64, cpu: CpuId) -> bool {
-        self.util_fits_cpu_clamped(util, self.uclamp_rq_get(cpu), cpu) == 0
-    }
-
     /// `is_rd_overutilized()`: balancing decides, not energy. Always so without EAS.
     #[inline]
     pub fn is_rd_overutilized(&self) -> bool {

@@ -4,7 +4,8 @@
 //! 3. prev's delta. 4. The candidate's delta, if it has strictly more spare capacity than prev. 5. The best
 //! candidate is taken if it fits better than prev or costs strictly less.
 //!
-//! **Terms.** *Fits*: 1, or −1 if the CPU has room but cannot be as fast as the task's `uclamp_min` wants.
+//! **Terms.** *Fits* ([`Fits`]): fully, or less well if the CPU has room but cannot be as fast as the task's
+//! `uclamp_min` wants.
 //! A domain that fits fully is always better than one that does not; among those that do not, the largest
 //! counts and nobody asks for energy.
 //!
@@ -15,7 +16,7 @@
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
 use crate::Kernel;
-use crate::sched::demand::uclamp::max::Clamps;
+use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
@@ -39,14 +40,13 @@ impl Kernel {
         computed: &mut u32,
         see: &mut impl See,
     ) -> Choice {
-        let own = if self.uclamp_is_used() { self.uclamp_eff_value(task) } else { Clamps::NONE };
-        let task_util = self.task_util_est(task);
-        if task_util == 0 && own.min == 0 {
+        let demand = self.task_demand(task);
+        if demand.is_nothing() {
             return (prev, PlacementRule::FeecNoUtilisation);
         }
-        let task_busy_time = self.eenv_task_busy_time(task_util, prev);
+        let task_busy_time = self.eenv_task_busy_time(demand.util(), prev);
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
-        let (mut prev_fits, mut best_fits) = (-1, -1);
+        let (mut prev_fits, mut best_fits) = (Fits::TooSlow, Fits::TooSlow);
         let (mut prev_actual_cap, mut best_actual_cap) = (0, 0);
         let mut best_cpu = None;
         for pd in &self.rd.pds {
@@ -54,23 +54,20 @@ impl Kernel {
             let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
             let (mut prev_spare, mut max_spare) = (-1i64, -1i64);
             let mut candidate: Option<CpuId> = None;
-            let mut max_fits = -1;
-            let mut clamps = own;
+            let mut max_fits = Fits::TooSlow;
+            let mut search = demand.search();
             for cpu in pd.span.iter() {
                 env.pd_cap += cpu_cap;
                 if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
-                let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
-                let cap = self.capacity_of(cpu);
-                clamps = self.energy_clamps(cpu, own, clamps);
-                let fits = self.util_fits_cpu_clamped(util, clamps, cpu);
-                if fits == 0 {
+                let (fits, spare) = self.fits_beside(&mut search, task, cpu);
+                if fits == Fits::No {
                     let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
                     self.note_feec(see, task, cpu, role, None);
                     continue;
                 }
-                let spare = (cap - cap.min(util)) as i64;
+                let spare = spare as i64;
                 if cpu == prev {
                     prev_spare = spare;
                     prev_fits = fits;
@@ -100,7 +97,7 @@ impl Kernel {
             if let Some(cpu) = candidate
                 && max_spare > prev_spare
             {
-                let too_slow = max_fits < 0 && cpu_cap <= best_actual_cap;
+                let too_slow = max_fits == Fits::TooSlow && cpu_cap <= best_actual_cap;
                 if max_fits < best_fits || too_slow {
                     let role = "fits worse than the best so far";
                     self.note_feec(see, task, cpu, role, None);
@@ -114,7 +111,7 @@ impl Kernel {
                 let delta = energy - base;
                 let role = "most spare capacity of its domain";
                 self.note_feec(see, task, cpu, role, Some((delta, max_util)));
-                if max_fits > 0 && best_fits > 0 && delta >= best_delta {
+                if max_fits == Fits::Yes && best_fits == Fits::Yes && delta >= best_delta {
                     continue;
                 }
                 best_delta = delta;
@@ -125,10 +122,10 @@ impl Kernel {
         }
         match best_cpu {
             Some(cpu) if best_fits > prev_fits => (cpu, PlacementRule::FeecFitsBetter),
-            Some(cpu) if best_fits > 0 && best_delta < prev_delta => {
+            Some(cpu) if best_fits == Fits::Yes && best_delta < prev_delta => {
                 (cpu, PlacementRule::FeecLeastEnergy)
             }
-            Some(cpu) if best_fits < 0 && best_actual_cap > prev_actual_cap => {
+            Some(cpu) if best_fits == Fits::TooSlow && best_actual_cap > prev_actual_cap => {
                 (cpu, PlacementRule::FeecFasterThanPrev)
             }
             _ if prev_delta != u64::MAX => (prev, PlacementRule::FeecPrevCostsNoMore),
@@ -159,7 +156,7 @@ impl Kernel {
             .iter()
             .map(|cpu| {
                 let util = self.cpu_util(cpu, Some(task), None, false);
-                self.effective_cpu_util(cpu, util).util
+                self.sched_cpu_util_at(cpu, util)
             })
             .sum();
         env.pd_busy_time = busy.min(env.pd_cap);
@@ -191,10 +188,7 @@ impl Kernel {
         task: TaskId,
         dst: Option<CpuId>,
     ) -> u64 {
-        let highest = cpus.iter().map(|cpu| {
-            let util = self.cpu_util(cpu, Some(task), dst, true);
-            self.energy_demand(cpu, util, (dst == Some(cpu)).then_some(task))
-        });
+        let highest = cpus.iter().map(|cpu| self.energy_demand(cpu, task, dst));
         highest.max().unwrap_or(0).min(env.cpu_cap)
     }
 }

@@ -49,10 +49,8 @@ impl Kernel {
                 if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
-                let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
-                let spare = self.capacity_of(cpu).saturating_sub(util);
-                let clamped = self.uclamp_rq_util_with(cpu, util, Some(task));
-                if !self.util_fits_cpu(clamped, cpu) {
+                let (fits, spare) = self.fits_beside_clamped(task, cpu);
+                if !fits {
                     let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
                     self.note_feec(see, task, cpu, role, None);
                 } else if cpu == prev {
@@ -126,9 +124,8 @@ impl Kernel {
             } else {
                 self.cpu_util(cpu, Some(task), dst, false)
             };
-            busy += self.effective_cpu_util(cpu, running).util.min(cpu_cap);
-            let util = self.cpu_util(cpu, Some(task), dst, true);
-            let demand = self.energy_demand(cpu, util, here.then_some(task));
+            busy += self.sched_cpu_util_at(cpu, running).min(cpu_cap);
+            let demand = self.energy_demand(cpu, task, dst);
             max_util = max_util.max(demand.min(cpu_cap));
         }
         let energy = em_cpu_energy(self.config.em_cpu_energy, pd, max_util, busy, cpu_cap);

@@ -74,7 +74,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
     for (task, util, load) in [(task, util, load), (current, 0, current_load)] {
         let se = k.tasks[task].se;
-        k.se[se].avg = pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
+        k.se[se].avg =
+            crate::sched::pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
     }
     let mut line = format!(
         "0 {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {asym_span} {} {} {} {} \
