@@ -81,8 +81,9 @@ pub enum Command {
     /// What the work of a trace would have done on other kernels, and how far that is the recording
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
-    /// (later) Convert traces
-    Convert(Later),
+    /// Turn a record or a trace that schedtwin wrote into another format
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(Convert),
     /// Compare a kernel with itself: how often is a difference called significant?
     #[command(hide = true)]
     Aa(Aa),
@@ -122,6 +123,15 @@ TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To r
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
 What threads computed and who woke whom is kept; where and how fast they ran is left to the
 kernel that replays them. The section on fidelity says what was used, left out and assumed.";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  schedtwin run -m pixel6 -w ui-phone --record out.jsonl    a record holds everything
+  schedtwin convert out.jsonl out.pftrace                   open it in ui.perfetto.dev
+  schedtwin convert out.jsonl out.txt                       ftrace text, for LISA, TRAPpy and grep
+  schedtwin convert out.pftrace out.jsonl                   for jq; a trace holds no decisions
+The ending of OUT says the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .jsonl, .rec.
+Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
 
 const STUDY_EXAMPLES: &str = "\
 Examples:
@@ -616,11 +626,14 @@ pub struct Aa {
     pub quiet: bool,
 }
 
-/// Arguments of a command that is not built yet: anything.
 #[derive(Args)]
-pub struct Later {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _anything: Vec<String>,
+pub struct Convert {
+    /// A record, or a Perfetto trace that schedtwin wrote
+    #[arg(value_name = "IN")]
+    pub from: PathBuf,
+    /// Where to; the ending says in which format
+    #[arg(value_name = "OUT")]
+    pub to: PathBuf,
 }
 
 #[cfg(test)]

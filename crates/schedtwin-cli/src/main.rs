@@ -7,6 +7,7 @@ mod arguments;
 mod bar;
 mod capture;
 mod compare;
+mod convert;
 mod duration;
 mod explain;
 mod failure;
@@ -22,8 +23,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Command, Later};
-use crate::failure::Failure;
+use crate::arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
     report_panics();
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Command::Study(study) => study::study(study),
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Replay(replay) => replay::replay(replay),
-        Command::Convert(later) => waits("convert", &later, "readers of foreign trace formats"),
+        Command::Convert(convert) => convert::convert(&convert),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,9 +63,4 @@ fn report_panics() {
             "schedtwin {version}: this is a bug; please report it with the command line that led to it"
         );
     }));
-}
-
-/// A command that is designed and not built yet says so, so that scripts do not mistake it for a typing error.
-fn waits(command: &str, _arguments: &Later, what: &str) -> Result<(), Failure> {
-    Err(Failure::bad(format!("{command} waits for: {what}")))
 }

@@ -107,7 +107,7 @@ fn bad_input_is_refused_with_what_to_do() {
         ("calibrate messaging-altra".into(), "nothing of messaging-altra may be fitted"),
         ("study run uibench-pixel9 --calibration no.toml".into(), "there is no such file"),
         ("replay no.txt -m pixel6 -k linux-6.12".into(), "cannot be read"),
-        ("convert a b".into(), "waits for"),
+        ("convert a b".into(), "the name of a trace or record ends in"),
         ("frobnicate".into(), "unrecognized subcommand"),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();

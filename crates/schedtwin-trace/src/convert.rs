@@ -26,11 +26,49 @@ pub struct Converted {
 /// Writes what `from` holds to `to`. A damaged source is an error and leaves `to` as it was.
 pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
     let mut input = BufReader::with_capacity(1 << 16, open_readable(from)?);
-    // The tag of a trace's first packet; a record begins with a brace.
-    if input.fill_buf()?.first() == Some(&0x0a) {
-        convert_perfetto(input, to, format)
-    } else {
-        convert_record(input, to, format)
+    match Kind::of(input.fill_buf()?) {
+        Kind::Perfetto => convert_perfetto(input, to, format),
+        Kind::Record => convert_record(input, to, format),
+        Kind::Empty => Err(damaged("it is empty".to_string())),
+        Kind::TraceDat => Err(damaged(
+            "it is trace-cmd's binary format; `trace-cmd report` turns it into text, and \
+             `schedtwin replay` reads that"
+                .to_string(),
+        )),
+        Kind::Packed => Err(damaged("it is packed; unpack it first".to_string())),
+        Kind::Other => Err(damaged(
+            "it is neither a record (`run --record FILE.jsonl`) nor a Perfetto trace (`run --trace \
+             FILE.pftrace`); recordings of devices are for `schedtwin replay`"
+                .to_string(),
+        )),
+    }
+}
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Record,
+    Perfetto,
+    TraceDat,
+    Packed,
+    Empty,
+    Other,
+}
+
+impl Kind {
+    fn of(head: &[u8]) -> Kind {
+        match head {
+            [] => Kind::Empty,
+            // The tag of a trace's first packet.
+            [0x0a, ..] => Kind::Perfetto,
+            [b'{', ..] => Kind::Record,
+            [0x17, 0x08, 0x44, b't', b'r', ..] => Kind::TraceDat,
+            // gzip, xz, zstd.
+            [0x1f, 0x8b, ..] | [0xfd, b'7', b'z', ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                Kind::Packed
+            }
+            _ => Kind::Other,
+        }
     }
 }
 
