@@ -548,9 +548,9 @@ pub enum Kind {
     Metrics,
     /// Published experiments
     Studies,
-    /// What a kernel can differ in: variation points, their arms, and the releases that have them
+    /// What a kernel can differ in: variation points with their arms and releases, and tunables
     Points,
-    /// JSON schemas of what schedtwin writes
+    /// JSON schemas of what schedtwin writes, and of kernel files
     Schemas,
 }
 
@@ -574,6 +574,9 @@ pub enum Shown {
     Kernel {
         /// NAME[+PATCH...][:KEY=VALUE,...] or a path
         name: String,
+        /// As a kernel file with all its settings, patches included
+        #[arg(long)]
+        file: bool,
     },
     /// What a built-in workload does
     Workload {
@@ -585,9 +588,9 @@ pub enum Shown {
         /// NAME or a path
         name: String,
     },
-    /// The JSON schema of run, compare, study or record
+    /// The JSON schema of run, compare, study or record, or of kernel files
     Schema {
-        /// run, compare, study, record: `schedtwin list schemas` lists all
+        /// run, compare, study, record, kernel: `schedtwin list schemas` lists all
         name: String,
     },
 }

@@ -1,5 +1,6 @@
 //! `schedtwin list`: names to choose from.
 
+use schedtwin::kernel_file::{Kind as SettingKind, With, settings};
 use schedtwin_lab::glossary::METRICS;
 use schedtwin_lab::schema;
 
@@ -37,16 +38,43 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
     }
 }
 
-/// Every variation point with its arms, as a list that reads well in a terminal and as Markdown.
+/// Every setting, as a list that reads well in a terminal and as Markdown: choices with their arms, numbers with
+/// their ranges.
 pub fn points() -> String {
     let mut text = String::new();
-    for point in schedtwin::kernel_file::variation_points() {
-        text.push_str(&format!("- `{}`: {}\n", point.key, point.known_by));
-        for (word, releases, means) in point.arms {
-            text.push_str(&format!("  - `{word}` ({releases}): {means}\n"));
+    for setting in settings() {
+        let mut line = format!("- `{}`, {}: {}", setting.path, setting.known_by, setting.help);
+        if let SettingKind::Integer { min, max, unit, none } = &setting.kind {
+            line.push_str(&format!(" {min}..={max} {unit}").trim_end());
+            if let Some((none, means)) = none {
+                line.push_str(&format!(", or `{none}`: {means}"));
+            }
+            if let Some(bound) = setting.at_most {
+                line.push_str(&format!(", at most `{bound}`"));
+            }
+            line.push('.');
+        }
+        if let Some(only) = &setting.only {
+            line.push_str(&format!(" {}.", with(only)));
+        }
+        if let Some(unnamed) = &setting.unnamed {
+            line.push_str(&format!(" Unless named: `{unnamed}`."));
+        }
+        text.push_str(&line);
+        text.push('\n');
+        let SettingKind::Choice { arms, .. } = &setting.kind else { continue };
+        for arm in arms {
+            let only = arm.only.as_ref().map(|only| format!(" {}.", with(only)));
+            let only = only.unwrap_or_default();
+            text.push_str(&format!("  - `{}` ({}): {}{only}\n", arm.word, arm.releases, arm.means));
         }
     }
     text
+}
+
+fn with(only: &With) -> String {
+    let words: Vec<String> = only.words.iter().map(|word| format!("`{word}`")).collect();
+    format!("Only with `{}` {}", only.path, words.join(" or "))
 }
 
 /// Every metric with its unit and meaning.

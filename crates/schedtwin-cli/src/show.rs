@@ -17,11 +17,12 @@ pub fn show(what: Shown) -> Result<(), Failure> {
             None => return Err(unknown("built-in machine", &name, &entries(Kind::Machines))),
         },
         Shown::Machine { name, file: false } => schedtwin::describe_machine(&name)?,
-        Shown::Kernel { name } => schedtwin::describe_kernel(&name)?,
+        Shown::Kernel { name, file: true } => schedtwin::kernel_as_file(&name)?,
+        Shown::Kernel { name, file: false } => schedtwin::describe_kernel(&name)?,
         Shown::Workload { name } => schedtwin::describe_workload(&name)?,
         Shown::Patch { name } => schedtwin::kernel_file::describe_patch(&name)?,
         Shown::Schema { name } => match schema::text(&name) {
-            Some(text) => text.to_string(),
+            Some(text) => text.into_owned(),
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),
         },
     };

@@ -1,5 +1,6 @@
 //! Tests of the house itself: who may depend on whom, and whether the documents tell the truth.
 
+use schedtwin::kernel_file::{Kind, Setting, settings};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,6 +109,9 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
             files.extend(fs::read_dir(path).expect("a folder").flatten().map(|e| e.path()));
             continue;
         }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
         let is_test = path.components().any(|c| c.as_os_str() == "tests")
             || path.file_name().is_some_and(|n| n == "tests.rs" || n == "golden.rs");
         if is_test {
@@ -206,31 +210,47 @@ fn the_kernel_has_no_floats_and_no_world() {
     }
 }
 
+/// Where settings are declared.
+const DECLARATIONS: &str = "crates/schedtwin-kernel/src/config/";
+
+fn is_declaration(path: &Path) -> bool {
+    path.starts_with(root().join(DECLARATIONS))
+}
+
+/// Name of the enum and arms' words of each choice.
+fn choices() -> Vec<(&'static str, Vec<&'static str>)> {
+    let choice = |setting: &Setting| match &setting.kind {
+        Kind::Choice { type_name, arms } => {
+            Some((*type_name, arms.iter().map(|arm| arm.word).collect()))
+        }
+        _ => None,
+    };
+    let found: Vec<_> = settings().iter().filter_map(choice).collect();
+    assert!(found.len() >= 30, "{found:?}");
+    found
+}
+
+/// Whether code names a type's arms or constants: `RunnableBoost::Off`.
+fn names_an_arm(code: &str, type_name: &str) -> bool {
+    let arm = format!("{type_name}::");
+    code.match_indices(&arm).any(|(at, _)| !code[..at].ends_with(char::is_alphanumeric))
+}
+
 /// Each variation point is matched in one place: one file of the kernel names its arms. Two of them are
-/// asked in several places for one and the same thing, and answer by a method beside the enum.
+/// asked in several places for one and the same thing, and answer by a method beside the declarations.
 #[test]
 fn a_variation_point_is_matched_in_one_file() {
-    let config = fs::read_to_string(root().join("crates/schedtwin-kernel/src/config.rs")).unwrap();
-    let points: Vec<&str> = config
-        .split("\npub enum ")
-        .skip(1)
-        .map(|part| part.split_whitespace().next().expect("a name"))
-        .collect();
-    assert!(points.len() >= 20, "{points:?}");
+    let methods = fs::read_to_string(root().join(DECLARATIONS).join("mod.rs")).unwrap();
     let code = kernel_code();
-    for point in points {
-        let arm = format!("{point}::");
-        let names_an_arm = |text: &str| {
-            text.match_indices(&arm).any(|(at, _)| !text[..at].ends_with(char::is_alphanumeric))
-        };
+    for (point, _) in choices() {
         let places: Vec<String> = code
             .iter()
-            .filter(|(path, _)| !path.ends_with("src/config.rs"))
+            .filter(|(path, _)| !is_declaration(path))
             // Sets up comparisons with the kernel's C, and decides nothing.
-            .filter(|(path, text)| !path.ends_with("conformance.rs") && names_an_arm(text))
+            .filter(|(path, text)| !path.ends_with("conformance.rs") && names_an_arm(text, point))
             .map(|(path, _)| path.display().to_string())
             .collect();
-        let answers = config.contains(&format!("\nimpl {point} {{"));
+        let answers = methods.contains(&format!("\nimpl {point} {{"));
         let fine = places.len() == 1 || (places.is_empty() && answers);
         assert!(fine, "{point} is matched in {places:?}");
     }
@@ -241,7 +261,7 @@ fn a_variation_point_is_matched_in_one_file() {
 #[test]
 fn the_key_of_clamps_is_asked_in_the_room_of_demand() {
     let mut asked = 0;
-    for (path, code) in kernel_code() {
+    for (path, code) in kernel_code().into_iter().filter(|(path, _)| !is_declaration(path)) {
         let inside = path.components().any(|c| c.as_os_str() == "demand");
         for (number, line) in code.lines().enumerate() {
             let names = line.contains("uclamp_is_used") || line.contains("sched_uclamp_used");
@@ -252,6 +272,36 @@ fn the_key_of_clamps_is_asked_in_the_room_of_demand() {
         }
     }
     assert!(asked > 3, "the key has another name now");
+}
+
+/// A setting is spelled in its declaration, in the one file that decides and in data files: no other code of
+/// the crates has its path or the words of its arms as text, and none outside of the kernel names its arms.
+#[test]
+fn settings_are_spelled_in_their_declarations_only() {
+    // A signal of tasks that traces and explanations name, too.
+    let signals = ["util_est"];
+    let mut words: Vec<&str> = settings().iter().map(|setting| setting.path).collect();
+    words.extend(choices().into_iter().flat_map(|(_, words)| words));
+    // Words such as `none` or `cfs` mean something elsewhere; those of several parts are a setting's.
+    words.retain(|word| word.contains(['_', '-']) && !signals.contains(word));
+    assert!(words.len() > 90, "{}", words.len());
+    let mut spelled = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).expect("the crates").flatten() {
+        let folder = entry.path().join("src").display().to_string();
+        for (path, code) in code_of(&folder) {
+            if is_declaration(&path) {
+                continue;
+            }
+            let literals: Vec<&str> = code.split('"').skip(1).step_by(2).collect();
+            let of_kernel = path.starts_with(root().join("crates/schedtwin-kernel"));
+            let found = words.iter().filter(|word| literals.contains(word)).map(|w| w.to_string());
+            spelled.extend(found.map(|word| (path.clone(), word)));
+            let named = choices().into_iter().filter(|(point, _)| names_an_arm(&code, point));
+            let named = named.filter(|_| !of_kernel).map(|(point, _)| point.to_string());
+            spelled.extend(named.map(|point| (path.clone(), point)));
+        }
+    }
+    assert!(spelled.is_empty(), "{spelled:#?}");
 }
 
 /// A kernel is the values of its configuration. Nothing asks which release it is.
@@ -267,7 +317,8 @@ fn no_code_compares_release_numbers() {
                 && line.contains('"')
         })
     };
-    for (path, code) in kernel_code() {
+    // Declarations say which releases have an arm, and are asked by arm.
+    for (path, code) in kernel_code().into_iter().filter(|(path, _)| !is_declaration(path)) {
         for (number, line) in code.lines().enumerate() {
             let asks = version(line) || line.contains("release") || line.contains("LINUX_VERSION");
             assert!(!asks, "{}:{}: {line}", path.display(), number + 1);
@@ -292,6 +343,77 @@ fn the_document_of_variation_points_lists_them_all() {
         return;
     }
     assert_eq!(&document[start..], printed, "run with BLESS=1 to renew the list");
+}
+
+/// The schema of kernel files is the one that `schedtwin show schema kernel` makes. `BLESS=1` writes it.
+#[test]
+fn the_schema_of_kernel_files_is_current() {
+    let path = root().join("schemas/schedtwin.kernel.schema.json");
+    let made = schedtwin_lab::schema::kernel::text();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, made).expect("can be written");
+        return;
+    }
+    let shipped = fs::read_to_string(&path).expect("schemas/schedtwin.kernel.schema.json");
+    assert_eq!(shipped, made, "run with BLESS=1 to renew the schema");
+}
+
+/// The schema takes every built-in kernel, and refuses what the reader refuses.
+#[test]
+fn the_schema_judges_kernel_files_as_the_reader_does() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&schedtwin_lab::schema::kernel::text()).expect("JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let takes = |text: &str| {
+        let file: toml::Table = text.parse().expect("TOML");
+        schema.is_valid(&serde_json::to_value(file).expect("JSON"))
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kernel.toml").display().to_string();
+    let reads = |text: &str| {
+        fs::write(&path, text).expect("written");
+        schedtwin::kernel_file::KernelFile::load(&path).is_ok()
+    };
+    for (name, text) in schedtwin::kernel_file::builtin_texts() {
+        assert!(takes(text) && reads(text), "{name}");
+        let cfs = text.contains("fair = \"cfs\"");
+        let mut changes = vec![
+            ("hz = 250", "", false),
+            ("hz = 250", "hz = 23", false),
+            ("hz = 250", "hz = 24", true),
+            ("hz = 250", "hz = 250\nhx = 250", false),
+            ("stat_interval_ms = 0", "", true),
+            ("menu = \"", "menu = \"1", false),
+            ("rate_limit_us = \"driver\"", "rate_limit_us = 500", true),
+            ("rate_limit_us = \"driver\"", "rate_limit_us = \"fast\"", false),
+            ("rt_runtime_us = 950_000", "rt_runtime_us = -1", true),
+            ("rt_runtime_us = 950_000", "rt_runtime_us = -2", false),
+            ("[features]", "[features]\nno_such = true", false),
+            ("sis_util = true", "", !text.contains("sis_util = true")),
+            ("sis_util = false", "", !text.contains("sis_util = false")),
+        ];
+        changes.extend(match cfs {
+            true => [
+                ("util_est = \"enqueued-and-ewma\"", "util_est = \"single\"", false),
+                ("[cfs]", "[eevdf]\nbase_slice_unscaled_ns = 700_000\n[cfs]", false),
+                ("start_debit = true", "", false),
+                ("ideal_runtime = \"sched-slice\"", "", true),
+                ("fair = \"cfs\"", "fair = \"eevdf\"", false),
+            ],
+            false => [
+                ("util_est = \"single\"", "util_est = \"enqueued-and-ewma\"", true),
+                ("teo_util = \"off\"", "teo_util = \"v4\"", false),
+                ("start_debit = true", "", true),
+                ("[features]", "[features]\nstart_debit = true", false),
+                ("fair = \"eevdf\"", "fair = \"cfs\"", false),
+            ],
+        });
+        for (from, to, fine) in changes {
+            let changed = text.replacen(from, to, 1);
+            assert_eq!(takes(&changed), fine, "the schema: {name}, {from} as {to}");
+            assert_eq!(reads(&changed), fine, "the reader: {name}, {from} as {to}");
+        }
+    }
 }
 
 /// A path or a file that a document names in backticks exists.

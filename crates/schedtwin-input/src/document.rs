@@ -267,6 +267,43 @@ impl TomlDocument {
         }
     }
 
+    /// Puts a value where the file has none, as if its first line said so; tables on the way are made.
+    ///
+    /// Panics if something else than a table is in the way.
+    pub fn put_missing(&mut self, path: &str, value: Value) {
+        let at = self.root.at.clone();
+        let (tables, key) = path.rsplit_once('.').map_or((None, path), |(t, k)| (Some(t), k));
+        let mut node = &mut self.root;
+        for step in tables.into_iter().flat_map(|tables| tables.split('.')) {
+            let empty = || Node { at: at.clone(), value: Value::Table(Table::default()) };
+            let Value::Table(table) = &mut node.value else { panic!("`{path}`: no table") };
+            let entry = table.0.entry(step.to_string());
+            node = &mut entry.or_insert_with(|| Entry { key_at: at.clone(), node: empty() }).node;
+        }
+        let Value::Table(table) = &mut node.value else { panic!("`{path}`: no table") };
+        let entry = Entry { key_at: at.clone(), node: Node { at, value } };
+        table.0.entry(key.to_string()).or_insert(entry);
+    }
+
+    /// Takes a value of a table of the file away, and the table with its last value.
+    pub fn remove(&mut self, path: &str) {
+        let Value::Table(root) = &mut self.root.value else {
+            unreachable!("parse makes the root a table and nothing replaces it")
+        };
+        let Some((table, key)) = path.split_once('.') else {
+            root.0.remove(path);
+            return;
+        };
+        if let Some(Entry { node: Node { value: Value::Table(inner), .. }, .. }) =
+            root.0.get_mut(table)
+        {
+            inner.0.remove(key);
+            if inner.0.is_empty() {
+                root.0.remove(table);
+            }
+        }
+    }
+
     /// Puts the values of another file in the place of existing ones of the same paths and types
     /// (a patch's changes to a kernel), and tells which paths were set. Lists are replaced whole.
     pub fn overlay(&mut self, changes: &Table) -> Result<Vec<String>, Diagnostics> {

@@ -218,6 +218,12 @@ fn table_of<'d>(node: &'d Node, path: &str, faults: &mut Diagnostics) -> Option<
     }
 }
 
+impl FromNode for Node {
+    fn from_node(node: &Node, _faults: &mut Diagnostics) -> Option<Node> {
+        Some(node.clone())
+    }
+}
+
 impl FromNode for String {
     fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<String> {
         match &node.value {

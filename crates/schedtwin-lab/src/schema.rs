@@ -1,4 +1,8 @@
-//! The JSON Schemas of what schedtwin writes, as shipped.
+//! The JSON Schemas of what schedtwin writes, as shipped, and of the kernel files that it reads.
+
+pub mod kernel;
+
+use std::borrow::Cow;
 
 /// Name and text of every schema, in the order of a listing.
 const SCHEMAS: [(&str, &str); 6] = [
@@ -10,9 +14,12 @@ const SCHEMAS: [(&str, &str); 6] = [
     ("schedtwin.record/1", include_str!("../../../schemas/schedtwin.record.schema.json")),
 ];
 
+/// The schema of kernel files, which is made and not shipped.
+const KERNEL: &str = "schedtwin.kernel";
+
 /// The names, as the `schema` field of a document has them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SCHEMAS.iter().map(|(name, _)| *name)
+    SCHEMAS.iter().map(|(name, _)| *name).chain([KERNEL])
 }
 
 /// The schema of that name; `schedtwin.` and the version may be left out.
@@ -22,8 +29,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// assert_eq!(text("run"), text("schedtwin.run/1"));
 /// assert!(text("walk").is_none());
 /// ```
-pub fn text(name: &str) -> Option<&'static str> {
+pub fn text(name: &str) -> Option<Cow<'static, str>> {
     let short =
         |full: &str| full.trim_start_matches("schedtwin.").trim_end_matches("/1").to_string();
-    SCHEMAS.iter().find(|(full, _)| *full == name || short(full) == name).map(|(_, text)| *text)
+    if name == KERNEL || name == short(KERNEL) {
+        return Some(kernel::text().into());
+    }
+    let found = SCHEMAS.iter().find(|(full, _)| *full == name || short(full) == name);
+    found.map(|(_, text)| Cow::Borrowed(*text))
 }

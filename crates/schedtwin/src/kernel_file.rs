@@ -1,26 +1,27 @@
 //! Kernel files: `kernels/*.toml`, read into a [`Config`].
 //!
-//! A kernel file sets every variation point and tunable; there are no defaults. Patches
-//! (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
+//! A kernel file names its variation points and tunables; what it may leave out is said where a setting is
+//! declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
 //! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
 //!
 //! | room | what it holds |
 //! |---|---|
-//! | `points.rs` | the variation points, their words and releases |
-//! | `settings.rs` | from settings to a `Config` |
+//! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
+//! | `write.rs` | from a `Config` to a kernel file |
 //! | `patch.rs` | patches |
 
 mod patch;
-mod points;
 mod settings;
+mod write;
 
 use patch::Patch;
-pub use points::{PointDescription, variation_points};
 use schedtwin_input::{
     Diagnostics, Located, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
-use schedtwin_kernel::config::Config;
+pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
+use schedtwin_kernel::config::{Config, retired};
 use std::sync::Arc;
+pub use write::write;
 
 /// Name and text of each built-in kernel.
 const BUILTIN: [(&str, &str); 7] = [
@@ -46,8 +47,6 @@ pub struct KernelFile {
     pub source: Arc<Source>,
     /// The texts of the user's own patches, in the order in which they were applied.
     pub own_patches: Vec<String>,
-    /// Every setting: path, value, what a kernel engineer knows it by.
-    pub settings: Vec<(String, String)>,
 }
 
 /// The built-in kernels: name and description.
@@ -69,6 +68,16 @@ pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The built-in patches: name and description.
 pub fn patch_names() -> Vec<(String, String)> {
     patch::names()
+}
+
+/// Every setting that a kernel file can have, as it is declared.
+///
+/// ```
+/// let hz = schedtwin::kernel_file::settings().iter().find(|setting| setting.path == "hz").unwrap();
+/// assert_eq!(hz.known_by, "CONFIG_HZ");
+/// ```
+pub fn settings() -> &'static [Setting] {
+    Config::settings()
 }
 
 /// Checks the file of a patch: its form, and that the kernels that it is for take it. Notices if it is
@@ -117,6 +126,8 @@ impl KernelFile {
             Some(document) => document,
             None => return Err(faults),
         };
+        settings::modernise(&mut document, &mut faults);
+        settings::complete(&mut document);
         let (mut set, mut own_patches) = (Vec::new(), Vec::new());
         for word in &spec.patches {
             let at = Located { value: word.text.clone(), at: word.at.clone() };
@@ -128,6 +139,8 @@ impl KernelFile {
         for setting in &spec.settings {
             faults.absorb(document.set(setting).map_err(|faults| where_listed(faults, &name.text)));
         }
+        settings::leave(&mut document);
+        settings::complete(&mut document);
         let read = settings::read(&document, &mut faults);
         faults.sort();
         match read {
@@ -135,7 +148,6 @@ impl KernelFile {
                 identity: spec.identity(),
                 description,
                 config,
-                settings: shown(&document),
                 own_patches,
                 source,
             }),
@@ -154,15 +166,26 @@ impl KernelFile {
     /// Text for `show kernel`.
     pub fn describe(&self) -> String {
         let mut text = format!("kernel {}\n{}\n\n", self.identity, self.description);
-        let width = self.settings.iter().map(|(k, _)| k.len()).max().unwrap_or(0);
-        let values = self.settings.iter().map(|(_, v)| v.len()).max().unwrap_or(0);
-        for (key, value) in &self.settings {
-            let known = known_by(key);
-            let line = format!("{key:width$}  {value:values$}  {known}");
+        let values = self.config.values();
+        let width = values.iter().map(|(setting, _)| setting.path.len()).max().unwrap_or(0);
+        let longest = values.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(0);
+        for (setting, value) in &values {
+            let value = value.to_string();
+            let mut known = setting.known_by.clone();
+            if let Kind::Choice { arms, .. } = &setting.kind {
+                let words: Vec<&str> = arms.iter().map(|arm| arm.word).collect();
+                known.push_str(&format!(" ({})", words.join(", ")));
+            }
+            let line = format!("{:width$}  {value:longest$}  {known}", setting.path);
             text.push_str(line.trim_end());
             text.push('\n');
         }
         text
+    }
+
+    /// The kernel, patches and settings included, as the text of a kernel file.
+    pub fn to_file(&self) -> String {
+        write(&self.identity, &self.description, &self.config)
     }
 }
 
@@ -170,80 +193,18 @@ impl KernelFile {
 fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
     let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
     for fault in unknown {
-        let all = format!("`schedtwin show kernel {kernel}` lists all");
+        let mut all = format!("`schedtwin show kernel {kernel}` lists all");
+        let at = &fault.source.text[fault.span.clone()];
+        if let Some(old) = retired().into_iter().find(|old| old.path == at) {
+            let points: Vec<&str> = old.words[0].1.iter().map(|(path, _)| *path).collect();
+            all = format!("it was cut into {}; {all}", points.join(", "));
+        }
         fault.help = Some(match fault.help.take() {
             Some(help) if help.starts_with("did you mean") => format!("{help} ({all})"),
             _ => all,
         });
     }
     faults
-}
-
-/// What a kernel engineer knows a setting by.
-fn known_by(key: &str) -> String {
-    if let Some(feature) = key.strip_prefix("features.") {
-        return format!("/sys/kernel/debug/sched/features: {}", feature.to_uppercase());
-    }
-    if let Some(point) = variation_points().into_iter().find(|point| point.key == key) {
-        let others: Vec<&str> = point.arms.iter().map(|arm| arm.0).collect();
-        return format!("{} ({})", point.known_by, others.join(", "));
-    }
-    let name = match key {
-        "hz" => "CONFIG_HZ",
-        "irq_time_accounting" => "CONFIG_IRQ_TIME_ACCOUNTING",
-        "teo_util_threshold_shift" => "UTIL_THRESHOLD_SHIFT: utilised above the capacity >> this",
-        "cpuidle_disable" => "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable",
-        "pm_qos.cpu_latency_us" => "/dev/cpu_dma_latency",
-        "pm_qos.resume_latency_us" => {
-            "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us (0 here: \"n/a\" there)"
-        }
-        "schedutil.rate_limit_us" => {
-            "/sys/devices/system/cpu/cpufreq/policy*/schedutil/rate_limit_us"
-        }
-        "eevdf.base_slice_unscaled_ns" => {
-            "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs"
-        }
-        "cfs.latency_ns" => "/sys/kernel/debug/sched/latency_ns, before scaling by CPUs",
-        "cfs.min_granularity_ns" => {
-            "/sys/kernel/debug/sched/min_granularity_ns, before scaling by CPUs"
-        }
-        "cfs.wakeup_granularity_ns" => {
-            "/sys/kernel/debug/sched/wakeup_granularity_ns, before scaling by CPUs"
-        }
-        "cfs.idle_min_granularity_ns" => "/sys/kernel/debug/sched/idle_min_granularity_ns",
-        "migration_cost_ns" => "/sys/kernel/debug/sched/migration_cost_ns",
-        "nr_migrate" => "/sys/kernel/debug/sched/nr_migrate",
-        "energy_aware" => "/proc/sys/kernel/sched_energy_aware",
-        "rt_runtime_us" => "/proc/sys/kernel/sched_rt_runtime_us",
-        "rt_period_us" => "/proc/sys/kernel/sched_rt_period_us",
-        "uclamp_min_rt_default" => "/proc/sys/kernel/sched_util_clamp_min_rt_default",
-        "sched_cluster" => "CONFIG_SCHED_CLUSTER",
-        "fair_server.runtime_us" => "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
-        "fair_server.period_us" => "/sys/kernel/debug/sched/fair_server/cpu*/period",
-        "fair_group_sched" => "CONFIG_FAIR_GROUP_SCHED (no group exists yet)",
-        "stat_interval_ms" => "/proc/sys/vm/stat_interval, in ms; 0: no kworkers",
-        "timer_slack_ns" => "prctl(PR_SET_TIMERSLACK), /proc/PID/timerslack_ns",
-        _ => "",
-    };
-    name.to_string()
-}
-
-fn shown(document: &TomlDocument) -> Vec<(String, String)> {
-    document
-        .paths()
-        .into_iter()
-        .filter(|path| path != "name" && path != "description")
-        .filter_map(|path| {
-            use schedtwin_input::Value;
-            let value = match &document.get(&path)?.value {
-                Value::String(text) => text.clone(),
-                Value::Integer(value) => value.to_string(),
-                Value::Boolean(value) => value.to_string(),
-                _ => return None,
-            };
-            Some((path, value))
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -316,7 +277,7 @@ mod tests {
             let faults = KernelFile::load(spec).unwrap_err();
             assert_eq!(faults.0.len(), 1, "{faults}");
             let text = faults.to_string();
-            let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
+            let message = format!("`{class}` needs settings of its own: `[{class}]`, `[features]`");
             assert!(text.contains(&message), "{text}");
             assert!(text.contains(&format!("start from `{kernel}`")), "{text}");
         }
@@ -332,27 +293,5 @@ mod tests {
         assert!(text.contains("did you mean `performance`"), "{text}");
         assert!(text.contains("`hz` is 0"), "{text}");
         assert!(text.contains("`slis`"), "{text}");
-    }
-
-    /// Every enum of the kernel's configuration is in the list, under its own name and with all its arms.
-    #[test]
-    fn the_list_of_variation_points_is_complete() {
-        let source = include_str!("../../schedtwin-kernel/src/config.rs");
-        let mut enums = Vec::new();
-        for part in source.split("\npub enum ").skip(1) {
-            let (name, rest) = part.split_once(" {").unwrap();
-            let body = rest.split_once("\n}").unwrap().0;
-            let arms = body.lines().filter(|line| line.trim_end().ends_with(',')).count();
-            let docs = body.lines().filter(|line| line.contains("///")).count();
-            assert!(docs >= arms, "{name}: every arm says which releases have it");
-            enums.push((name.to_string(), arms));
-        }
-        enums.sort();
-        let mut listed: Vec<(String, usize)> = variation_points()
-            .iter()
-            .map(|point| (point.type_name.to_string(), point.arms.len()))
-            .collect();
-        listed.sort();
-        assert_eq!(listed, enums);
     }
 }

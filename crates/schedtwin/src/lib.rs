@@ -89,6 +89,16 @@ pub fn describe_kernel(spec: &str) -> Result<String, Diagnostics> {
     Ok(KernelFile::load(spec)?.describe())
 }
 
+/// A kernel with its patches and settings, as the text of a kernel file.
+///
+/// ```
+/// let text = schedtwin::kernel_as_file("linux-6.12:hz=1000").unwrap();
+/// assert!(text.contains("\nhz = 1000\n"));
+/// ```
+pub fn kernel_as_file(spec: &str) -> Result<String, Diagnostics> {
+    Ok(KernelFile::load(spec)?.to_file())
+}
+
 /// Checks a file of any kind; notices if it is right.
 pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
     let source = read_source(path)?;

@@ -113,6 +113,7 @@ impl Scenario {
         }
         if let (Some(machine), Some(kernel)) = (&machine, &kernel) {
             faults.absorb(check_disabled_states(machine, kernel));
+            faults.absorb(check_fair_servers(machine, kernel));
         }
         let (Some(machine), Some(kernel), Some(mut workload)) = (machine, kernel, workload) else {
             return Err(faults);
@@ -320,6 +321,22 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
         let message = format!("`cpuidle_disable`: {} has no idle state `{word}`", machine.identity);
         let help = format!("known: {}, or their numbers", names.join(", "));
         faults.push_whole(&kernel.source, message, Some(help));
+    }
+    faults.into_result(())
+}
+
+/// Refuses fair servers that take more than Linux would let them have on the machine.
+fn check_fair_servers(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let capacities: Vec<u64> = machine.cpus.iter().map(|cpu| cpu.capacity.into()).collect();
+    if !kernel.config.admits_fair_servers(&capacities) {
+        let message = format!(
+            "`fair_server`: the servers of all CPUs of {} take more than `rt_runtime_us` per `rt_period_us` of \
+             their capacity, which Linux refuses",
+            machine.identity
+        );
+        let help = "a shorter `fair_server.runtime_us`; `rt_runtime_us=-1` is no limit";
+        faults.push_whole(&kernel.source, message, Some(help.into()));
     }
     faults.into_result(())
 }

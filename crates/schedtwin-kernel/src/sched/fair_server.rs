@@ -22,6 +22,7 @@
 //! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 
 use crate::Kernel;
+use crate::config::Config;
 use crate::sched::Class;
 use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
 use crate::sched::demand::signal::{Signal, StaleDemands};
@@ -55,6 +56,18 @@ pub struct FairServer {
     timer_on: CpuId,
     /// Its timer's handler is running: a restart stays on that CPU.
     callback_running: bool,
+}
+
+/// `__dl_overflow()` for a server on every CPU: all of them together stay within what `rt_runtime` per `rt_period`
+/// leaves to DEADLINE.
+pub(crate) fn admits(config: &Config, capacities: &[u64]) -> bool {
+    let Some(rt_runtime) = config.rt_runtime else { return true };
+    let nr_cpus = capacities.len() as u64;
+    // dl_bw_capacity(): capacities count where they differ.
+    let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
+    let capacity = if asymmetric { capacities.iter().sum() } else { nr_cpus * 1024 };
+    let total = nr_cpus * to_ratio(config.fair_server_period, config.fair_server_runtime);
+    total <= (to_ratio(config.rt_period, rt_runtime) * capacity) >> 10
 }
 
 impl FairServer {
@@ -272,7 +285,9 @@ impl Kernel {
         server.throttled = false;
         server.active = false;
         // task_non_contending(): its bandwidth counts until the zero-lag time.
-        let consumed = server.runtime * server.dl_period as i64 / server.dl_runtime as i64;
+        // The product wraps as C's does: of two numbers around 2^32 ns it has more than 63 bits.
+        let product = server.runtime.wrapping_mul(server.dl_period as i64);
+        let consumed = product / server.dl_runtime as i64;
         let zero_lag = server.deadline as i64 - consumed - clock as i64;
         if zero_lag < 0 {
             self.fair_server_sub_bw(cpu);

@@ -159,7 +159,7 @@ fn closed(schema: Value) -> Value {
 
 fn errors(schema: &str, document: &Value) -> Vec<String> {
     let schema: Value =
-        serde_json::from_str(crate::schema::text(schema).expect("shipped")).expect("valid JSON");
+        serde_json::from_str(&crate::schema::text(schema).expect("shipped")).expect("valid JSON");
     let validator = jsonschema::draft202012::new(&closed(schema)).expect("a valid schema");
     validator
         .iter_errors(document)

@@ -13,8 +13,9 @@
 //!
 //! Two patches that set one thing are an error, as is a patch that the kernel already contains.
 
+use super::settings;
 use schedtwin_input::{
-    Diagnostics, Entry, Located, Location, Source, Table, TomlDocument, Value, did_you_mean,
+    Diagnostics, Entry, Located, Location, Node, Source, Table, TomlDocument, Value, did_you_mean,
     read_source,
 };
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
     }
     for (title, key) in [("for kernels with", "requires"), ("sets", "sets")] {
         text.push_str(&format!("\n{title}\n"));
-        for (path, entry) in &patch.table(key).0 {
+        for (path, entry) in flat(patch.table(key)) {
             text.push_str(&format!("  {path} = {}\n", word(&entry.node.value)));
         }
     }
@@ -71,12 +72,15 @@ pub(super) fn check(path: &str) -> Result<Vec<String>, Diagnostics> {
     let (mut takers, mut refusal) = (Vec::new(), None);
     for (kernel, text) in super::builtin_texts() {
         let mut document = TomlDocument::parse(&Source::new(kernel, text))?;
+        settings::complete(&mut document);
         if !patch.is_for(&document) {
             continue;
         }
         let mut faults = Diagnostics::new();
         patch.apply(&name, kernel, &mut document, &mut Vec::new(), &mut faults);
-        super::settings::read(&document, &mut faults);
+        settings::leave(&mut document);
+        settings::complete(&mut document);
+        settings::read(&document, &mut faults);
         match faults.into_result(()) {
             Ok(()) => takers.push(kernel),
             Err(faults) => refusal = refusal.or(Some(faults)),
@@ -92,8 +96,8 @@ pub(super) fn check(path: &str) -> Result<Vec<String>, Diagnostics> {
 impl Patch {
     /// Whether a kernel is as `[requires]` says.
     fn is_for(&self, kernel: &TomlDocument) -> bool {
-        let mut wanted = self.table("requires").0.iter();
-        wanted.all(|(key, entry)| kernel.get(key).is_some_and(|n| n.value == entry.node.value))
+        let mut wanted = flat(self.table("requires")).into_iter();
+        wanted.all(|(key, entry)| kernel.get(&key).is_some_and(|n| n.value == entry.node.value))
     }
 
     /// Finds the patch that the command line names.
@@ -125,9 +129,14 @@ impl Patch {
         let mut top = document.reader();
         let name: Option<String> = top.required("name", &mut faults);
         let description: Option<String> = top.required("description", &mut faults);
-        let _ =
-            (top.required_table("requires", &mut faults), top.required_table("sets", &mut faults));
+        for key in ["requires", "sets"] {
+            let _ = top.required_table(key, &mut faults);
+            if let Some(Node { value: Value::Table(table), .. }) = document.get(key) {
+                check_settings(table, &mut faults);
+            }
+        }
         top.finish(&mut faults);
+        faults.sort();
         match (name, description) {
             (Some(name), Some(description)) if faults.is_empty() => {
                 Ok(Patch { name, description, document, source: source.clone() })
@@ -152,12 +161,16 @@ impl Patch {
         set: &mut Vec<(String, String)>,
         faults: &mut Diagnostics,
     ) {
-        for (key, Entry { node: wanted, .. }) in &self.table("requires").0 {
-            let Some(found) = document.get(key) else { continue };
+        for (key, Entry { node: wanted, .. }) in flat(self.table("requires")) {
+            let Some(found) = document.get(&key) else {
+                let message = format!("`{}` is not for `{kernel}`: it has no `{key}`", self.name);
+                faults.push_at(&at.at, message, None);
+                return;
+            };
             if found.value == wanted.value {
                 continue;
             }
-            if let Some((_, other)) = set.iter().find(|(path, _)| path == key) {
+            if let Some((_, other)) = set.iter().find(|(path, _)| *path == key) {
                 let message = format!(
                     "`{}` and `{other}` both set `{key}`: they exclude each other",
                     self.name
@@ -177,6 +190,40 @@ impl Patch {
         }
         if let Some(paths) = faults.absorb(document.overlay(self.table("sets"))) {
             set.extend(paths.into_iter().map(|path| (path, self.name.clone())));
+        }
+    }
+}
+
+/// The values of a table and of the tables in it, by path.
+fn flat(table: &Table) -> Vec<(String, &Entry)> {
+    let mut out = Vec::new();
+    for (key, entry) in &table.0 {
+        match &entry.node.value {
+            Value::Table(inner) => {
+                out.extend(flat(inner).into_iter().map(|(path, e)| (format!("{key}.{path}"), e)));
+            }
+            _ => out.push((key.clone(), entry)),
+        }
+    }
+    out
+}
+
+/// Every path is a setting's, every value one that it can have.
+fn check_settings(table: &Table, faults: &mut Diagnostics) {
+    for (path, entry) in flat(table) {
+        match settings::find(&path) {
+            Some(setting) => {
+                settings::check(setting, &entry.node, faults);
+            }
+            None => {
+                let known = super::settings().iter().map(|setting| setting.path);
+                let help = match did_you_mean(&path, known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`schedtwin list points` lists all".to_string(),
+                };
+                let message = format!("there is no setting `{path}`");
+                faults.push_at(&entry.key_at, message, Some(help));
+            }
         }
     }
 }

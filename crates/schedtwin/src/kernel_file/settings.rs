@@ -1,27 +1,99 @@
-//! From a kernel file's settings to a [`Config`].
+//! From a kernel file's settings to a [`Config`], by their declarations.
+//!
+//! | step | what happens |
+//! |---|---|
+//! | [`modernise`] | a setting that was cut into others since becomes those |
+//! | [`complete`] | a setting that the file does not name gets the value that its declaration says |
+//! | patches, settings in place | replace values |
+//! | [`leave`] | where they chose another arm, what belonged to the old one goes |
+//! | [`read`] | every value is checked, all faults at once |
 
-use super::points;
-use schedtwin_input::{Diagnostics, Located, TableReader, TomlDocument};
-use schedtwin_kernel::config::{
-    CfsTunables, Config, FairClass, Features, IdealRuntime, PmQos, RtBandwidth, Schedutil, TeoForm,
-    TeoUtil,
+use schedtwin_input::{
+    Diagnostics, FromNode, Location, Node, TableReader, TomlDocument, Value as Toml, did_you_mean,
 };
-use schedtwin_types::Ns;
+use schedtwin_kernel::config::{Arm, Config, Kind, Setting, Value, With, retired};
+use std::sync::Arc;
 
-/// A number within bounds.
-fn bounded(
-    reader: &mut TableReader<'_>,
-    key: &str,
-    min: u64,
-    max: u64,
-    faults: &mut Diagnostics,
-) -> Option<u64> {
-    let found: Located<u64> = reader.required(key, faults)?;
-    if (min..=max).contains(&found.value) {
-        return Some(found.value);
+/// The setting of a path.
+pub(super) fn find(path: &str) -> Option<&'static Setting> {
+    Config::settings().iter().find(|setting| setting.path == path)
+}
+
+/// Puts what a setting of an older file means in its place.
+pub(super) fn modernise(document: &mut TomlDocument, faults: &mut Diagnostics) {
+    for old in retired() {
+        let Some(Node { at, value }) = document.get(old.path).cloned() else { continue };
+        let found = old.words.iter().find(|(word, _)| value == Toml::String(word.to_string()));
+        match found {
+            Some((_, points)) => {
+                for (path, word) in points {
+                    document.put_missing(path, Toml::String(word.to_string()));
+                }
+            }
+            None => {
+                let words: Vec<&str> = old.words.iter().map(|(word, _)| *word).collect();
+                let help = format!("it was {}", words.join(" or "));
+                faults.push_at(&at, format!("`{}` cannot be this", old.path), Some(help));
+            }
+        }
+        document.remove(old.path);
     }
-    faults.push_at(&found.at, format!("`{key}` is {}, outside {min}..={max}", found.value), None);
-    None
+}
+
+/// Gives every setting that the file does not name the value that its declaration says.
+pub(super) fn complete(document: &mut TomlDocument) {
+    for setting in Config::settings() {
+        let Some(unnamed) = &setting.unnamed else { continue };
+        let (table, _) = setting.table_and_key();
+        let blocked = !table.is_empty()
+            && document.get(table).is_some_and(|node| !matches!(node.value, Toml::Table(_)));
+        if !blocked && exists(setting, document) == Some(true) {
+            document.put_missing(setting.path, toml(unnamed));
+        }
+    }
+}
+
+/// Removes the file's values that do not exist with an arm that a patch or a setting in place chose:
+/// `linux-6.12:rt_bandwidth=throttling` has no fair server.
+pub(super) fn leave(document: &mut TomlDocument) {
+    for setting in Config::settings() {
+        let Some(only) = &setting.only else { continue };
+        if exists(setting, document) == Some(false)
+            && is_chosen_later(document, only.path)
+            && !is_chosen_later(document, setting.path)
+        {
+            document.remove(setting.path);
+        }
+    }
+}
+
+/// Whether a value came with a patch or in place.
+fn is_chosen_later(document: &TomlDocument, path: &str) -> bool {
+    let file = &document.root().at.source;
+    document.get(path).is_some_and(|node| !Arc::ptr_eq(&node.at.source, file))
+}
+
+/// Whether a setting exists in this kernel; `None`: the point on which that depends cannot be read.
+fn exists(setting: &Setting, document: &TomlDocument) -> Option<bool> {
+    match &setting.only {
+        None => Some(true),
+        Some(only) => is_with(only, document),
+    }
+}
+
+/// Whether the kernel has one of the arms; `None`: that point cannot be read.
+fn is_with(with: &With, document: &TomlDocument) -> Option<bool> {
+    let Toml::String(word) = &document.get(with.path)?.value else { return None };
+    let point = find(with.path).expect("a declared point");
+    arms(point).iter().find(|arm| arm.word == word)?;
+    Some(with.words.contains(&word.as_str()))
+}
+
+fn arms(setting: &Setting) -> &[Arm] {
+    match &setting.kind {
+        Kind::Choice { arms, .. } => arms,
+        _ => &[],
+    }
 }
 
 /// Description and configuration.
@@ -29,358 +101,261 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let mut top = document.reader();
     let _name: Option<String> = top.required("name", faults);
     let description: Option<String> = top.required("description", faults);
-    let hz = bounded(&mut top, "hz", 24, 10_000, faults);
-    let preempt = points::PREEMPT.read(&mut top, faults);
-    let irq_time_accounting = top.required("irq_time_accounting", faults);
-    let cpufreq = points::CPUFREQ.read(&mut top, faults);
-    let cpuidle = points::CPUIDLE.read(&mut top, faults);
-    let teo = points::TEO.read(&mut top, faults);
-    let teo_util = points::TEO_UTIL.read(&mut top, faults);
-    refuse_foreign_util(document, teo, teo_util, faults);
-    let teo_util_threshold_shift = bounded(&mut top, "teo_util_threshold_shift", 0, 10, faults);
-    let menu = points::MENU.read(&mut top, faults);
-    let haltpoll_shrink = points::HALTPOLL_SHRINK.read(&mut top, faults);
-    let cpuidle_disable = read_cpuidle_disable(&mut top, faults);
-    let pm_qos = top.required_table("pm_qos", faults).and_then(|mut table| {
-        let cpu_latency_us = read_latency(&mut table, "cpu_latency_us", faults);
-        let resume_latency_us = read_latency(&mut table, "resume_latency_us", faults);
-        table.finish(faults);
-        Some(PmQos { cpu_latency_us: cpu_latency_us?, resume_latency_us: resume_latency_us? })
-    });
-    let fair = points::FAIR.read(&mut top, faults);
-    // One fault for a fair class whose tables are those of the other; theirs follow from it.
-    let mut unheard = Diagnostics::new();
-    let foreign = refuse_foreign_class(document, fair, faults);
-    let migration_cost = bounded(&mut top, "migration_cost_ns", 0, 1_000_000_000, faults);
-    let nr_migrate = bounded(&mut top, "nr_migrate", 1, 1024, faults);
-    let effective_cpu_util = points::EFFECTIVE_CPU_UTIL.read(&mut top, faults);
-    let util_est = points::UTIL_EST.read(&mut top, faults);
-    let util_est_update = points::UTIL_EST_UPDATE.read(&mut top, faults);
-    let init_util_weight = points::INIT_UTIL_WEIGHT.read(&mut top, faults);
-    let tg_load_avg = points::TG_LOAD_AVG.read(&mut top, faults);
-    let migrate_se_pelt_lag = points::MIGRATE_SE_PELT_LAG.read(&mut top, faults);
-    let runnable_boost = points::RUNNABLE_BOOST.read(&mut top, faults);
-    let energy_aware = top.required("energy_aware", faults);
-    let find_energy_efficient_cpu = points::FIND_ENERGY_EFFICIENT_CPU.read(&mut top, faults);
-    let em_cpu_energy = points::EM_CPU_ENERGY.read(&mut top, faults);
-    let ttwu_queue_cond = points::TTWU_QUEUE_COND.read(&mut top, faults);
-    let select_idle_cluster = points::SELECT_IDLE_CLUSTER.read(&mut top, faults);
-    let balance_fair = points::BALANCE_FAIR.read(&mut top, faults);
-    let prefer_sibling = points::PREFER_SIBLING.read(&mut top, faults);
-    let sibling_imbalance = points::SIBLING_IMBALANCE.read(&mut top, faults);
-    let pick_busiest_bigger = points::PICK_BUSIEST_BIGGER.read(&mut top, faults);
-    let pick_busiest_full = points::PICK_BUSIEST_FULL.read(&mut top, faults);
-    let pick_busiest_misfit = points::PICK_BUSIEST_MISFIT.read(&mut top, faults);
-    let misfit_failure = points::MISFIT_FAILURE.read(&mut top, faults);
-    let check_misfit_status = points::CHECK_MISFIT_STATUS.read(&mut top, faults);
-    let misfit_status = points::MISFIT_STATUS.read(&mut top, faults);
-    let rt_bandwidth = points::RT_BANDWIDTH.read(&mut top, faults);
-    let rt_task = points::RT_TASK.read(&mut top, faults);
-    let rt_runtime = read_rt_runtime(&mut top, faults);
-    let rt_period = bounded(&mut top, "rt_period_us", 1_000, 4_000_000, faults);
-    let uclamp = points::UCLAMP.read(&mut top, faults);
-    let uclamp_min_rt_default = bounded(&mut top, "uclamp_min_rt_default", 0, 1024, faults);
-    let uclamp_order = points::UCLAMP_ORDER.read(&mut top, faults);
-    let cpu_map_package = points::CPU_MAP_PACKAGE.read(&mut top, faults);
-    let sched_cluster = top.required("sched_cluster", faults);
-    let fair_group_sched = top.required("fair_group_sched", faults);
-    let timer_slack = bounded(&mut top, "timer_slack_ns", 0, 1_000_000_000, faults);
-    let stat_interval = bounded(&mut top, "stat_interval_ms", 0, 120_000, faults);
-    let schedutil = top.required_table("schedutil", faults).map(|mut table| {
-        let limit = read_rate_limit(&mut table, faults);
-        let default = points::RATE_LIMIT_DEFAULT.read(&mut table, faults);
-        table.finish(faults);
-        (limit, default)
-    });
-    let (rate_limit_us, rate_limit_default) = schedutil.unwrap_or_default();
-    let fair_server = read_fair_server(&mut top, rt_bandwidth, faults);
-    let of_class = if foreign { &mut unheard } else { &mut *faults };
-    let cfs = read_cfs(&mut top, fair, of_class);
-    let base_slice_unscaled = read_eevdf(&mut top, fair, of_class);
-    let features = top
-        .required_table("features", of_class)
-        .and_then(|table| read_features(table, fair, of_class));
-    // What is missing is told at the end.
-    top.finish(if foreign { &mut unheard } else { faults });
-    let (fair_server_runtime, fair_server_period) = fair_server?;
-    let (cfs, ideal_runtime) = cfs?;
-    let config = Config {
-        hz: hz? as u32,
-        preempt: preempt?,
-        irq_time_accounting: irq_time_accounting?,
-        cpufreq: cpufreq?,
-        schedutil: Schedutil { rate_limit_us: rate_limit_us? },
-        rate_limit_default: rate_limit_default?,
-        effective_cpu_util: effective_cpu_util?,
-        cpuidle: cpuidle?,
-        teo: teo?,
-        teo_util: teo_util?,
-        teo_util_threshold_shift: teo_util_threshold_shift? as u32,
-        menu: menu?,
-        haltpoll_shrink: haltpoll_shrink?,
-        cpuidle_disable: cpuidle_disable?,
-        pm_qos: pm_qos?,
-        fair: fair?,
-        cfs,
-        ideal_runtime,
-        base_slice_unscaled: base_slice_unscaled?,
-        features: features?,
-        migration_cost: migration_cost?,
-        nr_migrate: nr_migrate? as u32,
-        util_est: util_est?,
-        util_est_update: util_est_update?,
-        init_util_weight: init_util_weight?,
-        tg_load_avg: tg_load_avg?,
-        migrate_se_pelt_lag: migrate_se_pelt_lag?,
-        runnable_boost: runnable_boost?,
-        energy_aware: energy_aware?,
-        find_energy_efficient_cpu: find_energy_efficient_cpu?,
-        em_cpu_energy: em_cpu_energy?,
-        ttwu_queue_cond: ttwu_queue_cond?,
-        select_idle_cluster: select_idle_cluster?,
-        balance_fair: balance_fair?,
-        prefer_sibling: prefer_sibling?,
-        sibling_imbalance: sibling_imbalance?,
-        pick_busiest_bigger: pick_busiest_bigger?,
-        pick_busiest_full: pick_busiest_full?,
-        pick_busiest_misfit: pick_busiest_misfit?,
-        misfit_failure: misfit_failure?,
-        check_misfit_status: check_misfit_status?,
-        misfit_status: misfit_status?,
-        rt_bandwidth: rt_bandwidth?,
-        rt_task: rt_task?,
-        rt_runtime: rt_runtime?,
-        rt_period: rt_period? * 1000,
-        fair_server_runtime,
-        fair_server_period,
-        uclamp: uclamp?,
-        uclamp_min_rt_default: uclamp_min_rt_default? as u32,
-        uclamp_order: uclamp_order?,
-        cpu_map_package: cpu_map_package?,
-        sched_cluster: sched_cluster?,
-        fair_group_sched: fair_group_sched?,
-        timer_slack: timer_slack?,
-        stat_interval: stat_interval? * 1_000_000,
-    };
+    let mut reader = Reader { document, values: Vec::new(), excused: Vec::new(), faults };
+    reader.refuse_bare_arms();
+    let mut tables: Vec<&str> = Vec::new();
+    for setting in Config::settings() {
+        match setting.table_and_key() {
+            ("", key) => reader.setting(setting, key, &mut top),
+            (table, _) if tables.contains(&table) => {}
+            (table, _) => tables.push(table),
+        }
+    }
+    for name in tables {
+        reader.table(name, &mut top);
+    }
+    reader.check_arms();
+    reader.check_at_most();
+    let Reader { values, faults, .. } = reader;
+    top.finish(faults);
+    let value = |path: &str| values.iter().find(|(p, _)| *p == path).map(|(_, value)| value);
+    let all = Config::settings();
+    let complete = all
+        .iter()
+        .all(|setting| exists(setting, document) != Some(true) || value(setting.path).is_some());
+    let decided = all.iter().all(|setting| exists(setting, document).is_some());
+    if !complete || !decided {
+        return None;
+    }
+    let config = Config::new(|path| value(path).expect("it was read").clone());
     Some((description?, config))
 }
 
-/// `"driver"` or a number of microseconds.
-fn read_rate_limit(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Option<u64>> {
-    let text: Located<String> = table.required("rate_limit_us", faults)?;
-    if text.value == "driver" {
-        return Some(None);
-    }
-    match text.value.parse::<u64>() {
-        Ok(us) if us <= 10_000_000 => Some(Some(us)),
-        _ => {
-            let message = format!("`rate_limit_us` cannot be `{}`", text.value);
-            let help = "microseconds up to 10000000, or `driver`: what follows from the driver's transition latency";
-            faults.push_at(&text.at, message, Some(help.into()));
-            None
+/// Reads a file's settings.
+struct Reader<'d, 'f> {
+    document: &'d TomlDocument,
+    /// What was read, in the order of the declarations.
+    values: Vec<(&'static str, Value)>,
+    /// Settings whose absence one fault explains already.
+    excused: Vec<&'static str>,
+    faults: &'f mut Diagnostics,
+}
+
+impl Reader<'_, '_> {
+    /// An arm that was chosen in place, for a kernel whose file has none of the settings that come with it.
+    fn refuse_bare_arms(&mut self) {
+        for point in Config::settings() {
+            if !is_chosen_later(self.document, point.path) {
+                continue;
+            }
+            let lacking = |setting: &&Setting| {
+                let Some(only) = &setting.only else { return false };
+                only.path == point.path
+                    && is_with(only, self.document) == Some(true)
+                    && self.document.get(setting.path).is_none()
+            };
+            let lacking: Vec<&'static str> =
+                Config::settings().iter().filter(lacking).map(|setting| setting.path).collect();
+            if lacking.is_empty() {
+                continue;
+            }
+            let Some(Node { value: Toml::String(word), at }) = self.document.get(point.path) else {
+                continue;
+            };
+            let mut places: Vec<String> = Vec::new();
+            for path in &lacking {
+                let place = match path.split_once('.') {
+                    Some((table, _)) => format!("`[{table}]`"),
+                    None => format!("`{path}`"),
+                };
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            let message = format!("`{word}` needs settings of its own: {}", places.join(", "));
+            let help = kernel_with(point.path, word).map(|kernel| {
+                format!(
+                    "start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`"
+                )
+            });
+            self.faults.push_at(at, message, help);
+            self.excused.extend(lacking);
         }
     }
-}
 
-/// `"none"` or a number of microseconds.
-fn read_latency(
-    table: &mut TableReader<'_>,
-    key: &str,
-    faults: &mut Diagnostics,
-) -> Option<Option<u32>> {
-    let text: Located<String> = table.required(key, faults)?;
-    if text.value == "none" {
-        return Some(None);
-    }
-    match text.value.parse::<u32>() {
-        Ok(us) if us <= 2_000_000_000 => Some(Some(us)),
-        _ => {
-            let message = format!("`{key}` cannot be `{}`", text.value);
-            let help = "microseconds up to 2000000000, 0 for no latency at all, or `none`";
-            faults.push_at(&text.at, message, Some(help.into()));
-            None
+    /// The settings of a table.
+    fn table(&mut self, name: &str, top: &mut TableReader<'_>) {
+        let all = || Config::settings().iter().filter(|s| s.table_and_key().0 == name);
+        let known: Vec<Option<bool>> = all().map(|s| exists(s, self.document)).collect();
+        if known.iter().all(|exists| *exists == Some(false)) {
+            if let Some(table) = top.optional_table(name, self.faults) {
+                let only = all().find_map(|setting| setting.only.as_ref()).expect("it depends");
+                self.refuse(format!("`[{name}]`"), only, table.location());
+            }
+            return;
         }
-    }
-}
-
-/// `"none"`, or names or numbers of idle states with `/` between them. Whether the machine has them is
-/// checked where both are known.
-fn read_cpuidle_disable(
-    reader: &mut TableReader<'_>,
-    faults: &mut Diagnostics,
-) -> Option<Vec<String>> {
-    let text: Located<String> = reader.required("cpuidle_disable", faults)?;
-    if text.value == "none" {
-        return Some(Vec::new());
-    }
-    let words: Vec<String> = text.value.split('/').map(|word| word.trim().to_string()).collect();
-    if words.iter().any(String::is_empty) {
-        let message = format!("`cpuidle_disable` cannot be `{}`", text.value);
-        let help = "names or numbers of idle states: `C3`, `2` or `C3/C6`; or `none`";
-        faults.push_at(&text.at, message, Some(help.into()));
-        return None;
-    }
-    Some(words)
-}
-
-/// A way of looking at utilisation that the form of teo has no place for.
-fn refuse_foreign_util(
-    document: &TomlDocument,
-    teo: Option<TeoForm>,
-    util: Option<TeoUtil>,
-    faults: &mut Diagnostics,
-) {
-    if let (Some(teo), Some(util)) = (teo, util)
-        && !points::takes_util(teo, util)
-    {
-        let entry = |key| document.get(key).expect("it was read");
-        let word = |key| match &entry(key).value {
-            schedtwin_input::Value::String(word) => word.clone(),
-            _ => String::new(),
+        let needed = all()
+            .any(|s| exists(s, self.document) == Some(true) && !self.excused.contains(&s.path));
+        let table = match needed {
+            true => top.required_table(name, self.faults),
+            false => top.optional_table(name, self.faults),
         };
-        let message =
-            format!("teo of {} cannot look at utilisation as `{}`", word("teo"), word("teo_util"));
-        let help = "all forms are for `teo = \"5.14\"`; 6.6 takes `off`, `6.3` and `gradual`, 6.12 `off` and `gradual`";
-        faults.push_at(&entry("teo_util").at, message, Some(help.into()));
+        if let Some(mut table) = table {
+            for setting in all() {
+                self.setting(setting, setting.table_and_key().1, &mut table);
+            }
+            table.finish(self.faults);
+        }
+    }
+
+    fn setting(&mut self, setting: &'static Setting, key: &str, table: &mut TableReader<'_>) {
+        let known = exists(setting, self.document);
+        if known == Some(true) && !self.excused.contains(&setting.path) {
+            if let Some(node) = table.required::<Node>(key, self.faults) {
+                let value = check(setting, &node, self.faults);
+                self.values.extend(value.map(|value| (setting.path, value)));
+            }
+            return;
+        }
+        let node: Option<Node> = table.optional(key, self.faults);
+        if let (Some(false), Some(node), Some(only)) = (known, node, &setting.only) {
+            self.refuse(format!("`{}`", setting.path), only, &node.at);
+        }
+    }
+
+    /// A table or a setting that belongs to another arm.
+    fn refuse(&mut self, what: String, only: &With, at: &Location) {
+        let has = self.text(only.path);
+        let message = format!("{what} is not for this kernel: `{}` is `{has}`", only.path);
+        let help = format!("it is for {}", only.words.join(", "));
+        self.faults.push_at(at, message, Some(help));
+    }
+
+    /// Arms that do not go with the arm of another point.
+    fn check_arms(&mut self) {
+        for (path, value) in self.values.clone() {
+            let setting = find(path).expect("it was read");
+            let of = |word: &Value| {
+                arms(setting).iter().find(|arm| Value::from(arm.word) == *word)?.only.as_ref()
+            };
+            let Some(only) = of(&value) else { continue };
+            if is_with(only, self.document) != Some(false) {
+                continue;
+            }
+            let has = self.text(only.path);
+            let takes = arms(setting).iter().filter(|arm| {
+                arm.only.as_ref().is_none_or(|only| only.words.contains(&has.as_str()))
+            });
+            let takes: Vec<&str> = takes.map(|arm| arm.word).collect();
+            let message = format!("`{path}` cannot be `{value}` where `{}` is `{has}`", only.path);
+            let needs = only.words.iter().map(|word| format!("`{word}`"));
+            let needs: Vec<String> = needs.collect();
+            let help = format!(
+                "`{has}` takes {}; `{value}` is for `{}` {}",
+                takes.join(", "),
+                only.path,
+                needs.join(" and ")
+            );
+            self.faults.push_at(&self.document.location(path), message, Some(help));
+        }
+    }
+
+    /// Numbers that exceed another one.
+    fn check_at_most(&mut self) {
+        let number = |path: &str| {
+            let (_, value) = self.values.iter().find(|(read, _)| *read == path)?;
+            find(path).expect("declared").number(value)
+        };
+        let mut wrong = Vec::new();
+        for setting in Config::settings() {
+            let Some(bound) = setting.at_most else { continue };
+            let (Some(number), Some(most)) = (number(setting.path), number(bound)) else {
+                continue;
+            };
+            if number > most {
+                let path = setting.path;
+                wrong.push((path, format!("`{path}` is {number}, more than `{bound}`, {most}")));
+            }
+        }
+        for (path, message) in wrong {
+            self.faults.push_at(&self.document.location(path), message, None);
+        }
+    }
+
+    fn text(&self, path: &str) -> String {
+        match self.document.get(path).map(|node| &node.value) {
+            Some(Toml::String(text)) => text.clone(),
+            _ => String::new(),
+        }
     }
 }
 
-/// Microseconds; −1: no limit.
-fn read_rt_runtime(reader: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Option<Ns>> {
-    let found: Located<i64> = reader.required("rt_runtime_us", faults)?;
-    match found.value {
-        -1 => Some(None),
-        us @ 1..=4_000_000 => Some(Some(us as u64 * 1000)),
-        us => {
-            let message = format!("`rt_runtime_us` is {us}, outside -1 (no limit), 1..=4000000");
-            faults.push_at(&found.at, message, None);
+/// The newest built-in kernel with an arm.
+fn kernel_with(path: &str, word: &str) -> Option<&'static str> {
+    let has = |text: &str| {
+        let document = TomlDocument::parse(&schedtwin_input::Source::new("", text)).ok()?;
+        Some(document.get(path)?.value == Toml::String(word.to_string()))
+    };
+    super::builtin_texts().filter(|(_, text)| has(text) == Some(true)).map(|(name, _)| name).last()
+}
+
+/// A value as its declaration wants it.
+pub(super) fn check(setting: &Setting, node: &Node, faults: &mut Diagnostics) -> Option<Value> {
+    let path = setting.path;
+    match &setting.kind {
+        Kind::Switch => Some(bool::from_node(node, faults)?.into()),
+        Kind::Choice { arms, .. } => {
+            let word = String::from_node(node, faults)?;
+            if arms.iter().any(|arm| arm.word == word) {
+                return Some(Value::Text(word));
+            }
+            let all: Vec<&str> = arms.iter().map(|arm| arm.word).collect();
+            let help = match did_you_mean(&word, all.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`? known: {}", all.join(", ")),
+                None => format!("known: {}", all.join(", ")),
+            };
+            faults.push_at(&node.at, format!("`{path}` cannot be `{word}`"), Some(help));
             None
         }
-    }
-}
-
-/// Runtime and period of the fair server; zero runtime where there is none.
-fn read_fair_server(
-    top: &mut TableReader<'_>,
-    rt_bandwidth: Option<RtBandwidth>,
-    faults: &mut Diagnostics,
-) -> Option<(Ns, Ns)> {
-    if points::has_fair_server(rt_bandwidth?) {
-        let mut table = top.required_table("fair_server", faults)?;
-        let runtime: Option<Located<u64>> = table.required("runtime_us", faults);
-        let period = bounded(&mut table, "period_us", 1_000, 4_000_000, faults);
-        table.finish(faults);
-        let (runtime, period) = (runtime?, period?);
-        if runtime.value > period {
-            let message =
-                format!("a runtime of {} us does not fit a period of {period} us", runtime.value);
-            faults.push_at(&runtime.at, message, None);
-            return None;
+        Kind::Integer { min, max, none, unit } => {
+            let value = match (&node.value, none) {
+                (Toml::String(text), Some((Value::Text(_), _))) => Value::Text(text.clone()),
+                _ => Value::Integer(i64::from_node(node, faults)?),
+            };
+            let is_none = none.as_ref().is_some_and(|(none, _)| *none == value);
+            if is_none || setting.number(&value).is_some() {
+                return Some(value);
+            }
+            let (message, help) = match none {
+                None => (format!("`{path}` is {value}, outside {min}..={max}"), None),
+                Some((none, means)) => (
+                    format!("`{path}` cannot be `{value}`"),
+                    Some(format!("{min}..={max} {unit}, or `{none}`: {means}")),
+                ),
+            };
+            faults.push_at(&node.at, message, help);
+            None
         }
-        Some((runtime.value * 1000, period * 1000))
-    } else {
-        refuse_table(top, "fair_server", "rt_bandwidth = \"throttling\" has none", faults);
-        Some((0, 1_000_000_000))
+        Kind::Names => {
+            let text = String::from_node(node, faults)?;
+            if text.split('/').any(|name| name.trim().is_empty()) {
+                let message = format!("`{path}` cannot be `{text}`");
+                let help = "names or numbers of idle states: `C3`, `2` or `C3/C6`; or `none`";
+                faults.push_at(&node.at, message, Some(help.into()));
+                return None;
+            }
+            Some(Value::Text(text))
+        }
     }
 }
 
-/// A table that belongs to another arm.
-fn refuse_table(top: &mut TableReader<'_>, key: &str, why: &str, faults: &mut Diagnostics) {
-    if let Some(table) = top.optional_table(key, faults) {
-        faults.push_at(table.location(), format!("`[{key}]` is not for this kernel: {why}"), None);
+fn toml(value: &Value) -> Toml {
+    match value {
+        Value::Text(text) => Toml::String(text.clone()),
+        Value::Integer(number) => Toml::Integer(*number),
+        Value::Switch(on) => Toml::Boolean(*on),
     }
 }
 
-/// Whether the file has the table of the other fair class only: `linux-6.12:fair=cfs`.
-fn refuse_foreign_class(
-    document: &TomlDocument,
-    fair: Option<FairClass>,
-    faults: &mut Diagnostics,
-) -> bool {
-    let Some(fair) = fair else { return false };
-    let (class, other, kernel) = match points::is_cfs(fair) {
-        true => ("cfs", "eevdf", "linux-6.3"),
-        false => ("eevdf", "cfs", "linux-6.12"),
-    };
-    let foreign = document.get(class).is_none() && document.get(other).is_some();
-    if foreign {
-        let message = format!("`{class}` needs tunables of its own: `[{class}]` and features");
-        let help =
-            format!("start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`");
-        let at = &document.get("fair").expect("it was read").at;
-        faults.push_at(at, message, Some(help));
-    }
-    foreign
-}
-
-fn read_cfs(
-    top: &mut TableReader<'_>,
-    fair: Option<FairClass>,
-    faults: &mut Diagnostics,
-) -> Option<(CfsTunables, IdealRuntime)> {
-    if !points::is_cfs(fair?) {
-        refuse_table(top, "cfs", "fair = \"eevdf\"", faults);
-        return Some((CfsTunables::default(), IdealRuntime::SchedSlice));
-    }
-    let mut table = top.required_table("cfs", faults)?;
-    let mut ns = |key: &str| bounded(&mut table, key, 10_000, 1_000_000_000, faults);
-    let (latency, min) = (ns("latency_ns"), ns("min_granularity_ns"));
-    let (wakeup, idle) = (ns("wakeup_granularity_ns"), ns("idle_min_granularity_ns"));
-    let ideal_runtime = points::IDEAL_RUNTIME.read(&mut table, faults);
-    table.finish(faults);
-    let tunables = CfsTunables {
-        latency: latency?,
-        min_granularity: min?,
-        wakeup_granularity: wakeup?,
-        idle_min_granularity: idle?,
-    };
-    Some((tunables, ideal_runtime?))
-}
-
-fn read_eevdf(
-    top: &mut TableReader<'_>,
-    fair: Option<FairClass>,
-    faults: &mut Diagnostics,
-) -> Option<Ns> {
-    if points::is_cfs(fair?) {
-        refuse_table(top, "eevdf", "fair = \"cfs\"", faults);
-        return Some(0);
-    }
-    let mut table = top.required_table("eevdf", faults)?;
-    let slice = bounded(&mut table, "base_slice_unscaled_ns", 10_000, 1_000_000_000, faults);
-    table.finish(faults);
-    slice
-}
-
-/// The features of the chosen fair class and those of all.
-fn read_features(
-    mut table: TableReader<'_>,
-    fair: Option<FairClass>,
-    faults: &mut Diagnostics,
-) -> Option<Features> {
-    let cfs = points::is_cfs(fair?);
-    // CFS kernels have it all; with EEVDF those before 6.8 only, whose util_est is of two numbers.
-    let util_est_fastup = if cfs {
-        table.required("util_est_fastup", faults)
-    } else {
-        table.optional("util_est_fastup", faults).or(Some(false))
-    };
-    macro_rules! features {
-        (cfs: [$($cfs:ident),*], eevdf: [$($eevdf:ident),*], all: [$($all:ident),*]) => {{
-            $(let $cfs: Option<bool> = if cfs { table.required(stringify!($cfs), faults) } else { Some(false) };)*
-            $(let $eevdf: Option<bool> = if cfs { Some(false) } else { table.required(stringify!($eevdf), faults) };)*
-            $(let $all: Option<bool> = table.required(stringify!($all), faults);)*
-            table.finish(faults);
-            let util_est_fastup = util_est_fastup?;
-            Some(Features { $($cfs: $cfs?,)* $($eevdf: $eevdf?,)* $($all: $all?,)* util_est_fastup })
-        }};
-    }
-    features!(
-        cfs: [gentle_fair_sleepers, start_debit, next_buddy, last_buddy, alt_period, base_slice,
-            sis_prop],
-        eevdf: [place_lag, place_deadline_initial, place_rel_deadline, run_to_parity, preempt_short,
-            delay_dequeue, delay_zero],
-        all: [wakeup_preemption, cache_hot_buddy, ttwu_queue, sis_util, ni_random, wa_idle,
-            wa_weight, wa_bias, util_est, nontask_capacity, rt_push_ipi]
-    )
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Load balancing.
+
+macro_rules! balance {
+    ([$next:ident $($more:ident)*] $($before:tt)*) => {
+        $next! { [$($more)*] $($before)*
+
+        /// How long a task that has run counts as cache-hot, and the least cost of a newidle pass that is worth it.
+        migration_cost: integer Ns {
+            key "migration_cost_ns";
+            linux "/sys/kernel/debug/sched/migration_cost_ns";
+            range 0..=1_000_000_000 ns;
+        }
+        /// The most tasks that one balance pass looks at.
+        nr_migrate: integer u32 {
+            linux "/sys/kernel/debug/sched/nr_migrate";
+            range 1..=1024;
+        }
+        /// Which tasks keep a CPU that runs out of fair ones from looking for others.
+        balance_fair: choice BalanceFair {
+            linux "balance_fair()";
+            /// Any: it looks when no task of any class is runnable.
+            NoTask = "no-task", "up to 6.11";
+            /// Fair ones: it looks when none is runnable, whatever waits in higher classes.
+            NoFairTask = "no-fair-task", "6.12 and later";
+        }
+        /// Which domain or group says that siblings share tasks out evenly.
+        prefer_sibling: choice PreferSibling {
+            linux "update_sd_lb_stats()";
+            /// The domain below the one that is balanced.
+            ChildDomain = "child-domain", "up to 6.4 [from memory]";
+            /// The domain below the busiest group.
+            BusiestGroup = "busiest-group", "6.5 and later [from memory]";
+        }
+        /// How many tasks more than its share the busiest group has.
+        sibling_imbalance: choice SiblingImbalance {
+            linux "sibling_imbalance()";
+            /// The difference of the numbers of tasks.
+            Difference = "difference", "up to 6.5";
+            /// What is beyond the share of its cores, and nothing for a busy CPU.
+            ByCores = "by-cores", "6.6 and later";
+        }
+        /// When a group of bigger CPUs without waiting tasks is left alone, since tasks run faster there.
+        pick_busiest_bigger: choice PickBusiestBigger {
+            linux "update_sd_pick_busiest()";
+            /// If it is of the same type as the busiest so far; the first fully busy one is pulled from.
+            AmongEqualTypes = "among-equal-types", "5.14 and later, 6.12.95; but for the releases of the other arm";
+            /// In any case.
+            Always = "always", "6.1.192, 6.12.117, 7.3";
+        }
+        /// Which of several fully busy groups is the busiest.
+        pick_busiest_full: choice PickBusiestFull {
+            linux "update_sd_pick_busiest()";
+            /// The first.
+            First = "first", "up to 6.4 [from memory]";
+            /// The last.
+            Last = "last", "6.5 and later [from memory]";
+        }
+        /// Which of several groups with equally large misfits is the busiest.
+        pick_busiest_misfit: choice PickBusiestMisfit {
+            linux "update_sd_pick_busiest()";
+            /// The last.
+            Last = "last", "up to 6.8 [from memory]";
+            /// The first.
+            First = "first", "6.9 and later [from memory]";
+        }
+        /// Whether a pass that could not pull a misfit has failed.
+        misfit_failure: choice MisfitFailure {
+            linux "sched_balance_rq(): nr_balance_failed";
+            /// It has, as for other tasks: `nr_balance_failed` grows, and the interval doubles without a queue to pull
+            /// from.
+            Counted = "counted", "up to 6.9 [from memory]";
+            /// It has not: neither happens.
+            Ignored = "ignored", "6.10 and later [from memory]";
+        }
+        /// When a running misfit is a reason to kick an idle CPU.
+        check_misfit_status: choice CheckMisfitStatus {
+            linux "check_misfit_status()";
+            /// If there is a bigger CPU, or the capacity of its own is reduced.
+            IfItCanBeHelped = "if-it-can-be-helped", "up to 6.9 [from memory]";
+            /// Always.
+            AnyMisfit = "any-misfit", "6.10 and later [from memory]";
+        }
+        /// When a running task counts as misfit.
+        misfit_status: choice MisfitStatus {
+            linux "update_misfit_status()";
+            /// Whenever it does not fit.
+            AnyTask = "any-task", "up to 6.8";
+            /// Whenever it does not fit, unless its affinity allows no larger CPU (`max_allowed_capacity`).
+            UnlessOnLargestAllowed = "unless-on-largest-allowed", "6.9 and later";
+        }
+        }
+    };
+}

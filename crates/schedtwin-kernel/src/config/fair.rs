@@ -1,0 +1,96 @@
+//! The fair class: CFS or EEVDF, and the signals that it keeps.
+
+macro_rules! fair {
+    ([$next:ident $($more:ident)*] $($before:tt)*) => {
+        $next! { [$($more)*] $($before)*
+
+        /// How the fair class divides time.
+        fair: choice FairClass {
+            linux "kernel/sched/fair.c";
+            /// The smallest virtual runtime runs; buddies and granularities.
+            Cfs = "cfs", "up to 6.5";
+            /// The earliest virtual deadline of those that are owed time runs.
+            Eevdf = "eevdf", "6.6 and later (as of 6.12)";
+        }
+        /// Tunables of CFS; zeros with EEVDF.
+        cfs: table CfsTunables {}
+        /// CFS: how long the running task may run before a tick preempts it.
+        ideal_runtime: choice IdealRuntime {
+            key "cfs.ideal_runtime";
+            linux "check_preempt_tick()";
+            only FairClass in [Cfs] else SchedSlice;
+            unnamed SchedSlice;
+            /// Its slice, which in a crowd of lighter tasks can be longer than the latency.
+            SchedSlice = "sched-slice", "up to 6.2, 6.1.y";
+            /// Its slice, at most the latency.
+            AtMostLatency = "at-most-latency", "6.3 to 6.5";
+        }
+        /// EEVDF: the slice before scaling by CPUs; 0 with CFS.
+        base_slice_unscaled: integer Ns {
+            key "eevdf.base_slice_unscaled_ns";
+            linux "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs";
+            range 10_000..=1_000_000_000 ns;
+            only FairClass in [Eevdf] else 0;
+        }
+        /// Scheduler features.
+        features: table Features {}
+        /// What util_est keeps of a task.
+        util_est: choice UtilEstForm {
+            linux "struct sched_avg, util_est_update()";
+            /// The last utilisation and a moving average; the larger counts.
+            EnqueuedAndEwma = "enqueued-and-ewma", "5.13 to 6.7";
+            /// One number that rises at once and falls slowly.
+            Single = "single", "6.8 and later";
+        }
+        /// When a sleeping task's util_est is updated.
+        util_est_update: choice UtilEstUpdate {
+            linux "dequeue_task_fair()";
+            /// With the utilisation as of this dequeue.
+            AfterDequeue = "after-dequeue", "up to 6.11";
+            /// With the utilisation of the last update before it.
+            BeforeDequeue = "before-dequeue", "6.12";
+        }
+        /// What a new task's share of its queue's utilisation is computed with.
+        init_util_weight: choice InitUtilWeight {
+            linux "post_init_entity_util_avg()";
+            unnamed ScaledDown;
+            /// The weight with its ten bits of fixed point, against a load without: on a queue with any load the share
+            /// is all that may be had, half of what is left of the CPU.
+            ScaledUp = "scaled-up", "up to 6.9";
+            /// The weight in the unit of the load: the task gets its share of the queue's.
+            ScaledDown = "scaled-down", "6.10 and later";
+        }
+        /// How often a CPU may change its contribution to a task group's `load_avg`.
+        tg_load_avg: choice TgLoadAvg {
+            linux "update_tg_load_avg()";
+            unnamed OncePerMs;
+            /// Whenever its load has changed by 1/64.
+            Always = "always", "up to 6.6";
+            /// Whenever it has changed by 1/64, and at most once in a millisecond.
+            OncePerMs = "once-per-ms", "6.7 and later";
+        }
+        /// A sleeper's signals when it leaves its queue, whose clock stands still while its CPU idles.
+        migrate_se_pelt_lag: choice MigrateSePeltLag {
+            linux "migrate_task_rq_fair()";
+            unnamed Decayed;
+            /// As of the queue's last update: it arrives as large as it fell asleep.
+            Forgotten = "forgotten", "up to 5.19";
+            /// The time since then is estimated, and they decay by it.
+            Decayed = "decayed", "6.0 and later";
+        }
+        /// Whether contention (`runnable_avg` above `util_avg`) counts as utilisation for schedutil, for EAS's highest
+        /// utilisation and for the busiest queue of `migrate_util`.
+        runnable_boost: choice RunnableBoost {
+            linux "cpu_util(.., boost)";
+            /// It does not.
+            Off = "off", "up to 6.4";
+            /// It raises util_avg and util_est, which counts a waking task twice.
+            WithUtilEst = "with-util-est", "6.5.0, and as posted";
+            /// It raises util_avg. A task that is placed comes and goes with its utilisation only.
+            On = "on", "6.5.y, 6.6 and later";
+            /// It raises util_avg. A task that is placed brings its own `runnable_avg`, or takes it away.
+            WithTask = "with-task", "6.12.107, not yet 6.12.95";
+        }
+        }
+    };
+}

@@ -1,0 +1,63 @@
+//! Scheduler features.
+
+use super::declare::{Setting, Value, With, feature_known_by, switch_from};
+use super::{FairClass, UtilEstForm};
+
+declare! { []
+    /// Scheduler features (`debugfs sched/features`), named as there. A feature that a release has not is false.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Features in "features." {
+        /// A task keeps its lag over a sleep.
+        place_lag: feature { only FairClass in [Eevdf]; }
+        /// A forked task starts with half a slice.
+        place_deadline_initial: feature { only FairClass in [Eevdf]; }
+        /// A migrated task keeps its relative deadline.
+        place_rel_deadline: feature { only FairClass in [Eevdf]; }
+        /// A task keeps the CPU until its slice is used up.
+        run_to_parity: feature { only FairClass in [Eevdf]; }
+        /// A task with a shorter slice may preempt one whose slice is not used up.
+        preempt_short: feature { only FairClass in [Eevdf]; }
+        /// A task that falls asleep while it is not eligible stays queued until it is.
+        delay_dequeue: feature { only FairClass in [Eevdf]; }
+        /// Such a task loses positive lag when it leaves.
+        delay_zero: feature { only FairClass in [Eevdf]; }
+        /// A sleeper gets half a latency of credit only.
+        gentle_fair_sleepers: feature { only FairClass in [Cfs]; }
+        /// A forked task waits for a slice first.
+        start_debit: feature { only FairClass in [Cfs]; }
+        /// The last wakee is preferred even if it did not preempt.
+        next_buddy: feature { only FairClass in [Cfs]; }
+        /// A preempted task is preferred afterwards.
+        last_buddy: feature { only FairClass in [Cfs]; }
+        /// The period counts the tasks of the whole hierarchy.
+        alt_period: feature { only FairClass in [Cfs]; }
+        /// No slice is shorter than min_granularity.
+        base_slice: feature { only FairClass in [Cfs]; }
+        /// The moving average of util_est rises at once (before 6.8).
+        util_est_fastup: feature { only UtilEstForm in [EnqueuedAndEwma]; unnamed false; }
+        /// Idle time limits the scan for an idle CPU (5.18; present and off in 6.1).
+        sis_prop: feature { only FairClass in [Cfs]; }
+        /// Utilisation limits the scan for an idle CPU (6.0 and later).
+        sis_util: feature {}
+        /// A wakee may preempt the running task.
+        wakeup_preemption: feature {}
+        /// A buddy is not balanced away.
+        cache_hot_buddy: feature {}
+        /// Remote wakeups go through the wake list.
+        ttwu_queue: feature {}
+        /// Newidle balancing with a probability that follows its success (6.12.95; absent in 6.12.0).
+        ni_random: feature {}
+        /// `wake_affine` prefers an idle CPU.
+        wa_idle: feature {}
+        /// `wake_affine` compares loads.
+        wa_weight: feature {}
+        /// That comparison favours the waker's CPU by half of the imbalance that a domain tolerates.
+        wa_bias: feature {}
+        /// Utilisation is estimated over sleeps.
+        util_est: feature {}
+        /// Time in interrupts counts against a CPU's capacity (`avg_irq`).
+        nontask_capacity: feature {}
+        /// A CPU whose priority falls asks CPUs with waiting RT tasks by interrupt to push one, and does not pull.
+        rt_push_ipi: feature {}
+    }
+}

@@ -1,0 +1,58 @@
+//! Ticks, preemption, topology from firmware, and what the build of a kernel decides.
+
+macro_rules! general {
+    ([$next:ident $($more:ident)*] $($before:tt)*) => {
+        $next! { [$($more)*] $($before)*
+
+        /// Ticks per second.
+        hz: integer u32 {
+            linux "CONFIG_HZ";
+            range 24..=10_000;
+        }
+        /// Kernel preemption.
+        preempt: choice Preempt {
+            linux "CONFIG_PREEMPT_*, preempt=";
+            /// Kernel mode is never preempted.
+            None = "none", "any";
+            /// Kernel mode is preempted at explicit points only: as `none` here, where paths are atomic.
+            Voluntary = "voluntary", "any";
+            /// Kernel mode is preempted at any interrupt.
+            Full = "full", "any";
+        }
+        /// Interrupt time is taken out of `clock_task` and feeds `avg_irq`.
+        irq_time_accounting: switch {
+            linux "CONFIG_IRQ_TIME_ACCOUNTING";
+        }
+        /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups, and lets CFS
+        /// leave a task that is picked again as it is, without which it starts another slice.
+        fair_group_sched: switch {
+            linux "CONFIG_FAIR_GROUP_SCHED";
+        }
+        /// What a package is where firmware describes the topology by a cpu-map.
+        cpu_map_package: choice CpuMapPackage {
+            linux "drivers/base/arch_topology.c";
+            /// Each cluster that holds cores: phones get "phantom" domains.
+            LeafCluster = "leaf-cluster", "up to 5.19";
+            /// Each socket.
+            Socket = "socket", "6.0 and later";
+        }
+        /// A domain level for clusters below the last-level cache.
+        sched_cluster: switch {
+            linux "CONFIG_SCHED_CLUSTER";
+        }
+        /// Timer slack of fair tasks.
+        timer_slack: integer Ns {
+            key "timer_slack_ns";
+            linux "prctl(PR_SET_TIMERSLACK), /proc/PID/timerslack_ns";
+            range 0..=1_000_000_000 ns;
+        }
+        /// How often each busy CPU's kworker wakes to fold statistics; 0: there are no such kworkers.
+        stat_interval: integer Ns {
+            key "stat_interval_ms";
+            linux "/proc/sys/vm/stat_interval, in ms; 0: no kworkers";
+            range 0..=120_000 ms;
+            unnamed 0;
+        }
+        }
+    };
+}

@@ -1,0 +1,178 @@
+//! The kernel's configuration: variation points and tunables.
+//!
+//! A **variation point** is a choice whose arms name the releases that have them. Exactly one file of the kernel
+//! names its arms, and no code compares release numbers (the CLI's `house` test sees to both): a kernel is the
+//! values of [`Config`]. A **tunable** is a number or a switch that a user of the release can change too: a sysctl,
+//! a file in debugfs, a build option.
+//!
+//! Each is declared once, in the file of its subsystem; [`declare`] says how, and what follows from a declaration.
+//!
+//! | room | what it declares |
+//! |---|---|
+//! | `general.rs` | ticks, preemption, topology, the build |
+//! | `cpufreq.rs`, `cpuidle.rs` | governors |
+//! | `fair.rs`, `features.rs` | the fair class, its signals, `sched/features` |
+//! | `placement.rs`, `balance.rs` | wakeups, load balancing |
+//! | `rt.rs` | RT, DEADLINE, clamps |
+//! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
+//! | `retired.rs` | what older files had, and what it means now |
+//! | `reference.rs` | the configuration of tests |
+
+#[macro_use]
+mod declare;
+#[macro_use]
+mod general;
+#[macro_use]
+mod cpufreq;
+#[macro_use]
+mod cpuidle;
+#[macro_use]
+mod fair;
+#[macro_use]
+mod placement;
+#[macro_use]
+mod balance;
+#[macro_use]
+mod rt;
+mod features;
+mod reference;
+mod retired;
+mod tables;
+
+pub use declare::{Arm, Kind, Setting, Value, With};
+pub use features::Features;
+pub use retired::{Retired, retired};
+use schedtwin_types::Ns;
+use std::sync::LazyLock;
+pub use tables::{CfsTunables, PmQos, Schedutil};
+
+use declare::{integer_from, limit_from, limit_to, names_from, names_to, switch_from};
+
+/// The last of the chain: takes what all rooms have declared.
+macro_rules! config {
+    ([] $($declarations:tt)*) => {
+        declare! { []
+            /// All variation points and tunables of a kernel.
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            struct Config in "" { $($declarations)* }
+        }
+    };
+}
+
+// Each room hands its declarations to the next one.
+general! { [cpufreq cpuidle fair placement balance rt config] }
+
+impl Config {
+    /// Every setting, in the order of their declaration.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::{Config, Kind};
+    ///
+    /// let boost = Config::settings().iter().find(|s| s.path == "runnable_boost").unwrap();
+    /// let Kind::Choice { arms, .. } = &boost.kind else { panic!("a variation point") };
+    /// assert_eq!(arms.len(), 4);
+    /// ```
+    pub fn settings() -> &'static [Setting] {
+        static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| {
+            let mut all = Vec::new();
+            Config::describe(&mut all);
+            all
+        });
+        &ALL
+    }
+
+    /// The configuration of which `value` gives the value of each path, of the right kind and in its range; not
+    /// asked for settings that do not exist with the arms that it gives.
+    pub fn new(mut value: impl FnMut(&'static str) -> Value) -> Config {
+        let mut given: Vec<(&'static str, Value)> = Vec::new();
+        // Points first: whether another setting exists depends on them.
+        for setting in Config::settings().iter().filter(|setting| setting.only.is_none()) {
+            given.push((setting.path, value(setting.path)));
+        }
+        for setting in Config::settings() {
+            let Some(only) = &setting.only else { continue };
+            let exists = given.iter().any(|(path, value)| *path == only.path && only.allows(value));
+            let otherwise = || setting.otherwise.clone().expect("declared with `only`");
+            given.push((setting.path, if exists { value(setting.path) } else { otherwise() }));
+        }
+        Config::from_values(&mut |path| {
+            let found = given.iter().find(|(given, _)| *given == path);
+            found.expect("every path is a setting's").1.clone()
+        })
+    }
+
+    /// The values of all settings that exist in this kernel, as its file has them.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::{Config, Value};
+    ///
+    /// let config = Config::linux_6_12();
+    /// let of = |path| config.values().into_iter().find(|(s, _)| s.path == path).map(|(_, v)| v);
+    /// assert_eq!(of("rt_period_us"), Some(Value::Integer(1_000_000)));
+    /// assert_eq!(of("cfs.latency_ns"), None);
+    /// ```
+    pub fn values(&self) -> Vec<(&'static Setting, Value)> {
+        let mut all: Vec<(&'static str, Value)> = Vec::new();
+        self.to_values(&mut |path, value| all.push((path, value)));
+        let exists = |setting: &Setting| {
+            setting.only.as_ref().is_none_or(|only| {
+                all.iter().any(|(path, value)| *path == only.path && only.allows(value))
+            })
+        };
+        let settings = Config::settings().iter();
+        let value = |path: &str| all.iter().find(|(p, _)| *p == path).expect("declared").1.clone();
+        settings.filter(|s| exists(s)).map(|s| (s, value(s.path))).collect()
+    }
+
+    /// Whether Linux lets fair servers of these parameters be set on every CPU of a machine with these capacities.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::Config;
+    ///
+    /// let config = Config { fair_server_runtime: 500_000_000, ..Config::linux_6_12() };
+    /// assert!(config.admits_fair_servers(&[1024; 8]));
+    /// assert!(!config.admits_fair_servers(&[250, 250, 250, 1024]));
+    /// ```
+    pub fn admits_fair_servers(&self, capacities: &[u64]) -> bool {
+        crate::sched::fair_server::admits(self, capacities)
+    }
+
+    /// Length of a tick, nanoseconds (`TICK_NSEC`).
+    pub fn tick_nsec(&self) -> Ns {
+        (1_000_000_000 + self.hz as u64 / 2) / self.hz as u64
+    }
+}
+
+impl Preempt {
+    /// Whether kernel mode is preempted (`CONFIG_PREEMPTION`, and not switched off at boot).
+    pub fn preempts_kernel_mode(self) -> bool {
+        self == Preempt::Full
+    }
+}
+
+impl FrequencyGovernor {
+    /// Whether frequencies follow utilisation, without which there is no EAS.
+    pub fn is_schedutil(self) -> bool {
+        self == FrequencyGovernor::Schedutil
+    }
+}
+
+impl PmQos {
+    /// What governors are told (`cpuidle_governor_latency_req`): the stricter limit, nanoseconds.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::PmQos;
+    ///
+    /// let none = PmQos::default();
+    /// assert_eq!(none.latency_req_ns(), 2_000_000_000_000);
+    /// let both = PmQos { cpu_latency_us: Some(50), resume_latency_us: Some(20) };
+    /// assert_eq!(both.latency_req_ns(), 20_000);
+    /// ```
+    pub fn latency_req_ns(&self) -> i64 {
+        /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`: 2000 s. That of a device is larger.
+        const DEFAULT_US: u32 = 2_000_000_000;
+        let all = self.cpu_latency_us.unwrap_or(DEFAULT_US);
+        let own = self.resume_latency_us.unwrap_or(i32::MAX as u32);
+        i64::from(all.min(own)) * 1000
+    }
+}

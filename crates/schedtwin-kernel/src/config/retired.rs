@@ -1,0 +1,40 @@
+//! Settings of older kernel files that have been cut into others since: what each word of theirs means now.
+//!
+//! A kernel file that was captured before goes on meaning what it meant.
+
+use super::{
+    BalanceFair, CheckMisfitStatus, MisfitFailure, PickBusiestBigger, PickBusiestFull,
+    PickBusiestMisfit, PreferSibling, SelectIdleCluster, SiblingImbalance,
+};
+
+/// A setting that no longer exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retired {
+    /// Its path in older kernel files.
+    pub path: &'static str,
+    /// Per word of it: the points that stand for it, each with the word of the arm.
+    pub words: Vec<(&'static str, Vec<(&'static str, &'static str)>)>,
+}
+
+macro_rules! retired {
+    ($($path:literal { $($word:literal: $($point:ident::$arm:ident),+;)+ })*) => {
+        /// All settings that were cut into others.
+        pub fn retired() -> Vec<Retired> {
+            vec![$(Retired {
+                path: $path,
+                words: vec![$(($word, vec![$(($point::PATH, $point::$arm.word())),+])),+],
+            }),*]
+        }
+    };
+}
+
+retired! {
+    "balance" {
+        "6.1": SelectIdleCluster::WholeLlc, BalanceFair::NoTask, PreferSibling::ChildDomain,
+            SiblingImbalance::Difference, PickBusiestBigger::Always, PickBusiestFull::First,
+            PickBusiestMisfit::Last, MisfitFailure::Counted, CheckMisfitStatus::IfItCanBeHelped;
+        "6.12": SelectIdleCluster::ClusterFirst, BalanceFair::NoFairTask, PreferSibling::BusiestGroup,
+            SiblingImbalance::ByCores, PickBusiestBigger::AmongEqualTypes, PickBusiestFull::Last,
+            PickBusiestMisfit::First, MisfitFailure::Ignored, CheckMisfitStatus::AnyMisfit;
+    }
+}
