@@ -20,7 +20,7 @@ use schedtwin_kernel::sched::fair::energy::EnergyEstimate;
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::rt::RtRq;
 use schedtwin_kernel::sched::{Class, TaskKind};
-use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, TaskId};
+use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, PolicyId, TaskId};
 
 use super::machine::Machine;
 
@@ -129,12 +129,12 @@ impl Board {
 
     /// A frequency domain and what schedutil remembers of it.
     pub(super) fn policy(&self, domain: usize) -> &CpufreqPolicy {
-        &self.kernel.inside().policies[domain]
+        &self.kernel.inside().policies[PolicyId(domain as u16)]
     }
 
     /// Takes over what the real schedutil remembers.
     pub(super) fn start_policy(&mut self, domain: usize, raw_khz: Khz, khz: Khz, time: Ns) {
-        let sugov = &mut self.kernel.inside_mut().policies[domain].sugov;
+        let sugov = &mut self.kernel.inside_mut().policies[PolicyId(domain as u16)].sugov;
         sugov.cached_raw_freq = raw_khz;
         sugov.next_freq = khz;
         sugov.last_freq_update_time = time;

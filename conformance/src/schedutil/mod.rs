@@ -28,7 +28,7 @@ use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
-use schedtwin_types::CpuId;
+use schedtwin_types::{CpuId, PolicyId};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -91,7 +91,7 @@ fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast:
 
 impl<const OLD: bool> Schedutil<OLD> {
     fn report(&mut self, out: &mut Out) {
-        let policy = &self.kernel.inside().policies[0];
+        let policy = &self.kernel.inside().policies[PolicyId(0)];
         let sugov = &policy.sugov;
         out.word("policy", "next_freq", sugov.next_freq as u64);
         out.word("policy", "cached_raw_freq", sugov.cached_raw_freq as u64);
@@ -238,7 +238,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
             CONFIG => {
                 self.cpus = a;
                 self.kernel = boot(OLD, a, c, d != 0, e != 0, f != 0);
-                let policy = &mut self.kernel.inside_mut().policies[0];
+                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
                 policy.table.clear();
                 policy.inefficient.clear();
                 (policy.cur, policy.requested) = (0, 0);
@@ -246,14 +246,14 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 policy.sugov.freq_update_delay_ns = b as i64 * 1000;
             }
             OPP => {
-                let policy = &mut self.kernel.inside_mut().policies[0];
+                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
                 policy.table.push(a as u32);
                 policy.inefficient.push(b != 0);
                 (policy.cur, policy.requested) = (a as u32, a as u32);
                 policy.limit_max = a as u32;
             }
             START => {
-                let sugov = &mut self.kernel.inside_mut().policies[0].sugov;
+                let sugov = &mut self.kernel.inside_mut().policies[PolicyId(0)].sugov;
                 *sugov = SugovPolicy::new(sugov.freq_update_delay_ns as u64);
             }
             CAPACITY => DemandSteps(&mut self.kernel).set_capacity(cpu, b),
@@ -281,7 +281,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
                 self.kernel.inside_mut().cpuidle[cpu].tick.idle_calls = d;
                 SugovSteps(&mut self.kernel).hook(CpuId(e as u16), cpu, b, c as u32);
             }
-            LIMITS => self.kernel.inside_mut().policies[0].sugov.limits_changed = true,
+            LIMITS => self.kernel.inside_mut().policies[PolicyId(0)].sugov.limits_changed = true,
             IRQ_WORK => SugovSteps(&mut self.kernel).irq_work(cpu),
             WORK => SugovSteps(&mut self.kernel).work(),
             DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),

@@ -25,7 +25,7 @@ use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Mode,
-    NEVER, Ns, Outcome, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
+    NEVER, Ns, Outcome, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
 };
 
 impl Kernel {
@@ -107,7 +107,7 @@ impl Kernel {
             idle_mask: device_tree.all_cpus(),
             sched_idle_mask: CpuMask::EMPTY,
             dirty: device_tree.all_cpus(),
-            dirty_policies: CpuMask::EMPTY,
+            dirty_policies: PolicyMask::EMPTY,
             policies_dirty: false,
             tick_nsec,
             base_slice,
@@ -313,8 +313,8 @@ impl Kernel {
             TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
             TaskKind::Kworker { .. } => self.vmstat_update(),
             TaskKind::Sugov { policy } => {
-                self.sugov_kthread_fn(policy.index());
-                busy_until = self.sugov_busy_until(policy.index());
+                self.sugov_kthread_fn(policy);
+                busy_until = self.sugov_busy_until(policy);
             }
             kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }
@@ -416,11 +416,11 @@ impl Kernel {
         self.policies_dirty
     }
 
-    /// Frequency domains whose frequency was set since the last call: a set of their numbers.
+    /// Policies whose frequency was set since the last call.
     #[inline]
-    pub fn take_dirty_policies(&mut self) -> CpuMask {
+    pub fn take_dirty_policies(&mut self) -> PolicyMask {
         self.policies_dirty = false;
-        std::mem::replace(&mut self.dirty_policies, CpuMask::EMPTY)
+        std::mem::take(&mut self.dirty_policies)
     }
 
     /// The facts since they were cleared.

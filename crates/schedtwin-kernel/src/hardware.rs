@@ -37,23 +37,23 @@ impl<'a> HardwareView<'a> {
     /// The frequency that the driver of a policy has asked for last.
     #[inline]
     pub fn requested(self, policy: PolicyId) -> Khz {
-        self.kernel.policies[policy.index()].requested
+        self.kernel.policies[policy].requested
     }
 
     /// Whether a thread calls the driver of a policy, so that the driver may interrupt when it is done.
     #[inline]
     pub fn driver_may_interrupt(self, policy: PolicyId) -> bool {
-        self.kernel.policies[policy.index()].kthread.is_some()
+        self.kernel.policies[policy].kthread.is_some()
     }
 
     /// When the driver of a policy interrupts; `None`: nobody waits for it.
     pub fn driver_interrupt_at(self, policy: PolicyId) -> Option<Ns> {
-        self.kernel.policies[policy.index()].kthread.as_ref().and_then(|k| k.interrupt_at())
+        self.kernel.policies[policy].kthread.as_ref().and_then(|k| k.interrupt_at())
     }
 
     /// Whether a cooling device holds the frequency of a policy below its maximum.
     pub fn is_cooled(self, policy: PolicyId) -> bool {
-        self.kernel.policies[policy.index()].cooling_state > 0
+        self.kernel.policies[policy].cooling_state > 0
     }
 
     /// How many thermal zones there are: each has a sensor of its number.

@@ -15,7 +15,7 @@ use crate::sched::root_domain::RootDomain;
 use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
 use crate::time::hrtimer::HrtimerBase;
-use schedtwin_types::{CpuId, CpuMask, Ns, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Ns, PolicyId, TaskGroupId, TaskId};
 
 /// Declares both doors. What is as of boot can only be read.
 macro_rules! doors {
@@ -79,7 +79,7 @@ doors! {
         /// The root domain.
         rd: RootDomain,
         /// Frequency domains.
-        policies: Vec<CpufreqPolicy>,
+        policies: Arena<PolicyId, CpufreqPolicy>,
         /// Idle governor and idle loop, per CPU.
         cpuidle: Arena<CpuId, CpuIdle>,
         /// hrtimer queues and tick state, per CPU.

@@ -15,13 +15,13 @@
 //! last queued first: to be noticed only where one path asks for two domains at once.
 
 use crate::Kernel;
-use schedtwin_types::{CpuId, IpiKind};
+use schedtwin_types::{CpuId, IpiKind, PolicyId};
 
 impl Kernel {
     /// `irq_work_queue()` of the work of frequency domain `policy`, by the executing CPU.
-    pub(crate) fn irq_work_queue(&mut self, policy: usize) {
+    pub(crate) fn irq_work_queue(&mut self, policy: PolicyId) {
         let cpu = self.this_cpu;
-        self.rq[cpu].irq_work_raised |= 1 << policy;
+        self.rq[cpu].irq_work_raised |= 1 << policy.0;
         self.send_ipi(cpu, IpiKind::IrqWork);
     }
 
@@ -29,7 +29,7 @@ impl Kernel {
     pub(crate) fn irq_work_run(&mut self, cpu: CpuId) {
         let mut raised = std::mem::take(&mut self.rq[cpu].irq_work_raised);
         while raised != 0 {
-            let policy = raised.trailing_zeros() as usize;
+            let policy = PolicyId(raised.trailing_zeros() as u16);
             raised &= raised - 1;
             self.sugov_irq_work(policy);
         }

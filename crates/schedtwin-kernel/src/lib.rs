@@ -13,7 +13,6 @@
 //!
 //! The rooms are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
-pub mod arena;
 mod boot_config;
 pub mod config;
 pub mod cpufreq;
@@ -30,7 +29,6 @@ pub mod thermal;
 pub mod time;
 mod vmstat;
 
-use arena::Arena;
 pub use boot_config::BootConfig;
 use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
@@ -42,8 +40,10 @@ use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
 use sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
+use schedtwin_types::arena::{self, Arena};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, TaskGroupId, TaskId,
+    CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, PolicyId, PolicyMask, TaskGroupId,
+    TaskId,
 };
 
 /// What the hardware sees of a CPU.
@@ -107,7 +107,7 @@ pub struct Kernel {
     /// NOHZ idle balancing.
     nohz: Nohz,
     /// Frequency domains.
-    policies: Vec<CpufreqPolicy>,
+    policies: Arena<PolicyId, CpufreqPolicy>,
     /// Thermal zones.
     thermal_zones: Vec<thermal::ThermalZone>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
@@ -151,8 +151,7 @@ pub struct Kernel {
     /// The work of each CPU's kworker; none without an interval.
     stat_works: Vec<vmstat::StatWork>,
     ns_per_work_shift_10: Vec<u64>,
-    /// By number, as a set of CPUs is.
-    dirty_policies: CpuMask,
+    dirty_policies: PolicyMask,
     /// Whether there are any.
     policies_dirty: bool,
     facts: Vec<Fact>,

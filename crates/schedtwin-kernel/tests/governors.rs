@@ -7,7 +7,7 @@ use schedtwin_kernel::config::{
     Config, EffectiveCpuUtil, EmCpuEnergy, FindEnergyEfficientCpu, RateLimitDefault, RunnableBoost,
     Uclamp, UclampOrder, UtilEstForm, UtilEstUpdate,
 };
-use schedtwin_types::{CpuId, CpuMask, Decision, FactKind, IpiKind, Ns, Syscall};
+use schedtwin_types::{CpuId, CpuMask, Decision, FactKind, IpiKind, Ns, PolicyId, Syscall};
 
 fn config() -> Config {
     Config::linux_6_12()
@@ -186,7 +186,7 @@ fn the_rate_limit_follows_from_the_latency() {
         let mut tree = uniform(1);
         tree.policies[0].transition_latency = transition_latency;
         let board = Board::new(tree, config, vec![Do::Run(MS)]);
-        board.kernel.inside().policies[0].sugov.freq_update_delay_ns
+        board.kernel.inside().policies[PolicyId(0)].sugov.freq_update_delay_ns
     };
     for (form, latency_us, expected_us) in [
         (RateLimitDefault::LatencyTimes1000, 500, 10_000),

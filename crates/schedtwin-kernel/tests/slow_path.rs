@@ -7,7 +7,7 @@ use board::{Board, Do, MS, fifo, machine, pin, sleep, slow, uniform};
 use schedtwin_kernel::config::{Config, FrequencyGovernor};
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_types::{
-    CpuId, Decision, Fact, FactKind, FrequencyRule, IpiKind, Ns, TaskId, TaskState,
+    CpuId, Decision, Fact, FactKind, FrequencyRule, IpiKind, Ns, PolicyId, TaskId, TaskState,
 };
 
 /// The driver's call in these tests.
@@ -89,7 +89,7 @@ fn belief_changes_when_the_driver_has_returned() {
     while at < 250 * MS {
         at += 20_000;
         board.run_until(at);
-        let policy = &board.kernel.inside().policies[0];
+        let policy = &board.kernel.inside().policies[PolicyId(0)];
         let scale = u64::from(policy.cur) * 1024 / 2_000_000;
         assert_eq!(board.kernel.inside().rq[CpuId(0)].freq_scale, scale);
         if policy.requested != policy.cur {
@@ -181,7 +181,7 @@ fn each_domain_has_its_own_thread() {
         let FactKind::Switch { next, .. } = fact.kind else { continue };
         for policy in 0..2 {
             if next == sugov(3, policy) {
-                let cpus = board.kernel.inside().policies[policy as usize].cpus;
+                let cpus = board.kernel.inside().policies[PolicyId(policy as u16)].cpus;
                 assert!(cpus.contains(fact.cpu), "{next:?} on {:?}", fact.cpu);
                 ran[policy as usize] += 1;
             }
@@ -212,7 +212,7 @@ fn performance_and_powersave() {
             let mut board =
                 Board::new(tree, config, vec![Do::Run(50 * MS), sleep(MS), Do::Again(0)]);
             board.run_until(200 * MS);
-            let policy = &board.kernel.inside().policies[0];
+            let policy = &board.kernel.inside().policies[PolicyId(0)];
             assert_eq!((policy.cur, policy.requested), (khz, khz));
             assert_eq!(
                 board.kernel.inside().rq[CpuId(1)].freq_scale,

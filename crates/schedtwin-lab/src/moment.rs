@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use schedtwin::board::FlatBoard;
 use schedtwin::twin::{Observer, Twin};
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, TaskId};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
 use crate::twin::Column;
 
@@ -104,7 +104,7 @@ impl Observer for Search {
         }
     }
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 
@@ -146,7 +146,7 @@ impl Observer for Keep {
                 self.running[cpu] = (next, fact.at);
             }
             FactKind::Frequency { policy, khz, .. } if fact.at <= self.window[1] => {
-                let list = &mut self.frequencies[usize::from(policy)];
+                let list = &mut self.frequencies[policy.index()];
                 // Of what was before the window only the last counts.
                 if fact.at <= self.window[0] {
                     list.clear();
@@ -157,7 +157,7 @@ impl Observer for Keep {
         }
     }
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 

@@ -11,22 +11,24 @@
 //!
 //! ```
 //! use schedtwin_machine::Machine;
+//! use schedtwin_types::ClockDomainId;
 //! let machine = Machine::load("pixel6").unwrap();
-//! assert_eq!(machine.coupled_floor(&[300_000, 400_000, 2_802_000], 0), 1_401_000);
+//! let little = ClockDomainId(0);
+//! assert_eq!(machine.coupled_floor(&[300_000, 400_000, 2_802_000], little), 1_401_000);
 //! assert_eq!(machine.with_floors(&[300_000, 2_253_000, 500_000]), [1_328_000, 2_253_000, 500_000]);
 //! ```
 
-use schedtwin_types::Khz;
+use schedtwin_types::{ClockDomainId, Khz};
 
 use crate::Machine;
 
 /// The floor that one domain's frequency puts under another's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coupling {
-    /// The domain whose frequency counts: index into [`Machine::domains`].
-    pub from: usize,
+    /// The domain whose frequency counts.
+    pub from: ClockDomainId,
     /// The domain that is held up.
-    pub to: usize,
+    pub to: ClockDomainId,
     /// Steps, frequencies of `from` rising.
     pub steps: Vec<FloorStep>,
 }
@@ -51,9 +53,9 @@ impl Coupling {
 impl Machine {
     /// The least frequency of domain `to` while the domains run at `domain_khz` (one each); 0 where
     /// nothing forces it.
-    pub fn coupled_floor(&self, domain_khz: &[Khz], to: usize) -> Khz {
+    pub fn coupled_floor(&self, domain_khz: &[Khz], to: ClockDomainId) -> Khz {
         let floors = self.couplings.iter().filter(|coupling| coupling.to == to);
-        floors.map(|coupling| coupling.floor(domain_khz[coupling.from])).max().unwrap_or(0)
+        floors.map(|coupling| coupling.floor(domain_khz[coupling.from.index()])).max().unwrap_or(0)
     }
 
     /// What the hardware runs at where `requested` is asked for.
@@ -66,8 +68,8 @@ impl Machine {
     /// As [`Machine::with_floors`], in place.
     pub fn apply_floors(&self, domain_khz: &mut [Khz]) {
         for coupling in &self.couplings {
-            let floor = coupling.floor(domain_khz[coupling.from]);
-            domain_khz[coupling.to] = domain_khz[coupling.to].max(floor);
+            let floor = coupling.floor(domain_khz[coupling.from.index()]);
+            domain_khz[coupling.to.index()] = domain_khz[coupling.to.index()].max(floor);
         }
     }
 }
@@ -76,15 +78,16 @@ impl Machine {
 pub(crate) fn ordered(
     mut couplings: Vec<Coupling>,
     nr_domains: usize,
-) -> Result<Vec<Coupling>, usize> {
+) -> Result<Vec<Coupling>, ClockDomainId> {
     let mut out = Vec::with_capacity(couplings.len());
     let mut settled = vec![false; nr_domains];
     // Each pass settles at least one domain, or there is a cycle.
     while !couplings.is_empty() {
         for (domain, settled) in settled.iter_mut().enumerate() {
-            *settled = *settled || couplings.iter().all(|c| c.to != domain);
+            *settled = *settled || couplings.iter().all(|c| c.to.index() != domain);
         }
-        let (ready, rest): (Vec<_>, Vec<_>) = couplings.into_iter().partition(|c| settled[c.from]);
+        let (ready, rest): (Vec<_>, Vec<_>) =
+            couplings.into_iter().partition(|c| settled[c.from.index()]);
         if ready.is_empty() {
             // Walk against the arrows: since every domain left has one, the walk meets a cycle.
             let mut at = rest[0].from;
@@ -103,9 +106,9 @@ pub(crate) fn ordered(
 mod tests {
     use super::*;
 
-    fn coupling(from: usize, to: usize, steps: &[(Khz, Khz)]) -> Coupling {
+    fn coupling(from: u16, to: u16, steps: &[(Khz, Khz)]) -> Coupling {
         let steps = steps.iter().map(|&(at_khz, min_khz)| FloorStep { at_khz, min_khz }).collect();
-        Coupling { from, to, steps }
+        Coupling { from: ClockDomainId(from), to: ClockDomainId(to), steps }
     }
 
     #[test]
@@ -121,9 +124,9 @@ mod tests {
         // 2 raises 1, and 1 raises 0: written in the wrong order.
         let chain = vec![coupling(1, 0, &[(500, 300)]), coupling(2, 1, &[(900, 500)])];
         let chain = ordered(chain, 3).unwrap();
-        assert_eq!(chain[0].from, 2);
+        assert_eq!(chain[0].from, ClockDomainId(2));
         let cycle = vec![coupling(0, 1, &[]), coupling(1, 2, &[]), coupling(2, 1, &[])];
-        assert!([1, 2].contains(&ordered(cycle, 3).unwrap_err()));
+        assert!([1, 2].contains(&ordered(cycle, 3).unwrap_err().0));
     }
 
     #[test]
@@ -155,7 +158,11 @@ mod tests {
             (2_253_000, 2_802_000, 1_401_000),
         ] {
             assert_eq!(machine.with_floors(&[300_000, mid, big])[0], little, "{mid} {big}");
-            assert_eq!(machine.coupled_floor(&[0, mid, big], 0), little, "{mid} {big}");
+            assert_eq!(
+                machine.coupled_floor(&[0, mid, big], ClockDomainId(0)),
+                little,
+                "{mid} {big}"
+            );
         }
         assert_eq!(machine.with_floors(&[1_803_000, 2_253_000, 2_802_000])[0], 1_803_000);
     }

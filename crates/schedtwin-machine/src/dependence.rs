@@ -29,7 +29,7 @@
 //! References: Perfetto, `wattson/cpu/w_cpu_dependence.sql` and `wattson/curves/utils.sql`.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
-use schedtwin_types::Khz;
+use schedtwin_types::{ClockDomainId, Khz};
 
 use crate::FrequencyDomain;
 use crate::domain::MAX_UW;
@@ -37,8 +37,8 @@ use crate::domain::MAX_UW;
 /// What a domain draws, depending on others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerDependence {
-    /// Whose power: index into [`crate::Machine::domains`].
-    pub domain: usize,
+    /// Whose power.
+    pub domain: ClockDomainId,
     /// On whom it depends, in the order of the file; at least one.
     pub tables: Vec<DependenceTable>,
 }
@@ -46,8 +46,8 @@ pub struct PowerDependence {
 /// The part of a [`PowerDependence`] that one other domain has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DependenceTable {
-    /// Whose clock counts: index into [`crate::Machine::domains`].
-    pub on: usize,
+    /// Whose clock counts.
+    pub on: ClockDomainId,
     /// By operating point of the dependent domain, then by that of `on`; complete.
     pub rows: Vec<Vec<DependentPower>>,
 }
@@ -67,7 +67,7 @@ pub struct DependentPower {
 pub(crate) fn read(
     tables: Vec<TableReader<'_>>,
     domains: &[&FrequencyDomain],
-    mut domain_named: impl FnMut(&Located<String>, &mut Diagnostics) -> Option<usize>,
+    mut domain_named: impl FnMut(&Located<String>, &mut Diagnostics) -> Option<ClockDomainId>,
     faults: &mut Diagnostics,
 ) -> Vec<PowerDependence> {
     let mut out: Vec<PowerDependence> = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) fn read(
             continue;
         }
         let had = faults.0.len();
-        let rows = complete(rows, domains[domain], domains[on], &at, faults);
+        let rows = complete(rows, domains[domain.index()], domains[on.index()], &at, faults);
         let known = out.iter().position(|d| d.domain == domain);
         if known.is_some_and(|known| out[known].tables.iter().any(|t| t.on == on)) {
             faults.push_at(&at, "this dependence is written twice", None);

@@ -30,11 +30,12 @@
 use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Located, Source, TableReader, TomlDocument, did_you_mean};
-use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, MAX_CPUS};
+use schedtwin_types::arena::{Arena, Id};
+use schedtwin_types::{Capacity, ClockDomainId, CpuId, CpuMask, Khz, MAX_CPUS, PowerDomainId};
 
 use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
-use crate::{CoreType, Coupling, Cpu, FloorStep, Interrupts, Machine, PathCosts};
+use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
     broadcast, choices, core_type, coupling, dependence, domain, heat, power_domain, smt, speed,
     topology,
@@ -154,11 +155,12 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     // Every `None` above came with a fault, so all of them are there now.
     let (name, topology) = (sure(name).value, sure(topology));
     let topology_name = sure(chosen).value;
-    let domains: Vec<_> = domains.into_iter().map(|read| read.domain).collect();
+    let domains: Arena<ClockDomainId, _> = domains.into_iter().map(|read| read.domain).collect();
     let cpus = build_cpus(&groups, &core_names, &domains, &topology, &cpus);
     let core_types: Vec<CoreType> = core_types.into_iter().map(sure).collect();
     // These refer to CPUs and clocks, so their faults are told once those have none.
-    let power_domains = power_domain::build(power_tables, &cpus, &core_types, &mut faults);
+    let power_domains: Arena<PowerDomainId, _> =
+        power_domain::build(power_tables, &cpus, &core_types, &mut faults).into();
     let parts = heat::Parts { clocks: &domains, power_domains: &power_domains };
     let heat = heat::read(heat_settings, heat_nodes, zones, &parts, &mut faults);
     if !faults.is_empty() {
@@ -361,7 +363,7 @@ fn read_couplings(
         if couplings.iter().any(|c| (c.from, c.to) == (from, to)) {
             faults.push_at(&place, "these two domains are coupled already", None);
         }
-        let steps = check_steps(steps, &domains[from], &domains[to], faults);
+        let steps = check_steps(steps, &domains[from.index()], &domains[to.index()], faults);
         couplings.push(Coupling { from, to, steps });
     }
     match coupling::ordered(couplings, domains.len()) {
@@ -369,7 +371,7 @@ fn read_couplings(
         Err(domain) => {
             let message = format!(
                 "the coupled domains form a circle through `{}`",
-                domains[domain].domain.name
+                domains[domain.index()].domain.name
             );
             faults.push_at(&at, message, None);
             None
@@ -382,7 +384,7 @@ fn find_domain(
     domains: &[ReadDomain],
     domain_names: &[String],
     faults: &mut Diagnostics,
-) -> Option<usize> {
+) -> Option<ClockDomainId> {
     let found = domains.iter().position(|read| !read.per_cpu && read.domain.name == name.value);
     if found.is_none() {
         if domains.iter().any(|read| read.per_cpu) && domain_names.contains(&name.value) {
@@ -394,7 +396,7 @@ fn find_domain(
         }
         // Otherwise the domain is there and could not be read, which has its own fault.
     }
-    found
+    found.map(ClockDomainId::from_index)
 }
 
 type ReadStep = (Located<Khz>, Located<Khz>);
@@ -440,15 +442,14 @@ fn check_steps(
 fn build_cpus(
     groups: &[CpuGroup],
     core_names: &[String],
-    domains: &[crate::FrequencyDomain],
+    domains: &Arena<ClockDomainId, FrequencyDomain>,
     topology: &topology::Topology,
     cpus: &CpuMask,
 ) -> Vec<Cpu> {
     let build = |cpu: CpuId| {
         let group =
             groups.iter().find(|g| g.cpus.mask.contains(cpu)).expect("every CPU has a group");
-        let domain =
-            domains.iter().position(|d| d.cpus.contains(&cpu)).expect("every CPU has a clock");
+        let domain = domains.find(|d| d.cpus.contains(&cpu)).expect("every CPU has a clock");
         let core_type = core_names.iter().position(|n| *n == group.core.value);
         let (package, llc, cluster, node) = topology.of(cpu);
         Cpu {

@@ -36,7 +36,8 @@
 //! beyond a half the sum that is computed would swing. Whatever heats no node by name (`heated_by`) heats none.
 
 use schedtwin_input::{Diagnostics, Located, Location, TableReader, did_you_mean};
-use schedtwin_types::Ns;
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{ClockDomainId, Ns, PowerDomainId};
 
 use crate::{FrequencyDomain, PowerDomain};
 
@@ -74,9 +75,9 @@ pub struct HeatNode {
     /// Heat capacity, mJ/K.
     pub capacity_mj_per_k: u64,
     /// Frequency domains whose power goes in here.
-    pub clocks: Vec<usize>,
+    pub clocks: Vec<ClockDomainId>,
     /// Power domains whose own power goes in here.
-    pub power_domains: Vec<usize>,
+    pub power_domains: Vec<PowerDomainId>,
 }
 
 /// A thermal resistance.
@@ -139,7 +140,7 @@ pub struct Trip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoolingMap {
     /// The frequency domain.
-    pub domain: usize,
+    pub domain: ClockDomainId,
 }
 
 /// What a trip point is for.
@@ -201,14 +202,14 @@ fn temperature(value: Option<Located<i64>>, key: &str, faults: &mut Diagnostics)
 
 /// Where the power of something comes from, or what is held back, by name.
 pub(crate) struct Parts<'a> {
-    pub(crate) clocks: &'a [FrequencyDomain],
-    pub(crate) power_domains: &'a [PowerDomain],
+    pub(crate) clocks: &'a Arena<ClockDomainId, FrequencyDomain>,
+    pub(crate) power_domains: &'a Arena<PowerDomainId, PowerDomain>,
 }
 
 impl Parts<'_> {
     /// The clocks of that name; those of a `per_cpu` table are `NAME0`, `NAME1`, ...
-    fn clock(&self, name: &str) -> Option<usize> {
-        self.clocks.iter().position(|d| d.name == name)
+    fn clock(&self, name: &str) -> Option<ClockDomainId> {
+        self.clocks.find(|d| d.name == name)
     }
 
     fn help(&self, name: &str) -> Option<String> {
@@ -333,7 +334,7 @@ fn read_node(
     }
     let (mut clocks, mut power_domains) = (Vec::new(), Vec::new());
     for part in heated_by.unwrap_or_default() {
-        let power = parts.power_domains.iter().position(|p| p.name == part.value);
+        let power = parts.power_domains.find(|p| p.name == part.value);
         match (parts.clock(&part.value), power) {
             (None, None) => {
                 let message = format!("there is no clock or power domain `{}`", part.value);

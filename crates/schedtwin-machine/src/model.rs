@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::{Capacity, CpuId, Khz, Ns};
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
     Broadcast, Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, Smt, WorkKind,
@@ -32,7 +33,7 @@ pub struct Machine {
     /// The CPUs, numbered from 0 without gaps.
     pub cpus: Vec<Cpu>,
     /// The frequency domains (cpufreq policies), in the order of their lowest CPU.
-    pub domains: Vec<FrequencyDomain>,
+    pub domains: Arena<ClockDomainId, FrequencyDomain>,
     /// The kinds of cores, in the order of the file.
     pub core_types: Vec<CoreType>,
     /// Frequencies that domains force upon each other, so ordered that a domain's own floors come
@@ -41,7 +42,7 @@ pub struct Machine {
     /// Domains whose power depends on the clocks of others; at most one entry a domain.
     pub power_dependences: Vec<PowerDependence>,
     /// Parts above single CPUs with power and idle states of their own.
-    pub power_domains: Vec<PowerDomain>,
+    pub power_domains: Arena<PowerDomainId, PowerDomain>,
     /// How heat flows, and what the kernel does about it; `None` where the file has no heat or it is
     /// switched off.
     pub heat: Option<Heat>,
@@ -71,8 +72,8 @@ pub struct Machine {
 pub struct Cpu {
     /// Its kind: index into [`Machine::core_types`].
     pub core_type: usize,
-    /// Its clock: index into [`Machine::domains`].
-    pub domain: usize,
+    /// Its clock.
+    pub domain: ClockDomainId,
     /// Capacity at the highest frequency (`arch_scale_cpu_capacity`), 1..=1024; the largest of a
     /// machine is 1024.
     pub capacity: Capacity,

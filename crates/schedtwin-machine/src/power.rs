@@ -20,7 +20,7 @@
 //! Differences: Wattson's cache terms are absent; a meter compared with Wattson's on memory-heavy work
 //! would read less.
 
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::{ClockDomainId, CpuId, Ns};
 
 use crate::{IdlePower, Machine, OperatingPoint};
 
@@ -56,7 +56,7 @@ impl Machine {
 
     /// What domain `domain` draws besides its CPUs at operating point `opp`, µW, while one of its CPUs
     /// executes, or while all are in deep states.
-    pub fn static_uw(&self, domain: usize, opp: usize, all_cpus_deep: bool) -> u64 {
+    pub fn static_uw(&self, domain: ClockDomainId, opp: usize, all_cpus_deep: bool) -> u64 {
         let domain = &self.domains[domain];
         if all_cpus_deep { domain.off_uw } else { domain.opps[opp].static_uw }
     }

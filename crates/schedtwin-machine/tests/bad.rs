@@ -76,7 +76,7 @@ fn a_clock_for_each_cpu() {
     let machine = Machine::from_source(&Source::new("x", without), &[]).unwrap();
     let names: Vec<&str> = machine.domains.iter().map(|d| d.name.as_str()).collect();
     assert_eq!(names, ["little0", "little1", "big"]);
-    assert!(machine.cpus.iter().map(|c| c.domain).eq([0, 1, 2, 2]));
+    assert!(machine.cpus.iter().map(|c| c.domain.0).eq([0, 1, 2, 2]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The built-in machines load, say what their sources say, and describe themselves.
 
 use schedtwin_machine::{CostScale, DriverWait, Machine, Shared, builtin_names};
-use schedtwin_types::CpuId;
+use schedtwin_types::{ClockDomainId, CpuId};
 
 /// A file of the reference material, or `None` (with a line that says so) where it is absent.
 fn reference(path: &str) -> Option<String> {
@@ -54,7 +54,7 @@ fn pixel6_says_what_its_sources_say() {
     for line in csv.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
         let micro = |field: usize| (fields[field].parse::<f64>().unwrap() * 1000.0).round() as u64;
-        let domain = machine.domains.iter().position(|d| d.name == fields[0]).unwrap();
+        let domain = machine.domains.find(|d| d.name == fields[0]).unwrap();
         assert_eq!(machine.domains[domain].cpus[0].to_string(), fields[1]);
         let opp = machine.domains[domain].opp_of(fields[2].parse().unwrap()).unwrap();
         let rig_opp = rig.domains[domain].opps[opp];
@@ -91,7 +91,7 @@ fn pixel6_reads_wattsons_curves() {
     // Little cores: by their own frequency and that of the others, every value and no other.
     if let Some(csv) = reference("hardware/wattson/Tensor__cpu_2d.csv") {
         let little = &machine.power_dependences[0];
-        assert_eq!((machine.power_dependences.len(), little.domain), (1, 0));
+        assert_eq!((machine.power_dependences.len(), little.domain), (1, ClockDomainId(0)));
         let mut lengths = [[0; 11]; 2];
         let mut seen = 0;
         for line in csv.lines().skip(1) {
@@ -101,7 +101,7 @@ fn pixel6_reads_wattsons_curves() {
                 .iter()
                 .position(|t| machine.domains[t.on].cpus[0].to_string() == f[3]);
             let table = table.unwrap();
-            let row = machine.domains[0].opp_of(f[2].parse().unwrap()).unwrap();
+            let row = machine.domains[ClockDomainId(0)].opp_of(f[2].parse().unwrap()).unwrap();
             let on = &machine.domains[little.tables[table].on];
             let column = on.opp_of(f[4].parse().unwrap()).unwrap();
             let power = little.tables[table].rows[row][column];
@@ -113,7 +113,7 @@ fn pixel6_reads_wattsons_curves() {
             lengths[table][row] += 1;
             seen += 1;
             if f[3] == "6" && f[4] == "500000" {
-                let opp = machine.domains[0].opps[row];
+                let opp = machine.domains[ClockDomainId(0)].opps[row];
                 let plain = (opp.static_uw, opp.active_uw, opp.idle_wfi_uw);
                 assert_eq!(plain, (power.static_uw, power.active_uw, power.wfi_uw));
             }
@@ -207,7 +207,7 @@ fn a_choice_changes_what_belongs_together() {
     assert_eq!(capacities("pixel6:cpu.mid.capacity=500,capacities=late"), [160, 500, 1024]);
     // The energy model follows the capacities.
     let late = Machine::load("pixel6:capacities=late").unwrap();
-    assert_eq!(late.energy_model(&late.domains[0])[0].performance, 26);
+    assert_eq!(late.energy_model(&late.domains[ClockDomainId(0)])[0].performance, 26);
 
     let stock = Machine::load("pixel6").unwrap();
     assert!(
@@ -305,7 +305,7 @@ fn settings_make_variants() {
     );
     assert!(stock.couplings.is_empty());
     let driver = |spec: &str| {
-        let domain = &Machine::load(spec).unwrap().domains[0];
+        let domain = &Machine::load(spec).unwrap().domains[ClockDomainId(0)];
         (domain.driver, domain.driver_latency_ns)
     };
     assert_eq!(driver("rig8"), (DriverWait::Spins, 0));

@@ -473,7 +473,7 @@ impl<'a> Listing<'a> {
                     0 => String::new(),
                     delay => format!(", wanted for {}", duration(delay)),
                 };
-                ("cpu_frequency", format!("{}: {khz} kHz{delay}", self.policy(policy)))
+                ("cpu_frequency", format!("{}: {khz} kHz{delay}", self.policy(policy.0)))
             }
             FactKind::Tick => ("sched_tick", String::new()),
             FactKind::Ipi { target, kind } => {

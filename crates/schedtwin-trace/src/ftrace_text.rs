@@ -189,7 +189,7 @@ impl<D: Destination> Sink for FtraceText<D> {
                 self.write_text(fact, "cpu_idle_miss", text);
             }
             FactKind::Frequency { policy, khz, .. } => {
-                let listed = self.meta.policy_cpus.get(usize::from(policy)).copied();
+                let listed = self.meta.policy_cpus.get(policy.index()).copied();
                 for cpu in listed.unwrap_or(CpuMask::of(cpu)).iter() {
                     let text = format_args!("state={khz} cpu_id={cpu}");
                     self.write_text(fact, "cpu_frequency", text);

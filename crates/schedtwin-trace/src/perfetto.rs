@@ -564,7 +564,7 @@ impl Encoder {
                 }
                 FactKind::Frequency { policy, khz, .. } => {
                     let alone = CpuMask::of(fact.cpu);
-                    let cpus = policy_cpus.get(usize::from(policy)).unwrap_or(&alone);
+                    let cpus = policy_cpus.get(policy.index()).unwrap_or(&alone);
                     for cpu in cpus.iter() {
                         self.event(at, *current, 11, |payload| {
                             uint(payload, 1, u64::from(khz));

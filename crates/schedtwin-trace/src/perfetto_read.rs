@@ -23,7 +23,7 @@ use crate::tasks::{DEFAULT_PRIO, TASKS_MAX, Tasks};
 use crate::{Meta, TaskInfo};
 use prost::Message;
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, FactKind, IpiKind, MAX_CPUS, Ns, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, Fact, FactKind, IpiKind, MAX_CPUS, Ns, PolicyId, TaskId, TaskState, WakeSource,
 };
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -316,7 +316,7 @@ impl Decoder {
             let policies = &self.contents.meta.policy_cpus;
             let policy = policies.iter().position(|cpus| cpus.contains(changed));
             let first = policy.is_none_or(|policy| policies[policy].lowest() == Some(changed));
-            let policy = policy.map_or(changed.0, |policy| policy as u16);
+            let policy = PolicyId(policy.map_or(changed.0, |policy| policy as u16));
             let requested_at = event.timestamp();
             let kind = FactKind::Frequency { policy, khz: change.state(), requested_at };
             return Ok(first.then_some(kind));

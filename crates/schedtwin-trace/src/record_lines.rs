@@ -5,8 +5,8 @@
 //! read back.
 
 use schedtwin_types::{
-    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, PickCandidate, TaskId,
-    TaskState, WakeSource,
+    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, PickCandidate,
+    PolicyId, TaskId, TaskState, WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -151,7 +151,7 @@ facts! {
     IdleEnter = "cpu_idle" { state: u8, tick_stopped: bool },
     IdleExit = "cpu_idle_exit" { state: u8, residency_ns: Ns },
     IdleMiss = "cpu_idle_miss" { state: u8, below: bool },
-    Frequency = "cpu_frequency" { policy: u16, khz: Khz, requested_at: Ns },
+    Frequency = "cpu_frequency" { policy: u16 as PolicyId, khz: Khz, requested_at: Ns },
     Tick = "sched_tick",
     Ipi = "ipi" { target: u16 as CpuId, kind: IpiLine },
     IrqEntry = "irq_handler_entry" { lines: u16 },
@@ -296,7 +296,7 @@ impl From<&Decision> for DecisionLine {
             }
             Decision::Frequency { policy, inputs, util, raw_khz, khz, previous_khz, rule } => {
                 DecisionLine::Frequency {
-                    policy: *policy,
+                    policy: policy.0,
                     inputs: inputs.iter().map(InputLine::from).collect(),
                     util: *util,
                     raw_khz: *raw_khz,

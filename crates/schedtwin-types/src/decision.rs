@@ -4,8 +4,8 @@
 //! Rules are the enums of `rule.rs`, named after the kernel's function or feature that decided.
 
 use crate::{
-    BalanceRule, CpuId, FrequencyRule, IdleRule, Khz, Ns, PickRule, PlacementRule, PreemptionRule,
-    TaskGroupId, TaskId,
+    BalanceRule, CpuId, FrequencyRule, IdleRule, Khz, Ns, PickRule, PlacementRule, PolicyId,
+    PreemptionRule, TaskGroupId, TaskId,
 };
 
 /// A decision taken at `at` by code that ran on `cpu`.
@@ -37,8 +37,8 @@ pub enum Decision {
     },
     /// schedutil evaluated a request for a frequency domain.
     Frequency {
-        /// The domain (cpufreq policy), an index.
-        policy: u16,
+        /// The cpufreq policy.
+        policy: PolicyId,
         /// Per CPU of the domain: the inputs.
         inputs: Vec<FrequencyInput>,
         /// Utilisation of the domain with headroom and limits applied.

@@ -3,7 +3,7 @@
 //! A fact says what happened, never why (reasons are decision records and cost nothing when off).
 //! Facts are always on, so they are small and `Copy`.
 
-use crate::{CpuId, IrqLines, Khz, Ns, TaskId};
+use crate::{CpuId, IrqLines, Khz, Ns, PolicyId, TaskId};
 
 /// Something that happened at `at` on `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +85,8 @@ pub enum FactKind {
     /// `cpu_frequency`: the driver has taken the governor's choice; with fast switch at once, else when its
     /// call has returned.
     Frequency {
-        /// The cpufreq policy (frequency domain), an index.
-        policy: u16,
+        /// The cpufreq policy.
+        policy: PolicyId,
         /// The new frequency.
         khz: Khz,
         /// Since when the governor has wanted it: the time of the utilisation update.

@@ -42,6 +42,91 @@ impl PolicyId {
     }
 }
 
+/// A clock domain of the machine: CPUs that share one clock. The kernel knows it as the [`PolicyId`] of the same number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ClockDomainId(pub u16);
+
+impl ClockDomainId {
+    /// The clock domain as an index.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The policy that firmware describes for it.
+    #[inline(always)]
+    pub fn policy(self) -> PolicyId {
+        PolicyId(self.0)
+    }
+}
+
+impl PolicyId {
+    /// The clock domain that it stands for.
+    #[inline(always)]
+    pub fn clock_domain(self) -> ClockDomainId {
+        ClockDomainId(self.0)
+    }
+}
+
+impl fmt::Display for ClockDomainId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A power domain of the machine: a part above single CPUs with power and idle states of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct PowerDomainId(pub u16);
+
+impl PowerDomainId {
+    /// The power domain as an index.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What power is booked to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PowerSource {
+    /// A clock domain with its CPUs.
+    Clock(ClockDomainId),
+    /// A power domain by itself.
+    PowerDomain(PowerDomainId),
+}
+
+impl PowerSource {
+    /// Its number in records and traces: clock domains come first, of which there are `nr_clocks`.
+    #[inline]
+    pub fn number(self, nr_clocks: usize) -> u16 {
+        match self {
+            PowerSource::Clock(domain) => domain.0,
+            PowerSource::PowerDomain(domain) => nr_clocks as u16 + domain.0,
+        }
+    }
+}
+
+/// A set of cpufreq policies.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PolicyMask(CpuMask);
+
+impl PolicyMask {
+    /// The empty set.
+    pub const EMPTY: PolicyMask = PolicyMask(CpuMask::EMPTY);
+
+    /// Adds a policy. There are at most as many as CPUs.
+    #[inline]
+    pub fn insert(&mut self, policy: PolicyId) {
+        self.0.insert(CpuId(policy.0));
+    }
+
+    /// The policies, ascending.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = PolicyId> {
+        self.0.iter().map(|number| PolicyId(number.0))
+    }
+}
+
 impl TaskGroupId {
     /// The root group, in which everybody is who was not moved elsewhere.
     pub const ROOT: TaskGroupId = TaskGroupId(0);

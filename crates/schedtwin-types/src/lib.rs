@@ -8,6 +8,7 @@
 //! nanosecond counters, and must wrap, truncate and shift exactly as C does. What is easily
 //! mistaken for something else (a CPU, a task, a thread of a workload) is a newtype.
 
+pub mod arena;
 mod decision;
 pub mod draw;
 mod fact;
@@ -19,7 +20,10 @@ mod rule;
 
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
-pub use ids::{CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, TaskGroupId, TaskId, ThreadId};
+pub use ids::{
+    ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,
+    PowerSource, TaskGroupId, TaskId, ThreadId,
+};
 pub use irq::{IrqLine, IrqLines};
 pub use op::{Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall};
 pub use rule::{

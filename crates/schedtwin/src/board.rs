@@ -19,7 +19,7 @@
 //! assert_eq!(board.next(), Some((700, 0)));
 //! ```
 
-use schedtwin_types::{CpuId, IpiKind, NEVER, Ns};
+use schedtwin_types::{ClockDomainId, CpuId, IpiKind, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bits of a key that hold the slot: 256 CPUs of 9 slots, and domains with two. 52 bits are left for the time, 52 days.
@@ -117,10 +117,16 @@ impl Slots {
         self.first_cpu() + cpu.index() * CpuSlot::COUNT + slot.place()
     }
 
+    /// The slot of a domain that settles.
+    #[inline(always)]
+    pub fn domain(&self, domain: ClockDomainId) -> usize {
+        domain.index()
+    }
+
     /// The slot of a domain's driver.
     #[inline(always)]
-    pub fn driver(&self, domain: usize) -> usize {
-        self.nr_domains + domain
+    pub fn driver(&self, domain: ClockDomainId) -> usize {
+        self.nr_domains + domain.index()
     }
 
     /// The slot of a device of the workload.
@@ -133,7 +139,7 @@ impl Slots {
     #[inline(always)]
     pub fn name(&self, slot: usize) -> Slot {
         match slot.checked_sub(self.first_cpu()) {
-            None if slot < self.nr_domains => Slot::Domain(slot),
+            None if slot < self.nr_domains => Slot::Domain(ClockDomainId(slot as u16)),
             None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
             None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
             Some(at) if at < self.nr_cpus * CpuSlot::COUNT => {
@@ -150,7 +156,7 @@ impl Slots {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// A frequency domain settles.
-    Domain(usize),
+    Domain(ClockDomainId),
     /// A frequency driver interrupts.
     Driver,
     /// A device of the workload interrupts.

@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
 use schedtwin_trace::TaskInfo;
 use schedtwin_trace::explain::Teller;
-use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, TaskId};
+use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, PowerSource, TaskId};
 use std::collections::VecDeque;
 
 /// How many facts before the parting are shown.
@@ -60,7 +60,7 @@ impl Observer for Memory {
     fn decision(&mut self, decision: &DecisionRecord) {
         self.decisions.push(decision.clone());
     }
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 
@@ -68,7 +68,7 @@ impl Observer for Memory {
 fn outcome(decision: &Decision) -> (u8, u64, u64) {
     match decision {
         Decision::Placement { task, chosen, .. } => (0, task.0.into(), chosen.0.into()),
-        Decision::Frequency { policy, khz, .. } => (1, (*policy).into(), (*khz).into()),
+        Decision::Frequency { policy, khz, .. } => (1, policy.0.into(), (*khz).into()),
         Decision::Idle { state, stop_tick, .. } => (2, (*state).into(), (*stop_tick).into()),
         Decision::Balance { dst, moved, .. } => (3, dst.0.into(), moved.len() as u64),
         Decision::Preemption { task, preempt, .. } => (4, task.0.into(), (*preempt).into()),

@@ -9,7 +9,7 @@ use schedtwin_machine::{
     Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence,
     PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
 };
-use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_types::{ClockDomainId, CpuId, CpuMask, PowerDomainId};
 use schedtwin_workload::WORK_KIND;
 
 use crate::meter::{
@@ -25,7 +25,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             .iter()
             .map(|cpu| DtCpu {
                 capacity: cpu.capacity,
-                policy: cpu.domain,
+                policy: cpu.domain.index(),
                 idle_table: cpu.core_type,
                 package: cpu.package,
                 cluster: cpu.cluster,
@@ -108,7 +108,7 @@ pub fn thermal_zones(heat: &Heat) -> Vec<DtThermalZone> {
             TripType::Hot => dt::TripType::Hot,
             TripType::Critical => dt::TripType::Critical,
         },
-        cooling: trip.cools.iter().map(|map| map.domain).collect(),
+        cooling: trip.cools.iter().map(|map| map.domain.index()).collect(),
     };
     let zone = |zone: &schedtwin_machine::ThermalZone| {
         let [k_po, k_pu, k_i, k_d] = zone.coefficients;
@@ -198,9 +198,8 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
             .collect(),
         domains: machine
             .domains
-            .iter()
-            .enumerate()
-            .map(|(index, domain)| MeterDomain {
+            .iter_ids()
+            .map(|(id, domain)| MeterDomain {
                 name: domain.name.clone(),
                 opps: domain
                     .opps
@@ -217,29 +216,30 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
                 dependence: machine
                     .power_dependences
                     .iter()
-                    .find(|dependence| dependence.domain == index)
+                    .find(|dependence| dependence.domain == id)
                     .map(|dependence| meter_dependence(domain, dependence)),
             })
             .collect(),
-        power_domains: (0..machine.power_domains.len())
-            .map(|index| meter_power_domain(machine, index))
+        power_domains: machine
+            .power_domains
+            .iter()
+            .map(|domain| meter_power_domain(machine, domain))
             .collect(),
         heats: machine.heat.is_some(),
         warmup_ns: 0,
     }
 }
 
-fn meter_power_domain(machine: &Machine, index: usize) -> MeterPowerDomain {
-    let domain = &machine.power_domains[index];
+fn meter_power_domain(machine: &Machine, domain: &PowerDomain) -> MeterPowerDomain {
     let inside = |cpus: &[CpuId]| cpus.iter().all(|cpu| domain.cpus.contains(cpu));
-    let within = |(at, other): (usize, &PowerDomain)| inside(&other.cpus).then_some(at);
-    let clocks = |(at, clock): (usize, &FrequencyDomain)| inside(&clock.cpus).then_some(at);
+    let within = |(at, other): (PowerDomainId, &PowerDomain)| inside(&other.cpus).then_some(at);
+    let clocks = |(at, clock): (ClockDomainId, &FrequencyDomain)| inside(&clock.cpus).then_some(at);
     let states = &domain.states;
     MeterPowerDomain {
         name: domain.name.clone(),
         outermost: domain.parent.is_none(),
-        within: machine.power_domains.iter().enumerate().filter_map(within).collect(),
-        clocks: machine.domains.iter().enumerate().filter_map(clocks).collect(),
+        within: machine.power_domains.iter_ids().filter_map(within).collect(),
+        clocks: machine.domains.iter_ids().filter_map(clocks).collect(),
         uw: std::iter::once(domain.uw).chain(states.iter().map(|s| s.uw)).collect(),
         states: states.iter().map(|s| s.name.clone()).collect(),
         entry_energy_pj: states.iter().map(|s| s.energy_entry_nj * 1000).collect(),

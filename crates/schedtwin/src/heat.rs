@@ -26,7 +26,8 @@
 
 use crate::result::{Better, Metric};
 use schedtwin_machine::Machine;
-use schedtwin_types::Ns;
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{ClockDomainId, Ns, PowerDomainId, PowerSource};
 use std::sync::Arc;
 
 /// Femtojoules in a millijoule, over microkelvins in a kelvin.
@@ -49,13 +50,15 @@ struct Node {
 pub struct Heat {
     machine: Arc<Machine>,
     nodes: Vec<Node>,
-    /// Per source of energy (clocks, then power domains): its node.
-    heats: Vec<Option<usize>>,
+    /// Per clock domain: the node that its power goes in.
+    heats: Arena<ClockDomainId, Option<usize>>,
+    /// Per power domain likewise.
+    power_domain_heats: Arena<PowerDomainId, Option<usize>>,
     /// Up to when heat has flowed.
     at: Ns,
     window_start: Ns,
     /// Per clock: time that it was held back, in the window.
-    throttled_ns: Vec<Ns>,
+    throttled_ns: Arena<ClockDomainId, Ns>,
     to_air_fj: i128,
     taken_fj: i128,
 }
@@ -66,15 +69,16 @@ impl Heat {
         let heat = machine.heat.as_ref()?;
         let node_of =
             |has: &dyn Fn(&schedtwin_machine::HeatNode) -> bool| heat.nodes.iter().position(has);
-        let clocks = (0..machine.domains.len()).map(|d| node_of(&|node| node.clocks.contains(&d)));
-        let power = (0..machine.power_domains.len())
-            .map(|d| node_of(&|node| node.power_domains.contains(&d)));
+        let clocks = machine.domains.ids().map(|d| node_of(&|node| node.clocks.contains(&d)));
+        let power = machine.power_domains.ids();
+        let power = power.map(|d| node_of(&|node| node.power_domains.contains(&d)));
         Some(Heat {
             nodes: vec![Node { max_uc: i64::MIN, ..Node::default() }; heat.nodes.len()],
-            heats: clocks.chain(power).collect(),
+            heats: clocks.collect(),
+            power_domain_heats: power.collect(),
             at: 0,
             window_start,
-            throttled_ns: vec![0; machine.domains.len()],
+            throttled_ns: vec![0; machine.domains.len()].into(),
             to_air_fj: 0,
             taken_fj: 0,
             machine: machine.clone(),
@@ -90,9 +94,13 @@ impl Heat {
         self.model().step_ns
     }
 
-    /// Energy that was used since the last step. Sources: frequency domains, then power domains.
-    pub fn add(&mut self, source: usize, fj: u128) {
-        if let Some(node) = self.heats[source] {
+    /// Energy that was used since the last step.
+    pub fn add(&mut self, source: PowerSource, fj: u128) {
+        let node = match source {
+            PowerSource::Clock(domain) => self.heats[domain],
+            PowerSource::PowerDomain(domain) => self.power_domain_heats[domain],
+        };
+        if let Some(node) = node {
             self.nodes[node].gain_fj += fj as i128;
             self.taken_fj += fj as i128;
         }
@@ -111,7 +119,7 @@ impl Heat {
     }
 
     /// Heat has flowed until `now`, with the energy that was added. `held_back`: whether a clock has been since then.
-    pub fn step(&mut self, now: Ns, held_back: impl Fn(usize) -> bool) {
+    pub fn step(&mut self, now: Ns, held_back: impl Fn(ClockDomainId) -> bool) {
         let machine = self.machine.clone();
         let model = machine.heat.as_ref().expect("it was there at the start");
         let h = i128::from(now - self.at);
@@ -138,8 +146,8 @@ impl Heat {
                 node.max_uc = node.max_uc.max(before).max(after);
             }
         }
-        for (domain, ns) in self.throttled_ns.iter_mut().enumerate() {
-            *ns += if held_back(domain) { counted } else { 0 };
+        for domain in self.throttled_ns.ids() {
+            self.throttled_ns[domain] += if held_back(domain) { counted } else { 0 };
         }
         self.at = now;
         let stored: i128 = self.nodes.iter().map(|node| node.stored_fj).sum();
@@ -177,6 +185,9 @@ impl Heat {
 mod tests {
     use super::*;
 
+    /// The clock of all CPUs.
+    const CHIP: PowerSource = PowerSource::Clock(ClockDomainId(0));
+
     /// Keys go to the top of a file, tables to its end.
     fn heat(keys: &str, tables: &str) -> Heat {
         let text = include_str!("../../../machines/uniform8.toml");
@@ -197,7 +208,7 @@ mod tests {
         let h = heat.step_ns();
         let mut worst: f64 = 0.0;
         for step in 1..=6_000u64 {
-            heat.add(0, 2_000_000 * u128::from(h));
+            heat.add(CHIP, 2_000_000 * u128::from(h));
             heat.step(step * h, |_| false);
             let t = (step * h) as f64 / 1e9;
             let exact = 20.0 + 20.0 * (1.0 - (-t / 5.0).exp());
@@ -224,7 +235,7 @@ mod tests {
         );
         let h = heat.step_ns();
         for step in 1..=10_000u64 {
-            heat.add(0, 1_000_000 * u128::from(h));
+            heat.add(CHIP, 1_000_000 * u128::from(h));
             heat.step(step * h, |_| step > 5_000);
         }
         // 4 + 1 W · 5 K/W, and 10 K/W more, but for what cutting the flows leaves.

@@ -56,7 +56,11 @@ use cluster_idle::ClusterIdle;
 use contention::Contention;
 use digest::{Code, Digest};
 use distribution::Distribution;
-use schedtwin_types::{CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, TaskId, TaskState};
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{
+    ClockDomainId, CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, PowerDomainId,
+    PowerSource, TaskId, TaskState,
+};
 use std::collections::BTreeMap;
 use truth::Truth;
 
@@ -66,9 +70,9 @@ pub struct MeterSetup {
     /// The CPUs, by number.
     pub cpus: Vec<MeterCpu>,
     /// The frequency domains (cpufreq policies), by number.
-    pub domains: Vec<MeterDomain>,
+    pub domains: Arena<ClockDomainId, MeterDomain>,
     /// The power domains, by number.
-    pub power_domains: Vec<MeterPowerDomain>,
+    pub power_domains: Arena<PowerDomainId, MeterPowerDomain>,
     /// Whether somebody takes the heat away ([`Meter::take_heat`]).
     pub heats: bool,
     /// Length of the warm-up, which is not measured, ns.
@@ -78,8 +82,8 @@ pub struct MeterSetup {
 /// A CPU.
 #[derive(Clone, Debug)]
 pub struct MeterCpu {
-    /// Index of its frequency domain.
-    pub domain: usize,
+    /// Its frequency domain.
+    pub domain: ClockDomainId,
     /// The cluster that its measurements are summed in.
     pub cluster_name: String,
     /// Its idle states, the shallowest first.
@@ -119,9 +123,9 @@ pub struct MeterPowerDomain {
     /// Whether it is in no other one: a package, not a cluster.
     pub outermost: bool,
     /// The power domains within it, itself included.
-    pub within: Vec<usize>,
+    pub within: Vec<PowerDomainId>,
     /// The frequency domains whose CPUs are all in it.
-    pub clocks: Vec<usize>,
+    pub clocks: Vec<ClockDomainId>,
     /// Its own power while it is on, then in each of its states, µW.
     pub uw: Vec<u64>,
     /// Names of its states.
@@ -151,7 +155,7 @@ pub struct MeterDomain {
 pub struct MeterDependence {
     /// The domains that vote, by number. Each has a column for each of its operating points, one voter's
     /// after another's.
-    pub voters: Vec<usize>,
+    pub voters: Vec<ClockDomainId>,
     /// Powers by the domain's own operating point and column: `opp * columns + column`.
     pub rows: Vec<MeterOpp>,
 }
@@ -361,7 +365,7 @@ pub struct Meter {
     clusters: Vec<String>,
     cluster_idle: Vec<ClusterIdle>,
     /// Per frequency domain, of `cpu_frequency`: their sum, kHz, and their count.
-    khz_told: Vec<(u64, u64)>,
+    khz_told: Arena<ClockDomainId, (u64, u64)>,
     contention: Contention,
     overutilized: bool,
     overutilized_since: Ns,
@@ -400,7 +404,7 @@ impl Meter {
         });
         Meter {
             cluster_idle: cluster_idle.collect(),
-            khz_told: vec![(0, 0); setup.domains.len()],
+            khz_told: vec![(0, 0); setup.domains.len()].into(),
             window_start: setup.warmup_ns,
             digest: Digest::new(),
             counts: Counts::default(),
@@ -512,13 +516,13 @@ impl Meter {
                 (Code::IdleMiss, u64::from(state) | u64::from(below) << 8, 0)
             }
             FactKind::Frequency { policy, khz, requested_at } => {
-                let domain = policy as usize;
+                let domain = policy.clock_domain();
                 self.khz_told[domain].0 += counted * u64::from(khz);
                 self.khz_told[domain].1 += counted;
                 self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
                 // Its fields need more room than one record has.
                 self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
-                (Code::Frequency, u64::from(policy), requested_at)
+                (Code::Frequency, u64::from(policy.0), requested_at)
             }
             FactKind::Tick => {
                 self.counts.ticks += counted;
@@ -650,26 +654,26 @@ impl Meter {
 
     /// The hardware does not follow the governor's last wish for `domain`, because another domain
     /// forces a higher frequency: the wish has no update latency.
-    pub fn frequency_overridden(&mut self, domain: u16) {
-        self.truth.frequency_overridden(usize::from(domain));
+    pub fn frequency_overridden(&mut self, domain: ClockDomainId) {
+        self.truth.frequency_overridden(domain);
     }
 
     /// From `at` on, `domain` runs at its operating point number `opp`.
-    pub fn domain_opp(&mut self, at: Ns, domain: u16, opp: u16) {
-        if self.truth.domain_opp(&self.setup, at, usize::from(domain), usize::from(opp)) {
-            self.digest.absorb(at, Code::DomainOpp, domain, u64::from(opp), 0);
+    pub fn domain_opp(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
+        if self.truth.domain_opp(&self.setup, at, domain, opp) {
+            self.digest.absorb(at, Code::DomainOpp, domain.0, opp as u64, 0);
         }
     }
 
     /// From `at` on, power domain `domain` is in `state`; `None`: it is on. The digest does without: it follows
     /// from what the CPUs do.
-    pub fn power_domain(&mut self, at: Ns, domain: usize, state: Option<u8>) {
+    pub fn power_domain(&mut self, at: Ns, domain: PowerDomainId, state: Option<u8>) {
         self.truth.power_domain(&self.setup, at, domain, state);
     }
 
     /// Hands out what has been turned into heat since the last call, up to `at`, fJ: first of each frequency
     /// domain, then of each power domain. Only where [`MeterSetup::heats`] is set.
-    pub fn take_heat(&mut self, at: Ns, take: impl FnMut(usize, u128)) {
+    pub fn take_heat(&mut self, at: Ns, take: impl FnMut(PowerSource, u128)) {
         self.truth.take_heat(at, take);
     }
 
@@ -729,12 +733,12 @@ impl Meter {
     }
 
     /// The power of `domain` and its CPUs at this instant, µW.
-    pub fn domain_power_uw(&self, domain: u16) -> u64 {
-        self.truth.domain_power_uw(&self.setup, usize::from(domain))
+    pub fn domain_power_uw(&self, domain: ClockDomainId) -> u64 {
+        self.truth.domain_power_uw(&self.setup, domain)
     }
 
     /// The power of power domain `domain` by itself at this instant, µW.
-    pub fn power_domain_uw(&self, domain: usize) -> u64 {
+    pub fn power_domain_uw(&self, domain: PowerDomainId) -> u64 {
         self.truth.power_domains[domain].uw()
     }
 

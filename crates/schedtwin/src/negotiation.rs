@@ -31,7 +31,8 @@
 //! domain enters at once, and from the first wakeup on it draws as if it were on.
 
 use schedtwin_machine::{Machine, Shared};
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{CpuId, Ns, PowerDomainId};
 
 /// What the CPUs have asked for, and the power domains that follow from where they rest.
 #[derive(Clone, Debug)]
@@ -43,8 +44,8 @@ pub struct Negotiation {
     /// Per CPU: where it really rests, kept only where there are power domains.
     rests: Vec<Option<u8>>,
     /// Per CPU: the power domains around it.
-    around: Vec<Vec<usize>>,
-    domains: Vec<DomainRest>,
+    around: Vec<Vec<PowerDomainId>>,
+    domains: Arena<PowerDomainId, DomainRest>,
 }
 
 /// A power domain's CPUs.
@@ -68,8 +69,8 @@ impl Negotiation {
             cpus().filter(|other| shares(machine, cpu, *other, widest)).collect()
         };
         let around = |cpu: CpuId| {
-            let domains = machine.power_domains.iter().enumerate();
-            domains.filter(|(_, d)| d.cpus.contains(&cpu)).map(|(index, _)| index).collect()
+            let domains = machine.power_domains.iter_ids();
+            domains.filter(|(_, d)| d.cpus.contains(&cpu)).map(|(id, _)| id).collect()
         };
         let domain = |domain: &schedtwin_machine::PowerDomain| DomainRest {
             deep_enough: vec![0; domain.states.len()],
@@ -138,7 +139,7 @@ impl Negotiation {
         cpu: CpuId,
         state: Option<u8>,
         quiet_ns: impl Fn(CpuId) -> Ns,
-        mut changed: impl FnMut(usize, Option<u8>),
+        mut changed: impl FnMut(PowerDomainId, Option<u8>),
     ) {
         let before = std::mem::replace(&mut self.rests[cpu.index()], state);
         if before == state {

@@ -6,7 +6,7 @@
 
 use crate::twin::Observer;
 use schedtwin_trace::{Sink, TaskInfo};
-use schedtwin_types::{DecisionRecord, Fact, Ns, TaskId};
+use schedtwin_types::{DecisionRecord, Fact, Ns, PowerSource, TaskId};
 use std::io;
 
 /// Facts that may wait before they are handed on.
@@ -19,16 +19,23 @@ pub struct Output {
     record: Option<Box<dyn Sink>>,
     facts: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
-    /// Power that waits with the facts: when, which domain, microwatts.
+    /// Power that waits with the facts: when, of which number, microwatts.
     power: Vec<(Ns, u16, u64)>,
-    /// Power per domain as told last, microwatts.
+    /// Power by number as told last, microwatts.
     power_uw: Vec<u64>,
+    /// Files number clock domains first, then power domains.
+    nr_clocks: usize,
 }
 
 impl Output {
-    /// Writes to a trace and a record.
-    pub fn new(trace: Option<Box<dyn Sink>>, record: Option<Box<dyn Sink>>) -> Output {
-        Output { trace, record, facts: Vec::with_capacity(2 * BATCH), ..Output::default() }
+    /// Writes to a trace and a record of a machine with `nr_clocks` clock domains.
+    pub fn new(
+        trace: Option<Box<dyn Sink>>,
+        record: Option<Box<dyn Sink>>,
+        nr_clocks: usize,
+    ) -> Output {
+        let facts = Vec::with_capacity(2 * BATCH);
+        Output { trace, record, facts, nr_clocks, ..Output::default() }
     }
 
     fn flush(&mut self, until: Ns) {
@@ -75,8 +82,8 @@ fn hand_on(
     let (mut decisions, mut power) = (decisions.iter().peekable(), power.iter().peekable());
     let mut until = |at: Ns, sink: &mut dyn Sink| loop {
         let decided_at = decisions.peek().map_or(Ns::MAX, |d| d.at);
-        if let Some((at, domain, microwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
-            sink.power_uw(*at, *domain, *microwatts);
+        if let Some((at, number, microwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
+            sink.power_uw(*at, *number, *microwatts);
         } else if let Some(decision) = decisions.next_if(|d| d.at <= at) {
             sink.decision(decision);
         } else {
@@ -125,14 +132,15 @@ impl Observer for Output {
         }
     }
 
-    fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
-        let index = domain as usize;
+    fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
+        let number = source.number(self.nr_clocks);
+        let index = usize::from(number);
         if self.power_uw.len() <= index {
             self.power_uw.resize(index + 1, u64::MAX);
         }
         if self.power_uw[index] != microwatts {
             self.power_uw[index] = microwatts;
-            self.power.push((at, domain, microwatts));
+            self.power.push((at, number, microwatts));
         }
     }
 

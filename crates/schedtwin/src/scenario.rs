@@ -242,7 +242,7 @@ impl Scenario {
             twin.record_decisions();
         }
         twin.report_signals();
-        let mut output = Output::new(trace, record);
+        let mut output = Output::new(trace, record, self.machine.domains.len());
         twin.introduce(&mut output);
         while twin.step(&mut output) {
             if twin.events().is_multiple_of(PROGRESS_EVERY) {

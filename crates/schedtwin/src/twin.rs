@@ -45,10 +45,11 @@ use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::Machine;
+use schedtwin_types::arena::Arena;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz, Mode, NEVER,
-    Ns, PolicyId, TaskId, ThreadId, Work,
+    ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz,
+    Mode, NEVER, Ns, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -79,9 +80,8 @@ pub trait Observer {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something.
     fn decision(&mut self, decision: &DecisionRecord);
-    /// The power of a frequency domain with its CPUs, or after those of a power domain by itself, may have changed at
-    /// `at`.
-    fn power(&mut self, at: Ns, domain: u16, microwatts: u64);
+    /// The power of `source` may have changed at `at`.
+    fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64);
     /// All that is stamped up to `now` has been told.
     fn settled(&mut self, now: Ns);
 }
@@ -93,7 +93,7 @@ impl Observer for () {
     fn fact(&mut self, _: &Fact) {}
     fn decision(&mut self, _: &DecisionRecord) {}
     #[inline(always)]
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     #[inline(always)]
     fn settled(&mut self, _: Ns) {}
 }
@@ -175,9 +175,9 @@ pub struct Twin<B = FlatBoard> {
     slots: Slots,
     cpus: Vec<CpuState>,
     tasks: Vec<TaskState>,
-    domains: Vec<DomainState>,
+    domains: Arena<ClockDomainId, DomainState>,
     /// What the hardware of each domain runs at.
-    settled: Vec<Khz>,
+    settled: Arena<ClockDomainId, Khz>,
     /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
     /// others are the machine's.
     rates: Vec<u64>,
@@ -242,8 +242,8 @@ impl<B: Board> Twin<B> {
         }
         let nr_domains = machine.domains.len();
         let may_interrupt =
-            |domain: usize| kernel.hardware().driver_may_interrupt(PolicyId(domain as u16));
-        let nr_drivers = if (0..nr_domains).any(may_interrupt) { nr_domains } else { 0 };
+            |domain: ClockDomainId| kernel.hardware().driver_may_interrupt(domain.policy());
+        let nr_drivers = if machine.domains.ids().any(may_interrupt) { nr_domains } else { 0 };
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
         let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
@@ -312,10 +312,10 @@ impl<B: Board> Twin<B> {
         let main = twin.programs.main();
         let (name, group) = twin.names(main);
         twin.add_task(first, &name, &group, Some(main));
-        for d in 0..twin.domains.len() {
-            let opp = twin.machine.domains[d].opp_of(twin.settled[d]).unwrap_or(0);
-            twin.meter.domain_opp(0, d as u16, opp as u16);
-            for cpu in twin.machine.domains[d].cpus.clone() {
+        for domain in twin.domains.ids() {
+            let opp = twin.machine.domains[domain].opp_of(twin.settled[domain]).unwrap_or(0);
+            twin.meter.domain_opp(0, domain, opp);
+            for cpu in twin.machine.domains[domain].cpus.clone() {
                 twin.refresh_rates(cpu);
             }
         }
@@ -378,7 +378,7 @@ impl<B: Board> Twin<B> {
             TaskKind::Stopper { cpu } => format!("migration/{cpu}"),
             TaskKind::Kworker { cpu } => format!("kworker/{cpu}"),
             TaskKind::Sugov { policy } => {
-                let first = self.machine.domains[policy.index()].cpus.iter().min();
+                let first = self.machine.domains[policy.clock_domain()].cpus.iter().min();
                 format!("sugov:{}", first.expect("a domain has CPUs"))
             }
             kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
@@ -584,11 +584,11 @@ impl<B: Board> Twin<B> {
             observer.fact(fact);
             if let FactKind::Frequency { policy, .. } = fact.kind {
                 // A driver that took its time tells when the hardware knows already whether it follows.
-                let domain = &self.domains[policy as usize];
-                let requested = self.kernel.hardware().requested(PolicyId(policy));
+                let domain = &self.domains[policy.clock_domain()];
+                let requested = self.kernel.hardware().requested(policy);
                 let told = requested == domain.requested;
                 if told && domain.target != domain.requested {
-                    self.meter.frequency_overridden(policy);
+                    self.meter.frequency_overridden(policy.clock_domain());
                 }
             }
         }
@@ -608,8 +608,8 @@ impl<B: Board> Twin<B> {
 
     /// Frequency domains whose frequency the kernel has set are asked for it.
     fn ask_for_frequencies(&mut self) {
-        for domain in self.kernel.take_dirty_policies().iter().map(CpuId::index) {
-            let policy = PolicyId(domain as u16);
+        for policy in self.kernel.take_dirty_policies().iter() {
+            let domain = policy.clock_domain();
             let hardware = self.kernel.hardware();
             self.domains[domain].requested = hardware.requested(policy);
             if hardware.driver_may_interrupt(policy) {

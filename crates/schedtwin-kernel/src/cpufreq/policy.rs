@@ -16,7 +16,7 @@ use crate::cpufreq::schedutil::SugovPolicy;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
 use crate::sched::root_domain::perf_states;
-use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns};
+use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns, PolicyId};
 
 /// A frequency domain.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl CpufreqPolicy {
 impl Kernel {
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
-        for index in 0..self.policies.len() {
+        for index in self.policies.ids() {
             let policy = &self.policies[index];
             let khz = match self.config.cpufreq {
                 // The governor's first request decides; until then what firmware left.
@@ -136,7 +136,7 @@ impl Kernel {
     }
 
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
-    pub(crate) fn cpufreq_governor_limits(&mut self, index: usize) {
+    pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
         match self.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
@@ -148,14 +148,14 @@ impl Kernel {
     }
 
     /// The driver hands a frequency to the hardware.
-    pub(crate) fn cpufreq_driver_target_index(&mut self, index: usize, khz: Khz) {
+    pub(crate) fn cpufreq_driver_target_index(&mut self, index: PolicyId, khz: Khz) {
         self.policies[index].requested = khz;
-        self.dirty_policies.insert(CpuId(index as u16));
+        self.dirty_policies.insert(index);
         self.policies_dirty = true;
     }
 
     /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
-    pub(crate) fn set_policy_cur(&mut self, index: usize, khz: Khz) {
+    pub(crate) fn set_policy_cur(&mut self, index: PolicyId, khz: Khz) {
         let policy = &mut self.policies[index];
         policy.cur = khz;
         let (cpus, max) = (policy.cpus, policy.max());
@@ -169,7 +169,7 @@ impl Kernel {
     /// The governor has chosen `khz`, at `requested_at` on the run queue's clock: the end of
     /// `sugov_update_shared()` and `sugov_update_single_freq()`.
     #[inline]
-    pub(crate) fn cpufreq_driver_request(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+    pub(crate) fn cpufreq_driver_request(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
         if self.policies[index].fast_switch {
             self.cpufreq_driver_fast_switch(index, khz, requested_at);
         } else {
@@ -178,17 +178,17 @@ impl Kernel {
     }
 
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
-    fn cpufreq_driver_fast_switch(&mut self, index: usize, khz: Khz, requested_at: Ns) {
+    fn cpufreq_driver_fast_switch(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
         let cost = self.device_tree.path_costs.frequency_switch;
         self.charge(cost);
-        self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
+        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq_driver_target_index(index, khz);
         self.set_policy_cur(index, khz);
     }
 
     /// The domain of a CPU.
     #[inline(always)]
-    pub(crate) fn policy_of(&self, cpu: CpuId) -> usize {
-        self.device_tree.cpus[cpu.index()].policy
+    pub(crate) fn policy_of(&self, cpu: CpuId) -> PolicyId {
+        PolicyId(self.device_tree.cpus[cpu.index()].policy as u16)
     }
 }

@@ -27,7 +27,7 @@ use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
-use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns};
+use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
 const IOWAIT_BOOST_MIN: u32 = 128;
@@ -215,7 +215,7 @@ impl Kernel {
     fn sugov_request<S: See + NoteInputs>(
         &mut self,
         cpu: CpuId,
-        index: usize,
+        index: PolicyId,
         time: Ns,
         see: &mut S,
     ) {
@@ -255,7 +255,7 @@ impl Kernel {
 
     fn record_frequency(
         &mut self,
-        index: usize,
+        index: PolicyId,
         inputs: Vec<FrequencyInput>,
         util: u64,
         choice: &FrequencyChoice,
@@ -265,7 +265,7 @@ impl Kernel {
             khz => khz,
         };
         self.record(Decision::Frequency {
-            policy: index as u16,
+            policy: index,
             inputs,
             util,
             raw_khz: choice.raw_khz,
@@ -440,6 +440,6 @@ mod tests {
         kernel.stale_demands.mark(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
         assert_eq!(kernel.sugov_cpus[CpuId(0)].bw_min, 51);
-        assert_eq!(kernel.policies[0].sugov.cached_raw_freq, 99_609);
+        assert_eq!(kernel.policies[PolicyId(0)].sugov.cached_raw_freq, 99_609);
     }
 }

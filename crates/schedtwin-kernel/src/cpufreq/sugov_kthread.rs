@@ -85,13 +85,13 @@ impl Kernel {
         if !self.config.cpufreq.is_schedutil() {
             return;
         }
-        for index in 0..self.policies.len() {
+        for index in self.policies.ids() {
             if self.policies[index].fast_switch {
                 continue;
             }
             let cpus = self.policies[index].cpus;
             let first = cpus.lowest().expect("a policy has CPUs");
-            let kind = TaskKind::Sugov { policy: PolicyId(index as u16) };
+            let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
             let t = &mut self.tasks[task];
             t.class = Class::Deadline;
@@ -107,20 +107,20 @@ impl Kernel {
     }
 
     /// How long the thread of a policy is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
-    pub(crate) fn sugov_busy_until(&self, index: usize) -> Ns {
+    pub(crate) fn sugov_busy_until(&self, index: PolicyId) -> Ns {
         self.sugov(index).call.map_or(0, |call| call.until)
     }
 
-    fn sugov(&self, index: usize) -> &SugovKthread {
+    fn sugov(&self, index: PolicyId) -> &SugovKthread {
         self.policies[index].kthread.as_ref().expect("a slow domain has a thread")
     }
 
-    fn sugov_mut(&mut self, index: usize) -> &mut SugovKthread {
+    fn sugov_mut(&mut self, index: PolicyId) -> &mut SugovKthread {
         self.policies[index].kthread.as_mut().expect("a slow domain has a thread")
     }
 
     /// `sugov_deferred_update()`: the governor's choice is in `next_freq`.
-    pub(crate) fn sugov_deferred_update(&mut self, index: usize) {
+    pub(crate) fn sugov_deferred_update(&mut self, index: PolicyId) {
         let sugov = &mut self.policies[index].sugov;
         if !sugov.work_in_progress {
             sugov.work_in_progress = true;
@@ -129,7 +129,7 @@ impl Kernel {
     }
 
     /// `sugov_irq_work()`, `kthread_queue_work()`.
-    pub(crate) fn sugov_irq_work(&mut self, index: usize) {
+    pub(crate) fn sugov_irq_work(&mut self, index: PolicyId) {
         let thread = self.sugov_mut(index);
         thread.queued = true;
         let task = thread.task;
@@ -140,7 +140,7 @@ impl Kernel {
 
     /// The interrupt of a driver has come: threads whose driver is done wake up.
     pub(crate) fn sugov_driver_interrupt(&mut self) {
-        for index in 0..self.policies.len() {
+        for index in self.policies.ids() {
             let now = self.now;
             let call = self.policies[index].kthread.as_mut().and_then(|k| k.call.as_mut());
             if let Some(call) = call.filter(|call| call.waits && call.until <= now) {
@@ -152,7 +152,7 @@ impl Kernel {
     }
 
     /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
-    pub(crate) fn sugov_kthread_fn(&mut self, index: usize) {
+    pub(crate) fn sugov_kthread_fn(&mut self, index: PolicyId) {
         let cpu = self.this_cpu;
         let task = self.rq[cpu].curr;
         // cond_resched() between two works.
@@ -170,15 +170,19 @@ impl Kernel {
     }
 
     /// The driver's call under way is over; whether there is one.
-    pub(super) fn sugov_driver_returns(&mut self, index: usize) -> bool {
+    pub(super) fn sugov_driver_returns(&mut self, index: PolicyId) -> bool {
         let Some(call) = self.sugov_mut(index).call.take() else { return false };
-        assert!(call.until <= self.now && !call.waits, "policy {index} goes on before its driver");
+        assert!(
+            call.until <= self.now && !call.waits,
+            "policy {} goes on before its driver",
+            index.0
+        );
         self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
         true
     }
 
     /// `sugov_work()`; whether the driver has been called.
-    pub(super) fn sugov_work(&mut self, index: usize) -> bool {
+    pub(super) fn sugov_work(&mut self, index: PolicyId) -> bool {
         let policy = &mut self.policies[index];
         policy.sugov.work_in_progress = false;
         let (khz, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);
@@ -188,7 +192,7 @@ impl Kernel {
         let cost = self.device_tree.path_costs.frequency_switch;
         self.charge(cost);
         self.cpufreq_driver_target_index(index, khz);
-        let driver = &self.device_tree.policies[index];
+        let driver = &self.device_tree.policies[index.index()];
         let (until, waits) = (self.local_clock() + driver.driver_latency, driver.driver_sleeps);
         let thread = self.sugov_mut(index);
         thread.call = Some(DriverCall { khz, requested_at, until, waits });
@@ -201,8 +205,8 @@ impl Kernel {
     }
 
     /// `cpufreq_freq_transition_end()`: the driver has returned.
-    fn cpufreq_freq_transition_end(&mut self, index: usize, khz: Khz, requested_at: Ns) {
-        self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
+    fn cpufreq_freq_transition_end(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
+        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.set_policy_cur(index, khz);
         // A limit that came meanwhile has waited for the call.
         if khz > self.policies[index].limit_max {
@@ -212,19 +216,24 @@ impl Kernel {
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
     pub(crate) fn verify_sugov(&self) {
-        for (index, policy) in self.policies.iter().enumerate() {
+        for index in self.policies.ids() {
+            let policy = &self.policies[index];
             let Some(thread) = &policy.kthread else { continue };
-            let raised = self.rq.iter().filter(|rq| rq.irq_work_raised >> index & 1 != 0).count();
+            let raised = self.rq.iter().filter(|rq| rq.irq_work_raised >> index.0 & 1 != 0).count();
             let under_way = raised + thread.queued as usize;
-            assert_eq!(under_way, policy.sugov.work_in_progress as usize, "policy {index}: work");
+            assert_eq!(
+                under_way, policy.sugov.work_in_progress as usize,
+                "policy {}: work",
+                index.0
+            );
             let task = &self.tasks[thread.task];
             let woken = task.on_rq == OnRq::Queued
                 || self.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
             if thread.queued && thread.call.is_none() {
-                assert!(woken, "policy {index}: work, and its thread sleeps");
+                assert!(woken, "policy {}: work, and its thread sleeps", index.0);
             }
             if let Some(call) = thread.call {
-                assert_eq!(woken, !call.waits, "policy {index}: driver's call");
+                assert_eq!(woken, !call.waits, "policy {}: driver's call", index.0);
             }
         }
     }

@@ -159,9 +159,9 @@ pub(crate) mod tests {
         }
         let kernel = kernel(&[(2, 427, &opps), (1, 1024, &[(1_000_000, 1_000_000)])]);
         assert!(kernel.rd.pds[1].skip_inefficiencies && !kernel.rd.pds[0].skip_inefficiencies);
-        assert_eq!(kernel.policies[0].resolve(0), 553_000);
-        assert_eq!(kernel.policies[0].resolve(553_001), 696_000);
-        assert_eq!(kernel.policies[0].resolve(9_999_999), 2_253_000);
+        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(0), 553_000);
+        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(553_001), 696_000);
+        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(9_999_999), 2_253_000);
     }
 
     #[test]

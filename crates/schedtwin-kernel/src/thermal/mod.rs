@@ -36,7 +36,7 @@ mod tests;
 
 use crate::Kernel;
 use crate::cpufreq::sugov_kthread::SugovKthread;
-use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns};
+use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
 
 /// A temperature, thousandths of a degree Celsius.
 pub type MilliCelsius = i32;
@@ -116,7 +116,7 @@ pub enum Trend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThermalInstance {
     /// The frequency domain.
-    pub policy: usize,
+    pub policy: PolicyId,
     /// The cooling state; `None`: nothing (`THERMAL_NO_TARGET`).
     pub target: Option<u32>,
     /// Whether the governor has looked at it before.
@@ -171,7 +171,11 @@ impl ThermalZone {
             instances: dt
                 .cooling
                 .iter()
-                .map(|policy| ThermalInstance { policy: *policy, target: None, initialized: false })
+                .map(|policy| ThermalInstance {
+                    policy: PolicyId(*policy as u16),
+                    target: None,
+                    initialized: false,
+                })
                 .collect(),
         };
         let trips: Vec<Trip> = dt.trips.iter().map(trip).collect();
@@ -270,7 +274,7 @@ impl Kernel {
     }
 
     /// `__thermal_cdev_update()`: the deepest state that anybody asks of the domain.
-    pub(crate) fn thermal_cdev_update(&mut self, policy: usize) {
+    pub(crate) fn thermal_cdev_update(&mut self, policy: PolicyId) {
         let trips = self.thermal_zones.iter().flat_map(|zone| &zone.trips);
         let instances = trips.flat_map(|trip| &trip.instances);
         let targets = instances.filter(|i| i.policy == policy).filter_map(|i| i.target);
@@ -278,7 +282,7 @@ impl Kernel {
     }
 
     /// `cpufreq_set_cur_state()`, and what follows: `freq_qos_update_request()`, `cpufreq_set_policy()`.
-    fn cpufreq_set_cur_state(&mut self, index: usize, state: u32) {
+    fn cpufreq_set_cur_state(&mut self, index: PolicyId, state: u32) {
         let policy = &mut self.policies[index];
         if policy.cooling_state == state {
             return;
@@ -291,7 +295,7 @@ impl Kernel {
     }
 
     /// `cpufreq_update_pressure()`: the capacity that the limit takes away.
-    fn cpufreq_update_pressure(&mut self, index: usize) {
+    fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = &self.policies[index];
         let (max, capped, cpus) = (policy.max() as u64, policy.limit_max as u64, policy.cpus);
         for cpu in cpus.iter() {
@@ -302,7 +306,7 @@ impl Kernel {
     }
 
     /// `sugov_limits()`: without fast switch the limit counts at once, with it from the next request on.
-    pub(crate) fn sugov_limits(&mut self, index: usize) {
+    pub(crate) fn sugov_limits(&mut self, index: PolicyId) {
         if !self.policies[index].fast_switch {
             self.cpufreq_policy_apply_limits(index);
         }
@@ -310,7 +314,7 @@ impl Kernel {
     }
 
     /// `cpufreq_policy_apply_limits()`. A driver's call under way is waited for: its end calls this again.
-    pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: usize) {
+    pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: PolicyId) {
         let policy = &self.policies[index];
         let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
         if policy.limit_max < policy.cur && !busy {
@@ -322,13 +326,13 @@ impl Kernel {
     /// `__cpufreq_driver_target()` from outside the governor: the hardware is asked, and belief follows.
     ///
     /// Differences: at once, where a driver that sleeps takes its time.
-    pub(crate) fn cpufreq_driver_target(&mut self, index: usize, khz: Khz) {
+    pub(crate) fn cpufreq_driver_target(&mut self, index: PolicyId, khz: Khz) {
         if self.policies[index].cur == khz {
             return;
         }
         self.this_cpu = self.policies[index].cpus.lowest().unwrap_or(CpuId(0));
         let requested_at = self.now;
-        self.fact(FactKind::Frequency { policy: index as u16, khz, requested_at });
+        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq_driver_target_index(index, khz);
         self.set_policy_cur(index, khz);
     }

@@ -31,7 +31,7 @@
 
 use super::{DtThermalZone, Trip, TripType};
 use crate::Kernel;
-use schedtwin_types::{CpuId, Khz};
+use schedtwin_types::{CpuId, Khz, PolicyId};
 
 /// Fractional bits.
 const FRAC_BITS: u32 = 10;
@@ -266,23 +266,23 @@ impl Kernel {
     }
 
     /// `get_load()` of all CPUs of a domain: percent of a CPU.
-    fn cooling_load(&self, policy: usize) -> u32 {
+    fn cooling_load(&self, policy: PolicyId) -> u32 {
         let load =
             |cpu: CpuId| (self.sched_cpu_util(cpu) * 100 / self.rq[cpu].arch_capacity) as u32;
         self.policies[policy].cpus.iter().map(load).sum()
     }
 
     /// `cpu_freq_to_power()`: of one CPU at the lowest frequency not below `khz`.
-    fn em_power_mw(&self, policy: usize, khz: Khz) -> u32 {
-        let opps = &self.device_tree.policies[policy].opps;
+    fn em_power_mw(&self, policy: PolicyId, khz: Khz) -> u32 {
+        let opps = &self.device_tree.policies[policy.index()].opps;
         let at = opps.partition_point(|opp| opp.0 < khz).min(opps.len() - 1);
         (opps[at].1 / 1000) as u32
     }
 
     /// `cpufreq_power2state()`: the state in which the domain draws at most `power`.
-    fn cpufreq_power2state(&self, policy: usize, power: u32, last_load: u32) -> u32 {
+    fn cpufreq_power2state(&self, policy: PolicyId, power: u32, last_load: u32) -> u32 {
         let normalised = power.wrapping_mul(100) / last_load.max(1);
-        let opps = &self.device_tree.policies[policy].opps;
+        let opps = &self.device_tree.policies[policy.index()].opps;
         let fits = opps.iter().rposition(|opp| u64::from(normalised) >= opp.1 / 1000);
         (opps.len() - 1 - fits.unwrap_or(0)) as u32
     }

@@ -6,7 +6,7 @@ use schedtwin_trace::{Meta, Sink, TaskInfo};
 use schedtwin_types::{
     BalanceRule, Candidate, CpuId, CpuMask, Decision, DecisionRecord, Fact, FactKind,
     FrequencyInput, FrequencyRule, IdleRule, IpiKind, PickCandidate, PickRule, PlacementRule,
-    PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, WakeSource,
+    PolicyId, PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, WakeSource,
 };
 
 pub const UI: TaskId = TaskId(12);
@@ -48,7 +48,7 @@ pub fn facts() -> Vec<Fact> {
         (1, FactKind::Switch { prev: TaskId::IDLE, next: UI, prev_state: TaskState::Running }),
         (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 110, util_est: 0 }),
         (1, FactKind::TaskSignals { task: UI, util_avg: 90, util_est: 80, runnable_avg: 95 }),
-        (1, FactKind::Frequency { policy: 0, khz: 1_803_000, requested_at: 10 }),
+        (1, FactKind::Frequency { policy: PolicyId(0), khz: 1_803_000, requested_at: 10 }),
         (1, FactKind::Waking { task: RT, source: WakeSource::Task, prev_cpu: CpuId(39) }),
         (1, FactKind::Waking { task: far, source: WakeSource::Kernel, prev_cpu: CpuId(0) }),
         (1, FactKind::Ipi { target: CpuId(39), kind: IpiKind::Reschedule }),
@@ -126,7 +126,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
             ],
         },
         Decision::Frequency {
-            policy: 0,
+            policy: PolicyId(0),
             inputs: vec![input(0, 100, 250, 317), input(1, 5, 5, 62)],
             util: 396,
             raw_khz: 1_650_123,

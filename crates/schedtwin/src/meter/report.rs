@@ -13,7 +13,7 @@ use super::{
     BALANCE_KINDS, CpuMeter, Latencies, Meter, MeterPowerDomain, SlackSum, TaskMeter, WAKE_SOURCES,
 };
 use crate::result::{Better, CpuResult, Metric, TaskResult};
-use schedtwin_types::{IpiKind, Ns};
+use schedtwin_types::{IpiKind, Ns, PowerDomainId};
 
 type Labels = Vec<(&'static str, String)>;
 /// Reads one count of a CPU or a task.
@@ -154,14 +154,14 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 
 fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     let mut parts: Vec<(Labels, u128)> = vec![(vec![], 0)];
-    for (index, domain) in meter.setup.domains.iter().enumerate() {
-        let fj = meter.truth.domain_fj(&meter.setup, index);
+    for (id, domain) in meter.setup.domains.iter_ids() {
+        let fj = meter.truth.domain_fj(&meter.setup, id);
         parts[0].1 += fj;
         parts.push((label("domain", &domain.name), fj));
     }
-    let own = |index: usize| meter.truth.power_domain_fj(&meter.setup, index);
-    for (index, domain) in meter.setup.power_domains.iter().enumerate() {
-        parts[0].1 += own(index);
+    let own = |id: PowerDomainId| meter.truth.power_domain_fj(&meter.setup, id);
+    for (id, domain) in meter.setup.power_domains.iter_ids() {
+        parts[0].1 += own(id);
         let clocks = domain.clocks.iter().map(|c| meter.truth.domain_fj(&meter.setup, *c));
         let fj = domain.within.iter().map(|d| own(*d)).chain(clocks).sum();
         // One that draws nothing itself says nothing that its clocks do not say.
@@ -286,14 +286,15 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     }
 
     sheet.metric("freq_mean", "MHz", Better::Neutral);
-    for (index, (domain, truth)) in domains().enumerate() {
+    for (id, domain) in meter.setup.domains.iter_ids() {
+        let truth = &meter.truth.domains[id];
         let mean = |ns: &[Ns]| {
             let weighted = domain.opps.iter().zip(ns);
             let sum = weighted.map(|(o, ns)| u128::from(o.khz) * u128::from(*ns)).sum();
             ratio(sum, ns.iter().map(|ns| u128::from(*ns)).sum()).map(|khz| khz / KHZ_PER_MHZ)
         };
         let mut active_ns = vec![0; domain.opps.len()];
-        for cpu in (0..meter.cpus.len()).filter(|c| meter.setup.cpus[*c].domain == index) {
+        for cpu in (0..meter.cpus.len()).filter(|c| meter.setup.cpus[*c].domain == id) {
             for (sum, ns) in active_ns.iter_mut().zip(meter.truth.active_ns(cpu)) {
                 *sum += ns;
             }
@@ -303,7 +304,7 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         let labels = vec![("domain", domain.name.clone()), ("while", "active".to_owned())];
         sheet.add("mean", labels, mean(&active_ns));
         // Each `cpu_frequency` counts once, however long it held: no mean over time, but a published one.
-        let (khz, told) = meter.khz_told[index];
+        let (khz, told) = meter.khz_told[id];
         let labels = vec![("domain", domain.name.clone()), ("over", "changes".to_owned())];
         let mean = ratio(u128::from(khz), u128::from(told)).map(|khz| khz / KHZ_PER_MHZ);
         sheet.add("mean", labels, mean);

@@ -1,7 +1,11 @@
 //! Scenarios computed by hand, and properties of random streams of events.
 
 use super::*;
-use schedtwin_types::{TaskState, WakeSource};
+use schedtwin_types::{ClockDomainId, PolicyId, TaskState, WakeSource};
+
+/// The frequency domains of the machine.
+const LITTLE: ClockDomainId = ClockDomainId(0);
+const BIG: ClockDomainId = ClockDomainId(1);
 
 /// Two little CPUs that share a clock, one big CPU with its own. States: 0 WFI, 1 off.
 fn setup(warmup_ns: Ns) -> MeterSetup {
@@ -14,10 +18,10 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         exit_energy_pj: exit,
         abort_energy_pj: abort,
     };
-    let cpu = |domain, cluster: &str, capacity| MeterCpu {
+    let cpu = |domain: u16, cluster: &str, capacity| MeterCpu {
         threads: Vec::new(),
         second_permille: 1000,
-        domain,
+        domain: ClockDomainId(domain),
         cluster_name: cluster.to_owned(),
         idle_states: vec![idle("WFI", true, 0, 0, 0), idle("off", false, 1_000, 200, 30)],
         capacity,
@@ -36,8 +40,9 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         domains: vec![
             off("little", vec![opp(500_000, 100, 10, 3), opp(1_000_000, 400, 40, 7)]),
             off("big", vec![opp(800_000, 1_000, 100, 50), opp(2_000_000, 5_000, 200, 70)]),
-        ],
-        power_domains: vec![],
+        ]
+        .into(),
+        power_domains: vec![].into(),
         heats: true,
         warmup_ns,
     }
@@ -57,7 +62,9 @@ fn feed(meter: &mut Meter, event: &Event) {
         Event::Fact(fact) => meter.fact(&fact),
         Event::Mark(at, task, mark) => meter.mark(at, task, mark),
         Event::Activity(at, cpu, activity) => meter.cpu_activity(at, cpu, activity),
-        Event::Opp(at, domain, opp) => meter.domain_opp(at, domain, opp),
+        Event::Opp(at, domain, opp) => {
+            meter.domain_opp(at, ClockDomainId(domain), usize::from(opp));
+        }
     }
 }
 
@@ -136,7 +143,7 @@ fn residency_and_energy_are_exact() {
         meter.verify(at);
     }
     // cpu0 active at 1 GHz, cpu1 off, the domain awake; cpu2 in WFI at 800 MHz.
-    assert_eq!((meter.domain_power_uw(0), meter.domain_power_uw(1)), (400 + 7, 100 + 50));
+    assert_eq!((meter.domain_power_uw(LITTLE), meter.domain_power_uw(BIG)), (400 + 7, 100 + 50));
     let (metrics, _, cpus) = meter.finish(10_000);
     let cpu0: u128 = 100 * 3_000 + 400 * (10 + 20 + 3_980) + 1_000 * (1_000 + 200);
     let cpu1: u128 = 100 * 1_000 + 1_000 * 1_000;
@@ -145,7 +152,7 @@ fn residency_and_energy_are_exact() {
     let truth = &meter.truth;
     let setup = &meter.setup;
     assert_eq!([truth.cpu_fj(setup, 0), truth.cpu_fj(setup, 1)], [cpu0, cpu1]);
-    assert_eq!([truth.domain_fj(setup, 0), truth.domain_fj(setup, 1)], [little, big]);
+    assert_eq!([truth.domain_fj(setup, LITTLE), truth.domain_fj(setup, BIG)], [little, big]);
     assert_eq!(cpus[0].idle_ns, [0, 2_010 + 2_990 + 20]);
     assert_eq!(cpus[0].idle_entries, [0, 1]);
     assert_eq!(cpus[1].idle_ns, [0, 9_000]);
@@ -198,7 +205,7 @@ fn saying_what_is_already_so_changes_nothing() {
     let mut meter = meter(0);
     let before = meter.digest();
     meter.cpu_activity(5, CpuId(0), Activity::Active);
-    meter.domain_opp(6, 1, 0);
+    meter.domain_opp(6, BIG, 0);
     assert_eq!(meter.digest(), before);
 }
 
@@ -335,8 +342,9 @@ fn counts_and_shares() {
 
 #[test]
 fn a_wish_for_a_frequency_is_paired_with_the_opp_that_fulfils_it() {
-    let wish =
-        |at, khz, requested_at| fact(at, 0, FactKind::Frequency { policy: 0, khz, requested_at });
+    let wish = |at, khz, requested_at| {
+        fact(at, 0, FactKind::Frequency { policy: PolicyId(0), khz, requested_at })
+    };
     let opp = |at, opp| Event::Opp(at, 0, opp);
     let key = "freq_update_latency mean domain=little";
     let table: &[(&str, &[Event], &str)] = &[
@@ -452,7 +460,7 @@ fn stream(seed: u64, length: usize) -> Vec<Event> {
             11 => FactKind::Waking { task: TaskId(task), source, prev_cpu: CpuId(cpu) },
             12 => FactKind::Wakeup { task: TaskId(task), target: CpuId(cpu), new: state == 1 },
             13 => FactKind::Frequency {
-                policy: random.below(2) as u16,
+                policy: PolicyId(random.below(2) as u16),
                 khz: [500_000, 1_000_000, 2_000_000][random.below(3) as usize],
                 requested_at: random.below(at + 1),
             },
@@ -514,17 +522,17 @@ fn dependent_setup() -> MeterSetup {
         (idle.entry_energy_pj, idle.exit_energy_pj, idle.abort_energy_pj) = (0, 0, 0);
     }
     let row = |opp: usize, scale: u64| {
-        let mut row = setup.domains[0].opps[opp];
+        let mut row = setup.domains[LITTLE].opps[opp];
         (row.active_uw, row.wfi_uw) = (row.active_uw * scale, row.wfi_uw * scale);
         (row.static_uw, row.idle_static_uw) = (row.static_uw * scale, row.static_uw * scale);
         row
     };
     let rows = vec![row(0, 2), row(0, 3), row(1, 2), row(1, 3)];
-    setup.domains[0].dependence = Some(MeterDependence { voters: vec![1], rows });
-    for opp in &mut setup.domains[1].opps {
+    setup.domains[LITTLE].dependence = Some(MeterDependence { voters: vec![BIG], rows });
+    for opp in &mut setup.domains[BIG].opps {
         opp.idle_static_uw = opp.static_uw / 10;
     }
-    setup.domains[1].off_uw = 1;
+    setup.domains[BIG].off_uw = 1;
     setup
 }
 
@@ -539,8 +547,8 @@ fn plain_power(setup: &MeterSetup, doing: &[Activity; 3], opp: &[usize; 2]) -> [
         _ => opp.active_uw,
     };
     let column = if rests(2) { 0 } else { opp[1] };
-    let little = &setup.domains[0].rows()[opp[0] * 2 + column];
-    let big = &setup.domains[1].opps[opp[1]];
+    let little = &setup.domains[LITTLE].rows()[opp[0] * 2 + column];
+    let big = &setup.domains[BIG].opps[opp[1]];
     let shared = if deep(0) && deep(1) && deep(2) { 0 } else { little.static_uw };
     let own = match (deep(2), rests(2)) {
         (true, _) => 1,
@@ -560,7 +568,11 @@ fn dependent_power_is_what_a_plain_sum_says() {
         for event in stream(seed, 600) {
             let power = plain_power(&setup, &doing, &opp);
             for domain in 0..2 {
-                assert_eq!(meter.domain_power_uw(domain as u16), power[domain], "seed {seed}");
+                assert_eq!(
+                    meter.domain_power_uw(ClockDomainId(domain as u16)),
+                    power[domain],
+                    "seed {seed}"
+                );
                 fj[domain] += u128::from(power[domain]) * u128::from(time_of(&event) - at);
             }
             at = time_of(&event);
@@ -573,7 +585,7 @@ fn dependent_power_is_what_a_plain_sum_says() {
             meter.truth.verify(&setup, at);
         }
         meter.truth.close(at);
-        let measured = [0, 1].map(|domain| meter.truth.domain_fj(&setup, domain));
+        let measured = [LITTLE, BIG].map(|domain| meter.truth.domain_fj(&setup, domain));
         assert_eq!(measured, fj, "seed {seed}");
     }
 }
@@ -591,7 +603,8 @@ fn windows_add_up() {
                 feed(&mut meter, event);
             }
             let (_, tasks, _) = meter.finish(end);
-            let fj: Vec<u128> = (0..2).map(|d| meter.truth.domain_fj(&meter.setup, d)).collect();
+            let fj: Vec<u128> =
+                [LITTLE, BIG].iter().map(|d| meter.truth.domain_fj(&meter.setup, *d)).collect();
             let run: Vec<Ns> = tasks.iter().flat_map(|t| t.cpu_time_by_cpu_ns.clone()).collect();
             let jobs: Vec<u64> = tasks.iter().map(|t| t.jobs + t.switches).collect();
             (fj, run, jobs, meter.overutilized_ns, meter.wakeup_count())
@@ -617,7 +630,8 @@ fn siblings() -> Vec<Vec<FactKind>> {
     use FactKind::*;
     let (t, u, c, d) = (TaskId(1), TaskId(2), CpuId(1), CpuId(2));
     let (task, timer) = (WakeSource::Task, WakeSource::Timer);
-    let frequency = |policy, khz, requested_at| Frequency { policy, khz, requested_at };
+    let frequency =
+        |policy, khz, requested_at| Frequency { policy: PolicyId(policy), khz, requested_at };
     vec![
         vec![
             Switch { prev: TaskId::IDLE, next: t, prev_state: TaskState::Running },

@@ -54,7 +54,8 @@
 use super::distribution::Distribution;
 use super::power_domain::PowerTruth;
 use super::{Activity, MeterIdle, MeterSetup};
-use schedtwin_types::{CpuId, Khz, Ns};
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{ClockDomainId, CpuId, Khz, Ns, PowerDomainId, PowerSource};
 use std::cell::Cell;
 
 /// Femtojoules in a picojoule.
@@ -72,7 +73,7 @@ const SLOTS_PER_STATE: usize = 3;
 struct CpuTruth {
     activity: Activity,
     since: Ns,
-    domain: usize,
+    domain: ClockDomainId,
     /// First cell of the CPU in `Truth::ns`; a row per OPP, `width` columns.
     base: usize,
     width: usize,
@@ -112,7 +113,7 @@ pub(super) struct DomainTruth {
     /// Whether power depends on `executing`: its own, or that of a domain which depends on this one.
     tracked: bool,
     /// Domains whose power depends on this one.
-    dependents: Vec<usize>,
+    dependents: Vec<ClockDomainId>,
     since: Ns,
     /// Per OPP: time at it.
     pub(super) opp_ns: Vec<Ns>,
@@ -149,8 +150,8 @@ pub(super) struct Truth {
     /// The time of the last call: segments come in time order.
     now: Ns,
     cpus: Vec<CpuTruth>,
-    pub(super) domains: Vec<DomainTruth>,
-    pub(super) power_domains: Vec<PowerTruth>,
+    pub(super) domains: Arena<ClockDomainId, DomainTruth>,
+    pub(super) power_domains: Arena<PowerDomainId, PowerTruth>,
     ns: Vec<Ns>,
     /// Power of each cell, µW; empty unless heat is wanted.
     cell_uw: Vec<u64>,
@@ -167,7 +168,7 @@ impl Truth {
         let mut states = 0;
         let mut cpus = Vec::with_capacity(setup.cpus.len());
         for cpu in &setup.cpus {
-            assert!(cpu.domain < setup.domains.len(), "a CPU names a domain that exists");
+            assert!(cpu.domain.index() < setup.domains.len(), "a CPU names a domain that exists");
             assert!(cpu.idle_states.len() <= 32, "deep states are bits of 32");
             let deep = cpu.idle_states.iter().enumerate();
             let deep = deep.map(|(index, state)| u32::from(state.deep) << index).sum();
@@ -189,24 +190,24 @@ impl Truth {
             cells += width * setup.domains[cpu.domain].rows().len();
             states += cpu.idle_states.len();
         }
-        let members = |domain: usize| -> Vec<usize> {
+        let members = |domain: ClockDomainId| -> Vec<usize> {
             (0..setup.cpus.len()).filter(|c| setup.cpus[*c].domain == domain).collect()
         };
-        let voters = |domain: usize| -> &[usize] {
+        let voters = |domain: ClockDomainId| -> &[ClockDomainId] {
             setup.domains[domain].dependence.as_ref().map_or(&[], |d| &d.voters)
         };
-        let domains = setup.domains.iter().enumerate().map(|(index, domain)| {
+        let domains = setup.domains.iter_ids().map(|(id, domain)| {
             assert!(!domain.opps.is_empty(), "a domain has an operating point");
             let columns = match &domain.dependence {
                 Some(d) => d.voters.iter().map(|v| setup.domains[*v].opps.len()).sum(),
                 None => 1,
             };
             assert_eq!(domain.rows().len(), domain.opps.len() * columns, "power for every vote");
-            let cpus = members(index);
-            let dependents: Vec<usize> =
-                (0..setup.domains.len()).filter(|d| voters(*d).contains(&index)).collect();
+            let cpus = members(id);
+            let dependents: Vec<ClockDomainId> =
+                setup.domains.ids().filter(|d| voters(*d).contains(&id)).collect();
             DomainTruth {
-                awake: cpus.len() + voters(index).iter().map(|v| members(*v).len()).sum::<usize>(),
+                awake: cpus.len() + voters(id).iter().map(|v| members(*v).len()).sum::<usize>(),
                 executing: cpus.len(),
                 tracked: !dependents.is_empty()
                     || domain.rows().iter().any(|o| o.idle_static_uw != o.static_uw),
@@ -240,7 +241,7 @@ impl Truth {
             visits: vec![Visits::default(); states],
             verified_fj: Cell::new(0),
         };
-        for domain in 0..truth.domains.len() {
+        for domain in truth.domains.ids() {
             truth.vote_again(setup, 0, domain);
         }
         truth
@@ -320,14 +321,14 @@ impl Truth {
     }
 
     /// The vote of `domain` has changed.
-    fn dependents_vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: usize) {
+    fn dependents_vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: ClockDomainId) {
         for index in 0..self.domains[domain].dependents.len() {
             self.vote_again(setup, at, self.domains[domain].dependents[index]);
         }
     }
 
     /// The column that the present votes choose for a domain's power.
-    fn column(&self, setup: &MeterSetup, domain: usize) -> usize {
+    fn column(&self, setup: &MeterSetup, domain: ClockDomainId) -> usize {
         let Some(dependence) = &setup.domains[domain].dependence else { return 0 };
         let (mut first, mut largest, mut column) = (0, None, 0);
         for voter in &dependence.voters {
@@ -342,7 +343,7 @@ impl Truth {
     }
 
     /// Books what was and goes on in the column that the votes choose now.
-    fn vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: usize) {
+    fn vote_again(&mut self, setup: &MeterSetup, at: Ns, domain: ClockDomainId) {
         let column = self.column(setup, domain);
         if column != self.domains[domain].column {
             self.close_cpus(domain, at);
@@ -352,14 +353,14 @@ impl Truth {
         }
     }
 
-    fn close_cpus(&mut self, domain: usize, at: Ns) {
+    fn close_cpus(&mut self, domain: ClockDomainId, at: Ns) {
         for member in 0..self.domains[domain].cpus.len() {
             self.close_cpu(self.domains[domain].cpus[member], at);
         }
     }
 
     /// Has the CPUs of a domain book to its present row.
-    fn point_cells(&mut self, domain: usize) {
+    fn point_cells(&mut self, domain: ClockDomainId) {
         let row = self.domains[domain].row();
         for member in &self.domains[domain].cpus {
             let cpu = &mut self.cpus[*member];
@@ -372,7 +373,7 @@ impl Truth {
         &mut self,
         setup: &MeterSetup,
         at: Ns,
-        domain: usize,
+        domain: ClockDomainId,
         opp: usize,
     ) -> bool {
         if self.domains[domain].opp == opp {
@@ -407,7 +408,7 @@ impl Truth {
     pub(super) fn frequency_wanted(
         &mut self,
         setup: &MeterSetup,
-        domain: usize,
+        domain: ClockDomainId,
         khz: Khz,
         requested_at: Ns,
     ) {
@@ -424,7 +425,7 @@ impl Truth {
     }
 
     /// The hardware does not follow the wish of `domain`: another domain forces more.
-    pub(super) fn frequency_overridden(&mut self, domain: usize) {
+    pub(super) fn frequency_overridden(&mut self, domain: ClockDomainId) {
         self.domains[domain].pending = None;
     }
 
@@ -434,11 +435,11 @@ impl Truth {
         for cpu in 0..self.cpus.len() {
             self.close_cpu(cpu, end);
         }
-        for domain in &mut self.domains {
+        for domain in self.domains.iter_mut() {
             close_domain(domain, self.window_start, end);
         }
-        for domain in 0..self.power_domains.len() {
-            self.power_domains[domain].close(self.window_start, end);
+        for domain in self.power_domains.iter_mut() {
+            domain.close(self.window_start, end);
         }
     }
 
@@ -447,7 +448,7 @@ impl Truth {
         &mut self,
         setup: &MeterSetup,
         at: Ns,
-        domain: usize,
+        domain: PowerDomainId,
         state: Option<u8>,
     ) {
         self.advance(at);
@@ -457,13 +458,17 @@ impl Truth {
     }
 
     /// Hands out the heat since the last call, by frequency domain, then by power domain.
-    pub(super) fn take_heat(&mut self, at: Ns, mut take: impl FnMut(usize, u128)) {
+    pub(super) fn take_heat(&mut self, at: Ns, mut take: impl FnMut(PowerSource, u128)) {
         self.close(at);
-        let clocks = self.domains.iter_mut().map(|domain| &mut domain.heat_fj);
-        let power = self.power_domains.iter_mut().map(|domain| &mut domain.heat_fj);
-        for (source, fj) in clocks.chain(power).enumerate() {
-            self.taken_fj += *fj;
-            take(source, std::mem::take(fj));
+        for domain in self.domains.ids() {
+            let fj = std::mem::take(&mut self.domains[domain].heat_fj);
+            self.taken_fj += fj;
+            take(PowerSource::Clock(domain), fj);
+        }
+        for domain in self.power_domains.ids() {
+            let fj = std::mem::take(&mut self.power_domains[domain].heat_fj);
+            self.taken_fj += fj;
+            take(PowerSource::PowerDomain(domain), fj);
         }
     }
 
@@ -536,12 +541,12 @@ impl Truth {
     }
 
     /// Energy of power domain `domain` by itself, in fJ, as far as booked.
-    pub(super) fn power_domain_fj(&self, setup: &MeterSetup, domain: usize) -> u128 {
+    pub(super) fn power_domain_fj(&self, setup: &MeterSetup, domain: PowerDomainId) -> u128 {
         self.power_domains[domain].fj(&setup.power_domains[domain])
     }
 
     /// Energy of `domain` and its CPUs, in fJ, as far as booked.
-    pub(super) fn domain_fj(&self, setup: &MeterSetup, domain: usize) -> u128 {
+    pub(super) fn domain_fj(&self, setup: &MeterSetup, domain: ClockDomainId) -> u128 {
         let truth = &self.domains[domain];
         let cpus: u128 = truth.cpus.iter().map(|cpu| self.cpu_fj(setup, *cpu)).sum();
         let rows = setup.domains[domain].rows().iter().enumerate();
@@ -555,7 +560,7 @@ impl Truth {
     }
 
     /// The power of `domain` and its CPUs at this instant, µW.
-    pub(super) fn domain_power_uw(&self, setup: &MeterSetup, domain: usize) -> u64 {
+    pub(super) fn domain_power_uw(&self, setup: &MeterSetup, domain: ClockDomainId) -> u64 {
         let truth = &self.domains[domain];
         let opp = &setup.domains[domain].rows()[truth.row()];
         let mut power = match truth.level() {
@@ -608,27 +613,27 @@ impl Truth {
         };
         let awake =
             |domain: &DomainTruth| domain.cpus.len() - domain.cpus.iter().filter(deep).count();
-        for (index, domain) in self.domains.iter().enumerate() {
+        for (id, domain) in self.domains.iter_ids() {
             let booked = domain.opp_ns.iter().sum::<Ns>() + open(domain.since);
-            assert_eq!(booked, span, "domain {index}: its operating points fill the span");
+            assert_eq!(booked, span, "{id:?}: its operating points fill the span");
             let levels: Ns = domain.executing_ns.iter().chain(&domain.resting_ns).sum();
             let levels = levels + domain.off_ns + open(domain.since);
-            assert_eq!(levels, span, "domain {index}: executing, resting and off fill the span");
-            let dependence = setup.domains[index].dependence.as_ref();
+            assert_eq!(levels, span, "{id:?}: executing, resting and off fill the span");
+            let dependence = setup.domains[id].dependence.as_ref();
             let voters = dependence.map_or(&[][..], |d| &d.voters);
             let shared: usize = voters.iter().map(|v| awake(&self.domains[*v])).sum();
-            assert_eq!(awake(domain) + shared, domain.awake, "domain {index}: awake");
+            assert_eq!(awake(domain) + shared, domain.awake, "{id:?}: awake");
             if domain.tracked {
                 let executing = domain.cpus.iter().filter(|c| executes(self.cpus[**c].activity));
-                assert_eq!(executing.count(), domain.executing, "domain {index}: executing");
+                assert_eq!(executing.count(), domain.executing, "{id:?}: executing");
             }
-            assert_eq!(self.column(setup, index), domain.column, "domain {index}: the vote");
+            assert_eq!(self.column(setup, id), domain.column, "{id:?}: the vote");
         }
         for (index, domain) in self.power_domains.iter().enumerate() {
             domain.verify(index, span, open(domain.since));
         }
-        let fj: u128 = (0..self.domains.len()).map(|d| self.domain_fj(setup, d)).sum();
-        let own = (0..self.power_domains.len()).map(|d| self.power_domain_fj(setup, d));
+        let fj: u128 = self.domains.ids().map(|d| self.domain_fj(setup, d)).sum();
+        let own = self.power_domains.ids().map(|d| self.power_domain_fj(setup, d));
         let fj = fj + own.sum::<u128>();
         assert!(fj >= self.verified_fj.get(), "energy fell");
         self.verified_fj.set(fj);

@@ -98,11 +98,11 @@ fn with_power_domains() -> Machine {
 #[test]
 fn firmware_turns_off_what_all_rest_in() {
     let machine = with_power_domains();
-    assert_eq!(machine.power_domains[0].parent, Some(1));
+    assert_eq!(machine.power_domains[PowerDomainId(0)].parent, Some(1));
     let mut negotiation = Negotiation::new(&machine);
     let mut states = [None; 2];
     let mut go = |negotiation: &mut Negotiation, cpu: u16, rests, quiet_ns: Ns| {
-        let changed = |domain: usize, state| states[domain] = state;
+        let changed = |domain: PowerDomainId, state| states[domain.index()] = state;
         negotiation.rest_changed(&machine, CpuId(cpu), rests, |_| quiet_ns, changed);
         negotiation.verify(&machine);
         states

@@ -23,7 +23,7 @@
 //! clusters of another device.
 
 use schedtwin_machine::Machine;
-use schedtwin_types::CpuId;
+use schedtwin_types::{ClockDomainId, CpuId};
 use schedtwin_workload::recorded::{Builder, RecordedCpu};
 use std::str::FromStr;
 
@@ -167,7 +167,7 @@ pub(super) fn silicon(builder: &Builder, device: Device<'_>) -> Result<Silicon, 
         ));
     }
     let any_known = (0..nr_cpus).any(|cpu| is_known(builder, cpu));
-    let by_number: Vec<usize> = (0..nr_cpus).map(|cpu| domain_of(machine, cpu)).collect();
+    let by_number: Vec<ClockDomainId> = (0..nr_cpus).map(|cpu| domain_of(machine, cpu)).collect();
     let observed = clusters(builder);
     let mut assumptions = Vec::new();
     let mut others_clock = false;
@@ -241,14 +241,14 @@ fn is_known(builder: &Builder, cpu: usize) -> bool {
     !builder.frequencies(cpu).khz.is_empty()
 }
 
-fn domain_of(machine: &Machine, cpu: usize) -> usize {
+fn domain_of(machine: &Machine, cpu: usize) -> ClockDomainId {
     let holds =
         |domain: &schedtwin_machine::FrequencyDomain| domain.cpus.contains(&CpuId(cpu as u16));
-    machine.domains.iter().position(holds).expect("every CPU has a clock")
+    machine.domains.find(holds).expect("every CPU has a clock")
 }
 
 /// Capacity of a domain: that of its first CPU.
-fn capacity(machine: &Machine, domain: usize) -> u32 {
+fn capacity(machine: &Machine, domain: ClockDomainId) -> u32 {
     machine.cpus[machine.domains[domain].cpus[0].index()].capacity
 }
 
@@ -267,7 +267,7 @@ fn clusters(builder: &Builder) -> Vec<Vec<usize>> {
 }
 
 /// Whether a domain has all the frequencies of a CPU.
-fn fits(builder: &Builder, machine: &Machine, cpu: usize, domain: usize) -> bool {
+fn fits(builder: &Builder, machine: &Machine, cpu: usize, domain: ClockDomainId) -> bool {
     let domain = &machine.domains[domain];
     builder.frequencies(cpu).khz.iter().all(|khz| domain.opp_of(*khz).is_some())
 }
@@ -331,7 +331,11 @@ impl How {
 }
 
 /// The domain of each cluster.
-fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Vec<usize>, How) {
+fn matched(
+    builder: &Builder,
+    machine: &Machine,
+    observed: &[Vec<usize>],
+) -> (Vec<ClockDomainId>, How) {
     let nr_domains = machine.domains.len();
     if observed.len() == nr_domains {
         if let Some(by_tables) = by_tables(builder, machine, observed) {
@@ -341,7 +345,7 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
             return (by_sizes, How::Sizes);
         }
     }
-    let mut smallest_first: Vec<usize> = (0..nr_domains).collect();
+    let mut smallest_first: Vec<ClockDomainId> = machine.domains.ids().collect();
     smallest_first.sort_by_key(|domain| capacity(machine, *domain));
     let highest = |cluster: &usize| {
         let of = |cpu: &usize| builder.frequencies(*cpu).khz.last().copied();
@@ -361,7 +365,7 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
         slowest_first.insert(cluster.min(slowest_first.len()), cluster);
     }
     let (last, top) = (observed.len() - 1, nr_domains - 1);
-    let mut domains = vec![0; observed.len()];
+    let mut domains = vec![ClockDomainId(0); observed.len()];
     for (rank, cluster) in slowest_first.into_iter().enumerate() {
         // One cluster alone is the largest, for somebody has to have capacity 1024.
         let stretched = (rank * top + last / 2).checked_div(last).unwrap_or(top);
@@ -376,30 +380,35 @@ fn matched(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> (Ve
 }
 
 /// Each cluster's only domain with all its frequencies; a silent one gets what is left.
-fn by_tables(builder: &Builder, machine: &Machine, observed: &[Vec<usize>]) -> Option<Vec<usize>> {
-    let mut left: Vec<usize> = (0..machine.domains.len()).collect();
-    let mut domains = vec![usize::MAX; observed.len()];
+fn by_tables(
+    builder: &Builder,
+    machine: &Machine,
+    observed: &[Vec<usize>],
+) -> Option<Vec<ClockDomainId>> {
+    let mut left: Vec<ClockDomainId> = machine.domains.ids().collect();
+    let mut domains: Vec<Option<ClockDomainId>> = vec![None; observed.len()];
     for (cluster, cpus) in observed.iter().enumerate() {
         if !is_known(builder, cpus[0]) {
             continue;
         }
-        let fitting = |domain: &usize| cpus.iter().all(|cpu| fits(builder, machine, *cpu, *domain));
-        let mut all = (0..machine.domains.len()).filter(fitting);
+        let fitting =
+            |domain: &ClockDomainId| cpus.iter().all(|cpu| fits(builder, machine, *cpu, *domain));
+        let mut all = machine.domains.ids().filter(fitting);
         let (domain, None) = (all.next()?, all.next()) else { return None };
-        domains[cluster] = left.remove(left.iter().position(|free| *free == domain)?);
+        domains[cluster] = Some(left.remove(left.iter().position(|free| *free == domain)?));
     }
-    domains.iter_mut().filter(|domain| **domain == usize::MAX).for_each(|domain| {
-        *domain = left.pop().expect("as many domains as clusters");
-    });
-    Some(domains)
+    let silent = |domain: Option<ClockDomainId>| {
+        domain.unwrap_or_else(|| left.pop().expect("as many domains as clusters"))
+    };
+    Some(domains.into_iter().map(silent).collect())
 }
 
 /// Each cluster's domain with as many CPUs, where all numbers are different.
-fn by_sizes(machine: &Machine, observed: &[Vec<usize>]) -> Option<Vec<usize>> {
+fn by_sizes(machine: &Machine, observed: &[Vec<usize>]) -> Option<Vec<ClockDomainId>> {
     let mut domains = Vec::with_capacity(observed.len());
     for cluster in observed {
-        let as_large = |d: &usize| machine.domains[*d].cpus.len() == cluster.len();
-        let mut all = (0..machine.domains.len()).filter(as_large);
+        let as_large = |d: &ClockDomainId| machine.domains[*d].cpus.len() == cluster.len();
+        let mut all = machine.domains.ids().filter(as_large);
         let (domain, None) = (all.next()?, all.next()) else { return None };
         if domains.contains(&domain) {
             return None;
@@ -414,17 +423,17 @@ fn told(
     builder: &Builder,
     cpus: &[RecordedCpu],
     observed: &[Vec<usize>],
-    domains: &[usize],
+    domains: &[ClockDomainId],
 ) -> Vec<RecordedCluster> {
-    let mut told: Vec<(usize, RecordedCluster)> = Vec::new();
+    type Key = (usize, Option<ClockDomainId>);
+    let mut told: Vec<(Key, RecordedCluster)> = Vec::new();
     for (cluster, members) in observed.iter().enumerate() {
         for &cpu in members {
             let known = builder.frequencies(cpu);
             // CPUs without a clock are told apart by the domain that they were taken for.
-            let key =
-                cluster * (domains.len() + 1) + if known.khz.is_empty() { domains[cpu] } else { 0 };
+            let key = (cluster, known.khz.is_empty().then_some(domains[cpu]));
             let RecordedCpu { capacity, max_khz } = cpus[cpu];
-            let same = |(k, part): &&mut (usize, RecordedCluster)| {
+            let same = |(k, part): &&mut (Key, RecordedCluster)| {
                 *k == key && (part.capacity, part.full_speed_khz) == (capacity, max_khz)
             };
             match told.iter_mut().find(same) {

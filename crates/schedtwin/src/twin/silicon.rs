@@ -10,7 +10,7 @@ use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
 use schedtwin_machine::IdleState;
-use schedtwin_types::{CpuId, IrqLine, Khz, NEVER, Ns, PolicyId};
+use schedtwin_types::{ClockDomainId, CpuId, IrqLine, Khz, NEVER, Ns, PowerSource};
 
 impl<B: Board> Twin<B> {
     // ---- idle ---------------------------------------------------------------------------------
@@ -178,32 +178,30 @@ impl<B: Board> Twin<B> {
         let quiet_ns = |cpu: CpuId| kernel.hardware().next_event(cpu).saturating_sub(*now);
         negotiation.rest_changed(machine, cpu, rests, quiet_ns, |domain, state| {
             meter.power_domain(*now, domain, state);
-            let (number, uw) = (machine.domains.len() + domain, meter.power_domain_uw(domain));
-            observer.power(*now, number as u16, uw);
+            observer.power(*now, PowerSource::PowerDomain(domain), meter.power_domain_uw(domain));
         });
     }
 
     /// The power of a domain, and of those that depend on it, may have changed.
     #[inline(always)]
-    fn tell_power<O: Observer>(&self, domain: usize, observer: &mut O) {
+    fn tell_power<O: Observer>(&self, domain: ClockDomainId, observer: &mut O) {
         if std::mem::size_of::<O>() == 0 {
             return;
         }
         let dependents = self.machine.power_dependences.iter();
         let dependents = dependents.filter(|d| d.tables.iter().any(|table| table.on == domain));
         for domain in std::iter::once(domain).chain(dependents.map(|d| d.domain)) {
-            let domain = domain as u16;
-            observer.power(self.now, domain, self.meter.domain_power_uw(domain));
+            let source = PowerSource::Clock(domain);
+            observer.power(self.now, source, self.meter.domain_power_uw(domain));
         }
     }
 
     /// Tells what everything draws as time begins.
     pub(super) fn tell_all_power(&self, observer: &mut impl Observer) {
-        let clocks = self.machine.domains.len();
-        (0..clocks).for_each(|domain| self.tell_power(domain, observer));
-        for domain in 0..self.machine.power_domains.len() {
+        self.machine.domains.ids().for_each(|domain| self.tell_power(domain, observer));
+        for domain in self.machine.power_domains.ids() {
             let uw = self.meter.power_domain_uw(domain);
-            observer.power(self.now, (clocks + domain) as u16, uw);
+            observer.power(self.now, PowerSource::PowerDomain(domain), uw);
         }
     }
 
@@ -228,38 +226,42 @@ impl<B: Board> Twin<B> {
         let Some(heat) = &mut self.heat else { return };
         self.meter.take_heat(at, |source, fj| heat.add(source, fj));
         let hardware = self.kernel.hardware();
-        heat.step(at, |domain| hardware.is_cooled(PolicyId(domain as u16)));
+        heat.step(at, |domain| hardware.is_cooled(domain.policy()));
     }
 
     // ---- frequency ----------------------------------------------------------------------------
 
     /// The frequency that a domain should run at: what was asked for, at least what its neighbours force.
-    fn target_khz(&self, domain: usize) -> Khz {
+    fn target_khz(&self, domain: ClockDomainId) -> Khz {
         let hardware = &self.machine.domains[domain];
         let floor = if self.machine.couplings.is_empty() {
             0
         } else {
-            self.machine.coupled_floor(&self.settled, domain)
+            self.machine.coupled_floor(self.settled.as_slice(), domain)
         };
         let wanted = self.domains[domain].requested.max(floor);
         hardware.opps[hardware.opp_at_least(wanted)].khz
     }
 
     /// A domain's request or floor has changed: the hardware will follow.
-    pub(super) fn retarget(&mut self, domain: usize, settle: Ns) {
+    pub(super) fn retarget(&mut self, domain: ClockDomainId, settle: Ns) {
         let target = self.target_khz(domain);
         if target != self.domains[domain].requested {
-            self.meter.frequency_overridden(domain as u16);
+            self.meter.frequency_overridden(domain);
         }
         if target == self.domains[domain].target {
             return;
         }
         self.domains[domain].target = target;
-        self.board.set(domain, self.now + settle);
+        self.board.set(self.slots.domain(domain), self.now + settle);
     }
 
-    pub(super) fn frequency_settled(&mut self, domain: usize, observer: &mut impl Observer) {
-        self.board.set(domain, NEVER);
+    pub(super) fn frequency_settled(
+        &mut self,
+        domain: ClockDomainId,
+        observer: &mut impl Observer,
+    ) {
+        self.board.set(self.slots.domain(domain), NEVER);
         let khz = self.domains[domain].target;
         let machine = self.machine.clone();
         for &cpu in &machine.domains[domain].cpus {
@@ -267,7 +269,7 @@ impl<B: Board> Twin<B> {
         }
         self.settled[domain] = khz;
         let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
-        self.meter.domain_opp(self.now, domain as u16, opp as u16);
+        self.meter.domain_opp(self.now, domain, opp);
         self.tell_power(domain, observer);
         for &cpu in &machine.domains[domain].cpus {
             self.refresh_rates(cpu);

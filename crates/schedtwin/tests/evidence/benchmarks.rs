@@ -8,7 +8,7 @@
 use crate::determinism::assert_reference;
 use crate::scenarios::{SECOND, metric, published_folder, run, scenario};
 use schedtwin::twin::{Observer, Twin};
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, TaskId, WakeSource};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, WakeSource};
 use std::collections::BTreeMap;
 
 /// A kernel as phones set it up: real-time tasks do not ask for the highest frequency.
@@ -55,7 +55,7 @@ impl Observer for WakeGraph {
         }
     }
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 

@@ -17,7 +17,9 @@ use schedtwin::Scenario;
 use schedtwin::result::RunResult;
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_kernel::config::IdleGovernor;
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, TaskId, TaskState};
+use schedtwin_types::{
+    CpuId, DecisionRecord, Fact, FactKind, NEVER, Ns, PowerSource, TaskId, TaskState,
+};
 use schedtwin_workload::{Host, Workload};
 use std::sync::Arc;
 
@@ -97,6 +99,8 @@ struct Invariants {
     cpus: Vec<WatchedCpu>,
     tasks: Vec<Watched>,
     domains: Vec<(Ns, u64, u128)>,
+    /// Of which so many are clock domains, the first ones.
+    nr_clocks: usize,
     overutilized: bool,
     switches: u64,
     ticks: u64,
@@ -131,6 +135,7 @@ impl Invariants {
                 .collect(),
             tasks: vec![],
             domains: vec![(0, 0, 0); nr_domains(scenario)],
+            nr_clocks: scenario.machine().domains.len(),
             overutilized: false,
             switches: 0,
             ticks: 0,
@@ -467,8 +472,9 @@ impl Observer for Invariants {
 
     fn decision(&mut self, _: &DecisionRecord) {}
 
-    fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
-        let (since, power, energy) = &mut self.domains[domain as usize];
+    fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
+        let number = source.number(self.nr_clocks);
+        let (since, power, energy) = &mut self.domains[usize::from(number)];
         assert!(at >= *since, "{}: power goes back in time", self.name);
         *energy += u128::from(*power) * u128::from(at - *since);
         (*since, *power) = (at, microwatts);

@@ -4,7 +4,7 @@ use crate::scenarios::{MS, SECOND, metric, run, task, written};
 use schedtwin::firmware::meter_setup;
 use schedtwin::meter::{Activity, Meter};
 use schedtwin_machine::Machine;
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::{ClockDomainId, CpuId, Ns};
 
 const PERFORMANCE: &str = "linux-6.12:cpufreq=performance";
 /// Nobody has anything to do.
@@ -54,9 +54,9 @@ fn the_idle_powers_that_the_desktop_was_fitted_to() {
     let machine = Machine::load("i5-10600k").unwrap();
     let mut meter = Meter::new(meter_setup(&machine));
     for cpu in 0..12 {
-        let highest = machine.domains[cpu].opps.len() - 1;
-        meter.domain_opp(0, cpu as u16, highest as u16);
-        meter.cpu_activity(0, CpuId(cpu as u16), Activity::Polling);
+        let highest = machine.domains[ClockDomainId(cpu)].opps.len() - 1;
+        meter.domain_opp(0, ClockDomainId(cpu), highest);
+        meter.cpu_activity(0, CpuId(cpu), Activity::Polling);
     }
     let (metrics, ..) = meter.finish(SECOND);
     let power = metrics.iter().find(|m| m.name == "power" && m.labels.is_empty()).unwrap();

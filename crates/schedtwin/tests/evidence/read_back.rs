@@ -11,7 +11,7 @@ use schedtwin_machine::{Machine, Shared};
 use schedtwin_trace::perfetto_read::{self, Event};
 use schedtwin_trace::record::{Entry, Reader};
 use schedtwin_trace::{Meta, TaskInfo};
-use schedtwin_types::{CpuId, Fact, FactKind, Ns, TaskId, TaskState};
+use schedtwin_types::{ClockDomainId, CpuId, Fact, FactKind, Ns, PowerDomainId, TaskId, TaskState};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -203,7 +203,7 @@ fn energy_fj(power: &[(Ns, u64)], end: Ns) -> u128 {
 /// What entries into idle states and exits from them took beside power, fJ, in frequency domain `domain`.
 ///
 /// An entry is aborted if its stay is too short for the way in and out; what is open at the end has been entered.
-fn visits_fj(found: &Found, machine: &Machine, domain: usize, end: Ns) -> u128 {
+fn visits_fj(found: &Found, machine: &Machine, domain: ClockDomainId, end: Ns) -> u128 {
     let mut nj = 0;
     for cpu in &machine.domains[domain].cpus {
         let mut entered = None;
@@ -242,17 +242,18 @@ fn compare_energy(name: &str, scenario: &Scenario, found: &Found, result: &RunRe
     let mut sum = 0;
     for (domain, power) in &found.power {
         let fj = energy_fj(power, end);
-        let clock = machine.domains.get(usize::from(*domain));
-        let Some(clock) = clock else {
-            let package = &machine.power_domains[usize::from(*domain) - machine.domains.len()];
-            let entries = package.states.iter().all(|state| state.energy_entry_nj == 0);
-            assert!(entries, "{name}: entries of {} are not in its power", package.name);
+        let Some(above) = usize::from(*domain).checked_sub(machine.domains.len()) else {
+            let domain = ClockDomainId(*domain);
+            let clock = &machine.domains[domain];
+            let fj = fj + visits_fj(found, machine, domain, end);
+            let told = metric(result, "energy", "sum", &[("domain", &clock.name)]);
+            assert_eq!(mj(fj), told, "{name}: energy of {}", clock.name);
             sum += fj;
             continue;
         };
-        let fj = fj + visits_fj(found, machine, usize::from(*domain), end);
-        let told = metric(result, "energy", "sum", &[("domain", &clock.name)]);
-        assert_eq!(mj(fj), told, "{name}: energy of {}", clock.name);
+        let package = &machine.power_domains[PowerDomainId(above as u16)];
+        let entries = package.states.iter().all(|state| state.energy_entry_nj == 0);
+        assert!(entries, "{name}: entries of {} are not in its power", package.name);
         sum += fj;
     }
     let domains = machine.domains.len() + machine.power_domains.len();

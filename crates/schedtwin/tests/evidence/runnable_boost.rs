@@ -16,7 +16,9 @@ use crate::scenarios::{MS, SECOND, metric, published_folder, run, scenario};
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_kernel::config::RunnableBoost;
 use schedtwin_kernel::sched::CfsRqId;
-use schedtwin_types::{Decision, DecisionRecord, Fact, FrequencyInput, Khz, Ns, TaskId};
+use schedtwin_types::{
+    Decision, DecisionRecord, Fact, FrequencyInput, Khz, Ns, PowerSource, TaskId,
+};
 
 const BASE: &str = "linux-5.18:uclamp=compiled-out";
 const PATCHED: &str = "linux-5.18+runnable-boost:uclamp=compiled-out";
@@ -87,7 +89,7 @@ impl Observer for Requests {
             self.0.push(decision.clone());
         }
     }
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 
@@ -95,7 +97,7 @@ impl Observer for Requests {
 fn request(record: &DecisionRecord) -> Option<(u16, &[FrequencyInput], Khz)> {
     match &record.decision {
         Decision::Frequency { policy, inputs, khz, .. } if !inputs.is_empty() => {
-            Some((*policy, inputs, *khz))
+            Some((policy.0, inputs, *khz))
         }
         _ => None,
     }

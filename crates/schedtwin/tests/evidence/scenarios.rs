@@ -3,7 +3,7 @@
 use schedtwin::result::{RunResult, TaskResult};
 use schedtwin::twin::Observer;
 use schedtwin::{RunOptions, Scenario};
-use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 use std::path::{Path, PathBuf};
 
 pub const MS: Ns = 1_000_000;
@@ -127,8 +127,8 @@ pub fn written(machine: &str, kernel: &str, tasks: &str, duration: Ns) -> Scenar
 #[derive(Default)]
 pub struct Log {
     pub facts: Vec<Fact>,
-    /// When, which domain, microwatts.
-    pub power: Vec<(Ns, u16, u64)>,
+    /// When, of what, microwatts.
+    pub power: Vec<(Ns, PowerSource, u64)>,
     pub names: Vec<String>,
 }
 
@@ -160,8 +160,8 @@ impl Observer for Log {
         self.facts.push(*fact);
     }
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, at: Ns, domain: u16, microwatts: u64) {
-        self.power.push((at, domain, microwatts));
+    fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
+        self.power.push((at, source, microwatts));
     }
     fn settled(&mut self, _: Ns) {}
 }

@@ -51,7 +51,7 @@ fn thread(log: &Log, name: &str, domain: u16) -> Thread {
     for fact in &log.facts {
         match fact.kind {
             FactKind::Waking { task: woken, .. } if woken == task => thread.wakings.push(fact.at),
-            FactKind::Frequency { policy, requested_at, .. } if policy == domain => {
+            FactKind::Frequency { policy, requested_at, .. } if policy.0 == domain => {
                 let since = fact.at - thread.wakings.last().expect("a change follows a wakeup");
                 thread.changes.push((fact.at, since, fact.at - requested_at));
             }
@@ -107,7 +107,7 @@ fn the_drivers_time_is_where_it_should_be() {
             match fact.kind {
                 FactKind::Switch { next, .. } if next == task => since = fact.at,
                 FactKind::Switch { prev, .. } if prev == task => had += fact.at - since,
-                FactKind::Frequency { policy, requested_at, .. } if policy == domain => {
+                FactKind::Frequency { policy, requested_at, .. } if policy.0 == domain => {
                     assert!(fact.at - requested_at > 700_000, "{driver} at {}", fact.at);
                     changes += 1;
                 }

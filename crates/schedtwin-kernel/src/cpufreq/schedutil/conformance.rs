@@ -8,7 +8,7 @@
 
 use super::SugovCpu;
 use crate::Kernel;
-use schedtwin_types::{CpuId, Khz, Ns, TaskState};
+use schedtwin_types::{CpuId, Khz, Ns, PolicyId, TaskState};
 
 /// A kernel whose signals are set from outside.
 pub struct SugovSteps<'a>(pub &'a mut Kernel);
@@ -35,7 +35,7 @@ impl SugovSteps<'_> {
     pub fn slow_path(&self) -> SlowPath {
         let kernel = &*self.0;
         let raised = kernel.rq.ids().filter(|&cpu| kernel.rq[cpu].irq_work_raised != 0);
-        let thread = kernel.policies[0].kthread.as_ref();
+        let thread = kernel.policies[PolicyId(0)].kthread.as_ref();
         SlowPath {
             raised: raised.fold(0, |mask, cpu| mask | 1 << cpu.0),
             queued: thread.is_some_and(|thread| thread.queued),
@@ -47,7 +47,7 @@ impl SugovSteps<'_> {
     pub fn irq_work(&mut self, cpu: CpuId) {
         let kernel = &mut *self.0;
         kernel.this_cpu = cpu;
-        if let Some(thread) = &kernel.policies[0].kthread {
+        if let Some(thread) = &kernel.policies[PolicyId(0)].kthread {
             kernel.tasks[thread.task].state = TaskState::Running;
         }
         kernel.irq_work_run(cpu);
@@ -57,18 +57,18 @@ impl SugovSteps<'_> {
     /// The thread takes up what is queued, unless the driver keeps it.
     pub fn work(&mut self) {
         let kernel = &mut *self.0;
-        let Some(thread) = &mut kernel.policies[0].kthread else { return };
+        let Some(thread) = &mut kernel.policies[PolicyId(0)].kthread else { return };
         if thread.call.is_none() && std::mem::take(&mut thread.queued) {
-            kernel.sugov_work(0);
+            kernel.sugov_work(PolicyId(0));
         }
     }
 
     /// The driver is done.
     pub fn driver_returns(&mut self) {
         let kernel = &mut *self.0;
-        let Some(thread) = &kernel.policies[0].kthread else { return };
+        let Some(thread) = &kernel.policies[PolicyId(0)].kthread else { return };
         kernel.now = thread.call.map_or(0, |call| call.until);
-        kernel.sugov_driver_returns(0);
+        kernel.sugov_driver_returns(PolicyId(0));
         kernel.facts.clear();
     }
 }

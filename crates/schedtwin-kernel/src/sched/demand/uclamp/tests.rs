@@ -4,7 +4,7 @@ use super::*;
 use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::{device_tree, kernel};
 use crate::sched::{OnRq, core::ENQUEUE_WAKEUP};
-use schedtwin_types::Policy;
+use schedtwin_types::{Policy, PolicyId};
 
 const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
 const CPU: CpuId = CpuId(0);
@@ -115,12 +115,12 @@ fn the_governor_sees_the_clamps_of_a_waking_task() {
         kernel.this_cpu = CPU;
         kernel.now = 50_000_000;
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-        let first = kernel.policies[0].sugov.cached_raw_freq;
+        let first = kernel.policies[PolicyId(0)].sugov.cached_raw_freq;
         // The rate limit is over.
         kernel.rq[CPU].clock += 50_000_000;
         kernel.cpufreq_update_util(CPU, 0);
         kernel.verify_demand(CPU);
-        (first, kernel.policies[0].sugov.cached_raw_freq)
+        (first, kernel.policies[PolicyId(0)].sugov.cached_raw_freq)
     };
     for (uclamp, order, realtime, expected) in [
         (Uclamp::On, UclampOrder::BeforeEnqueue, false, (1_000_000, 1_000_000)),

@@ -1,6 +1,6 @@
 //! A vector indexed by an identifier of its own kind, so that a CPU is never used as a task.
 
-use schedtwin_types::{CpuId, TaskGroupId, TaskId};
+use crate::{ClockDomainId, CpuId, PolicyId, PowerDomainId, TaskGroupId, TaskId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -13,38 +13,29 @@ pub trait Id: Copy {
     fn from_index(index: usize) -> Self;
 }
 
-impl Id for CpuId {
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-    fn from_index(index: usize) -> CpuId {
-        CpuId(index as u16)
-    }
+/// Makes identifiers out of numbers: a dense index of its own kind each.
+macro_rules! dense {
+    ($($name:ident($number:ty)),* $(,)?) => {
+        $(
+            impl Id for $name {
+                #[inline(always)]
+                fn index(self) -> usize {
+                    self.0 as usize
+                }
+                fn from_index(index: usize) -> $name {
+                    $name(index as $number)
+                }
+            }
+        )*
+    };
 }
 
-impl Id for TaskId {
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-    fn from_index(index: usize) -> TaskId {
-        TaskId(index as u32)
-    }
-}
-
-impl Id for TaskGroupId {
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-    fn from_index(index: usize) -> TaskGroupId {
-        TaskGroupId(index as u32)
-    }
+dense! {
+    CpuId(u16), TaskId(u32), TaskGroupId(u32), PolicyId(u16), ClockDomainId(u16), PowerDomainId(u16),
 }
 
 /// The arena.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Arena<I, T> {
     items: Vec<T>,
     id: PhantomData<I>,
@@ -77,6 +68,21 @@ impl<I: Id, T> Arena<I, T> {
         (0..self.items.len()).map(I::from_index)
     }
 
+    /// All items, by number.
+    pub fn as_slice(&self) -> &[T] {
+        &self.items
+    }
+
+    /// All items with their identifiers.
+    pub fn iter_ids(&self) -> impl Iterator<Item = (I, &T)> {
+        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
+    }
+
+    /// The first item that fits.
+    pub fn find(&self, fits: impl FnMut(&T) -> bool) -> Option<I> {
+        self.items.iter().position(fits).map(I::from_index)
+    }
+
     /// All items.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
@@ -97,6 +103,20 @@ impl<I: Id, T> Default for Arena<I, T> {
 impl<I: Id, T> FromIterator<T> for Arena<I, T> {
     fn from_iter<X: IntoIterator<Item = T>>(items: X) -> Self {
         Arena { items: items.into_iter().collect(), id: PhantomData }
+    }
+}
+
+impl<I, T> From<Vec<T>> for Arena<I, T> {
+    fn from(items: Vec<T>) -> Arena<I, T> {
+        Arena { items, id: PhantomData }
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a Arena<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+    fn into_iter(self) -> std::slice::Iter<'a, T> {
+        self.items.iter()
     }
 }
 
