@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format};
+use schedtwin_lab::selector::Selector;
 use schedtwin_types::Ns;
 
 use crate::duration;
@@ -93,6 +95,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   schedtwin run -m pixel6 -w ui-phone
   schedtwin run -m uniform8 -w w1 -k linux-6.12 --duration 10s --format json
+  schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
   schedtwin run -m pixel6 -w app.json --record out.jsonl         for schedtwin explain
 The same machine, kernel, workload and seed give the same bytes on every computer.";
@@ -101,11 +104,14 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=100 --precision 1%
+  schedtwin compare ... --more                      parts of the machine, what explains the headlines
+  schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
   schedtwin compare ... --html report.html          figures too: one file for a browser
   schedtwin compare ... --first-difference          where the executions part, and why
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
+Metrics: NAME[.STAT][,LABEL=VALUE...], * for any letters; schedtwin list metrics says which there are.
 Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= and a limit.
   power>+5%        the mean power of another kernel is more than 5% above the first's
   power>+10mW      ... more than 10 mW above it
@@ -203,9 +209,15 @@ pub struct Printing {
     /// The form of the result
     #[arg(long, value_enum, default_value_t = FormatArgument::Text)]
     format: FormatArgument,
-    /// Show every metric, task and CPU, not only the important ones
+    /// Show the longer table: parts of the machine, and what explains the headlines
+    #[arg(long, conflicts_with = "all")]
+    more: bool,
+    /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
+    /// Only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
+    #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "all"])]
+    metrics: Vec<String>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
     pub quiet: bool,
@@ -217,7 +229,22 @@ impl Printing {
     }
 
     pub fn extent(&self) -> Extent {
-        if self.all { Extent::All } else { Extent::Important }
+        match self {
+            Printing { all: true, .. } => Extent::All,
+            Printing { more: true, .. } => Extent::More,
+            Printing { metrics, .. } if !metrics.is_empty() => Extent::Chosen,
+            _ => Extent::Headlines,
+        }
+    }
+
+    /// What `--metric` names; none: everything. All faults at once, before anything runs.
+    pub fn selectors(&self) -> Result<Vec<Selector>, Diagnostics> {
+        let mut faults = Diagnostics::new();
+        let mut selectors = Vec::new();
+        for list in &self.metrics {
+            selectors.extend(faults.absorb(Selector::parse_list(list)).unwrap_or_default());
+        }
+        faults.into_result(selectors)
     }
 }
 
@@ -292,7 +319,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print where the executions of the first seed part, and why, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "all", "metrics"])]
     pub first_difference: bool,
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]

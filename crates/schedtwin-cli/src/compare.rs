@@ -11,6 +11,7 @@ use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::{Moment, longest_wait};
 use schedtwin_lab::report;
+use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab, crash};
 
@@ -21,7 +22,7 @@ use crate::run::writable;
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    let (columns, conditions) = understand(&arguments)?;
+    let Understood { columns, conditions, selectors } = understand(&arguments)?;
     if let Some(path) = &arguments.html {
         writable(path)?;
     }
@@ -57,9 +58,12 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     }
     let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
-    let printed =
-        output::print(&report::comparison(&comparison, printing.format(), printing.extent()));
     let mut findings = crash::lines(&comparison.crashes);
+    let mut shown = comparison.clone();
+    if !selectors.is_empty() {
+        report::choose_rows(&mut shown, &selectors)?;
+    }
+    let printed = output::print(&report::comparison(&shown, printing.format(), printing.extent()));
     for condition in conditions {
         findings.extend(condition.judge(&comparison)?.findings);
     }
@@ -78,8 +82,15 @@ pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
     std::fs::write(path, page).map_err(|error| Failure::of_file("write", path, &error))
 }
 
-/// The columns and conditions, or all that is wrong with any of them.
-fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Failure> {
+/// What the arguments ask for.
+struct Understood {
+    columns: Vec<Column>,
+    conditions: Vec<Condition>,
+    selectors: Vec<Selector>,
+}
+
+/// The arguments checked, or all that is wrong with any of them.
+fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     let mut faults = Diagnostics::new();
     let mut columns: Vec<Column> = Vec::new();
     let (machine, workload) = (&arguments.subject.machine, &arguments.subject.workload);
@@ -97,13 +108,14 @@ fn understand(arguments: &Compare) -> Result<(Vec<Column>, Vec<Condition>), Fail
     let parsed = arguments.fail_if.iter().map(|text| Condition::parse(text));
     let conditions: Vec<Condition> =
         parsed.filter_map(|condition| faults.absorb(condition)).collect();
+    let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
     distinct(faults).into_result(())?;
     if columns.len() < 2 {
         return Err(Failure::bad(
             "a comparison has at least two kernels: -k BASE -k OTHER; for one there is schedtwin run",
         ));
     }
-    Ok((columns, conditions))
+    Ok(Understood { columns, conditions, selectors })
 }
 
 /// Each fault once: every kernel meets the same faults of machine and workload.

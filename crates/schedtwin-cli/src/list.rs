@@ -1,8 +1,8 @@
 //! `schedtwin list`: names to choose from.
 
 use schedtwin::kernel_file::{Kind as SettingKind, With, settings};
-use schedtwin_lab::glossary::METRICS;
 use schedtwin_lab::schema;
+use schedtwin_types::metric::METRICS;
 
 use crate::arguments::Kind;
 use crate::failure::Failure;
@@ -77,12 +77,39 @@ fn with(only: &With) -> String {
     format!("Only with `{}` {}", only.path, words.join(" or "))
 }
 
-/// Every metric with its unit and meaning.
+/// Every metric by section: name, unit, which direction is better, stats and labels, meaning.
 fn metrics() -> String {
-    let width = METRICS.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
-    let line =
-        |(name, unit, means): &(&str, &str, &str)| format!("{name:width$}  {unit:5}  {means}\n");
-    METRICS.iter().map(line).collect()
+    let mut sorted = METRICS.to_vec();
+    sorted.sort_by_key(|metric| metric.section);
+    let mut text = String::new();
+    for section in sorted.chunk_by(|a, b| a.section == b.section) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{}\n", section[0].section.title()));
+        for metric in section {
+            let better = metric.better.word().map_or(String::new(), |b| format!(", {b} is better"));
+            let only = metric.only.map_or(String::new(), |only| format!("; measured by {only}"));
+            let labels: Vec<String> = metric
+                .labels
+                .iter()
+                .filter(|set| !set.is_empty())
+                .map(|set| set.join("+"))
+                .collect();
+            let by = if labels.is_empty() {
+                String::new()
+            } else {
+                format!("; by {}", labels.join(", "))
+            };
+            text.push_str(&format!(
+                "  {:22} {}\n  {:22} {}{better}; {}{by}{only}\n",
+                metric.name,
+                metric.means,
+                "",
+                metric.unit,
+                metric.stats.join(" "),
+            ));
+        }
+    }
+    text
 }
 
 fn names(entries: &[(String, String)], indent: &str) -> String {

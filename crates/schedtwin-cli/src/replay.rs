@@ -7,6 +7,7 @@ use schedtwin::recording::{Device, TraceRecording, read_trace};
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, replay as lab, report};
 use schedtwin_machine::Machine;
@@ -34,7 +35,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         );
         return Err(Failure::bad(message));
     }
-    let (columns, trace) = understand(&arguments)?;
+    let (columns, trace, selectors) = understand(&arguments)?;
     let plan = Plan {
         first_seed: arguments.seed,
         iterations: Iterations::Fixed(arguments.iterations as usize),
@@ -46,7 +47,8 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         lab::replay(&columns, &trace, plan, provenance, &progress)
     })?;
     drop(bar);
-    let replayed = replayed.map_err(|error| Failure::bad(format!("failed to replay: {error}")))?;
+    let mut replayed =
+        replayed.map_err(|error| Failure::bad(format!("failed to replay: {error}")))?;
     if arguments.trace.is_some() || arguments.record.is_some() {
         for path in arguments.trace.iter().chain(&arguments.record) {
             interrupt::guard(path);
@@ -59,15 +61,22 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         let written = columns[0].scenario.run(arguments.seed, options);
         written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
     }
+    if !selectors.is_empty() {
+        report::choose_rows(&mut replayed.comparison, &selectors)?;
+    }
     let printing = &arguments.printing;
     let printed = output::print(&report::replay(&replayed, printing.format(), printing.extent()));
     no_crashes(&progress)?;
     printed
 }
 
-/// The columns and what they replay, or all that is wrong with any of it.
-fn understand(arguments: &Replay) -> Result<(Vec<Column>, TraceRecording), Failure> {
+/// What the arguments ask for: the columns, what they replay, and which rows are shown.
+type Understood = (Vec<Column>, TraceRecording, Vec<Selector>);
+
+/// The arguments checked, or all that is wrong with any of them.
+fn understand(arguments: &Replay) -> Result<Understood, Failure> {
     let mut faults = Diagnostics::new();
+    let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
     let machine = faults.absorb(Machine::load(&arguments.machine));
     let recorded_on = match &arguments.recorded_on {
         Some(spec) => faults.absorb(Machine::load(spec)),
@@ -96,5 +105,5 @@ fn understand(arguments: &Replay) -> Result<(Vec<Column>, TraceRecording), Failu
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     distinct(faults).into_result(())?;
-    Ok((columns, trace.expect("a trace that was not read is a fault")))
+    Ok((columns, trace.expect("a trace that was not read is a fault"), selectors))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schedtwin::{RunOptions, Scenario};
+use schedtwin_input::Diagnostics;
 use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::{Progress, twin};
 use schedtwin_trace::Format;
@@ -28,7 +29,12 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             return Err(Failure::bad("--trace and --record name the same file"));
         }
     }
-    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
+    let mut faults = Diagnostics::new();
+    let selectors = faults.absorb(printing.selectors()).unwrap_or_default();
+    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration);
+    let scenario = faults.absorb(scenario);
+    faults.into_result(())?;
+    let scenario = scenario.expect("a scenario that is none is a fault");
     for path in trace.iter().chain(&record) {
         writable(path)?;
         interrupt::guard(path);
@@ -46,6 +52,9 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         if !result.notices.contains(&notice) {
             result.notices.insert(0, notice);
         }
+    }
+    if !selectors.is_empty() {
+        report::choose_metrics(&mut result, &selectors)?;
     }
     let provenance = twin::provenance(&scenario);
     let report = RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };

@@ -379,23 +379,86 @@ fn the_phone_workload_runs_on_every_machine() {
 #[test]
 fn the_glossary_has_every_metric() {
     let glossary = schedtwin(&["list", "metrics"]).stdout;
-    let known: Vec<(&str, &str)> = glossary
-        .lines()
-        .map(|line| {
-            let mut words = line.split_whitespace();
-            (words.next().unwrap(), words.next().unwrap())
-        })
-        .collect();
-    for (machine, workload) in [("uniform8", "w1"), ("pixel6", "ui-phone")] {
+    assert!(glossary.lines().all(|line| line.chars().count() <= 120), "{glossary}");
+    for (machine, workload) in [("uniform8", "w1"), ("pixel6", "jankbench")] {
         let run = ["run", "-m", machine, "-w", workload, "--duration", "50ms", "--format", "json"];
         let run: Value = serde_json::from_str(&schedtwin(&run).stdout).unwrap();
         let metrics = run["metrics"].as_array().expect("a run has metrics");
         assert!(metrics.len() > 50);
         for metric in metrics {
-            let (name, unit) = (metric["name"].as_str().unwrap(), metric["unit"].as_str().unwrap());
-            assert!(known.contains(&(name, unit)), "{name} in {unit}\n{glossary}");
+            let word = |key: &str| metric[key].as_str().unwrap_or("").to_string();
+            let (_, after) =
+                glossary.split_once(&format!("\n  {} ", word("name"))).expect("a line");
+            let facts = after.lines().nth(1).expect("a second line").trim();
+            assert!(
+                facts.starts_with(&format!("{}, ", word("unit")))
+                    || facts.starts_with(&format!("{}; ", word("unit"))),
+                "{facts}"
+            );
+            assert_eq!(facts.contains(" is better"), !word("better").is_empty(), "{facts}");
+            assert!(facts.contains(&word("better")) && facts.contains(&word("stat")), "{facts}");
         }
     }
+}
+
+/// `--metric` means the same rows in every format, and whoever mistypes one waits for nothing.
+#[test]
+fn rows_are_chosen_by_name() {
+    let chosen = ["--metric", "power,wakeup_latency.p99,cluster=*", "--metric", "idle_too_*"];
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000", "-n", "2"];
+    let compared = small(&["compare"], &[&chosen[..], &kernels].concat()).stdout;
+    let run = small(&["run"], &chosen).stdout;
+    for text in [&compared, &run] {
+        let rows = text.lines().filter(|line| line.contains("power") || line.contains("latency"));
+        assert_eq!(rows.count(), 2, "{text}");
+        assert!(text.contains("idle_too_deep ") && text.contains("idle_too_shallow "), "{text}");
+        assert!(!text.contains("migrations") && !text.contains("more rows:"), "{text}");
+    }
+    let names = ["power", "wakeup_latency", "idle_too_deep", "idle_too_shallow"];
+    let csv = small(&["run", "--format", "csv"], &chosen).stdout;
+    let column: Vec<&str> = csv.lines().skip(1).map(|l| l.split(',').nth(5).unwrap()).collect();
+    assert_eq!(column, names);
+    let json = small(&["compare", "--format", "json"], &[&chosen[..], &kernels].concat()).stdout;
+    assert_eq!(schema_errors("compare", &json), [""; 0]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rows = json["metrics"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+
+    for (wrong, expected) in [
+        ("powre", "did you mean power?"),
+        ("power.p99", "power has no p99"),
+        ("power,task=ui", "its labels are domain"),
+        ("jank", "it is measured by benchmarks of frames"),
+        ("power,domain=bgi", "no power has these labels"),
+    ] {
+        let outcome = small(&["run"], &["--metric", wrong]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{wrong}");
+        assert!(outcome.stderr.contains(expected), "{wrong}: {}", outcome.stderr);
+    }
+    // A year on a machine that does not exist: both faults at once, and neither is simulated.
+    let both = ["run", "-m", "pixl6", "-w", "w1", "--metric", "powre"];
+    let both = schedtwin(&both).stderr;
+    assert!(both.contains("did you mean power?") && both.contains("pixel6"), "{both}");
+}
+
+/// The default table is short and has the same rows whatever the kernels do; `--more` has these and others.
+#[test]
+fn tables_come_in_three_lengths() {
+    let rows = |more: &[&str]| {
+        let run = ["run", "-m", "pixel6", "-w", "ui-phone", "--duration", "300ms", "--quiet"];
+        let text = schedtwin(&[&run, more].concat()).stdout;
+        let table = text.split("\ntask ").next().unwrap().lines().skip(2);
+        table.filter(|line| !line.is_empty()).map(str::to_string).collect::<Vec<String>>()
+    };
+    let (short, more, all) = (rows(&[]), rows(&["--more"]), rows(&["--all"]));
+    assert!((10..=16).contains(&short.len()), "{short:#?}");
+    assert!((30..=60).contains(&more.len()) && all.len() > 300, "{} {}", more.len(), all.len());
+    let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let within = |some: &[String], others: &[String]| {
+        let others: Vec<String> = others.iter().map(words).collect();
+        some.iter().map(words).all(|line| others.contains(&line))
+    };
+    assert!(within(&short, &more) && within(&more, &all));
 }
 
 #[test]
@@ -463,10 +526,11 @@ fn conditions_decide_the_exit_code_and_the_table_is_printed_all_the_same() {
     assert_eq!(not.stdout, holds.stdout);
     let unknown = small(&["compare", "--fail-if", "powre>+5%"], &kernels);
     assert!(
-        unknown.code == 2 && unknown.stderr.contains("no metric is named"),
+        unknown.code == 2 && unknown.stderr.contains("did you mean power?"),
         "{}",
         unknown.stderr
     );
+    assert_eq!(unknown.stdout, "", "told before anything runs");
 }
 
 #[test]

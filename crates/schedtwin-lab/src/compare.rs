@@ -10,8 +10,8 @@
 //!    wanted share of the baseline's mean
 //! 3. else double the seeds, at most to the stated most, and go to 2
 //!
-//! The primary metrics are those that tables are headed by: elapsed, throughput, score, frame duration,
-//! power and energy, each where the workload has it. The rule looks at widths only, never at the
+//! The declarations of metrics say which are primary: elapsed, throughput, score, frame duration, power and energy, each
+//! where the workload has it. The rule looks at widths only, never at the
 //! sign or the significance of a difference, so that stopping early does not favour a verdict. What it does favour are
 //! samples that happen to scatter little: intervals that ended a search are a little too narrow. How much is measured by a
 //! test below: of kernels that do not differ about 7 % instead of 5 % are called different.
@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicU64;
 use rayon::prelude::*;
 use schedtwin::result::{Metric, RunResult};
 use schedtwin_types::Ns;
+use schedtwin_types::metric::declared;
 
 use crate::Progress;
 use crate::crash::Crash;
@@ -294,9 +295,6 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
         .collect()
 }
 
-/// The metrics that head tables; precision is asked of these.
-const PRIMARY: [&str; 6] = ["elapsed", "throughput", "score", "frame_duration", "power", "energy"];
-
 /// The primary metric of `rows` that is known worst, if one is known worse than wanted.
 pub(crate) fn worst_primary<'a>(
     rows: impl Iterator<Item = &'a ComparedRow>,
@@ -304,7 +302,8 @@ pub(crate) fn worst_primary<'a>(
 ) -> Option<Imprecise> {
     let rows: Vec<&ComparedRow> = rows.filter(|row| !row.row.is_undefined()).collect();
     let is_primary = |row: &&ComparedRow| {
-        PRIMARY.contains(&row.row.name) && matches!(row.row.stat, "mean" | "sum" | "gmean")
+        declared(row.row.name).is_some_and(|metric| metric.primary)
+            && matches!(row.row.stat, "mean" | "sum" | "gmean")
     };
     let mut primary: Vec<&ComparedRow> = rows.iter().copied().filter(is_primary).collect();
     if primary.is_empty() {

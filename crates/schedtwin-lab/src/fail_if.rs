@@ -13,24 +13,29 @@
 //! baseline too when it is alone. The mean decides, not its significance: a gate that
 //! waits for significance opens when there are too few runs. A failure says whether it was significant.
 //!
-//! Without a stat the total is meant (`mean`, `sum` or `gmean`), or the only stat that there is. Without
-//! labels the unlabelled metric is meant, or every labelled one where there is none. What is undefined cannot be judged and
-//! fails.
+//! Without a stat the total is meant (`mean`, `sum` or `gmean`), or the only stat that there is. Names, stats and labels
+//! are those of [`crate::selector`]: checked before anything runs, and without labels the row of the whole is meant, or
+//! every part where there is none. What is undefined cannot be judged and fails.
+//!
+//! A finding says in which direction the metric went, and whether that is better or worse: who writes `throughput>+5%`
+//! where `throughput<-5%` was meant sees it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Source};
+use schedtwin_types::metric::Better;
 
 use crate::compare::{ComparedRow, Comparison};
-use crate::report::number;
+use crate::report::{key_of, number};
+use crate::select::Key;
+use crate::selector::Selector;
 
 /// A parsed condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     source: Arc<Source>,
-    name: String,
-    stat: Option<String>,
-    labels: Vec<(String, String)>,
+    selector: Selector,
     op: Op,
     limit: Limit,
     unit: String,
@@ -65,15 +70,18 @@ impl Condition {
     pub fn parse(text: &str) -> Result<Condition, Diagnostics> {
         let source = Source::new("--fail-if", text);
         let mut reader = Reader { text, at: 0 };
-        reader.condition(&source).map_err(|(from, message, help)| {
+        let named = reader.condition().map_err(|(from, message, help)| {
             let mut faults = Diagnostics::new();
             let to = if from < text.len() { text.len() } else { from };
             faults.push(&source, from..to, message, help);
             faults
-        })
+        })?;
+        let Named { name, stat, labels, span, op, limit, unit } = named;
+        let selector = Selector::new(&source, span, name, stat, labels)?;
+        Ok(Condition { source, selector, op, limit, unit })
     }
 
-    /// Judges a comparison. A condition that names a metric that was not measured is an error.
+    /// Judges a comparison. A condition that names rows that were not measured is an error.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, Diagnostics> {
         let rows = self.select(comparison)?;
         let mut findings = Vec::new();
@@ -105,9 +113,19 @@ impl Condition {
                     (Some(x), Limit::Value(_)) => format!("is {} {}", number(x), row.row.unit),
                 };
                 let sure = match (difference, self.limit) {
-                    (_, Limit::Value(_)) | (None, _) => "",
-                    (Some(d), _) if d.significant => " (significant)",
-                    (Some(_), _) => " (not significant)",
+                    (_, Limit::Value(_)) | (None, _) => String::new(),
+                    (Some(d), _) => {
+                        let sure = if d.significant { "significant" } else { "not significant" };
+                        match (row.row.better, d.diff > 0.0) {
+                            (Better::Neutral, _) => format!(" ({sure})"),
+                            (Better::Higher, true) | (Better::Lower, false) => {
+                                format!(" ({sure}, better)")
+                            }
+                            (Better::Higher, false) | (Better::Lower, true) => {
+                                format!(" ({sure}, worse)")
+                            }
+                        }
+                    }
                 };
                 let kernel = &comparison.kernels[kernel];
                 findings.push(format!(
@@ -132,54 +150,29 @@ impl Condition {
     }
 
     fn select<'a>(&self, comparison: &'a Comparison) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let named: Vec<&ComparedRow> =
-            comparison.rows.iter().filter(|row| row.row.name == self.name).collect();
-        if named.is_empty() {
-            let names = distinct(comparison.rows.iter().map(|row| row.row.name.to_string()));
-            return Err(self.fault(
-                format!("no metric is named {:?}", self.name),
-                &names,
-                "measured were",
-            ));
-        }
-        let has = |row: &ComparedRow, (key, value): &(String, String)| {
-            row.row.labels.iter().any(|(k, v)| k == key && v == value)
-        };
-        let mut rows: Vec<&ComparedRow> = named
-            .iter()
-            .filter(|row| self.labels.iter().all(|label| has(row, label)))
-            .copied()
-            .collect();
-        if rows.is_empty() {
-            let titles = distinct(named.iter().map(|row| {
-                row.row.labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",")
-            }));
-            return Err(self.fault(
-                format!("no {} has these labels", self.name),
-                &titles,
-                "it has",
-            ));
-        }
-        // The row with exactly the labels asked for stands for its parts.
-        if rows.iter().any(|row| row.row.labels.len() == self.labels.len()) {
-            rows.retain(|row| row.row.labels.len() == self.labels.len());
-        }
-        let stats = distinct(rows.iter().map(|row| row.row.stat.to_string()));
-        let stat = match &self.stat {
-            Some(stat) => stats.iter().find(|s| *s == stat),
-            None if stats.len() == 1 => stats.first(),
-            None => {
-                ["mean", "sum", "gmean"].iter().find_map(|total| stats.iter().find(|s| s == total))
+        let keys: Vec<Key> = comparison.rows.iter().map(key_of).collect();
+        let picked = self.selector.pick(&keys)?;
+        let mut rows: Vec<&ComparedRow> =
+            picked.into_iter().map(|at| &comparison.rows[at]).collect();
+        if self.selector.stat().is_none() {
+            let mut stats: Vec<&str> = Vec::new();
+            for row in &rows {
+                if !stats.contains(&row.row.stat) {
+                    stats.push(row.row.stat);
+                }
             }
-        };
-        let Some(stat) = stat else {
-            let message = match &self.stat {
-                Some(stat) => format!("{} has no {stat}", self.name),
-                None => format!("{} has several stats, and none of them is its total", self.name),
+            let total = match stats.as_slice() {
+                [only] => Some(*only),
+                _ => ["mean", "sum", "gmean"].into_iter().find(|total| stats.contains(total)),
             };
-            return Err(self.fault(message, &stats, "it has"));
-        };
-        rows.retain(|row| row.row.stat == stat);
+            let Some(total) = total else {
+                let name = self.selector.text();
+                let message = format!("{name} has several stats, and none of them is its total");
+                let help = format!("it has {}", stats.join(", "));
+                return Err(self.fault(message, help));
+            };
+            rows.retain(|row| row.row.stat == total);
+        }
         Ok(rows)
     }
 
@@ -196,24 +189,12 @@ impl Condition {
         };
         let message =
             format!("{} is measured in {:?}, not in {:?}", row.row.name, row.row.unit, self.unit);
-        let mut faults = Diagnostics::new();
-        faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
-        Err(faults)
+        Err(self.fault(message, help))
     }
 
-    fn fault(&self, message: String, choices: &[String], lead: &str) -> Diagnostics {
-        const LISTED: usize = 40;
-        let mut list = choices.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
-        if choices.len() > LISTED {
-            list.push_str(", ...");
-        }
+    fn fault(&self, message: String, help: String) -> Diagnostics {
         let mut faults = Diagnostics::new();
-        faults.push(
-            &self.source,
-            0..self.source.text.len(),
-            message,
-            Some(format!("{lead} {list}")),
-        );
+        faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
         faults
     }
 }
@@ -222,14 +203,15 @@ fn signed(x: f64) -> String {
     if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
 }
 
-fn distinct(items: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        }
-    }
-    seen
+/// A condition as it is spelled. `span`: of the metric.
+struct Named {
+    name: String,
+    stat: Option<String>,
+    labels: Vec<(String, String)>,
+    span: Range<usize>,
+    op: Op,
+    limit: Limit,
+    unit: String,
 }
 
 type Fault = (usize, String, Option<String>);
@@ -240,7 +222,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn condition(&mut self, source: &Arc<Source>) -> Result<Condition, Fault> {
+    fn condition(&mut self) -> Result<Named, Fault> {
         let example =
             || Some("for example power>+5% or 'wakeup_latency.p99{task=ui}>+10%'".to_string());
         let name = self.word();
@@ -260,6 +242,7 @@ impl Reader<'_> {
             ));
         }
         let labels = if self.eat("{") { self.labels()? } else { Vec::new() };
+        let span = 0..self.at;
         self.skip_spaces();
         let op = [(">=", Op::AtLeast), ("<=", Op::AtMost), (">", Op::Above), ("<", Op::Below)]
             .into_iter()
@@ -285,7 +268,7 @@ impl Reader<'_> {
             (true, _) => Limit::Change(limit),
             (false, _) => Limit::Value(limit),
         };
-        Ok(Condition { source: source.clone(), name, stat, labels, op, limit, unit })
+        Ok(Named { name, stat, labels, span, op, limit, unit })
     }
 
     fn labels(&mut self) -> Result<Vec<(String, String)>, Fault> {
@@ -319,7 +302,7 @@ impl Reader<'_> {
         self.skip_spaces();
         let rest = self.rest();
         let length = rest
-            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '*')))
             .unwrap_or(rest.len());
         let word = rest[..length].to_string();
         self.at += length;
@@ -361,7 +344,11 @@ mod tests {
             ("score>1", Ok(1)),
             ("wakeup_latency.p99>+0%", Ok(2)),
             ("wakeup_latency.p99{task=ui}>+0%", Ok(1)),
-            ("frame_duration.p99>+1%", Err("frame_duration has no p99")),
+            ("frame_duration.p99>+1%", Err("no frame_duration.p99 was measured")),
+            ("frame_duration.p95>+1%", Err("frame_duration has no p95")),
+            ("power.mean{task=ui}>+1%", Err("power has no label \"task\"")),
+            ("wakeup_latency.p99{task=*}>+0%", Ok(2)),
+            ("overutilized>4%", Err("overutilized was not measured")),
             ("wakeup_latency.p99{task=nobody}>+0%", Err("no wakeup_latency has these labels")),
             ("wakeup_latency>+5%", Err("several stats")),
             ("powre>+5%", Err("no metric is named \"powre\"")),
@@ -402,7 +389,7 @@ mod tests {
         assert_eq!(
             verdict.findings,
             [
-                "power>+3%: power mean domain=cpu of linux-5.18+runnable-boost changed by +3.707% (significant)"
+                "power>+3%: power mean domain=cpu of linux-5.18+runnable-boost changed by +3.707% (significant, worse)"
             ]
         );
     }

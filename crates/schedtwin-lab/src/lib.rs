@@ -9,7 +9,6 @@ pub mod calibrate;
 pub mod compare;
 pub mod crash;
 pub mod fail_if;
-pub mod glossary;
 mod measured;
 pub mod moment;
 mod progress;
@@ -18,6 +17,7 @@ pub mod replay;
 pub mod report;
 pub mod schema;
 pub mod select;
+pub mod selector;
 pub mod stats;
 pub mod study;
 #[cfg(test)]

@@ -7,10 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use schedtwin::result::{Better, Metric};
-
-/// Labels of a metric, in the order in which the run lists them.
-pub type Labels = Vec<(&'static str, String)>;
+pub use schedtwin_types::metric::Labels;
+use schedtwin_types::metric::{Better, Metric};
 
 /// One metric over all kernels and seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +28,13 @@ pub struct Row {
 }
 
 impl Row {
+    /// The row of a metric, without samples.
+    #[cfg(test)]
+    pub(crate) fn of(metric: &Metric) -> Row {
+        let Metric { name, unit, stat, better, .. } = *metric;
+        Row { name, stat, unit, labels: metric.labels.clone(), better, samples: Vec::new() }
+    }
+
     /// Whether no kernel has a defined sample.
     pub fn is_undefined(&self) -> bool {
         self.samples.iter().flatten().all(Option::is_none)
@@ -73,7 +78,7 @@ impl Measured {
     /// run is a bug of the meter.
     pub fn add(&mut self, kernel: usize, at: usize, metrics: Vec<Metric>) {
         for metric in metrics {
-            let Metric { name, unit, stat, labels, value, better } = metric;
+            let Metric { name, unit, stat, labels, value, better, .. } = metric;
             let key = (name, stat, labels);
             let index = match self.by_key.get(&key) {
                 Some(index) => *index,
@@ -113,9 +118,9 @@ impl Measured {
 mod tests {
     use super::*;
 
-    fn metric(name: &'static str, task: &str, value: Option<f64>) -> Metric {
+    fn metric(name: &str, task: &str, value: Option<f64>) -> Metric {
         let labels = if task.is_empty() { vec![] } else { vec![("task", task.to_string())] };
-        Metric { name, unit: "us", stat: "mean", labels, value, better: Better::Lower }
+        schedtwin_types::metric::declared(name).unwrap().value("mean", labels, value)
     }
 
     #[test]
@@ -124,19 +129,11 @@ mod tests {
         measured.add(
             0,
             0,
-            vec![metric("latency", "ui", Some(1.0)), metric("power", "", Some(f64::NAN))],
+            vec![metric("slack", "ui", Some(1.0)), metric("power", "", Some(f64::NAN))],
         );
-        measured.add(
-            1,
-            0,
-            vec![metric("latency", "ui", Some(2.0)), metric("power", "", Some(3.0))],
-        );
+        measured.add(1, 0, vec![metric("slack", "ui", Some(2.0)), metric("power", "", Some(3.0))]);
         measured.add(0, 1, vec![metric("power", "", Some(4.0))]);
-        measured.add(
-            1,
-            1,
-            vec![metric("latency", "bg", Some(5.0)), metric("power", "", Some(6.0))],
-        );
+        measured.add(1, 1, vec![metric("slack", "bg", Some(5.0)), metric("power", "", Some(6.0))]);
         let seen: Vec<String> = measured
             .rows(2)
             .iter()
@@ -145,8 +142,8 @@ mod tests {
         assert_eq!(
             seen,
             [
-                "latency mean task=ui: [[Some(1.0), None], [Some(2.0), None]]",
-                "latency mean task=bg: [[None, None], [None, Some(5.0)]]",
+                "slack mean task=ui: [[Some(1.0), None], [Some(2.0), None]]",
+                "slack mean task=bg: [[None, None], [None, Some(5.0)]]",
                 "power mean: [[None, Some(4.0)], [Some(3.0), Some(6.0)]]",
             ]
         );

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use schedtwin::recording::{Excluded, RecordedCluster, TraceRecording, cpus_text};
-use schedtwin::result::{Better, Metric, RunResult};
-use schedtwin_types::Ns;
+use schedtwin::result::RunResult;
+use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
 use crate::compare::{ComparedRow, Comparison, Plan, Subject, compare};
@@ -157,28 +157,19 @@ impl Subject for ReplayColumn<'_> {
         let mut result = self.0.run(seed, simulated)?;
         for metric in result.metrics.iter_mut().filter(|m| m.name == "frame_duration") {
             // What lies between two sleeps is no frame.
-            metric.name = "job_duration";
+            let labels = std::mem::take(&mut metric.labels);
+            *metric = metric::JOB_DURATION.value(metric.stat, labels, metric.value);
         }
         let used = result.metrics.iter().find(|m| m.name == "utilization" && m.labels.is_empty());
         let used = used.and_then(|metric| metric.value).unwrap_or(0.0) / 100.0;
         let cpus = &self.0.scenario.machine().cpus;
         let capacity: u64 = cpus.iter().map(|cpu| u64::from(cpu.capacity)).sum();
         let elapsed = result.metrics.iter().find(|m| m.name == "elapsed").and_then(|m| m.value);
-        result.metrics.push(Metric {
-            name: "work",
-            unit: "s",
-            stat: "sum",
-            labels: Vec::new(),
-            value: elapsed.map(|elapsed| used * elapsed * capacity as f64 / 1024.0),
-            better: Better::Neutral,
-        });
-        let busy = result.cpus.iter().map(|cpu| Metric {
-            name: "cpu_time",
-            unit: "s",
-            stat: "sum",
-            labels: vec![("cpu", cpu.cpu.to_string())],
-            value: Some(seconds(cpu.busy_ns)),
-            better: Better::Neutral,
+        let work = elapsed.map(|elapsed| used * elapsed * capacity as f64 / 1024.0);
+        result.metrics.push(metric::WORK.value("sum", Vec::new(), work));
+        let busy = result.cpus.iter().map(|cpu| {
+            let labels = vec![("cpu", cpu.cpu.to_string())];
+            metric::CPU_TIME.value("sum", labels, Some(seconds(cpu.busy_ns)))
         });
         result.metrics.extend(busy);
         Ok(result)

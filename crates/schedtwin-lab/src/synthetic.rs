@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use schedtwin::result::{Better, CpuResult, Metric, RunResult, TaskResult};
-use schedtwin_types::Ns;
+use schedtwin::result::{CpuResult, RunResult, TaskResult};
+use schedtwin_types::{Ns, metric};
 
 use crate::compare::Subject;
 
@@ -58,35 +58,17 @@ impl Subject for Synthetic {
         let normal = (-2.0 * uniform(&mut random).ln()).sqrt()
             * (std::f64::consts::TAU * uniform(&mut random)).cos();
         let exponential = -uniform(&mut random).ln();
-        let metric = |name, unit, stat, labels: &[(&'static str, &str)], value, better| Metric {
-            name,
-            unit,
-            stat,
-            labels: labels.iter().map(|(k, v)| (*k, v.to_string())).collect(),
-            value,
-            better,
-        };
         simulated.store(1_000_000_000, Ordering::Relaxed);
         Ok(RunResult {
             metrics: vec![
-                metric(
-                    "elapsed",
-                    "s",
-                    "mean",
-                    &[],
-                    Some(self.mean + self.deviation * normal),
-                    Better::Lower,
-                ),
-                metric(
-                    "wakeup_latency",
-                    "us",
+                metric::ELAPSED.value("sum", vec![], Some(self.mean + self.deviation * normal)),
+                metric::WAKEUP_LATENCY.value(
                     "p99",
-                    &[("task", "ui")],
+                    vec![("task", "ui".into())],
                     Some(50.0 * exponential),
-                    Better::Lower,
                 ),
-                metric("migrations", "", "sum", &[], Some(3.0), Better::Neutral),
-                metric("frame_duration", "ms", "mean", &[], None, Better::Lower),
+                metric::MIGRATIONS.value("sum", vec![], Some(3.0)),
+                metric::FRAME_DURATION.value("mean", vec![], None),
             ],
             tasks: vec![TaskResult {
                 name: "ui".into(),

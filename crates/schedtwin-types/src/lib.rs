@@ -15,6 +15,7 @@ mod fact;
 pub mod fnv;
 mod ids;
 mod irq;
+pub mod metric;
 mod op;
 mod rule;
 

@@ -4,7 +4,8 @@
 //! counted by the workload, for the rule that calls them jank is the app's; their lengths are the meter's
 //! `frame_duration`, which knows every mark.
 
-use crate::result::{Better, Metric};
+use crate::result::Metric;
+use schedtwin_types::metric::{self, DeclaredMetric};
 use schedtwin_workload::{BenchmarkResult, FrameCount};
 
 /// Reads one count of a test.
@@ -13,9 +14,11 @@ type CountOf = fn(&FrameCount) -> u64;
 /// The metrics of a benchmark.
 pub(crate) fn metrics(result: &BenchmarkResult) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    let kinds: [(&'static str, CountOf); 2] =
-        [("jank", |count| count.janks), ("frames_over_period", |count| count.over_period)];
-    for (name, part) in kinds {
+    let kinds: [(&'static DeclaredMetric, CountOf); 2] = [
+        (&metric::JANK, |count| count.janks),
+        (&metric::FRAMES_OVER_PERIOD, |count| count.over_period),
+    ];
+    for (of, part) in kinds {
         if result.frames.is_empty() {
             break;
         }
@@ -27,16 +30,7 @@ pub(crate) fn metrics(result: &BenchmarkResult) -> Vec<Metric> {
             }
             (all > 0).then(|| some as f64 / all as f64 * 100.0)
         };
-        let mut add = |labels, value| {
-            metrics.push(Metric {
-                name,
-                unit: "%",
-                stat: "mean",
-                labels,
-                value,
-                better: Better::Lower,
-            });
-        };
+        let mut add = |labels, value| metrics.push(of.value("mean", labels, value));
         add(vec![], share(&mut result.frames.iter().map(|(_, count)| count)));
         for (test, count) in &result.frames {
             add(vec![("test", test.to_string())], share(&mut std::iter::once(count)));
@@ -44,8 +38,7 @@ pub(crate) fn metrics(result: &BenchmarkResult) -> Vec<Metric> {
     }
     for (section, value) in &result.scores {
         let labels = section.iter().map(|section| ("section", section.to_string())).collect();
-        let (name, unit, better) = ("score", "pts", Better::Higher);
-        metrics.push(Metric { name, unit, stat: "gmean", labels, value: *value, better });
+        metrics.push(metric::SCORE.value("gmean", labels, *value));
     }
     metrics
 }

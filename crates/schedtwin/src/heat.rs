@@ -24,9 +24,10 @@
 //! Power does not depend on temperature: there is no leakage that grows with it. Nothing but the parts that the machine
 //! names heats: no display, modem, battery, GPU, no sun. Sensors are exact and have no delay.
 
-use crate::result::{Better, Metric};
+use crate::result::Metric;
 use schedtwin_machine::Machine;
 use schedtwin_types::arena::Arena;
+use schedtwin_types::metric::{self, DeclaredMetric};
 use schedtwin_types::{ClockDomainId, Ns, PowerDomainId, PowerSource};
 use std::sync::Arc;
 
@@ -160,22 +161,22 @@ impl Heat {
         let span = self.at.max(self.window_start) - self.window_start;
         let celsius = |uc: i128, over: Ns| (over > 0).then(|| uc as f64 / over as f64 / 1e6);
         let mut metrics = Vec::new();
-        let mut add = |name, unit, stat, labels, value, better| {
-            metrics.push(Metric { name, unit, stat, labels, value, better });
+        let mut add = |of: &'static DeclaredMetric, stat, labels, value| {
+            metrics.push(of.value(stat, labels, value));
         };
         let model = self.model();
         let highest = self.nodes.iter().map(|node| node.max_uc).max().unwrap_or(0);
         let max = |uc: i64| (span > 0).then(|| uc as f64 / 1e6);
-        add("temperature", "C", "max", vec![], max(highest), Better::Lower);
+        add(&metric::TEMPERATURE, "max", vec![], max(highest));
         for (node, hardware) in self.nodes.iter().zip(&model.nodes) {
             let labels = || vec![("node", hardware.name.clone())];
-            add("temperature", "C", "mean", labels(), celsius(node.sum, span), Better::Lower);
-            add("temperature", "C", "max", labels(), max(node.max_uc), Better::Lower);
+            add(&metric::TEMPERATURE, "mean", labels(), celsius(node.sum, span));
+            add(&metric::TEMPERATURE, "max", labels(), max(node.max_uc));
         }
         let share = |ns: Ns| (span > 0).then(|| ns as f64 / span as f64 * 100.0);
         for (domain, ns) in self.machine.domains.iter().zip(&self.throttled_ns) {
             let labels = vec![("domain", domain.name.clone())];
-            add("throttled", "%", "mean", labels, share(*ns), Better::Lower);
+            add(&metric::THROTTLED, "mean", labels, share(*ns));
         }
         metrics
     }

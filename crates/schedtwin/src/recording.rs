@@ -10,11 +10,11 @@ mod device;
 #[cfg(test)]
 mod tests;
 
-use crate::result::{Better, Metric};
+use crate::result::Metric;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::ftrace_read::{self, Context, Event, Fault, Left, Line, Named};
-use schedtwin_types::Ns;
+use schedtwin_types::{Ns, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
     Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
@@ -106,19 +106,11 @@ pub fn read_trace_from<'a>(
 
 /// What only the replay of a recording measures.
 pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
-    let of = |name, unit, stat, value, better| Metric {
-        name,
-        unit,
-        stat,
-        labels: Vec::new(),
-        value,
-        better,
-    };
     let share = 100.0 * done.work as f64 / done.work_recorded as f64;
     let share = (done.work_recorded > 0).then_some(share);
     [
-        of("replayed_work", "%", "share", share, Better::Higher),
-        of("replayed_sleeps", "count", "sum", Some(done.sleeps as f64), Better::Neutral),
+        metric::REPLAYED_WORK.value("share", Vec::new(), share),
+        metric::REPLAYED_SLEEPS.value("sum", Vec::new(), Some(done.sleeps as f64)),
     ]
 }
 

@@ -1,45 +1,7 @@
 //! What a run measured.
 
 use schedtwin_types::Ns;
-
-/// Whether more or less of a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
-    /// Neither: it describes.
-    Neutral,
-}
-
-impl Better {
-    /// The word that the JSON carries; `None` for neutral metrics.
-    pub fn word(self) -> Option<&'static str> {
-        match self {
-            Better::Higher => Some("higher"),
-            Better::Lower => Some("lower"),
-            Better::Neutral => None,
-        }
-    }
-}
-
-/// One measured value: a name, a unit, a stat and labels. Names are stable.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Metric {
-    /// What, e.g. `wakeup_latency`.
-    pub name: &'static str,
-    /// Unit, e.g. `us`.
-    pub unit: &'static str,
-    /// `sum`, `mean`, `gmean`, `min`, `max`, `p50`, `p90`, `p99`, ...
-    pub stat: &'static str,
-    /// Labels in a fixed order, e.g. `("task", "ui")`.
-    pub labels: Vec<(&'static str, String)>,
-    /// The value; `None` where it is undefined (no samples).
-    pub value: Option<f64>,
-    /// Which direction is better.
-    pub better: Better,
-}
+pub use schedtwin_types::metric::{Better, Metric};
 
 /// A task of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

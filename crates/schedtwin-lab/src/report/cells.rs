@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use comfy_table::{CellAlignment, Table, presets};
 use schedtwin::result::{Better, Metric, RunResult};
+use schedtwin_input::Diagnostics;
+use schedtwin_types::metric::{Section, declared};
 
 use super::Extent;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
-use crate::measured::{Labels, title};
-use crate::select;
+use crate::measured::title;
+use crate::select::{self, Key};
+use crate::selector::{Selector, choose};
 use crate::stats::Difference;
 
 /// Four significant digits; the whole part of numbers below ten millions in full.
@@ -92,59 +95,151 @@ pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str 
     }
 }
 
-/// What names a metric: name, stat, labels.
-type Key<'a> = (&'a str, &'a str, &'a Labels);
-
-/// The rows that a comparison's table shows, by group and with their titles, and how many rows it leaves out.
-pub fn shown_rows(comparison: &Comparison, extent: Extent) -> (Vec<(String, &ComparedRow)>, usize) {
-    fn key_of(row: &ComparedRow) -> Key<'_> {
-        (row.row.name, row.row.stat, &row.row.labels)
-    }
-    shown(&comparison.rows, key_of, |row| row.row.is_undefined(), |row| row.row.is_zero(), extent)
+/// What a table shows.
+pub struct Shown<'a, T> {
+    /// Its rows with their titles, by section.
+    pub rows: Vec<(String, &'a T)>,
+    /// Rows of the longer table that are not shown, with their titles.
+    pub more: Vec<(String, &'a T)>,
+    /// Rows of each extent.
+    counts: [usize; 3],
 }
 
-/// The metrics that a run's table shows, likewise.
-pub fn shown_metrics(result: &RunResult, extent: Extent) -> (Vec<(String, &Metric)>, usize) {
-    fn key_of(metric: &Metric) -> Key<'_> {
-        (metric.name, metric.stat, &metric.labels)
+impl<T> Shown<'_, T> {
+    /// How to see what the table leaves out.
+    pub fn further(&self, extent: Extent) -> Option<String> {
+        let [headlines, more, all] = self.counts;
+        let mut ways = Vec::new();
+        if extent == Extent::Headlines && more > headlines {
+            ways.push(format!("--more ({more})"));
+        }
+        if matches!(extent, Extent::Headlines | Extent::More) && all > self.rows.len() {
+            ways.push(format!("--all ({all})"));
+        }
+        if ways.is_empty() {
+            return None;
+        }
+        Some(format!("more rows: {}; single ones: --metric NAME", ways.join(", ")))
     }
+}
+
+pub fn key_of(row: &ComparedRow) -> Key<'_> {
+    (row.row.name, row.row.stat, &row.row.labels)
+}
+
+fn key_of_metric(metric: &Metric) -> Key<'_> {
+    (metric.name, metric.stat, &metric.labels)
+}
+
+/// The rows of a comparison's table.
+pub fn shown_rows(comparison: &Comparison, extent: Extent) -> Shown<'_, ComparedRow> {
+    let is_undefined = |row: &ComparedRow| row.row.is_undefined();
+    shown(&comparison.rows, key_of, is_undefined, |row| row.row.is_zero(), extent)
+}
+
+/// The metrics of a run's table.
+pub fn shown_metrics(result: &RunResult, extent: Extent) -> Shown<'_, Metric> {
     let is_zero = |metric: &Metric| metric.value.is_none_or(|value| value == 0.0);
-    shown(&result.metrics, key_of, |metric| metric.value.is_none(), is_zero, extent)
+    shown(&result.metrics, key_of_metric, |metric| metric.value.is_none(), is_zero, extent)
+}
+
+/// Keeps the rows that the selectors mean.
+pub fn choose_rows(comparison: &mut Comparison, selectors: &[Selector]) -> Result<(), Diagnostics> {
+    choose(selectors, &mut comparison.rows, key_of)
+}
+
+/// Keeps the metrics that the selectors mean.
+pub fn choose_metrics(result: &mut RunResult, selectors: &[Selector]) -> Result<(), Diagnostics> {
+    choose(selectors, &mut result.metrics, key_of_metric)
 }
 
 fn shown<T>(
-    all: &[T],
+    items: &[T],
     key_of: fn(&T) -> Key<'_>,
     is_undefined: impl Fn(&T) -> bool,
     is_zero: impl Fn(&T) -> bool,
     extent: Extent,
-) -> (Vec<(String, &T)>, usize) {
-    let is_important = |item: &T| {
-        let (name, stat, labels) = key_of(item);
-        select::is_shown(name, stat, labels)
-            && !is_zero(item)
-            && !select::repeats_the_whole(name, stat, labels, all.iter().map(key_of))
+) -> Shown<'_, T> {
+    let defined: Vec<&T> = items.iter().filter(|item| !is_undefined(item)).collect();
+    let all = || defined.iter().map(|item| key_of(item));
+    let tells = |item: &&&T| {
+        !is_zero(item) && !select::repeats_the_whole(key_of(item), items.iter().map(key_of))
     };
-    let mut items: Vec<&T> = all
-        .iter()
-        .filter(|item| match extent {
-            Extent::All => !is_undefined(item),
-            Extent::Important => is_important(item),
-        })
-        .collect();
-    items.sort_by_key(|item| select::group(key_of(item).0));
+    let listed = defined.iter().filter(|item| select::is_listed(key_of(item)));
+    let listed: Vec<&T> = listed.filter(tells).copied().collect();
+    let is_headline = |item: &&T| select::is_headline(key_of(item), all());
+    let (headlines, more): (Vec<&T>, Vec<&T>) = listed.iter().copied().partition(is_headline);
+    let counts = [headlines.len(), listed.len(), defined.len()];
+    let rows = match extent {
+        Extent::Headlines => headlines,
+        Extent::More => listed,
+        Extent::All => defined,
+        Extent::Chosen => items.iter().collect(),
+    };
     let stats: BTreeSet<(&str, &str)> =
-        all.iter().map(key_of).map(|(name, stat, _)| (name, stat)).collect();
-    let left_out = all.len() - items.len();
-    let titled = items.into_iter().map(|item| {
+        items.iter().map(key_of).map(|(name, stat, _)| (name, stat)).collect();
+    Shown { rows: titled(rows, key_of, &stats), more: titled(more, key_of, &stats), counts }
+}
+
+/// Rows with their titles, by section. `stats`: name and stat of every row that there is.
+fn titled<'a, T>(
+    mut rows: Vec<&'a T>,
+    key_of: fn(&T) -> Key<'_>,
+    stats: &BTreeSet<(&str, &str)>,
+) -> Vec<(String, &'a T)> {
+    rows.sort_by_key(|item| section(key_of(item).0));
+    let title_of = |item: &T| {
         let (name, stat, labels) = key_of(item);
         // The stat says nothing where the metric has only one.
         let several = stats.iter().filter(|(other, _)| *other == name).count() > 1;
         let full = title(name, stat, labels);
-        let title = if several { full } else { full.replacen(&format!(" {stat}"), "", 1) };
-        (title, item)
-    });
-    (titled.collect(), left_out)
+        if several { full } else { full.replacen(&format!(" {stat}"), "", 1) }
+    };
+    rows.into_iter().map(|item| (title_of(item), item)).collect()
+}
+
+/// The section of a metric.
+pub fn section(name: &str) -> Section {
+    declared(name).expect("values are made from declarations").section
+}
+
+/// Differences that the default table names below it, at most.
+const ALSO_CHANGED: usize = 5;
+
+/// Of the longer table's rows those that changed beyond what so many rows do by chance: the clearest, in one line.
+/// Bonferroni's correction: p times the number of differences that were looked at is below 0.05.
+pub fn also_changed(comparison: &Comparison, more: &[(String, &ComparedRow)]) -> Option<String> {
+    let kernels = 1..comparison.kernels.len();
+    let looked_at = more.len() * kernels.len();
+    let mut changed: Vec<(f64, usize, String)> = Vec::new();
+    for (at, (title, row)) in more.iter().enumerate() {
+        for kernel in kernels.clone() {
+            let Some(difference) = &row.cells[kernel].difference else { continue };
+            let Some(p) = difference.p.filter(|p| p * (looked_at as f64) < 0.05) else { continue };
+            if verdict(Some(difference), row.row.better).is_empty() {
+                continue;
+            }
+            let of = if kernels.len() > 1 { format!("{} ", letter(kernel)) } else { String::new() };
+            let (change, _) = difference_cells(Some(difference));
+            changed.push((p, at, format!("{of}{title} {change}")));
+        }
+    }
+    if changed.is_empty() {
+        return None;
+    }
+    let count = changed.len();
+    changed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    changed.truncate(ALSO_CHANGED);
+    changed.sort_by_key(|(_, at, _)| *at);
+    let named: Vec<String> = changed.into_iter().map(|(.., text)| text).collect();
+    let rest = match count - named.len() {
+        0 => String::new(),
+        rest => format!(", and {rest} more"),
+    };
+    Some(format!(
+        "also changed: {}{rest} (of {looked_at} differences in --more, corrected for their number)",
+        named.join(", ")
+    ))
 }
 
 /// `A`, `B`, ..., `Z`, `A2`, `B2`, ...: the letter of a column.

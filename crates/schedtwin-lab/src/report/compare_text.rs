@@ -6,12 +6,11 @@
 
 use super::Extent;
 use super::cells::{
-    difference_cells, further, letter, plain_table, printable, provenance_lines, seeds_text,
-    shown_rows, simulated_text, value, verdict, wrap,
+    Shown, also_changed, difference_cells, letter, plain_table, printable, provenance_lines,
+    section, seeds_text, shown_rows, simulated_text, value, verdict, wrap,
 };
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash;
-use crate::select;
 
 /// Mails are read in terminals; wider lines get broken by quoting.
 const WIDTH: usize = 100;
@@ -28,23 +27,24 @@ pub fn render_with(
     comparison: &Comparison,
     extent: Extent,
     length: Option<String>,
-    section: &str,
+    further_section: &str,
 ) -> String {
     let mut text = heading(comparison, length);
-    let (rows, left_out) = shown_rows(comparison, extent);
+    let shown = shown_rows(comparison, extent);
+    let rows = &shown.rows;
     if rows.is_empty() {
         text.push_str("\nNo metric is defined and different from zero.\n");
     }
-    for others in blocks(comparison, &rows) {
+    for others in blocks(comparison, rows) {
         text.push('\n');
-        text.push_str(&block(comparison, &rows, &others));
+        text.push_str(&block(comparison, rows, &others));
     }
     text.push('\n');
-    if !section.is_empty() {
-        text.push_str(section);
+    if !further_section.is_empty() {
+        text.push_str(further_section);
         text.push('\n');
     }
-    text.push_str(&notes(comparison, &rows, left_out));
+    text.push_str(&notes(comparison, &shown, extent));
     text
 }
 
@@ -126,8 +126,8 @@ fn block(comparison: &Comparison, rows: &[Titled], others: &[usize]) -> String {
     let mut lines = vec![header_cells(others)];
     let mut starts = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let group_of = |(_, row): &Titled| select::group(row.row.name);
-        if at > 0 && group_of(row) != group_of(&rows[at - 1]) {
+        let section_of = |(_, row): &Titled| section(row.row.name);
+        if at > 0 && section_of(row) != section_of(&rows[at - 1]) {
             starts.push(lines.len() + starts.len());
         }
         lines.push(row_cells(row, others));
@@ -148,7 +148,7 @@ fn block(comparison: &Comparison, rows: &[Titled], others: &[usize]) -> String {
     text
 }
 
-fn notes(comparison: &Comparison, rows: &[Titled], left_out: usize) -> String {
+fn notes(comparison: &Comparison, shown: &Shown<ComparedRow>, extent: Extent) -> String {
     let mut notes = Vec::new();
     let others = comparison.kernels.len() - 1;
     if comparison.seeds.len() > 1 && others > 0 {
@@ -168,14 +168,15 @@ fn notes(comparison: &Comparison, rows: &[Titled], left_out: usize) -> String {
             .iter()
             .any(|c| c.difference.is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0))
     };
-    if rows.iter().any(unit_rows) {
+    if shown.rows.iter().any(unit_rows) {
         notes.push(
             "Differences without % are in the metric's unit: their baseline is zero.".to_string(),
         );
     }
-    if left_out > 0 {
-        notes.push(format!("{}: --all or --format json.", further(left_out, "metric")));
+    if extent == Extent::Headlines {
+        notes.extend(also_changed(comparison, &shown.more));
     }
+    notes.extend(shown.further(extent));
     notes.extend(crash::lines(&comparison.crashes));
     notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
     notes.extend(provenance_lines(&comparison.provenance));

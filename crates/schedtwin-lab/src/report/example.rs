@@ -1,6 +1,7 @@
 //! A made-up comparison and run with every kind of row, for the tests of reports and conditions.
 
-use schedtwin::result::{Better, RunResult};
+use schedtwin::result::RunResult;
+use schedtwin_types::metric::declared;
 
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
@@ -13,20 +14,20 @@ use schedtwin::recording::RecordedCluster;
 const NOISE: [[f64; 5]; 2] = [[-1.0, 0.5, 1.0, 0.0, -0.5], [0.5, -1.0, 0.5, -0.5, 0.5]];
 
 fn row(
-    (name, stat, unit): (&'static str, &'static str, &'static str),
+    (name, stat): (&str, &'static str),
     labels: &[(&'static str, &str)],
-    better: Better,
     noise: f64,
     values: &[Option<f64>],
 ) -> Row {
     let labels: Labels = labels.iter().map(|(key, value)| (*key, value.to_string())).collect();
+    let metric = declared(name).expect("a declared metric").value(stat, labels, None);
     let samples = values.iter().enumerate().map(|(kernel, value)| {
         NOISE[kernel % 2]
             .iter()
             .map(|percent| value.map(|v| v * (1.0 + noise * percent / 100.0)))
             .collect()
     });
-    Row { name, stat, unit, labels, better, samples: samples.collect() }
+    Row { samples: samples.collect(), ..Row::of(&metric) }
 }
 
 pub fn provenance() -> Provenance {
@@ -48,33 +49,31 @@ pub fn comparison() -> Comparison {
 
 /// The same with further copies of the second kernel.
 pub fn of_kernels(kernels: &[&str]) -> Comparison {
-    use Better::{Higher, Lower, Neutral};
     let of = |base: Option<f64>, other: Option<f64>| {
         let others = kernels.iter().skip(1).map(|_| other);
         [base].into_iter().chain(others).collect::<Vec<Option<f64>>>()
     };
     let two = |base: f64, other: f64| of(Some(base), Some(other));
     let rows = vec![
-        row(("elapsed", "sum", "s"), &[], Lower, 0.0, &two(10.5, 10.5)),
-        row(("frame_duration", "mean", "ms"), &[], Lower, 1.0, &two(18.0, 12.7)),
-        row(("frame_duration", "max", "ms"), &[], Lower, 4.0, &two(163.06, 161.99)),
-        row(("jank", "mean", "%"), &[], Lower, 4.0, &two(3.6, 1.0)),
-        row(("power", "mean", "mW"), &[("domain", "cpu")], Lower, 1.0, &two(129.5, 134.3)),
-        row(("power", "mean", "mW"), &[("cpu", "3")], Lower, 1.0, &two(20.0, 20.5)),
-        row(("wakeup_latency", "p50", "us"), &[("task", "ui|main")], Lower, 1.0, &two(40.0, 41.0)),
-        row(("wakeup_latency", "p99", "us"), &[("task", "ui")], Lower, 1.0, &two(140.0, 141.0)),
-        row(("wakeup_latency", "p99", "us"), &[("task", "bg")], Lower, 1.0, &two(400.0, 441.0)),
+        row(("elapsed", "sum"), &[], 0.0, &two(10.5, 10.5)),
+        row(("frame_duration", "mean"), &[], 1.0, &two(18.0, 12.7)),
+        row(("frame_duration", "max"), &[], 4.0, &two(163.06, 161.99)),
+        row(("jank", "mean"), &[], 4.0, &two(3.6, 1.0)),
+        row(("power", "mean"), &[("domain", "cpu")], 1.0, &two(129.5, 134.3)),
+        row(("power", "mean"), &[("cpu", "3")], 1.0, &two(20.0, 20.5)),
+        row(("wakeup_latency", "p50"), &[("task", "ui|main")], 1.0, &two(40.0, 41.0)),
+        row(("wakeup_latency", "p99"), &[("task", "ui")], 1.0, &two(140.0, 141.0)),
+        row(("wakeup_latency", "p99"), &[("task", "bg")], 1.0, &two(400.0, 441.0)),
         row(
-            ("idle_residency", "mean", "%"),
+            ("idle_residency", "mean"),
             &[("cluster", "little"), ("state", "cpu-sleep")],
-            Neutral,
             1.0,
             &two(66.0, 60.0),
         ),
-        row(("freq_transitions", "sum", "count"), &[], Neutral, 0.0, &two(0.0, 12.0)),
-        row(("throttled", "sum", "%"), &[], Lower, 0.0, &two(0.0, 0.0)),
-        row(("score", "mean", ""), &[], Higher, 1.0, &of(Some(3.25), None)),
-        row(("temperature", "max", "C"), &[], Lower, 1.0, &of(None, None)),
+        row(("freq_transitions", "sum"), &[], 0.0, &two(0.0, 12.0)),
+        row(("throttled", "mean"), &[("domain", "cpu")], 0.0, &two(0.0, 0.0)),
+        row(("score", "gmean"), &[], 1.0, &of(Some(3.25), None)),
+        row(("temperature", "max"), &[], 1.0, &of(None, None)),
     ];
     Comparison {
         provenance: provenance(),

@@ -1,7 +1,7 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    difference_cells, further, provenance_lines, seeds_text, shown_metrics, shown_rows,
+    also_changed, difference_cells, provenance_lines, seeds_text, shown_metrics, shown_rows,
     simulated_text, value, verdict,
 };
 use super::{Extent, RunReport};
@@ -40,9 +40,9 @@ pub fn comparison_with(
     text.push_str("\n|---|---|");
     text.push_str(&"---:|".repeat(2 * comparison.kernels.len() - 1));
     text.push('\n');
-    let (rows, left_out) = shown_rows(comparison, extent);
-    for (title, row) in rows {
-        text.push_str(&format!("| {} | {} |", escape(&title), escape(row.row.unit)));
+    let shown = shown_rows(comparison, extent);
+    for (title, row) in &shown.rows {
+        text.push_str(&format!("| {} | {} |", escape(title), escape(row.row.unit)));
         for (kernel, cell) in row.cells.iter().enumerate() {
             text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), row.row.unit)));
             if kernel == 0 {
@@ -61,8 +61,9 @@ pub fn comparison_with(
         text.push('\n');
     }
     text.push_str("\n**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel.\n");
-    if left_out > 0 {
-        text.push_str(&format!("Not shown: {}.\n", further(left_out, "metric")));
+    let changed = also_changed(comparison, &shown.more).filter(|_| extent == Extent::Headlines);
+    for note in changed.into_iter().chain(shown.further(extent)) {
+        text.push_str(&format!("\n{}.\n", escape(&note)));
     }
     text.push_str(section);
     text.push('\n');
@@ -86,13 +87,13 @@ pub fn run(report: &RunReport, extent: Extent) -> String {
         escape(&provenance.workload),
         escape(kernel)
     );
-    let (metrics, left_out) = shown_metrics(result, extent);
-    for (title, metric) in metrics {
+    let shown = shown_metrics(result, extent);
+    for (title, metric) in &shown.rows {
         let value = value(metric.value, metric.unit);
-        text.push_str(&format!("| {} | {value} | {} |\n", escape(&title), escape(metric.unit)));
+        text.push_str(&format!("| {} | {value} | {} |\n", escape(title), escape(metric.unit)));
     }
-    if left_out > 0 {
-        text.push_str(&format!("\nNot shown: {}.\n", further(left_out, "metric")));
+    if let Some(note) = shown.further(extent) {
+        text.push_str(&format!("\n{}.\n", escape(&note)));
     }
     text.push('\n');
     for line in

@@ -19,7 +19,8 @@ mod study_json;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cells::number;
+pub use cells::{choose_metrics, choose_rows};
+pub(crate) use cells::{key_of, number};
 use schedtwin::result::RunResult;
 
 use crate::Provenance;
@@ -46,10 +47,14 @@ pub enum Format {
 /// How much a text or markdown table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What [`crate::select`] picks.
-    Important,
-    /// Every defined metric.
+    /// What a reader of a cover letter needs, about a dozen rows, see [`crate::select`].
+    Headlines,
+    /// The longer table: parts of the machine, and what explains the headlines.
+    More,
+    /// Every row that has a value.
     All,
+    /// Every row that the result has: somebody named them, see [`crate::selector`].
+    Chosen,
 }
 
 /// The report of a comparison.

@@ -2,9 +2,10 @@
 
 use schedtwin::result::{CpuResult, RunResult, TaskResult};
 
-use super::cells::{further, number, plain_table, provenance_lines, shown_metrics, value, wrap};
+use super::cells::{
+    further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,
+};
 use super::{Extent, RunReport};
-use crate::select;
 
 const WIDTH: usize = 100;
 
@@ -20,11 +21,14 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     );
     let mut text = wrap(&line, WIDTH, "  ");
     let left_out = metrics(result, extent, &mut text);
-    tasks(&result.tasks, extent, &mut text);
-    cpus(&result.cpus, result.simulated_ns, extent, &mut text);
+    // Who named metrics wants nothing else.
+    if extent != Extent::Chosen {
+        tasks(&result.tasks, extent, &mut text);
+        cpus(&result.cpus, result.simulated_ns, extent, &mut text);
+    }
     text.push('\n');
-    if left_out > 0 {
-        text.push_str(&format!("{}: --all or --format json.\n", further(left_out, "metric")));
+    if let Some(left_out) = left_out {
+        text.push_str(&format!("{left_out}\n"));
     }
     for line in
         result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance))
@@ -35,11 +39,11 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     text
 }
 
-fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
-    let (shown, left_out) = shown_metrics(result, extent);
+fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> Option<String> {
+    let shown = shown_metrics(result, extent);
     // Titles of all groups take part in every group's width, so that values stand in one column.
-    let width = shown.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
-    for group in shown.chunk_by(|(_, a), (_, b)| select::group(a.name) == select::group(b.name)) {
+    let width = shown.rows.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+    for group in shown.rows.chunk_by(|(_, a), (_, b)| section(a.name) == section(b.name)) {
         text.push('\n');
         let rows = group.iter().map(|(title, metric)| {
             let value = value(metric.value, metric.unit);
@@ -47,7 +51,7 @@ fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> usize {
         });
         text.push_str(&plain_table(rows.collect(), 1, &[2]));
     }
-    left_out
+    shown.further(extent)
 }
 
 fn tasks(tasks: &[TaskResult], extent: Extent, text: &mut String) {

@@ -21,11 +21,30 @@ fn reports_look_as_expected() {
         ("json", Format::Json),
         ("csv", Format::Csv),
     ] {
-        let compared = comparison(&example::comparison(), format, Extent::Important);
+        let compared = comparison(&example::comparison(), format, Extent::Headlines);
         insta::assert_snapshot!(format!("compare_{form}"), compared);
-        insta::assert_snapshot!(format!("run_{form}"), run_report(format, Extent::Important));
+        insta::assert_snapshot!(format!("run_{form}"), run_report(format, Extent::Headlines));
     }
     insta::assert_snapshot!("run_text_all", run_report(Format::Text, Extent::All));
+    let more = comparison(&example::comparison(), Format::Text, Extent::More);
+    insta::assert_snapshot!("compare_text_more", more);
+}
+
+/// What changed beyond chance below the headlines is named in one line, and what chance does is not.
+#[test]
+fn what_else_changed_is_named_below_the_headlines() {
+    let line =
+        |text: &str| text.lines().find(|l| l.starts_with("also changed: ")).map(String::from);
+    let mut compared = example::comparison();
+    let text = comparison(&compared, Format::Text, Extent::Headlines);
+    let told = line(&text).expect("a line");
+    assert!(told.starts_with("also changed: idle_residency cluster=little"), "{told}");
+    assert!(told.contains("-9.09%"), "{told}");
+    assert_eq!(line(&comparison(&compared, Format::Text, Extent::More)), None);
+    // Significant by itself, but not among so many.
+    let residency = compared.rows.iter_mut().find(|row| row.row.name == "idle_residency");
+    residency.unwrap().cells[1].difference.as_mut().unwrap().p = Some(0.04);
+    assert_eq!(line(&comparison(&compared, Format::Text, Extent::Headlines)), None);
 }
 
 #[test]
@@ -37,7 +56,7 @@ fn a_replay_is_a_comparison_with_its_fidelity() {
         ("json", Format::Json),
         ("csv", Format::Csv),
     ] {
-        let text = replay(&replayed, format, Extent::Important);
+        let text = replay(&replayed, format, Extent::Headlines);
         insta::assert_snapshot!(format!("replay_{form}"), text);
         if format == Format::Json {
             let document: Value = serde_json::from_str(&text).unwrap();
@@ -78,7 +97,7 @@ fn little_data_is_said_to_be_little() {
         row
     });
     single.rows = crate::compare::judge(rows.collect());
-    let text = comparison(&single, Format::Text, Extent::Important);
+    let text = comparison(&single, Format::Text, Extent::Headlines);
     assert!(text.contains("One seed: no interval"), "{text}");
     assert!(!text.contains("+-") && !text.contains("* better"), "{text}");
 }
@@ -169,8 +188,8 @@ fn errors(schema: &str, document: &Value) -> Vec<String> {
 
 #[test]
 fn json_is_what_the_schemas_say() {
-    let run: Value = serde_json::from_str(&run_report(Format::Json, Extent::Important)).unwrap();
-    let text = comparison(&example::comparison(), Format::Json, Extent::Important);
+    let run: Value = serde_json::from_str(&run_report(Format::Json, Extent::Headlines)).unwrap();
+    let text = comparison(&example::comparison(), Format::Json, Extent::Headlines);
     let compared: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(errors("schedtwin.run/1", &run), [""; 0]);
     assert_eq!(errors("schedtwin.compare/1", &compared), [""; 0]);

@@ -12,10 +12,10 @@ use super::distribution::Distribution;
 use super::{
     BALANCE_KINDS, CpuMeter, Latencies, Meter, MeterPowerDomain, SlackSum, TaskMeter, WAKE_SOURCES,
 };
-use crate::result::{Better, CpuResult, Metric, TaskResult};
+use crate::result::{CpuResult, Metric, TaskResult};
+use schedtwin_types::metric::{self, DeclaredMetric, Labels};
 use schedtwin_types::{IpiKind, Ns, PowerDomainId};
 
-type Labels = Vec<(&'static str, String)>;
 /// Reads one count of a CPU or a task.
 type CountOf<T> = fn(&T) -> u64;
 
@@ -34,23 +34,20 @@ const IPI_NAMES: [&str; IpiKind::COUNT] =
 /// Labels of `enum cpu_idle_type`, by number.
 const BALANCE_NAMES: [&str; BALANCE_KINDS] = ["busy", "idle", "newly_idle"];
 
-/// The metrics so far, and the name, unit and direction of those being added.
+/// The metrics so far, and the one of which values are being added.
 struct Sheet {
     metrics: Vec<Metric>,
-    name: &'static str,
-    unit: &'static str,
-    better: Better,
+    of: &'static DeclaredMetric,
 }
 
 impl Sheet {
-    /// The following metrics are called `name`.
-    fn metric(&mut self, name: &'static str, unit: &'static str, better: Better) {
-        (self.name, self.unit, self.better) = (name, unit, better);
+    /// The following values are of this metric.
+    fn metric(&mut self, of: &'static DeclaredMetric) {
+        self.of = of;
     }
 
     fn add(&mut self, stat: &'static str, labels: Labels, value: Option<f64>) {
-        let Sheet { name, unit, better, .. } = *self;
-        self.metrics.push(Metric { name, unit, stat, labels, value, better });
+        self.metrics.push(self.of.value(stat, labels, value));
     }
 
     fn count(&mut self, labels: Labels, value: u64) {
@@ -88,13 +85,13 @@ fn percent(part: u128, whole: u128) -> Option<f64> {
 
 /// All metrics of a run whose window is `span_ns` long.
 pub(super) fn metrics(meter: &Meter, span_ns: Ns) -> Vec<Metric> {
-    let mut sheet = Sheet { metrics: Vec::new(), name: "", unit: "", better: Better::Neutral };
+    let mut sheet = Sheet { metrics: Vec::new(), of: &metric::ELAPSED };
     window(&mut sheet, meter, span_ns);
     progress(&mut sheet, meter, span_ns);
     energy(&mut sheet, meter, span_ns);
-    sheet.metric("waking_latency", "us", Better::Lower);
+    sheet.metric(&metric::WAKING_LATENCY);
     latencies(&mut sheet, meter, &meter.waking);
-    sheet.metric("wakeup_latency", "us", Better::Lower);
+    sheet.metric(&metric::WAKEUP_LATENCY);
     latencies(&mut sheet, meter, &meter.wakeup);
     idle(&mut sheet, meter, span_ns);
     frequency(&mut sheet, meter, span_ns);
@@ -105,30 +102,28 @@ pub(super) fn metrics(meter: &Meter, span_ns: Ns) -> Vec<Metric> {
 
 /// The window that every metric is about: from `warmup` on, `elapsed` long.
 fn window(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
-    // Less is better where the work is fixed; where the time is fixed it never differs.
-    // Neutral: most workloads last as long as their file says, whatever the kernel does.
-    sheet.metric("elapsed", "s", Better::Neutral);
+    sheet.metric(&metric::ELAPSED);
     sheet.add("sum", vec![], Some(span_ns as f64 / NS_PER_S));
-    sheet.metric("warmup", "s", Better::Neutral);
+    sheet.metric(&metric::WARMUP);
     sheet.add("sum", vec![], Some(meter.window_start as f64 / NS_PER_S));
 }
 
 fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     let per_second = |jobs: u64| ratio(u128::from(jobs), u128::from(span_ns)).map(|r| r * NS_PER_S);
     let frames = Distribution::merged(meter.groups.iter().map(|g| &g.frames));
-    sheet.metric("throughput", "1/s", Better::Higher);
+    sheet.metric(&metric::THROUGHPUT);
     sheet.add("mean", vec![], per_second(frames.count()));
     for group in &meter.groups {
         sheet.add("mean", label("task", &group.name), per_second(group.frames.count()));
     }
 
-    sheet.metric("frame_duration", "ms", Better::Lower);
+    sheet.metric(&metric::FRAME_DURATION);
     sheet.distribution(&vec![], &frames, NS_PER_MS);
     for group in &meter.groups {
         sheet.distribution(&label("task", &group.name), &group.frames, NS_PER_MS);
     }
 
-    sheet.metric("slack", "ms", Better::Higher);
+    sheet.metric(&metric::SLACK);
     let mut add_slack = |labels: Labels, slack: &SlackSum| {
         let some = slack.count > 0;
         let mean = some.then(|| slack.sum_ns as f64 / slack.count as f64 / NS_PER_MS);
@@ -144,7 +139,7 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         add_slack(label("task", &group.name), &group.slack);
     }
 
-    sheet.metric("wu_lat", "us", Better::Lower);
+    sheet.metric(&metric::WU_LAT);
     let all = Distribution::merged(meter.groups.iter().map(|g| &g.wu_lat));
     sheet.distribution(&vec![], &all, NS_PER_US);
     for group in &meter.groups {
@@ -172,13 +167,13 @@ fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     for cpu in 0..meter.cpus.len() {
         parts.push((label("cpu", cpu), meter.truth.cpu_fj(&meter.setup, cpu)));
     }
-    sheet.metric("power", "mW", Better::Lower);
+    sheet.metric(&metric::POWER);
     for (labels, fj) in &parts {
         // fJ per ns is µW.
         let mw = ratio(*fj, u128::from(span_ns)).map(|uw| uw / UW_PER_MW);
         sheet.add("mean", labels.clone(), mw);
     }
-    sheet.metric("energy", "mJ", Better::Lower);
+    sheet.metric(&metric::ENERGY);
     for (labels, fj) in parts {
         sheet.add("sum", labels, Some(fj as f64 / FJ_PER_MJ));
     }
@@ -211,10 +206,12 @@ fn members(meter: &Meter, cluster: usize) -> impl Iterator<Item = usize> + '_ {
 }
 
 fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
-    let misses: [(&'static str, CountOf<CpuMeter>); 2] =
-        [("idle_too_deep", |cpu| cpu.too_deep), ("idle_too_shallow", |cpu| cpu.too_shallow)];
-    for (name, missed) in misses {
-        sheet.metric(name, "%", Better::Lower);
+    let misses: [(&'static DeclaredMetric, CountOf<CpuMeter>); 2] = [
+        (&metric::IDLE_TOO_DEEP, |cpu| cpu.too_deep),
+        (&metric::IDLE_TOO_SHALLOW, |cpu| cpu.too_shallow),
+    ];
+    for (miss, missed) in misses {
+        sheet.metric(miss);
         let counts = |cpus: &mut dyn Iterator<Item = usize>| {
             cpus.fold((0, 0), |(part, whole), cpu| {
                 let cpu = &meter.cpus[cpu];
@@ -232,7 +229,7 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         }
     }
 
-    sheet.metric("idle_residency", "%", Better::Neutral);
+    sheet.metric(&metric::IDLE_RESIDENCY);
     for (cluster, name) in meter.clusters.iter().enumerate() {
         let states = |cpu: usize| &meter.setup.cpus[cpu].idle_states;
         let count = members(meter, cluster).map(|cpu| states(cpu).len()).max().unwrap_or(0);
@@ -250,7 +247,7 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         }
     }
 
-    sheet.metric("cluster_residency", "%", Better::Neutral);
+    sheet.metric(&metric::CLUSTER_RESIDENCY);
     for (cluster, name) in meter.clusters.iter().enumerate() {
         let with_all =
             members(meter, cluster).max_by_key(|c| meter.setup.cpus[*c].idle_states.len());
@@ -266,7 +263,7 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         return;
     }
     // Of power domains: what is left of the time they were on.
-    sheet.metric("power_domain_residency", "%", Better::Neutral);
+    sheet.metric(&metric::POWER_DOMAIN_RESIDENCY);
     for (domain, truth) in meter.setup.power_domains.iter().zip(&meter.truth.power_domains) {
         for (state, ns) in domain.states.iter().zip(&truth.ns[1..]) {
             let labels = vec![(level_of(domain), domain.name.clone()), ("state", state.clone())];
@@ -277,7 +274,7 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 
 fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     let domains = || meter.setup.domains.iter().zip(&meter.truth.domains);
-    sheet.metric("freq_residency", "%", Better::Neutral);
+    sheet.metric(&metric::FREQ_RESIDENCY);
     for (domain, truth) in domains() {
         for (opp, ns) in domain.opps.iter().zip(&truth.opp_ns) {
             let labels = vec![("domain", domain.name.clone()), ("khz", opp.khz.to_string())];
@@ -285,7 +282,7 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         }
     }
 
-    sheet.metric("freq_mean", "MHz", Better::Neutral);
+    sheet.metric(&metric::FREQ_MEAN);
     for (id, domain) in meter.setup.domains.iter_ids() {
         let truth = &meter.truth.domains[id];
         let mean = |ns: &[Ns]| {
@@ -310,13 +307,13 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.add("mean", labels, mean);
     }
 
-    sheet.metric("freq_transitions", "count", Better::Neutral);
+    sheet.metric(&metric::FREQ_TRANSITIONS);
     sheet.count(vec![], domains().map(|(_, truth)| truth.transitions).sum());
     for (domain, truth) in domains() {
         sheet.count(label("domain", &domain.name), truth.transitions);
     }
 
-    sheet.metric("freq_update_latency", "us", Better::Lower);
+    sheet.metric(&metric::FREQ_UPDATE_LATENCY);
     let all = Distribution::merged(domains().map(|(_, truth)| &truth.update_latency));
     sheet.distribution(&vec![], &all, NS_PER_US);
     for (domain, truth) in domains() {
@@ -326,31 +323,31 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 
 fn counts(sheet: &mut Sheet, meter: &Meter) {
     let counts = &meter.counts;
-    let per_group: [(&'static str, u64, CountOf<TaskMeter>); 3] = [
-        ("context_switches", counts.switches, |task| task.switches),
-        ("migrations", counts.migrations, |task| task.migrations),
-        ("preemptions", counts.preemptions, |task| task.preemptions),
+    let per_group: [(&'static DeclaredMetric, u64, CountOf<TaskMeter>); 3] = [
+        (&metric::CONTEXT_SWITCHES, counts.switches, |task| task.switches),
+        (&metric::MIGRATIONS, counts.migrations, |task| task.migrations),
+        (&metric::PREEMPTIONS, counts.preemptions, |task| task.preemptions),
     ];
-    for (name, total, of_task) in per_group {
-        sheet.metric(name, "count", Better::Neutral);
+    for (counted, total, of_task) in per_group {
+        sheet.metric(counted);
         sheet.count(vec![], total);
         for (group, sum) in meter.groups.iter().zip(sum_by_group(meter, |_, task| of_task(task))) {
             sheet.count(label("task", &group.name), sum);
         }
     }
-    sheet.metric("ticks", "count", Better::Neutral);
+    sheet.metric(&metric::TICKS);
     sheet.count(vec![], counts.ticks);
-    sheet.metric("ipis", "count", Better::Neutral);
+    sheet.metric(&metric::IPIS);
     sheet.count(vec![], counts.ipis.iter().sum());
     for (name, count) in IPI_NAMES.iter().zip(counts.ipis) {
         sheet.count(label("kind", name), count);
     }
-    sheet.metric("balance_passes", "count", Better::Neutral);
+    sheet.metric(&metric::BALANCE_PASSES);
     sheet.count(vec![], counts.balance.iter().sum());
     for (name, count) in BALANCE_NAMES.iter().zip(counts.balance) {
         sheet.count(label("idle", name), count);
     }
-    sheet.metric("balance_moved", "count", Better::Neutral);
+    sheet.metric(&metric::BALANCE_MOVED);
     sheet.count(vec![], counts.balance_moved);
 }
 
@@ -373,12 +370,12 @@ fn run_ns(meter: &Meter, task: usize) -> &[Ns] {
 
 fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     let span_of = |cpus: usize| u128::from(span_ns) * cpus as u128;
-    sheet.metric("overutilized", "%", Better::Neutral);
+    sheet.metric(&metric::OVERUTILIZED);
     sheet.add("mean", vec![], percent(u128::from(meter.overutilized_ns), span_of(1)));
 
     let cpus = 0..meter.cpus.len();
     let irq = |cpu: usize| u128::from(meter.cpus[cpu].irq_ns);
-    sheet.metric("irq_time", "%", Better::Lower);
+    sheet.metric(&metric::IRQ_TIME);
     sheet.add("mean", vec![], percent(cpus.clone().map(irq).sum(), span_of(cpus.len())));
     for (cluster, name) in meter.clusters.iter().enumerate() {
         let sum = members(meter, cluster).map(irq).sum();
@@ -387,7 +384,7 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     }
 
     // The share of time with two or more runnable tasks on a CPU.
-    sheet.metric("contention", "%", Better::Lower);
+    sheet.metric(&metric::CONTENTION);
     let contended = |cpu: usize| u128::from(meter.contention.contended_ns(cpu));
     sheet.add("mean", vec![], percent(cpus.clone().map(contended).sum(), span_of(cpus.len())));
     for (cluster, name) in meter.clusters.iter().enumerate() {
@@ -397,7 +394,7 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     }
 
     // The share of the capacity at the highest frequency that executing code used.
-    sheet.metric("utilization", "%", Better::Neutral);
+    sheet.metric(&metric::UTILIZATION);
     let used = |part: &mut dyn Iterator<Item = usize>| {
         let (mut used, mut whole) = (0.0, 0.0);
         for cpu in part {
@@ -417,7 +414,7 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.add("mean", label("cluster", name), used(&mut members(meter, cluster)));
     }
 
-    sheet.metric("cpu_time", "s", Better::Neutral);
+    sheet.metric(&metric::CPU_TIME);
     let seconds = |ns: Ns| Some(ns as f64 / NS_PER_S);
     let busy: Vec<Ns> = cpus.map(|cpu| busy_ns(meter, cpu)).collect();
     sheet.add("sum", vec![], seconds(busy.iter().sum()));

@@ -9,6 +9,7 @@
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
+//! | `metrics` | what runs measure is what is declared, and what is declared is measured |
 //! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `coalescing` | timers within each other's slack share an interrupt |
@@ -34,6 +35,7 @@ mod invariants;
 mod machines;
 mod metamorphic;
 mod once_fell_over;
+mod metrics;
 mod power_and_heat;
 mod published;
 mod read_back;

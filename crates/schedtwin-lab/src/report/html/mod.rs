@@ -51,7 +51,8 @@ pub fn comparison(comparison: &Comparison, moments: &[Moment]) -> String {
 }
 
 fn compared(comparison: &Comparison) -> Markup {
-    let (rows, left_out) = shown_rows(comparison, Extent::Important);
+    let shown = shown_rows(comparison, Extent::More);
+    let rows = &shown.rows;
     let ends = rows.iter().flat_map(|(_, row)| &row.cells).filter_map(|c| c.difference?.ci95_pct);
     let reach = figures::reach(ends);
     html! {
@@ -62,7 +63,7 @@ fn compared(comparison: &Comparison) -> Markup {
                     @if at > 0 { th { "change" } th { (format!("-{reach:.0}% … +{reach:.0}%")) } }
                 }
             }
-            @for (title, row) in &rows { tr {
+            @for (title, row) in rows { tr {
                 td.l { (breakable(title)) } td.l.muted { (row.row.unit) }
                 @for (at, cell) in row.cells.iter().enumerate() {
                     td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
@@ -80,7 +81,7 @@ fn compared(comparison: &Comparison) -> Markup {
                 }
             } }
         } }
-        @if left_out > 0 { p.legend { (super::cells::further(left_out, "metric")) ": --all or --format json." } }
+        @if let Some(note) = shown.further(Extent::More) { p.legend { (note) } }
     }
 }
 

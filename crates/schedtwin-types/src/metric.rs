@@ -1,0 +1,440 @@
+//! What can be measured: one declaration per metric, and the value that a run gives it.
+//!
+//! A metric is declared once, in the list below: its name, unit, direction, section, stats, labels, which of its rows
+//! short tables show, and what it means (its documentation is the text of `schedtwin list metrics`). Everything that
+//! prints, selects or judges metrics asks the declaration. A value can be made from a declaration only
+//! ([`DeclaredMetric::value`]), so no run measures what is not declared.
+//!
+//! To add a metric: declare it here, and measure it where its inputs are (the meter, a benchmark, the heat).
+//!
+//! ```
+//! use schedtwin_types::metric::{self, Better};
+//! let p99 = metric::WAKEUP_LATENCY.value("p99", vec![("task", "ui".into())], Some(120.0));
+//! assert_eq!((p99.name, p99.unit, p99.better), ("wakeup_latency", "us", Better::Lower));
+//! assert_eq!(metric::declared("energy").unwrap().stats, ["sum"]);
+//! ```
+
+use Better::{Higher, Lower, Neutral};
+use Section::{Frequency, Idle, Latency, Performance, Power, Scheduling};
+
+/// Whether more or less of a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+    /// Neither: it describes.
+    Neutral,
+}
+
+impl Better {
+    /// The word that the JSON carries; `None` for neutral metrics.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Better::Higher => Some("higher"),
+            Better::Lower => Some("lower"),
+            Better::Neutral => None,
+        }
+    }
+}
+
+/// What a group of metrics is about. Tables set sections apart, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// How fast the work was done.
+    Performance,
+    /// How long tasks waited.
+    Latency,
+    /// Power, energy and heat.
+    Power,
+    /// What idle CPUs did.
+    Idle,
+    /// Frequencies.
+    Frequency,
+    /// What the scheduler did.
+    Scheduling,
+}
+
+impl Section {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Performance => "Performance",
+            Latency => "Latency",
+            Power => "Power and heat",
+            Idle => "Idle",
+            Frequency => "Frequency",
+            Scheduling => "Scheduling",
+        }
+    }
+}
+
+/// Labels of a value, in a fixed order, e.g. `("task", "ui")`.
+pub type Labels = Vec<(&'static str, String)>;
+
+/// Names of stats, e.g. `mean`.
+type Stats = &'static [&'static str];
+
+/// One measured value.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Metric {
+    /// What, e.g. `wakeup_latency`. Names are stable.
+    pub name: &'static str,
+    /// Unit, e.g. `us`.
+    pub unit: &'static str,
+    /// `sum`, `mean`, `gmean`, `min`, `max`, `p50`, `p90`, `p99`, ...
+    pub stat: &'static str,
+    /// What it is restricted to; none: the whole machine and workload.
+    pub labels: Labels,
+    /// The value; `None` where it is undefined (no samples).
+    pub value: Option<f64>,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// Which stats of a metric a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Of the whole machine.
+    pub whole: Stats,
+    /// Of its parts: clusters, frequency domains, packages.
+    pub parts: Stats,
+}
+
+/// No row.
+const NONE: Rows = Rows { whole: &[], parts: &[] };
+
+/// The declaration of a metric.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DeclaredMetric {
+    /// Its stable name.
+    pub name: &'static str,
+    /// The unit of its values.
+    pub unit: &'static str,
+    /// Which direction is better.
+    pub better: Better,
+    /// Where tables show it.
+    pub section: Section,
+    /// All stats that it may have.
+    pub stats: Stats,
+    /// All sets of label keys that it may have, each in the order of the values; the empty one is the whole.
+    pub labels: &'static [&'static [&'static str]],
+    /// Its rows in the default table: what a reader of a cover letter needs.
+    pub headline: Rows,
+    /// Its rows in the longer table, besides the headlines.
+    pub more: Rows,
+    /// Whether the search for a precision waits for its total.
+    pub primary: bool,
+    /// Which runs measure it; `None`: all.
+    pub only: Option<&'static str>,
+    /// What it is, in one line.
+    pub means: &'static str,
+}
+
+/// Stats of a metric of many samples.
+const DISTRIBUTION: Stats = &["mean", "p50", "p90", "p99", "max"];
+const MEAN: Stats = &["mean"];
+const SUM: Stats = &["sum"];
+/// The labels of the whole machine and workload.
+const WHOLE: &[&str] = &[];
+
+/// A mean of the whole that no short table shows: the beginning of every declaration.
+const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    better: Better,
+    section: Section,
+) -> DeclaredMetric {
+    DeclaredMetric {
+        name,
+        unit,
+        better,
+        section,
+        stats: MEAN,
+        labels: &[WHOLE],
+        headline: NONE,
+        more: NONE,
+        primary: false,
+        only: None,
+        means: "",
+    }
+}
+
+impl DeclaredMetric {
+    const fn stats(mut self, stats: Stats) -> Self {
+        self.stats = stats;
+        self
+    }
+
+    const fn labels(mut self, labels: &'static [&'static [&'static str]]) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    const fn headline(mut self, whole: Stats, parts: Stats) -> Self {
+        self.headline = Rows { whole, parts };
+        self
+    }
+
+    const fn more(mut self, whole: Stats, parts: Stats) -> Self {
+        self.more = Rows { whole, parts };
+        self
+    }
+
+    const fn primary(mut self) -> Self {
+        self.primary = true;
+        self
+    }
+
+    const fn only(mut self, runs: &'static str) -> Self {
+        self.only = Some(runs);
+        self
+    }
+
+    const fn means(mut self, means: &'static str) -> Self {
+        self.means = means;
+        self
+    }
+
+    /// A value of it.
+    ///
+    /// # Panics
+    /// If the stat or the labels are not declared.
+    pub fn value(&self, stat: &'static str, labels: Labels, value: Option<f64>) -> Metric {
+        let DeclaredMetric { name, unit, better, .. } = *self;
+        assert!(self.stats.contains(&stat), "{name} declares no stat {stat}");
+        let keys = || labels.iter().map(|(key, _)| *key);
+        let known = self.labels.iter().any(|set| set.iter().copied().eq(keys()));
+        assert!(known, "{name} declares no labels {:?}", keys().collect::<Vec<_>>());
+        Metric { name, unit, stat, labels, value, better }
+    }
+}
+
+/// The declaration of the metric with this name.
+pub fn declared(name: &str) -> Option<&'static DeclaredMetric> {
+    METRICS.iter().copied().find(|metric| metric.name == name)
+}
+
+macro_rules! metrics {
+    ($($(#[doc = $means:literal])+ $constant:ident = $declaration:expr;)*) => {
+        $($(#[doc = $means])+
+        pub static $constant: DeclaredMetric = $declaration.means(concat!($($means),+).trim_ascii());)*
+
+        /// Every metric, in the order in which runs list them.
+        pub static METRICS: &[&DeclaredMetric] = &[$(&$constant),*];
+    };
+}
+
+metrics! {
+    /// simulated time that was measured
+    // Neutral: less is better where the work is fixed, but most workloads last as long as their file says.
+    ELAPSED = metric("elapsed", "s", Neutral, Performance).stats(SUM).more(SUM, &[]).primary();
+    /// simulated time before it, which is not measured
+    WARMUP = metric("warmup", "s", Neutral, Performance).stats(SUM);
+    /// jobs done in a second
+    THROUGHPUT = metric("throughput", "1/s", Higher, Performance)
+        .labels(&[WHOLE, &["task"]])
+        .headline(MEAN, &[])
+        .primary();
+    /// from the moment a job may begin to its end
+    FRAME_DURATION = metric("frame_duration", "ms", Lower, Performance)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["task"]])
+        .headline(&["mean", "p99"], &[])
+        .more(&["p90", "max"], &[])
+        .only("all but replays of a trace")
+        .primary();
+    /// from the end of a recorded sleep to the beginning of the next
+    JOB_DURATION = metric("job_duration", "ms", Lower, Performance)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["task"]])
+        .headline(&["mean", "p99"], &[])
+        .more(&["p90", "max"], &[])
+        .only("replays of a trace");
+    /// time left when a job is done: to its deadline, the end of its period
+    SLACK = metric("slack", "ms", Higher, Performance)
+        .stats(&["mean", "min"])
+        .labels(&[WHOLE, &["task"]])
+        .headline(MEAN, &[]);
+    /// rt-app's wakeup latency: how late a thread runs after its timer
+    WU_LAT = metric("wu_lat", "us", Lower, Latency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["task"]]);
+    /// mean power, of all and of each frequency domain, package, cluster and CPU
+    POWER = metric("power", "mW", Lower, Power)
+        .labels(&[WHOLE, &["domain"], &["cluster"], &["package"], &["cpu"]])
+        .headline(MEAN, MEAN)
+        .more(MEAN, MEAN)
+        .primary();
+    /// the same over the measured time
+    ENERGY = metric("energy", "mJ", Lower, Power)
+        .stats(SUM)
+        .labels(&[WHOLE, &["domain"], &["cluster"], &["package"], &["cpu"]])
+        .headline(SUM, &[])
+        .primary();
+    /// from sched_waking to the switch that gives the task a CPU
+    WAKING_LATENCY = metric("waking_latency", "us", Lower, Latency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["task"], &["cluster"], &["source"]]);
+    /// from sched_wakeup to that switch: without the way to the CPU
+    WAKEUP_LATENCY = metric("wakeup_latency", "us", Lower, Latency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["task"], &["cluster"], &["source"]])
+        .headline(&["mean", "p99"], &[])
+        .more(&["max"], &["p99"]);
+    /// idle periods that ended before their state paid; of=all: of all CPUs'
+    IDLE_TOO_DEEP = metric("idle_too_deep", "%", Lower, Idle)
+        .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
+        .headline(MEAN, &[]);
+    /// the same in which a deeper state would have paid
+    IDLE_TOO_SHALLOW = metric("idle_too_shallow", "%", Lower, Idle)
+        .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
+        .headline(MEAN, &[]);
+    /// share of time in each idle state
+    IDLE_RESIDENCY = metric("idle_residency", "%", Neutral, Idle)
+        .labels(&[&["cluster", "state"]])
+        .more(MEAN, MEAN);
+    /// share of time by the shallowest state of a cluster's CPUs
+    CLUSTER_RESIDENCY = metric("cluster_residency", "%", Neutral, Idle)
+        .labels(&[&["cluster", "state"]]);
+    /// share of time that a package or cluster is in an idle state
+    POWER_DOMAIN_RESIDENCY = metric("power_domain_residency", "%", Neutral, Idle)
+        .labels(&[&["cluster", "state"], &["package", "state"]])
+        .only("machines with power domains");
+    /// share of time at each frequency
+    FREQ_RESIDENCY = metric("freq_residency", "%", Neutral, Frequency)
+        .labels(&[&["domain", "khz"]]);
+    /// mean; while=active: while executing; over=changes: of the changes
+    FREQ_MEAN = metric("freq_mean", "MHz", Neutral, Frequency)
+        .labels(&[&["domain"], &["domain", "while"], &["domain", "over"]])
+        .more(&[], MEAN);
+    /// frequency changes
+    FREQ_TRANSITIONS = metric("freq_transitions", "count", Neutral, Frequency)
+        .stats(SUM)
+        .labels(&[WHOLE, &["domain"]])
+        .more(SUM, &[]);
+    /// from a request to the hardware running at the new frequency
+    FREQ_UPDATE_LATENCY = metric("freq_update_latency", "us", Lower, Frequency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["domain"]])
+        .more(MEAN, &[]);
+    /// sched_switch events
+    CONTEXT_SWITCHES = metric("context_switches", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]])
+        .more(SUM, &[]);
+    /// tasks put on another CPU
+    MIGRATIONS = metric("migrations", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]])
+        .headline(SUM, &[]);
+    /// tasks that lost their CPU though they could run on
+    PREEMPTIONS = metric("preemptions", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]])
+        .more(SUM, &[]);
+    /// scheduler ticks
+    TICKS = metric("ticks", "count", Neutral, Scheduling).stats(SUM);
+    /// interrupts from CPU to CPU, by kind
+    IPIS = metric("ipis", "count", Neutral, Scheduling).stats(SUM).labels(&[WHOLE, &["kind"]]);
+    /// load balancing passes, by what the CPU was doing
+    BALANCE_PASSES = metric("balance_passes", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["idle"]]);
+    /// tasks that load balancing moved
+    BALANCE_MOVED = metric("balance_moved", "count", Neutral, Scheduling).stats(SUM);
+    /// share of time in which the root domain was overutilized: no EAS
+    OVERUTILIZED = metric("overutilized", "%", Neutral, Scheduling).more(MEAN, &[]);
+    /// share of CPU time spent in interrupts
+    IRQ_TIME = metric("irq_time", "%", Lower, Scheduling)
+        .labels(&[WHOLE, &["cluster"]])
+        .more(MEAN, &[]);
+    /// share of CPU time with two or more runnable tasks on the CPU
+    CONTENTION = metric("contention", "%", Lower, Scheduling)
+        .labels(&[WHOLE, &["cluster"]])
+        .more(MEAN, MEAN);
+    /// share of the capacity at the highest frequencies that was used
+    UTILIZATION = metric("utilization", "%", Neutral, Scheduling)
+        .labels(&[WHOLE, &["cluster"]])
+        .more(MEAN, &[]);
+    /// time in which CPUs, or a task's threads, executed; cpu=N: of replays only
+    CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
+    /// of a benchmark of frames: share that its own rule calls jank, also by test
+    JANK = metric("jank", "%", Lower, Performance)
+        .labels(&[WHOLE, &["test"]])
+        .headline(MEAN, &[])
+        .only("benchmarks of frames");
+    /// the same: share of frames longer than one period in whole ms
+    FRAMES_OVER_PERIOD = metric("frames_over_period", "%", Lower, Performance)
+        .labels(&[WHOLE, &["test"]])
+        .more(MEAN, &[])
+        .only("benchmarks of frames");
+    /// of a benchmark: its score, also by section
+    SCORE = metric("score", "pts", Higher, Performance)
+        .stats(&["gmean"])
+        .labels(&[WHOLE, &["section"]])
+        .headline(&["gmean"], &[])
+        .more(&[], &["gmean"])
+        .only("benchmarks that have a score")
+        .primary();
+    /// of each node of the machine's heat, and of the warmest
+    TEMPERATURE = metric("temperature", "C", Lower, Power)
+        .stats(&["mean", "max"])
+        .labels(&[WHOLE, &["node"]])
+        .headline(&["max"], &[])
+        .more(&[], &["max"])
+        .only("machines whose heat is modelled");
+    /// share of time in which heat held back a frequency domain
+    THROTTLED = metric("throttled", "%", Lower, Power)
+        .labels(&[&["domain"]])
+        .headline(&[], MEAN)
+        .only("machines whose heat is modelled");
+    /// of a replay: share of the recorded work that was done
+    REPLAYED_WORK = metric("replayed_work", "%", Higher, Performance)
+        .stats(&["share"])
+        .headline(&["share"], &[])
+        .only("replays of a trace");
+    /// of a replay: recorded sleeps that were gone through
+    REPLAYED_SLEEPS = metric("replayed_sleeps", "count", Neutral, Performance)
+        .stats(SUM)
+        .only("replays of a trace");
+    /// of a replay: CPU time as a CPU of capacity 1024 at its highest frequency would need it
+    WORK = metric("work", "s", Neutral, Performance).stats(SUM).only("replays of a trace");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_agree_with_themselves() {
+        for (at, metric) in METRICS.iter().enumerate() {
+            let name = metric.name;
+            assert_eq!(declared(name), Some(*metric), "{name} is declared twice");
+            assert!(METRICS[..at].iter().all(|other| other.means != metric.means), "{name}");
+            assert!(!metric.means.is_empty() && metric.means.len() <= 90, "{name}");
+            assert!(!metric.unit.is_empty() && !metric.labels.is_empty(), "{name}");
+            for rows in [metric.headline, metric.more] {
+                for stat in rows.whole.iter().chain(rows.parts) {
+                    assert!(metric.stats.contains(stat), "{name} shows a stat it has not: {stat}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "energy declares no stat p99")]
+    fn an_undeclared_stat_is_a_bug() {
+        let _ = ENERGY.value("p99", vec![], None);
+    }
+
+    #[test]
+    #[should_panic(expected = "energy declares no labels [\"task\"]")]
+    fn undeclared_labels_are_a_bug() {
+        let _ = ENERGY.value("sum", vec![("task", "ui".into())], None);
+    }
+}

@@ -1,0 +1,50 @@
+//! What runs measure is what is declared, and what is declared is measured.
+
+use crate::scenarios::{run, scenario};
+use schedtwin_types::metric::{METRICS, declared};
+use std::collections::BTreeSet;
+
+/// Declared labels that no run here has: of replays, whose metrics the laboratory adds; and of machine files in which a
+/// cluster within a package draws power of its own, which no built-in machine has.
+const ELSEWHERE: [(&str, &str); 3] =
+    [("cpu_time", "cpu"), ("power", "cluster"), ("energy", "cluster")];
+
+/// Machine and workload of runs that measure, together, everything but what replays measure.
+fn runs() -> Vec<(String, String)> {
+    let workloads = schedtwin::list_workloads().into_iter();
+    let of_phone = workloads.map(|(workload, _)| ("pixel6".to_string(), workload));
+    let machines = schedtwin::list_machines().into_iter();
+    of_phone.chain(machines.map(|(machine, _)| (machine, "w1".to_string()))).collect()
+}
+
+#[test]
+fn what_is_declared_is_measured() {
+    let (mut stats, mut labels) = (BTreeSet::new(), BTreeSet::new());
+    for (machine, workload) in runs() {
+        let scenario = scenario(&machine, "linux-6.12", &workload, Some(10_000_000));
+        let mut names = BTreeSet::new();
+        for metric in run(&scenario, 1).metrics {
+            let of = declared(metric.name).expect("a declaration");
+            assert_eq!((metric.unit, metric.better), (of.unit, of.better), "{}", of.name);
+            let keys: Vec<&str> = metric.labels.iter().map(|(key, _)| *key).collect();
+            assert!(of.labels.contains(&keys.as_slice()), "{} {keys:?}", of.name);
+            assert!(of.stats.contains(&metric.stat), "{} {}", of.name, metric.stat);
+            names.insert(of.name);
+            stats.insert((of.name, metric.stat));
+            labels.insert((of.name, keys.join("+")));
+        }
+        for metric in METRICS.iter().filter(|metric| metric.only.is_none()) {
+            assert!(names.contains(metric.name), "{machine}, {workload}: no {}", metric.name);
+        }
+    }
+    for metric in METRICS.iter().filter(|metric| metric.only != Some("replays of a trace")) {
+        let name = metric.name;
+        for stat in metric.stats {
+            assert!(stats.contains(&(name, *stat)), "no run has {name} {stat}");
+        }
+        for set in metric.labels.iter().map(|set| set.join("+")) {
+            let elsewhere = ELSEWHERE.contains(&(name, set.as_str()));
+            assert!(labels.contains(&(name, set.clone())) != elsewhere, "{name} by {set:?}");
+        }
+    }
+}
