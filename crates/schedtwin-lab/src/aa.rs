@@ -113,7 +113,7 @@ mod tests {
         let calibration =
             calibrate(&Synthetic::new("base", 100.0, 5.0), 1, 2000, 10, &Progress::new()).unwrap();
         let names: Vec<&str> = calibration.metrics.iter().map(|m| m.metric.as_str()).collect();
-        assert_eq!(names, ["elapsed mean", "wakeup_latency p99 task=ui"]);
+        assert_eq!(names, ["elapsed sum", "wakeup_latency p99 task=ui"]);
         for tally in calibration.metrics.iter().chain([&calibration.overall]) {
             for share in [tally.paired_share(), tally.welch_share()] {
                 assert!((0.03..=0.07).contains(&share), "{tally:?}");

@@ -221,7 +221,9 @@ pub fn also_changed(comparison: &Comparison, more: &[(String, &ComparedRow)]) ->
             }
             let of = if kernels.len() > 1 { format!("{} ", letter(kernel)) } else { String::new() };
             let (change, _) = difference_cells(Some(difference));
-            changed.push((p, at, format!("{of}{title} {change}")));
+            let unit = if difference.diff_pct.is_none() { row.row.unit } else { "" };
+            let text = format!("{of}{title} {change} {unit}");
+            changed.push((p, at, text.trim_end().to_string()));
         }
     }
     if changed.is_empty() {
