@@ -142,7 +142,7 @@ impl Wakeups {
         kernel.inside_mut().rq[this].curr = waker;
         kernel.inside_mut().rq[this].nr_running = wakeup.nr_this;
         let idle = kernel.idle_cpu(this);
-        set_mask(&mut kernel.inside_mut().idle_mask, this, idle);
+        set_mask(kernel.inside_mut().idle_mask, this, idle);
 
         let se = kernel.se_of(task);
         kernel.inside_mut().se[se].avg = wakeup.avg;
@@ -196,7 +196,7 @@ fn set_idle(kernel: &mut Kernel, cpu: CpuId, idle: bool, somebody: TaskId) {
     let rq = &mut kernel.inside_mut().rq[cpu];
     rq.curr = if idle { TaskId::IDLE } else { somebody };
     rq.nr_running = !idle as u32;
-    set_mask(&mut kernel.inside_mut().idle_mask, cpu, idle);
+    set_mask(kernel.inside_mut().idle_mask, cpu, idle);
 }
 
 fn set_mask(mask: &mut CpuMask, cpu: CpuId, on: bool) {
