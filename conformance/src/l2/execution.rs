@@ -158,7 +158,9 @@ pub fn twin_trace(
         ..Meta::default()
     };
     let text = Text::default();
-    let mut output = Output::new(Some(Box::new(FtraceText::new(text.clone(), meta))), None);
+    let nr_clocks = scenario.machine().domains.len();
+    let mut output =
+        Output::new(Some(Box::new(FtraceText::new(text.clone(), meta))), None, nr_clocks);
     let mut twin: Twin = scenario.twin(seeds.twin);
     twin.introduce(&mut output);
     // The last facts are stamped up to a path's cost ahead of the event.

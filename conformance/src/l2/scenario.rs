@@ -26,7 +26,7 @@ use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, T
 use schedtwin::Scenario;
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 use schedtwin_workload::Workload;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -297,7 +297,7 @@ impl Observer for Birth {
         }
     }
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use schedtwin::kernel_file::KernelFile;
 use schedtwin_machine::Machine;
+use schedtwin_types::ClockDomainId;
 
 /// Shells that devices have: Debian's, Alpine's and routers', Android's, and the usual one.
 const SHELLS: [&[&str]; 4] = [&["dash"], &["busybox", "sh"], &["mksh"], &["bash", "--posix"]];
@@ -271,7 +272,7 @@ fn an_old_phone_is_understood_as_its_kernel_speaks() {
     let place = |cpu: usize| (machine.cpus[cpu].package, machine.cpus[cpu].cluster);
     assert_eq!([0, 3, 4, 7].map(place), [(0, Some(0)), (0, Some(0)), (0, Some(1)), (0, Some(2))]);
     assert!(text.contains("this kernel calls clusters packages"), "{text}");
-    assert_eq!(machine.domains[2].opps[16].em_power_uw, 2_158_000);
+    assert_eq!(machine.domains[ClockDomainId(2)].opps[16].em_power_uw, 2_158_000);
     assert_eq!(kernel.config.fair, KernelFile::load("linux-5.18").unwrap().config.fair);
     assert!(kernel_text.contains("# estimated: as linux-5.18"));
     // 6.2 is nearer to 6.3, but what is newer than it is not its own.
@@ -344,8 +345,9 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     let (machine, kernel, text, kernel_text) = device.check();
     assert_eq!((machine.nr_cpus(), machine.domains.len()), (12, 12));
     assert!(machine.cpus.iter().all(|cpu| (cpu.capacity, cpu.llc, cpu.cluster) == (1024, 0, None)));
-    let khz =
-        |domain: usize| machine.domains[domain].opps.iter().map(|o| o.khz).collect::<Vec<_>>();
+    let khz = |domain: u16| {
+        machine.domains[ClockDomainId(domain)].opps.iter().map(|o| o.khz).collect::<Vec<_>>()
+    };
     assert_eq!(khz(1), [800_000, 2_000_000, 4_100_000, 4_801_000]);
     assert_eq!((khz(0)[0], *khz(0).last().unwrap()), (800_000, 4_801_000));
     let states = machine.idle_states(schedtwin_types::CpuId(3));
@@ -357,7 +359,8 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     );
     assert!(states[0].polling && !states[1].polling);
     // The powers rise, and the strongest gets two watts.
-    let powers: Vec<u64> = machine.domains[1].opps.iter().map(|o| o.em_power_uw).collect();
+    let powers: Vec<u64> =
+        machine.domains[ClockDomainId(1)].opps.iter().map(|o| o.em_power_uw).collect();
     assert!(
         powers.is_sorted() && powers[0] > 0 && *powers.last().unwrap() == 2_048_000,
         "{powers:?}"
@@ -391,7 +394,7 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
 #[test]
 fn a_device_that_says_nothing_or_nonsense_still_gives_files_that_load() {
     let (machine, _, text, _) = Device::new().check();
-    assert_eq!((machine.nr_cpus(), machine.domains[0].opps.len()), (1, 1));
+    assert_eq!((machine.nr_cpus(), machine.domains[ClockDomainId(0)].opps.len()), (1, 1));
     assert!(text.contains("estimated: the device shows no CPUs"));
 
     let device = Device::new();

@@ -73,10 +73,10 @@ mod tests {
         let uw = machine.active_uw(CpuId(0), 0)
             + machine.idle_uw(CpuId(1), 0, 0)
             + 2 * machine.idle_uw(CpuId(2), 0, 1)
-            + machine.static_uw(0, 0, false);
+            + machine.static_uw(ClockDomainId(0), 0, false);
         assert_eq!(uw, 22_890 + 760 + 2_610);
         assert_eq!(energy_fj(uw, 1_000_000_000), 26_260_000_000_000); // 26.26 mJ
-        assert_eq!(machine.static_uw(0, 0, true), 0);
+        assert_eq!(machine.static_uw(ClockDomainId(0), 0, true), 0);
     }
 
     #[test]
