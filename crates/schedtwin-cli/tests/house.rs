@@ -303,6 +303,70 @@ fn settings_are_spelled_in_their_declarations_only() {
     assert!(spelled.is_empty(), "{spelled:#?}");
 }
 
+/// Points that several rooms ask, each by the point's own method, and why.
+const ASKED_BY_SEVERAL: [(&str, &str); 2] = [
+    (
+        "preempt",
+        "CONFIG_PREEMPTION concerns the return from interrupts and how long balancing may take",
+    ),
+    ("cpufreq", "whether EAS may start depends on the governor that frequencies follow"),
+];
+
+/// Each variation point is asked in one room: what else depends on it asks that room. A room is a folder,
+/// with the file of the same name beside it; files directly in `src` and `sched` are rooms of their own.
+#[test]
+fn a_variation_point_is_asked_in_one_room() {
+    let source = root().join("crates/schedtwin-kernel/src");
+    let room = |path: &Path| {
+        let own = path.with_extension("");
+        let folder = path.parent().expect("a folder");
+        let alone = folder == source || folder == source.join("sched");
+        let room = if alone || own.is_dir() { own.as_path() } else { folder };
+        room.strip_prefix(&source).expect("a kernel file").display().to_string()
+    };
+    // Without white space, so that a line break inside an expression hides nothing.
+    let code: Vec<(String, String)> = kernel_code()
+        .into_iter()
+        .filter(|(path, _)| !room(path).starts_with("config"))
+        .map(|(path, text)| (room(&path), text.split_whitespace().collect()))
+        .collect();
+    for (room, text) in &code {
+        let renamed = |at: usize| !text[..at].ends_with("letconfig");
+        let other_name = text.match_indices("=&self.config;").any(|(at, _)| renamed(at));
+        assert!(!other_name, "{room}: the configuration is called `config` everywhere");
+    }
+    let printed = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+        .args(["list", "points"])
+        .output()
+        .expect("it runs");
+    let printed = String::from_utf8(printed.stdout).expect("text");
+    let keys = printed.lines().filter_map(|line| line.strip_prefix("- `")?.split('`').next());
+    let mut points = 0;
+    for key in keys {
+        points += 1;
+        // A field is called as its key is, without the table.
+        let asked = format!("config.{}", key.rsplit('.').next().expect("a name"));
+        let asks = |text: &str| {
+            text.match_indices(&asked).any(|(at, _)| {
+                !text[at + asked.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            })
+        };
+        let mut rooms: Vec<&str> =
+            code.iter().filter(|(_, text)| asks(text)).map(|(room, _)| room.as_str()).collect();
+        rooms.sort_unstable();
+        rooms.dedup();
+        assert!(!rooms.is_empty(), "`{key}` is asked nowhere");
+        match ASKED_BY_SEVERAL.iter().find(|(point, _)| *point == key) {
+            Some((_, why)) => {
+                println!("`{key}` is asked in {rooms:?}: {why}");
+                assert!(rooms.len() > 1, "`{key}` needs no exception: it is asked in {rooms:?}");
+            }
+            None => assert!(rooms.len() == 1, "`{key}` is asked in {rooms:?}"),
+        }
+    }
+    assert!(points >= 20, "{points}");
+}
+
 /// A kernel is the values of its configuration. Nothing asks which release it is.
 #[test]
 fn no_code_compares_release_numbers() {

@@ -72,7 +72,7 @@ impl CpufreqPolicy {
     /// A domain as the governor starts on it.
     pub fn new(dt: &DtPolicy, capacity: u64, config: &Config) -> CpufreqPolicy {
         let table: Vec<Khz> = dt.opps.iter().map(|o| o.0).collect();
-        let states = perf_states(config.em_cpu_energy, capacity, &dt.opps);
+        let states = perf_states(config, capacity, &dt.opps);
         let inefficient = states.iter().map(|s| s.inefficient).collect();
         let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or_else(|| {
             let latency_us = dt.transition_latency / 1000;

@@ -3,7 +3,7 @@
 //! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.
 //! Differences: one root domain, no cpusets.
 
-use crate::config::{Config, EmCpuEnergy};
+use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use crate::sched::fair::energy::em_cost;
 use crate::sched::rt::RtPeriod;
@@ -71,11 +71,11 @@ pub struct PerfState {
 ///
 /// ```
 /// use schedtwin_kernel::sched::root_domain::perf_states;
-/// let form = schedtwin_kernel::config::Config::linux_6_12().em_cpu_energy;
-/// let states = perf_states(form, 512, &[(500, 100_000), (1000, 300_000)]);
+/// let config = schedtwin_kernel::config::Config::linux_6_12();
+/// let states = perf_states(&config, 512, &[(500, 100_000), (1000, 300_000)]);
 /// assert_eq!([states[0].cost, states[1].cost], [3906, 5859]);
 /// ```
-pub fn perf_states(form: EmCpuEnergy, capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
+pub fn perf_states(config: &Config, capacity: u64, opps: &[(u32, u64)]) -> Vec<PerfState> {
     let max = opps.last().expect("a domain has operating points").0 as u64;
     let mut states: Vec<PerfState> = opps
         .iter()
@@ -83,7 +83,7 @@ pub fn perf_states(form: EmCpuEnergy, capacity: u64, opps: &[(u32, u64)]) -> Vec
             let (frequency, performance) = (khz as u64, capacity * khz as u64 / max);
             let mut state =
                 PerfState { frequency, performance, power, cost: 0, inefficient: false };
-            state.cost = em_cost(form, max, &state);
+            state.cost = em_cost(config, max, &state);
             state
         })
         .collect();
@@ -116,7 +116,7 @@ impl RootDomain {
         for policy in &dt.policies {
             let first = policy.cpus.lowest().expect("a policy has CPUs");
             let capacity = dt.cpus[first.index()].capacity as u64;
-            let states = perf_states(config.em_cpu_energy, capacity, &policy.opps);
+            let states = perf_states(config, capacity, &policy.opps);
             let skip_inefficiencies = states.iter().any(|s| s.inefficient);
             rd.pds.push(PerfDomain { span: policy.cpus, first, states, skip_inefficiencies });
         }
@@ -151,7 +151,7 @@ pub(crate) mod tests {
     #[test]
     fn an_inefficient_state_is_marked_and_skipped() {
         let opps = [(400_000, 33_504), (553_000, 45_883), (696_000, 59_712), (2_253_000, 603_709)];
-        let states = perf_states(Config::linux_6_12().em_cpu_energy, 427, &opps);
+        let states = perf_states(&Config::linux_6_12(), 427, &opps);
         let printed =
             [(75, 4467, true), (104, 4411, false), (131, 4558, false), (427, 14138, false)];
         for (state, printed) in states.iter().zip(printed) {

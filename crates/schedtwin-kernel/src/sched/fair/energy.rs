@@ -37,7 +37,7 @@ pub mod fits;
 pub mod margin;
 
 use crate::Kernel;
-use crate::config::{EmCpuEnergy, FindEnergyEfficientCpu};
+use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::sched::root_domain::{PerfDomain, PerfState};
 use crate::see::See;
 use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
@@ -57,8 +57,8 @@ pub struct EnergyEstimate {
 }
 
 /// `ps->cost` of an operating point in a domain with this highest frequency (kHz; power in microwatts).
-pub fn em_cost(form: EmCpuEnergy, max_frequency: u64, state: &PerfState) -> u64 {
-    match form {
+pub fn em_cost(config: &Config, max_frequency: u64, state: &PerfState) -> u64 {
+    match config.em_cpu_energy {
         EmCpuEnergy::ByFrequency => max_frequency * state.power / state.frequency,
         EmCpuEnergy::ByPerformance => state.power * 10 / state.performance.max(1),
     }
@@ -79,7 +79,7 @@ fn efficient_state(pd: &PerfDomain, suffices: impl Fn(&PerfState) -> bool) -> &P
 
 /// `em_cpu_energy()`. `max_util` includes the headroom.
 fn em_cpu_energy(
-    form: EmCpuEnergy,
+    config: &Config,
     pd: &PerfDomain,
     max_util: u64,
     sum_util: u64,
@@ -89,7 +89,7 @@ fn em_cpu_energy(
         return 0;
     }
     let max_util = max_util.min(allowed_cpu_cap);
-    match form {
+    match config.em_cpu_energy {
         EmCpuEnergy::ByFrequency => {
             let top = top_state(pd);
             // At its highest frequency a state performs as much as the CPU can.
@@ -277,7 +277,8 @@ mod tests {
             // Performance 37, 86, 124.
             (EmCpuEnergy::ByPerformance, [(2_432, true), (2_325, false), (4_032, false)]),
         ] {
-            let states = perf_states(form, 124, &opps);
+            let config = Config { em_cpu_energy: form, ..Config::linux_6_12() };
+            let states = perf_states(&config, 124, &opps);
             let costs: Vec<_> = states.iter().map(|s| (s.cost, s.inefficient)).collect();
             assert_eq!(costs, expected, "{form:?}");
         }
@@ -291,9 +292,9 @@ mod tests {
         let check = |form, cases: &[(u64, u64, u64, u64)]| {
             let config =
                 Config { em_cpu_energy: form, fair_server_runtime: 0, ..Config::linux_6_12() };
-            let kernel = Kernel::boot(device_tree(&[(2, 124, opps), (1, 1024, A)]), config);
+            let kernel = Kernel::boot(device_tree(&[(2, 124, opps), (1, 1024, A)]), config.clone());
             for &(max_util, busy, allowed, expected) in cases {
-                let energy = em_cpu_energy(form, &kernel.rd.pds[1], max_util, busy, allowed);
+                let energy = em_cpu_energy(&config, &kernel.rd.pds[1], max_util, busy, allowed);
                 assert_eq!(energy, expected, "{form:?}: {max_util}, {busy}, {allowed}");
             }
         };

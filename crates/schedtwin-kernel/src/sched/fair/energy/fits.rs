@@ -175,8 +175,7 @@ impl Kernel {
         if dst.is_some() {
             busy = (busy + env.task_busy_time).min(env.pd_cap);
         }
-        let form = self.config.em_cpu_energy;
-        let energy = em_cpu_energy(form, pd, max_util, busy, env.cpu_cap);
+        let energy = em_cpu_energy(&self.config, pd, max_util, busy, env.cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 

@@ -128,7 +128,7 @@ impl Kernel {
             let demand = self.energy_demand(cpu, task, dst);
             max_util = max_util.max(demand.min(cpu_cap));
         }
-        let energy = em_cpu_energy(self.config.em_cpu_energy, pd, max_util, busy, cpu_cap);
+        let energy = em_cpu_energy(&self.config, pd, max_util, busy, cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 }
