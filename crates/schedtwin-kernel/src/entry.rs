@@ -5,13 +5,16 @@
 use crate::BootConfig;
 use crate::arena::Arena;
 use crate::config::{CfsTunables, Config};
-use crate::cpufreq::policy::CpufreqPolicy;
+use crate::cpufreq::policy::{CpufreqPolicy, FrequencyHook};
 use crate::cpufreq::schedutil::SugovCpu;
 use crate::cpuidle::CpuIdle;
 use crate::cpuidle::governor::Governor;
 use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::hardware::{NewTask, SyscallEffect, UserReturn};
+use crate::policy::{
+    CustomFrequency, CustomIdle, CustomPlacement, FrequencyDomain, IdleCpu, Policies,
+};
 use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::demand::uclamp::UclampKey;
@@ -25,12 +28,26 @@ use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Mode,
-    NEVER, Ns, Outcome, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
+    NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
 };
 
 impl Kernel {
     /// Boots: all CPUs idle, ticks on the grid, governors started.
     pub fn boot(device_tree: DeviceTree, config: Config) -> Kernel {
+        Kernel::boot_with(device_tree, config, &Policies::default())
+    }
+
+    /// Boots with users' policies in the place of what `config` names. A frequency governor takes
+    /// schedutil's place, so `config` has to name that.
+    pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
+        let frequency_hook = match (&custom.frequency, config.cpufreq.is_schedutil()) {
+            (Some(named), schedutil) => {
+                assert!(schedutil, "frequency governor `{}` takes schedutil's place", named.name);
+                FrequencyHook::Custom
+            }
+            (None, true) => FrequencyHook::Schedutil,
+            (None, false) => FrequencyHook::None,
+        };
         let nr_cpus = device_tree.cpus.len();
         let topology = Topology::build(&device_tree, &config);
         let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
@@ -42,7 +59,25 @@ impl Kernel {
                 let first = dt.cpus.lowest().expect("a policy has CPUs");
                 CpufreqPolicy::new(dt, device_tree.cpus[first.index()].capacity as u64, &config)
             })
+            .enumerate()
+            .map(|(index, mut policy)| {
+                policy.custom = custom.frequency.as_ref().map(|named| {
+                    let domain = FrequencyDomain {
+                        policy: PolicyId(index as u16),
+                        cpus: policy.cpus,
+                        table: policy.table.clone(),
+                        rate_limit_ns: policy.sugov.freq_update_delay_ns as u64,
+                    };
+                    let policy = (named.make)(&domain);
+                    Box::new(CustomFrequency { name: named.name.clone(), policy })
+                });
+                policy
+            })
             .collect();
+        let placement = custom.placement.as_ref().map(|named| {
+            let policy = (named.make)(&());
+            Box::new(CustomPlacement { name: named.name.clone(), policy })
+        });
         let cpuidle = (0..nr_cpus)
             .map(|c| {
                 let states = device_tree.idle_states(CpuId(c as u16)).iter();
@@ -54,7 +89,16 @@ impl Kernel {
                         disabled: s.disabled,
                     })
                     .collect();
-                let governor = Governor::new(&config, device_tree.cpus[c].capacity as u64, &states);
+                let capacity = device_tree.cpus[c].capacity as u64;
+                let governor = match &custom.idle {
+                    None => Governor::new(&config, capacity, &states),
+                    Some(named) => {
+                        let cpu =
+                            IdleCpu { cpu: CpuId(c as u16), capacity, states: states.clone() };
+                        let policy = (named.make)(&cpu);
+                        Governor::Custom(CustomIdle { name: named.name.clone(), policy })
+                    }
+                };
                 let mut idle = CpuIdle::new(states, governor, config.pm_qos.latency_req_ns());
                 idle.timer_stop =
                     device_tree.idle_states(CpuId(c as u16)).iter().map(|s| s.timer_stop).collect();
@@ -88,6 +132,8 @@ impl Kernel {
             sched_uclamp_used: UclampKey::new(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
+            frequency_hook,
+            placement,
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             broadcast: None,

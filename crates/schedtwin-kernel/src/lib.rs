@@ -22,6 +22,7 @@ mod entry;
 pub mod hardware;
 pub mod inside;
 mod irq_work;
+pub mod policy;
 pub mod sched;
 pub mod see;
 pub mod sync;
@@ -115,6 +116,10 @@ pub struct Kernel {
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     stale_demands: StaleDemands,
+    /// Who hears that utilisation has changed.
+    frequency_hook: cpufreq::policy::FrequencyHook,
+    /// The user's placement, if there is one.
+    placement: Option<Box<policy::CustomPlacement>>,
     /// Idle governor and idle loop, per CPU.
     cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.

@@ -39,8 +39,11 @@ impl Provenance {
                     joined.hashes.push((name, hash.clone()));
                 }
             }
-            if !trusts.contains(&one.trust.as_str()) {
-                trusts.push(&one.trust);
+            // Columns share most of what there is to say: each clause once.
+            for clause in one.trust.split("; ") {
+                if !trusts.contains(&clause) {
+                    trusts.push(clause);
+                }
             }
         }
         joined.trust = trusts.join("; ");

@@ -20,6 +20,13 @@ pub struct Column {
     pub scenario: Scenario,
 }
 
+impl Column {
+    /// A column under the kernel's full name.
+    pub fn new(scenario: Scenario) -> Column {
+        Column { kernel: scenario.kernel().identity.clone(), scenario }
+    }
+}
+
 impl Subject for Column {
     fn name(&self) -> &str {
         &self.kernel

@@ -9,7 +9,9 @@
 //! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
 //! | `write.rs` | from a `Config` to a kernel file |
 //! | `patch.rs` | patches |
+//! | `own.rs` | the user's own policies in a kernel |
 
+mod own;
 mod patch;
 mod settings;
 mod write;
@@ -20,6 +22,7 @@ use schedtwin_input::{
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
+use schedtwin_kernel::policy::Policies;
 use std::sync::Arc;
 pub use write::write;
 
@@ -47,6 +50,8 @@ pub struct KernelFile {
     pub source: Arc<Source>,
     /// The texts of the user's own patches, in the order in which they were applied.
     pub own_patches: Vec<String>,
+    /// The user's own code in the place of what the configuration names.
+    pub policies: Policies,
 }
 
 /// The built-in kernels: name and description.
@@ -150,6 +155,7 @@ impl KernelFile {
                 config,
                 own_patches,
                 source,
+                policies: Policies::default(),
             }),
             _ => Err(faults),
         }
@@ -160,6 +166,9 @@ impl KernelFile {
     pub fn fingerprint_text(&self) -> String {
         let mut text = format!("{}\n{}", self.identity, self.source.text);
         self.own_patches.iter().for_each(|patch| text.push_str(patch));
+        for (mechanism, name) in self.policies.names() {
+            text.push_str(&format!("\n{mechanism} {name}"));
+        }
         text
     }
 

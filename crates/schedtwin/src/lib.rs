@@ -21,6 +21,8 @@ pub mod result;
 pub mod scenario;
 pub mod twin;
 
+pub use schedtwin_kernel::policy;
+
 pub use difference::{Difference, first_difference};
 pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
 

@@ -104,9 +104,34 @@ impl Scenario {
         workload: Result<Workload, Diagnostics>,
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
+        let kernel = KernelFile::load(kernel_spec);
+        Scenario::checked(machine_spec, (kernel_spec, kernel), workload, duration)
+    }
+
+    /// As [`Scenario::new`], with a kernel that is at hand, such as one with users' policies.
+    pub fn with_kernel(
+        machine_spec: &str,
+        kernel: KernelFile,
+        workload_spec: &str,
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
+        let workload = Workload::from_path_or_name(workload_spec);
+        let identity = kernel.identity.clone();
+        let mut scenario =
+            Scenario::checked(machine_spec, (&identity, Ok(kernel)), workload, duration)?;
+        scenario.spelled.workload = workload_spec.to_string();
+        Ok(scenario)
+    }
+
+    fn checked(
+        machine_spec: &str,
+        (kernel_spec, kernel): (&str, Result<KernelFile, Diagnostics>),
+        workload: Result<Workload, Diagnostics>,
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
         let mut faults = Diagnostics::new();
         let machine = faults.absorb(Machine::load(machine_spec));
-        let kernel = faults.absorb(KernelFile::load(kernel_spec));
+        let kernel = faults.absorb(kernel);
         let workload = faults.absorb(workload);
         if let Some(machine) = &machine {
             faults.absorb(firmware::refuse_what_waits(machine));
@@ -200,7 +225,8 @@ impl Scenario {
             Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
         };
-        Twin::new(self.machine.clone(), self.kernel.config.clone(), programs, seed, end.min(LATEST))
+        let kernel = (self.kernel.config.clone(), &self.kernel.policies);
+        Twin::with_policies(self.machine.clone(), kernel, programs, seed, end.min(LATEST))
     }
 
     /// Runs it.
@@ -282,6 +308,17 @@ impl Scenario {
         }
     }
 
+    /// The user's own code, for the line on trust; empty if there is none.
+    fn own_policies(&self) -> String {
+        let names = self.kernel.policies.names();
+        let own: Vec<String> =
+            names.iter().map(|(mechanism, name)| format!("{mechanism} `{name}`")).collect();
+        match own.is_empty() {
+            true => String::new(),
+            false => format!("; own code, which no hash covers: {}", own.join(", ")),
+        }
+    }
+
     /// Where its results come from.
     pub fn provenance(&self) -> Provenance {
         let hash = |text: &[u8]| format!("{:016x}", Fnv1a::of(text.iter().copied()));
@@ -298,11 +335,12 @@ impl Scenario {
             ],
             trust: format!(
                 "nothing is fitted; path costs and idle energies are estimates{}; \
-                 absent: caches, memory (MODEL.md)",
+                 absent: caches, memory (MODEL.md){}",
                 match self.machine.estimated {
                     0 => String::new(),
                     count => format!("; machine: {count} lines of its file estimated"),
-                }
+                },
+                self.own_policies()
             ),
         }
     }

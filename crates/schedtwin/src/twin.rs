@@ -43,6 +43,7 @@ use crate::recording;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
+use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::Machine;
 use schedtwin_types::arena::Arena;
@@ -215,10 +216,21 @@ impl<B: Board> Twin<B> {
         seed: u64,
         end: Ns,
     ) -> Twin<B> {
+        Twin::with_policies(machine, (config, &Policies::default()), programs, seed, end)
+    }
+
+    /// As [`Twin::new`], with users' policies in the place of what the configuration names.
+    pub fn with_policies(
+        machine: Arc<Machine>,
+        (config, policies): (Config, &Policies),
+        programs: Programs,
+        seed: u64,
+        end: Ns,
+    ) -> Twin<B> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
-        let mut kernel = Kernel::boot(device_tree, config);
+        let mut kernel = Kernel::boot_with(device_tree, config, policies);
         for above in programs.task_groups() {
             // What the cpu controller gives who asks for nothing.
             kernel.new_task_group(*above, DEFAULT_SHARES);

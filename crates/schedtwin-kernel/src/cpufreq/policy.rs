@@ -15,6 +15,7 @@ use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
+use crate::policy::CustomFrequency;
 use crate::sched::root_domain::perf_states;
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns, PolicyId};
 
@@ -45,6 +46,19 @@ pub struct CpufreqPolicy {
     pub sugov: SugovPolicy,
     /// schedutil's thread, if it has to use one.
     pub kthread: Option<SugovKthread>,
+    /// The user's governor in schedutil's place, if there is one.
+    pub(crate) custom: Option<Box<CustomFrequency>>,
+}
+
+/// Whose hook `cpufreq_update_util()` calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrequencyHook {
+    /// Nobody's.
+    None,
+    /// schedutil's.
+    Schedutil,
+    /// The user's governor's.
+    Custom,
 }
 
 /// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency.
@@ -93,6 +107,7 @@ impl CpufreqPolicy {
             dvfs_possible_from_any_cpu: dt.dvfs_possible_from_any_cpu,
             sugov: SugovPolicy::new(rate_limit_us * 1000),
             kthread: None,
+            custom: None,
         }
     }
 

@@ -23,7 +23,7 @@
 pub mod conformance;
 
 use crate::Kernel;
-use crate::cpufreq::policy::CpufreqPolicy;
+use crate::cpufreq::policy::{CpufreqPolicy, FrequencyHook};
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
@@ -93,7 +93,7 @@ impl SugovPolicy {
     }
 
     /// `sugov_update_next_freq()`: takes a decision over; whether there is something to change.
-    fn commit(&mut self, time: Ns, choice: &FrequencyChoice) -> bool {
+    pub(crate) fn commit(&mut self, time: Ns, choice: &FrequencyChoice) -> bool {
         self.cached_raw_freq = choice.cached_raw_khz;
         self.need_freq_update = false;
         if choice.khz == self.next_freq {
@@ -159,8 +159,10 @@ impl Kernel {
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
-        if self.config.cpufreq.is_schedutil() {
-            self.sugov_update(cpu, flags);
+        match self.frequency_hook {
+            FrequencyHook::Schedutil => self.sugov_update(cpu, flags),
+            FrequencyHook::None => {}
+            FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
         }
     }
 
@@ -253,7 +255,7 @@ impl Kernel {
         }
     }
 
-    fn record_frequency(
+    pub(crate) fn record_frequency(
         &mut self,
         index: PolicyId,
         inputs: Vec<FrequencyInput>,
@@ -288,8 +290,12 @@ impl Kernel {
     }
 
     /// What a record shows of a CPU.
-    fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
-        let (rq, sg) = (&self.rq[cpu], &self.sugov_cpus[cpu]);
+    pub(crate) fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
+        let rq = &self.rq[cpu];
+        let (util, min) = match self.frequency_hook {
+            FrequencyHook::Custom => self.sugov_demand(cpu, None),
+            _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
+        };
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         FrequencyInput {
             cpu,
@@ -300,8 +306,8 @@ impl Kernel {
             rt: rq.avg_rt.util_avg,
             dl: rq.avg_dl.util_avg,
             irq: rq.avg_irq.util_avg,
-            min: sg.bw_min,
-            perf: self.sugov_perf(sg.util),
+            min,
+            perf: self.sugov_perf(util),
         }
     }
 

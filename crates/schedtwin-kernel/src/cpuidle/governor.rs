@@ -11,6 +11,8 @@
 //! | haltpoll | poll for a while, then halt: [`haltpoll`](super::haltpoll) | `"haltpoll"` |
 //! | shallow | the shallowest enabled state, the tick may stop | `"shallow"` |
 //!
+//! A user's own stands beside them: [`crate::policy`].
+//!
 //! teo's utilisation awareness comes in forms of its own, [`teo::util`]; the gradual one wraps any form.
 //!
 //! Kernel: `struct cpuidle_governor`. shallow is no governor of Linux, but the reference that teo's
@@ -23,6 +25,7 @@ use super::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use super::teo;
 use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
+use crate::policy::CustomIdle;
 use schedtwin_types::IdleRule;
 
 /// A CPU's governor with its memory.
@@ -46,6 +49,8 @@ pub enum Governor {
     Haltpoll(HaltpollCpu),
     /// Always the shallowest enabled state.
     Shallow,
+    /// A user's.
+    Custom(CustomIdle),
 }
 
 /// What a governor answers.
@@ -94,6 +99,7 @@ impl Governor {
             Governor::TeoRecent(teo) => teo.util.is_some(),
             Governor::TeoRecentLate(teo) => teo.util.is_some(),
             Governor::Gradual(..) => true,
+            Governor::Custom(custom) => custom.policy.reads_util(),
             _ => false,
         }
     }
@@ -154,6 +160,7 @@ impl Governor {
                 sleep_length_ns: None,
                 rule: IdleRule::Shallowest,
             },
+            Governor::Custom(custom) => custom.select(input, sleep_length),
         }
     }
 
@@ -173,6 +180,7 @@ impl Governor {
                 haltpoll.reflect(stay.state, stay.last_residency_ns, stay.poll_time_limit);
             }
             Governor::Shallow => {}
+            Governor::Custom(custom) => custom.policy.reflect(stay),
         }
     }
 
@@ -209,7 +217,7 @@ impl Governor {
                 let factors = menu.correction_factor;
                 assert!(factors.iter().all(|f| (1..=most).contains(f)), "menu: {factors:?}");
             }
-            Governor::Shallow => {}
+            Governor::Shallow | Governor::Custom(_) => {}
         }
     }
 }

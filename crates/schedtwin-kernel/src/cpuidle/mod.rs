@@ -67,6 +67,10 @@ pub struct CpuIdle {
     pub rejected: u64,
     /// A stay that the governor has not been told about.
     reflect_pending: Option<u8>,
+    /// Since when the idle task runs; meaningless while another does.
+    pub(crate) idle_since: Ns,
+    /// How long it ran before.
+    pub(crate) idle_time: Ns,
     /// What the CPU's idle task has woken, from interrupts.
     pub wakees: Wakees,
 }
@@ -98,6 +102,8 @@ impl CpuIdle {
             timer_stop: Vec::new(),
             rejected: 0,
             reflect_pending: None,
+            idle_since: 0,
+            idle_time: 0,
             wakees: Wakees { last_wakee: TaskId::IDLE, ..Wakees::default() },
         }
     }

@@ -3,7 +3,7 @@
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].
 
 use crate::Kernel;
-use schedtwin_types::CpuId;
+use schedtwin_types::{CpuId, Ns};
 
 impl Kernel {
     /// `set_next_task_idle()`.
@@ -11,10 +11,22 @@ impl Kernel {
         self.update_idle_rq_clock_pelt(cpu);
         let rq = &mut self.rq[cpu];
         rq.idle_exec_start = rq.clock_task;
+        self.cpuidle[cpu].idle_since = self.now;
     }
 
     /// `put_prev_task_idle()`.
     pub(crate) fn put_prev_task_idle(&mut self, cpu: CpuId) {
         self.fair_server_update_idle_time(cpu);
+        let idle = &mut self.cpuidle[cpu];
+        idle.idle_time += self.now - idle.idle_since;
+        // The switch is not over: whoever asks before its end finds nothing more.
+        idle.idle_since = self.now;
+    }
+
+    /// `get_cpu_idle_time_us()`: how long the idle task of `cpu` has run since boot, nanoseconds.
+    pub(crate) fn idle_time(&self, cpu: CpuId) -> Ns {
+        let idle = &self.cpuidle[cpu];
+        let runs = self.rq[cpu].curr.is_idle();
+        idle.idle_time + if runs { self.now - idle.idle_since } else { 0 }
     }
 }

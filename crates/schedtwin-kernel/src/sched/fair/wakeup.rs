@@ -87,6 +87,11 @@ impl Kernel {
                 self.sync_entity_load_avg(task);
             }
         }
+        if self.placement.is_some()
+            && let Some(choice) = self.custom_placement(task, prev, wake_flags, ask_eas, see)
+        {
+            return choice;
+        }
         let mut trail = Trail::default();
         let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
         self.commit_trail(task, prev, trail);
@@ -502,7 +507,7 @@ impl Kernel {
         (best, looked_at)
     }
 
-    fn looked_at(&self, cpu: CpuId, role: &'static str) -> Candidate {
+    pub(crate) fn looked_at(&self, cpu: CpuId, role: &'static str) -> Candidate {
         Candidate {
             cpu,
             role,

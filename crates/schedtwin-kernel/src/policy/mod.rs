@@ -1,0 +1,154 @@
+//! The door for users' own policies: what places tasks, chooses idle states and frequencies.
+//!
+//! | mechanism | trait | asked | takes the place of |
+//! |---|---|---|---|
+//! | idle state | [`IdleGovernor`] | when a CPU goes idle, and when it has slept | the governor of `cpuidle =` |
+//! | frequency | [`FrequencyGovernor`] | at each `cpufreq_update_util()` | schedutil's decision |
+//! | placement | [`Placement`] | when a fair task wakes up, starts or executes | `select_task_rq_fair()`, where it wants |
+//!
+//! **Idea.** A policy is asked with values and answers with a decision and its rule; it never holds the
+//! kernel. What carries the decision out (tick, driver, run queues) stays the built-in code. The built-in
+//! policies do not come this way: they are arms of enums, so that nothing is dispatched dynamically
+//! unless a user's policy is there.
+//!
+//! A [`Policies`] says which of the three are the user's. It is handed to [`crate::Kernel::boot_with`] beside the
+//! configuration, which names built-in forms only. Each CPU (idle) or frequency domain gets an instance
+//! of its own, made at boot. Instances are cloned with the kernel, so a snapshot remembers what its
+//! policies have learnt, and runs are repeatable as long as a policy looks at nothing but its inputs:
+//! no clock, no randomness of its own.
+//!
+//! Rules are texts ([`schedtwin_types::IdleRule::Custom`] and the like), and records and `explain` show them.
+//! A decision that cannot be carried out (a state or CPU that there is not) is a bug of the policy: an
+//! assertion names the policy.
+
+mod frequency;
+mod idle;
+mod placement;
+
+pub use frequency::{CpuDemand, FrequencyDecision, FrequencyDomain, FrequencyGovernor, PolicyView};
+pub use idle::{IdleCpu, IdleDecision, IdleGovernor};
+pub use placement::{
+    Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,
+};
+
+pub use crate::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
+
+pub(crate) use frequency::CustomFrequency;
+pub(crate) use idle::CustomIdle;
+pub(crate) use placement::CustomPlacement;
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Makes an instance from the place where it is to work.
+type Factory<Place, Instance> = Arc<dyn Fn(&Place) -> Instance + Send + Sync>;
+
+/// A policy's name and how instances of it are made.
+pub(crate) struct Named<Place, Instance> {
+    pub(crate) name: Arc<str>,
+    pub(crate) make: Factory<Place, Instance>,
+}
+
+impl<Place, Instance> Clone for Named<Place, Instance> {
+    fn clone(&self) -> Self {
+        Named { name: self.name.clone(), make: self.make.clone() }
+    }
+}
+
+/// The user's policies of a kernel; where there is none, the configuration decides.
+#[derive(Clone, Default)]
+pub struct Policies {
+    pub(crate) idle: Option<Named<IdleCpu, Box<dyn IdleGovernor>>>,
+    pub(crate) frequency: Option<Named<FrequencyDomain, Box<dyn FrequencyGovernor>>>,
+    pub(crate) placement: Option<Named<(), Box<dyn Placement>>>,
+}
+
+impl Policies {
+    /// With this idle governor; `make` is asked once for each CPU.
+    pub fn with_idle_governor<G: IdleGovernor + 'static>(
+        mut self,
+        name: &str,
+        make: impl Fn(&IdleCpu) -> G + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |cpu: &IdleCpu| Box::new(make(cpu)) as Box<dyn IdleGovernor>);
+        self.idle = Some(Named { name: name.into(), make });
+        self
+    }
+
+    /// With this frequency governor; `make` is asked once for each frequency domain.
+    pub fn with_frequency_governor<G: FrequencyGovernor + 'static>(
+        mut self,
+        name: &str,
+        make: impl Fn(&FrequencyDomain) -> G + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |domain: &FrequencyDomain| {
+            Box::new(make(domain)) as Box<dyn FrequencyGovernor>
+        });
+        self.frequency = Some(Named { name: name.into(), make });
+        self
+    }
+
+    /// With this placement; `make` is asked once for the machine.
+    pub fn with_placement<P: Placement + 'static>(
+        mut self,
+        name: &str,
+        make: impl Fn() -> P + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |(): &()| Box::new(make()) as Box<dyn Placement>);
+        self.placement = Some(Named { name: name.into(), make });
+        self
+    }
+
+    /// Mechanism and name of each, in a fixed order.
+    pub fn names(&self) -> Vec<(&'static str, &str)> {
+        let idle = self.idle.iter().map(|named| ("idle governor", &*named.name));
+        let frequency = self.frequency.iter().map(|named| ("frequency governor", &*named.name));
+        let placement = self.placement.iter().map(|named| ("placement", &*named.name));
+        idle.chain(frequency).chain(placement).collect()
+    }
+}
+
+impl fmt::Debug for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.names()).finish()
+    }
+}
+
+/// Declares the supertrait by which boxed policies are cloned, which `Clone` itself cannot be, and the
+/// named instance that the kernel keeps.
+macro_rules! boxed {
+    ($policy:ident, $clone:ident, $custom:ident) => {
+        /// Clones a boxed policy: every policy that is `Clone` has it.
+        pub trait $clone {
+            /// A clone, boxed.
+            fn clone_box(&self) -> Box<dyn $policy>;
+        }
+
+        impl<T: $policy + Clone + 'static> $clone for T {
+            fn clone_box(&self) -> Box<dyn $policy> {
+                Box::new(self.clone())
+            }
+        }
+
+        /// An instance at work.
+        pub struct $custom {
+            pub(crate) name: std::sync::Arc<str>,
+            pub(crate) policy: Box<dyn $policy>,
+        }
+
+        impl Clone for $custom {
+            fn clone(&self) -> $custom {
+                // The trait object's own, not the one that boxes have by being `Clone` themselves.
+                let policy = (*self.policy).clone_box();
+                $custom { name: self.name.clone(), policy }
+            }
+        }
+
+        impl std::fmt::Debug for $custom {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_tuple(stringify!($custom)).field(&self.name).finish()
+            }
+        }
+    };
+}
+use boxed;
