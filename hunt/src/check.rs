@@ -1,0 +1,235 @@
+//! Runs a scenario in every way, which must not matter, and checks what must be true of any run.
+//!
+//! | way | must be |
+//! |---|---|
+//! | plainly, at the same time on a second thread | the same result |
+//! | watched, and from a clone made in the middle | the same result; invariants hold at every fact |
+//! | beside the reference twin, every sum recomputed | the same digest after each event |
+//! | traced and recorded | the same result; the record is read back |
+//! | its JSON, nothing else known | run + idle = span on each CPU, energies of the parts add up |
+
+use crate::scenario::Texts;
+use crate::watch::Watch;
+use schedtwin::board::{FlatBoard, MapBoard};
+use schedtwin::result::RunResult;
+use schedtwin::twin::Twin;
+use schedtwin::{RunOptions, Scenario};
+use schedtwin_lab::crash::caught;
+use schedtwin_lab::report::{self, Extent, Format, RunReport};
+use schedtwin_trace::record::Reader;
+use std::io::BufReader;
+use std::path::Path;
+
+/// Events after which a run is cut: none of a second needs as many.
+const EVENTS_MAX: u64 = 400_000;
+
+/// Events at one instant: a machine of 256 CPUs has no more that can fall together.
+const EVENTS_AT_ONCE_MAX: u64 = 200_000;
+
+/// Events that the reference twin takes: it looks at every CPU after each.
+const REFERENCE_EVENTS: u64 = 20_000;
+
+/// Work of the reference twin: events times CPUs.
+const REFERENCE_LOOKS: u64 = 150_000;
+
+/// How a scenario went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is well: every setting of the kernel that ran, and how many events there were.
+    Ran(Vec<(String, String)>, u64),
+    /// The readers do not take it.
+    Refused(String),
+    /// It has too many events for a hunt: a run that goes on, only too long.
+    Cut,
+    /// A bug.
+    Finding(String),
+}
+
+/// Loads and runs a scenario in every way. Files that it writes go to the folder.
+pub fn check(texts: &Texts, folder: &Path) -> Outcome {
+    let scenario = match caught(|| texts.load(folder)) {
+        Ok(Ok(scenario)) => scenario,
+        Ok(Err(faults)) => {
+            // A refusal is shown to the user, which must work as well.
+            let shown = caught(|| faults.render(false));
+            return match shown {
+                Ok(_) => Outcome::Refused(faults.0[0].message.clone()),
+                Err(panic) => Outcome::Finding(panic),
+            };
+        }
+        Err(panic) => return Outcome::Finding(panic),
+    };
+    match caught(|| run_all_ways(&scenario, texts.seed, folder)) {
+        Ok(Some(events)) => Outcome::Ran(scenario.kernel().settings.clone(), events),
+        Ok(None) => Outcome::Cut,
+        Err(panic) => Outcome::Finding(panic),
+    }
+}
+
+/// The plain run; `None`: it has too many events.
+fn plain(scenario: &Scenario, seed: u64) -> Option<RunResult> {
+    let mut twin: Twin<FlatBoard> = scenario.twin(seed);
+    let (mut instant, mut since) = (0, 0);
+    while twin.step(&mut ()) {
+        if twin.now() > instant {
+            (instant, since) = (twin.now(), twin.events());
+        }
+        let at_once = twin.events() - since;
+        assert!(at_once < EVENTS_AT_ONCE_MAX, "time stands still at {instant} ns");
+        if twin.events() >= EVENTS_MAX {
+            return None;
+        }
+    }
+    Some(twin.finish())
+}
+
+fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
+    let result = std::thread::scope(|scope| {
+        let other = scope.spawn(|| caught(|| plain(scenario, seed)));
+        let result = plain(scenario, seed);
+        let other = other.join().expect("panics are caught");
+        let other = other.unwrap_or_else(|panic| panic!("only on the second thread: {panic}"));
+        assert!(result == other, "two threads, two results");
+        result
+    })?;
+    let beyond = watched(scenario, seed, &result);
+    beside_the_reference(scenario, seed);
+    written(scenario, seed, folder, &result);
+    from_outside(scenario, seed, &result, &beyond);
+    Some(result.events)
+}
+
+fn same(what: &str, result: &RunResult, expected: &RunResult) {
+    assert_eq!(result.digest, expected.digest, "{what}: digest");
+    assert!(result == expected, "{what}: result");
+}
+
+fn watched(scenario: &Scenario, seed: u64, expected: &RunResult) -> Vec<u64> {
+    let mut watch = Watch::new(scenario.machine().nr_cpus());
+    let mut twin: Twin<FlatBoard> = scenario.twin(seed);
+    twin.introduce(&mut watch);
+    let mut clone = None;
+    while twin.step(&mut watch) {
+        if twin.events() == expected.events / 2 {
+            clone = Some(twin.clone());
+        }
+    }
+    let result = twin.finish();
+    same("watched", &result, expected);
+    let beyond = watch.finish(&result);
+    if let Some(mut clone) = clone {
+        while clone.step(&mut ()) {}
+        same("cloned in the middle", &clone.finish(), expected);
+    }
+    beyond
+}
+
+fn beside_the_reference(scenario: &Scenario, seed: u64) {
+    let mut fast: Twin<FlatBoard> = scenario.twin(seed);
+    let mut reference: Twin<MapBoard> = scenario.twin::<MapBoard>(seed).eager();
+    let most = REFERENCE_EVENTS.min(REFERENCE_LOOKS / scenario.machine().nr_cpus() as u64);
+    while fast.events() < most {
+        let more = (fast.step(&mut ()), reference.step(&mut ()));
+        assert_eq!(
+            (more.0, fast.now(), fast.digest()),
+            (more.1, reference.now(), reference.digest()),
+            "the reference twin parts"
+        );
+        if !more.0 {
+            return;
+        }
+    }
+}
+
+fn written(scenario: &Scenario, seed: u64, folder: &Path, expected: &RunResult) {
+    let trace = folder.join(if seed % 2 == 0 { "trace.pftrace" } else { "trace.txt" });
+    let record = folder.join("record.jsonl");
+    let options = RunOptions {
+        trace: Some(trace.clone()),
+        record: Some(record.clone()),
+        ..RunOptions::default()
+    };
+    let result = scenario.run(seed, options).expect("the folder can be written");
+    same("traced and recorded", &result, expected);
+    let file = std::fs::File::open(&record).expect("it was written");
+    for entry in Reader::new(BufReader::new(file)) {
+        if let Err(error) = entry {
+            panic!("the record cannot be read back: {error}");
+        }
+    }
+    for path in [trace, record] {
+        std::fs::remove_file(path).expect("it was written");
+    }
+}
+
+/// What anybody can check who has only the JSON. `beyond`: by CPU, how far paths that were under way reached beyond the end.
+fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, beyond: &[u64]) {
+    let provenance = schedtwin_lab::twin::provenance(scenario);
+    let kernel = scenario.kernel().identity.clone();
+    let told = RunReport { provenance: &provenance, kernel: &kernel, seed, result };
+    let json = report::run(&told, Format::Json, Extent::All);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON: it is no JSON");
+    let span = json["simulated_ns"].as_u64().expect("JSON: simulated_ns");
+    // Before a warm-up is over nothing is counted.
+    let warmup = metric(&json, "warmup", &[]).unwrap_or(0.0);
+    if warmup == 0.0 {
+        let tasks = json["tasks"].as_array().expect("JSON: tasks");
+        let task_ns = |task: &serde_json::Value, cpu: usize| {
+            task["cpu_time_by_cpu_ns"][cpu].as_u64().expect("JSON: cpu_time_by_cpu_ns")
+        };
+        for cpu in json["cpus"].as_array().expect("JSON: cpus") {
+            let busy = cpu["busy_ns"].as_u64().expect("JSON: busy_ns");
+            let idle = cpu["idle_ns"].as_array().expect("JSON: idle_ns");
+            let idle: u64 = idle.iter().map(|ns| ns.as_u64().expect("JSON: ns")).sum();
+            let clock = cpu["frequency_ns"].as_array().expect("JSON: frequency_ns");
+            let clock: u64 = clock.iter().map(|f| f["time_ns"].as_u64().expect("JSON: ns")).sum();
+            assert_eq!(clock, span, "JSON: times of the clock of cpu{} add up", cpu["cpu"]);
+            let index = cpu["cpu"].as_u64().expect("JSON: cpu") as usize;
+            let run: u64 = tasks.iter().map(|task| task_ns(task, index)).sum();
+            assert_eq!(busy, run, "JSON: tasks of cpu{index} add up");
+            // Silicon's idle time is without the ways in and out, which are neither.
+            let (sum, most) = (busy + idle, span + beyond[index]);
+            assert!(sum <= most, "JSON: cpu{index} is busy {busy}, idle {idle} of {span}");
+        }
+    }
+    let Some(all) = metric(&json, "energy", &[]) else { return };
+    // A package's energy holds that of the clocks within it.
+    let clocks: f64 = labelled(&json, "energy", "domain").iter().sum();
+    let packages = labelled(&json, "energy", "package");
+    let rounding = 1e-5 * (1.0 + all.abs());
+    if scenario.machine().power_domains.is_empty() {
+        assert!((all - clocks).abs() < rounding, "JSON: energy {all} mJ, its parts {clocks} mJ");
+    } else {
+        assert!(clocks < all + rounding, "JSON: energy {all} mJ, of clocks {clocks} mJ");
+        let widest = packages.iter().copied().fold(0.0, f64::max);
+        assert!(widest < all + rounding, "JSON: energy {all} mJ, of a package {widest} mJ");
+    }
+    for value in labelled(&json, "energy", "domain") {
+        assert!(value >= 0.0, "JSON: energy below zero");
+    }
+}
+
+fn rows<'a>(json: &'a serde_json::Value, name: &str) -> Vec<&'a serde_json::Value> {
+    let metrics = json["metrics"].as_array().expect("JSON: metrics");
+    metrics.iter().filter(|metric| metric["name"] == name).collect()
+}
+
+fn metric(json: &serde_json::Value, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let fits = |row: &&serde_json::Value| {
+        let of = row["labels"].as_object().expect("JSON: labels");
+        of.len() == labels.len() && labels.iter().all(|(key, value)| of[*key] == *value)
+    };
+    rows(json, name).into_iter().find(fits).and_then(|row| row["value"].as_f64())
+}
+
+/// The values of a metric's rows that have only this label.
+fn labelled(json: &serde_json::Value, name: &str, label: &str) -> Vec<f64> {
+    rows(json, name)
+        .into_iter()
+        .filter(|row| {
+            let of = row["labels"].as_object().expect("JSON: labels");
+            of.len() == 1 && of.contains_key(label)
+        })
+        .filter_map(|row| row["value"].as_f64())
+        .collect()
+}

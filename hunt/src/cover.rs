@@ -1,0 +1,136 @@
+//! What scenarios reached: arms of variation points, and kinds of machines and workloads.
+
+use schedtwin::kernel_file::variation_points;
+use std::collections::BTreeMap;
+
+/// What generators can mark, so that a kind of scenario that never comes up is noticed.
+const MARKS: [&str; 43] = [
+    "machine: built in",
+    "machine: 1 CPU",
+    "machine: up to 16 CPUs",
+    "machine: up to 256 CPUs",
+    "machine: capacities differ",
+    "machine: fast switch",
+    "machine: slow switch",
+    "machine: several packages",
+    "machine: several caches",
+    "machine: clusters",
+    "machine: threads of a core",
+    "machine: 8 idle states",
+    "machine: polling state",
+    "machine: timers stop",
+    "machine: broadcast timer",
+    "machine: shared idle states",
+    "machine: aborted entries",
+    "machine: refused entries",
+    "machine: a clock for each CPU",
+    "machine: coupled clocks",
+    "machine: power domains",
+    "machine: kinds of work",
+    "machine: heat",
+    "machine: step_wise",
+    "machine: power_allocator",
+    "kernel: patches",
+    "kernel: settings",
+    "workload: model",
+    "workload: rt-app",
+    "workload: real time",
+    "workload: batch and idle",
+    "workload: nice",
+    "workload: custom slices",
+    "workload: affinity",
+    "workload: clamps",
+    "workload: groups",
+    "workload: phases",
+    "workload: forks",
+    "workload: locks",
+    "workload: conditions",
+    "workload: signals",
+    "workload: barriers",
+    "workload: semaphores",
+];
+
+/// Counts of scenarios that ran, by what they had.
+#[derive(Clone, Debug, Default)]
+pub struct Cover {
+    arms: BTreeMap<(String, String), u64>,
+    marks: BTreeMap<&'static str, u64>,
+}
+
+impl Cover {
+    /// A scenario ran: the settings of its kernel, and the marks of its generators.
+    pub fn add(&mut self, settings: &[(String, String)], marks: &[&'static str]) {
+        for setting in settings {
+            *self.arms.entry(setting.clone()).or_default() += 1;
+        }
+        for mark in marks {
+            *self.marks.entry(mark).or_default() += 1;
+        }
+    }
+
+    /// A line for each variation point and each mark, with counts.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for point in variation_points() {
+            let count = |arm: &str| {
+                let key = (point.key.to_string(), arm.to_string());
+                self.arms.get(&key).copied().unwrap_or(0)
+            };
+            let arms: Vec<String> =
+                point.arms.iter().map(|arm| format!("{} {}", arm.0, count(arm.0))).collect();
+            text.push_str(&format!("  {}: {}\n", point.key, arms.join(", ")));
+        }
+        for mark in MARKS {
+            text.push_str(&format!("  {mark}: {}\n", self.marks.get(mark).copied().unwrap_or(0)));
+        }
+        text
+    }
+
+    /// What no scenario reached.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for point in variation_points() {
+            for arm in &point.arms {
+                let key = (point.key.to_string(), arm.0.to_string());
+                if !self.arms.contains_key(&key) {
+                    missing.push(format!("{}={}", point.key, arm.0));
+                }
+            }
+        }
+        let unmarked = MARKS.iter().filter(|mark| !self.marks.contains_key(*mark));
+        missing.extend(unmarked.map(|mark| mark.to_string()));
+        missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Texts;
+    use crate::tape::Tape;
+
+    /// Every mark is one that the generators make, and they make no other.
+    #[test]
+    fn marks_are_those_of_the_generators() {
+        let mut seen: Vec<&str> = Vec::new();
+        for seed in 0..600 {
+            let mut tape = Tape::of_seed(seed);
+            Texts::generate(&mut tape);
+            seen.extend(tape.marks());
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        let mut known = MARKS.to_vec();
+        known.sort_unstable();
+        assert_eq!(seen, known);
+    }
+
+    #[test]
+    fn what_was_not_reached_is_missing() {
+        let mut cover = Cover::default();
+        let all = cover.missing().len();
+        cover.add(&[("cpuidle".into(), "teo".into())], &["kernel: patches"]);
+        assert_eq!(cover.missing().len(), all - 2);
+        assert!(cover.text().contains("cpuidle: teo 1"));
+    }
+}

@@ -1,0 +1,240 @@
+//! `schedtwin-hunt`: random scenarios against the twin.
+
+use clap::Parser;
+use schedtwin_hunt::check::{Outcome, check};
+use schedtwin_hunt::cover::Cover;
+use schedtwin_hunt::scenario::Texts;
+use schedtwin_hunt::shrink::smaller;
+use schedtwin_hunt::tape::Tape;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tapes that are tried to make a finding smaller.
+const SHRINK_ATTEMPTS: usize = 2_000;
+
+/// No finding is worth more time.
+const SHRINK_TIME: Duration = Duration::from_secs(60);
+
+/// A scenario of so much wall time hangs: the longest take seconds.
+const HANGS_AFTER: Duration = Duration::from_secs(300);
+
+/// Random scenarios against the twin: none may panic, hang, or depend on how it is run.
+#[derive(Parser)]
+struct Arguments {
+    /// The first seed; each scenario is a function of its seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many scenarios; 1 if nothing is said of a time
+    #[arg(long)]
+    count: Option<u64>,
+    /// How long to hunt: 100s, 8h
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
+    /// Scenarios at the same time
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Fail if an arm of a variation point, or a kind of scenario, was not reached
+    #[arg(long)]
+    complete: bool,
+    /// Print the scenario instead of running it
+    #[arg(long)]
+    show: bool,
+    /// Write findings, made smaller, into this folder
+    #[arg(long, value_name = "FOLDER", default_value = "hunt/found")]
+    keep: PathBuf,
+    /// Run scenarios that were written down
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// What all threads have found.
+#[derive(Default)]
+struct Hunt {
+    cover: Cover,
+    ran: u64,
+    events: u64,
+    cut: u64,
+    refused: BTreeMap<String, u64>,
+    /// Number of the seeds that showed it, by finding.
+    findings: BTreeMap<String, u64>,
+}
+
+fn main() -> ExitCode {
+    let rusts_own = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !schedtwin_lab::crash::heard(panic) {
+            rusts_own(panic);
+        }
+    }));
+    let arguments = Arguments::parse();
+    if !arguments.files.is_empty() {
+        return again(&arguments.files);
+    }
+    if arguments.show {
+        let texts = Texts::generate(&mut Tape::of_seed(arguments.seed));
+        println!("{}\n{}\n{}", texts.kernel, texts.machine, texts.workload);
+        return ExitCode::SUCCESS;
+    }
+    let count = arguments.count.unwrap_or(if arguments.time.is_some() { u64::MAX } else { 1 });
+    let began = Instant::now();
+    let hunt = Mutex::new(Hunt::default());
+    let next = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let over = arguments.time.is_some_and(|time| began.elapsed() >= time);
+                    if number >= count || over {
+                        break;
+                    }
+                    one(arguments.seed.wrapping_add(number), &arguments.keep, &hunt);
+                }
+            });
+        }
+    });
+    report(&hunt.into_inner().expect("nobody panics while adding"), &arguments, began.elapsed())
+}
+
+/// Runs scenarios that were written down.
+fn again(files: &[PathBuf]) -> ExitCode {
+    let mut good = true;
+    for file in files {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let outcome = match Texts::read(file) {
+            Ok(texts) => format!("{:?}", check(&texts, folder.path())),
+            Err(error) => error,
+        };
+        good &= outcome.starts_with("Ran");
+        let short: String = outcome.chars().take(300).collect();
+        println!("{}: {short}", file.display());
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs one scenario under the eyes of a watchdog.
+fn watched(texts: &Texts, seed: u64, folder: &Path) -> Outcome {
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(HANGS_AFTER) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("seed {seed} hangs; again: cargo run -p schedtwin-hunt -- --seed {seed}");
+                std::process::exit(1);
+            }
+        });
+        let outcome = check(texts, folder);
+        drop(done);
+        outcome
+    })
+}
+
+fn one(seed: u64, keep: &Path, hunt: &Mutex<Hunt>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut tape = Tape::of_seed(seed);
+    let texts = Texts::generate(&mut tape);
+    let outcome = watched(&texts, seed, folder.path());
+    let adding = || hunt.lock().expect("nobody panics while adding");
+    match outcome {
+        Outcome::Ran(settings, events) => {
+            let mut hunt = adding();
+            hunt.ran += 1;
+            hunt.events += events;
+            hunt.cover.add(&settings, tape.marks());
+        }
+        Outcome::Cut => adding().cut += 1,
+        Outcome::Refused(why) => *adding().refused.entry(why).or_default() += 1,
+        Outcome::Finding(finding) => {
+            let kind = kind_of(&finding);
+            let seen = {
+                let mut hunt = adding();
+                let seen = hunt.findings.entry(kind.clone()).or_default();
+                *seen += 1;
+                *seen
+            };
+            let command = format!("cargo run -p schedtwin-hunt -- --seed {seed}");
+            println!("seed {seed}: {finding}\n  again: {command}");
+            if seen == 1 {
+                write_down(
+                    &tape,
+                    &kind,
+                    &format!("{finding}\nFound by: {command}"),
+                    keep,
+                    folder.path(),
+                );
+            }
+        }
+    }
+}
+
+/// The same bug says the same, but for its numbers.
+fn kind_of(finding: &str) -> String {
+    let mut kind = String::new();
+    // What is compared differs from scenario to scenario: the place does not.
+    let place = finding.rsplit_once(" (").map_or("", |(_, place)| place);
+    let words: Vec<&str> = finding.lines().next().unwrap_or("").split_whitespace().collect();
+    for word in words.iter().take(8).filter(|word| !word.contains(|c: char| c.is_ascii_digit())) {
+        kind.push_str(word);
+        kind.push(' ');
+    }
+    format!("{}({place}", kind.trim_end())
+}
+
+fn write_down(tape: &Tape, kind: &str, what: &str, keep: &Path, folder: &Path) {
+    let began = Instant::now();
+    let shows = |tape: &mut Tape| {
+        if began.elapsed() > SHRINK_TIME {
+            return false;
+        }
+        let texts = Texts::generate(tape);
+        matches!(check(&texts, folder), Outcome::Finding(other) if kind_of(&other) == kind)
+    };
+    let small = smaller(tape.made().to_vec(), SHRINK_ATTEMPTS, shows);
+    let texts = Texts::generate(&mut Tape::given(small));
+    let name: String = kind
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .collect();
+    let name: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+    let name: String = name.join("-").chars().take(80).collect();
+    let path = keep.join(format!("{name}.toml"));
+    match texts.write(&path, what) {
+        Ok(()) => println!("  made smaller: {}", path.display()),
+        Err(error) => eprintln!("failed to write {}: {error}", path.display()),
+    }
+}
+
+fn report(hunt: &Hunt, arguments: &Arguments, took: Duration) -> ExitCode {
+    let refused: u64 = hunt.refused.values().sum();
+    println!("what scenarios that ran have:\n{}", hunt.cover.text());
+    let mut commonest: Vec<(&String, &u64)> = hunt.refused.iter().collect();
+    commonest.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (why, count) in commonest.into_iter().take(12) {
+        println!("  refused {count} times: {why}");
+    }
+    println!(
+        "seeds from {}: {} scenarios ran in every way ({} events each way), {refused} were refused, {} were cut; {} kinds of findings; {:.0} s",
+        arguments.seed,
+        hunt.ran,
+        hunt.events,
+        hunt.cut,
+        hunt.findings.len(),
+        took.as_secs_f64()
+    );
+    for (kind, count) in &hunt.findings {
+        println!("  {count} times: {kind}");
+    }
+    let missing = hunt.cover.missing();
+    if arguments.complete {
+        for what in &missing {
+            println!("not reached: {what}");
+        }
+    }
+    match hunt.findings.is_empty() && (!arguments.complete || missing.is_empty()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}

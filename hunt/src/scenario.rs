@@ -1,0 +1,156 @@
+//! A scenario as texts: what is run, written down, and run again.
+
+use crate::kernel;
+use crate::machine;
+use crate::tape::Tape;
+use crate::workload::{self, Workload};
+use schedtwin_input::Diagnostics;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A scenario as a user would write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// The text of a machine file, or a built-in machine's spelling.
+    pub machine: String,
+    /// A kernel's spelling.
+    pub kernel: String,
+    /// The text of an rt-app file, or a built-in workload's spelling.
+    pub workload: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// How long to simulate, ms.
+    pub duration_ms: u64,
+}
+
+impl Texts {
+    /// Generates one.
+    pub fn generate(tape: &mut Tape) -> Texts {
+        let built_in = tape.percent(15);
+        let (machine, nr_cpus) = if built_in {
+            tape.mark("machine: built in");
+            let machines = schedtwin::list_machines();
+            // Built-in workloads name their CPUs themselves; files are for what every machine has.
+            (tape.pick(&machines).0.clone(), 4)
+        } else {
+            let machine = machine::machine(tape);
+            (machine.text, machine.nr_cpus)
+        };
+        let kernel = kernel::kernel(tape);
+        let workload = match workload::workload(tape, nr_cpus) {
+            Workload::File(text) => text,
+            Workload::Model(spec) => spec,
+        };
+        // Groups need a kernel that has them.
+        let has = kernel.contains("fair_group_sched=true");
+        let kernel = match workload.contains("taskgroup") && !has {
+            true if kernel.contains("fair_group_sched") => {
+                kernel.replace("fair_group_sched=false", "fair_group_sched=true")
+            }
+            true if kernel.contains(':') => format!("{kernel},fair_group_sched=true"),
+            true => format!("{kernel}:fair_group_sched=true"),
+            false => kernel,
+        };
+        let duration_ms = *tape.pick(&[100, 100, 150, 200, 400, 1000]);
+        Texts { machine, kernel, workload, seed: tape.below(1 << 32), duration_ms }
+    }
+
+    /// Writes the files that it needs into a folder, and checks it.
+    pub fn load(&self, folder: &Path) -> Result<schedtwin::Scenario, Diagnostics> {
+        let [machine, workload] = self.in_folder(folder);
+        let duration = Some(self.duration_ms * 1_000_000);
+        schedtwin::Scenario::new(&machine, &self.kernel, &workload, duration)
+    }
+
+    /// What to type for machine and workload; texts are written as files.
+    fn in_folder(&self, folder: &Path) -> [String; 2] {
+        [(&self.machine, "machine.toml"), (&self.workload, "workload.json")].map(|(text, name)| {
+            if !text.contains('\n') {
+                return text.clone();
+            }
+            let path = folder.join(name);
+            fs::write(&path, text).expect("the folder can be written");
+            path.display().to_string()
+        })
+    }
+
+    /// Writes it as one file, which [`Texts::read`] reads.
+    pub fn write(&self, path: &Path, what: &str) -> io::Result<()> {
+        let mut text: String = what.lines().map(|line| format!("# {line}\n")).collect();
+        text.push_str(&format!(
+            "\nkernel = '{}'\nseed = {}\nduration_ms = {}\n",
+            self.kernel, self.seed, self.duration_ms
+        ));
+        text.push_str(&format!("machine = '''\n{}'''\n", self.machine));
+        text.push_str(&format!("workload = '''\n{}'''\n", self.workload));
+        fs::write(path, text)
+    }
+
+    /// Reads a file that [`Texts::write`] has written.
+    pub fn read(path: &Path) -> Result<Texts, String> {
+        let fail = |what: String| format!("failed to read {}: {what}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+        let table: toml::Table = text.parse().map_err(|error| fail(format!("{error}")))?;
+        let text_of = |key: &str| {
+            let value = table.get(key).and_then(|value| value.as_str());
+            value.map(str::to_string).ok_or_else(|| fail(format!("no text `{key}`")))
+        };
+        let number_of = |key: &str| {
+            let value = table.get(key).and_then(|value| value.as_integer());
+            value
+                .and_then(|n| u64::try_from(n).ok())
+                .ok_or_else(|| fail(format!("no number `{key}`")))
+        };
+        Ok(Texts {
+            machine: text_of("machine")?,
+            kernel: text_of("kernel")?,
+            workload: text_of("workload")?,
+            seed: number_of("seed")?,
+            duration_ms: number_of("duration_ms")?,
+        })
+    }
+}
+
+/// All files of a folder of findings.
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for seed in 0..50 {
+            let texts = Texts::generate(&mut Tape::of_seed(seed));
+            assert_eq!(
+                texts,
+                Texts::generate(&mut Tape::of_seed(seed)),
+                "a scenario is its seed's"
+            );
+            let path = folder.path().join("one.toml");
+            texts.write(&path, "found with seed 3:\nit rests").unwrap();
+            assert_eq!(Texts::read(&path), Ok(texts));
+        }
+    }
+
+    /// Whatever is left out of a tape, it is a scenario still; an empty tape is the simplest one, which runs.
+    #[test]
+    fn the_empty_tape_is_the_simplest_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let simplest = Texts::generate(&mut Tape::given(vec![]));
+        assert_eq!(simplest.kernel, "linux-6.12");
+        simplest.load(folder.path()).unwrap_or_else(|faults| panic!("{faults}"));
+    }
+}

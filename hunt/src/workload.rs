@@ -1,0 +1,205 @@
+//! Random workloads: rt-app files with every event that the twin runs, and benchmark models with options.
+
+use crate::tape::Tape;
+
+/// A workload: the text of an rt-app file, or what is typed for a model.
+pub enum Workload {
+    /// The text of an rt-app file.
+    File(String),
+    /// A built-in workload with options.
+    Model(String),
+}
+
+/// Models that fit short runs, with options whose values are asked for.
+type Options = &'static [(&'static str, u64, u64)];
+const MODELS: [(&str, Options); 10] = [
+    ("periodic", &[("-f", 1, 5000), ("-t", 0, 64), ("-d", 0, 100), ("--together", 0, 1)]),
+    ("ui-phone", &[]),
+    ("w1", &[]),
+    ("jankbench", &[("--hz", 30, 240), ("--frame-work", 30, 300), ("--background", 0, 1)]),
+    ("uibench", &[]),
+    ("geekbench5", &[("--work-ms", 10, 500), ("--gap-ms", 0, 50), ("--cpusets", 0, 1)]),
+    ("pcmark-web", &[]),
+    ("speedometer", &[("--hz", 30, 240), ("--suite-ms", 20, 1000)]),
+    ("vm-guest-idle", &[]),
+    ("idle", &[]),
+];
+
+/// A workload for a machine with that many CPUs.
+pub fn workload(tape: &mut Tape, nr_cpus: u64) -> Workload {
+    if tape.percent(25) {
+        tape.mark("workload: model");
+        let (name, options) = tape.pick(&MODELS);
+        let mut text = name.to_string();
+        for (option, low, high) in *options {
+            if tape.percent(40) {
+                text.push_str(&format!(" {option} {}", tape.within(*low, *high)));
+            }
+        }
+        return Workload::Model(text);
+    }
+    tape.mark("workload: rt-app");
+    let nr_tasks = 1 + *tape.pick(&[0, 1, 2, 3, 5, 9]);
+    let forked = nr_tasks > 1 && tape.percent(20);
+    let groups = tape.percent(20);
+    let mut tasks: Vec<String> = Vec::new();
+    for number in 0..nr_tasks {
+        let is_child = forked && number + 1 == nr_tasks;
+        let forks = (forked && number == 0).then(|| format!("t{}", nr_tasks - 1));
+        let body = task(tape, nr_cpus, is_child, forks, groups);
+        tasks.push(format!("  \"t{number}\": {{ {body} }}"));
+    }
+    let calibration = tape.pick(&["1000", "20", "\"CPU0\"", "\"largest\""]);
+    Workload::File(format!(
+        "{{ \"global\": {{ \"calibration\": {calibration}, \"default_policy\": \"SCHED_OTHER\" }},\n\"tasks\": {{\n{}\n}} }}\n",
+        tasks.join(",\n")
+    ))
+}
+
+fn task(
+    tape: &mut Tape,
+    nr_cpus: u64,
+    is_child: bool,
+    forks: Option<String>,
+    groups: bool,
+) -> String {
+    let mut members: Vec<String> = Vec::new();
+    let instances = *tape.pick(&[1, 1, 1, 2, 4, 8, 40]);
+    if is_child {
+        members.push("\"instance\": 0".to_string());
+    } else if instances > 1 {
+        members.push(format!("\"instance\": {instances}"));
+    }
+    let class = tape.below(8);
+    match class {
+        5 => {
+            tape.mark("workload: real time");
+            members.push(format!("\"policy\": \"{}\"", tape.pick(&["SCHED_FIFO", "SCHED_RR"])));
+            members.push(format!("\"priority\": {}", tape.within(1, 99)));
+        }
+        6 => {
+            tape.mark("workload: batch and idle");
+            members.push(format!("\"policy\": \"{}\"", tape.pick(&["SCHED_BATCH", "SCHED_IDLE"])));
+        }
+        3 | 4 => {
+            tape.mark("workload: nice");
+            let nice = tape.pick(&[0i64, -20, 19, -10, 5]);
+            members.push(format!("\"priority\": {nice}"));
+        }
+        7 => {
+            tape.mark("workload: custom slices");
+            members.push(format!("\"dl-runtime\": {}", tape.magnitude(100, 100_000)));
+        }
+        _ => {}
+    }
+    if tape.percent(25) {
+        tape.mark("workload: affinity");
+        members.push(format!("\"cpus\": [{}]", cpus(tape, nr_cpus)));
+    }
+    if tape.percent(20) {
+        tape.mark("workload: clamps");
+        let min = tape.within(0, 1024);
+        members.push(format!("\"util_min\": {min}, \"util_max\": {}", tape.within(min, 1024)));
+    }
+    // Groups are the fair class's, and nice is.
+    let fair = class != 5;
+    if groups && fair && tape.percent(60) {
+        tape.mark("workload: groups");
+        let group = tape.pick(&["/a", "/b", "/a/c", "/a/c/d", "/"]);
+        members.push(format!("\"taskgroup\": \"{group}\""));
+    }
+    if tape.percent(15) {
+        members.push(format!("\"delay\": {}", tape.magnitude(0, 200_000)));
+    }
+    members.push("\"loop\": -1".to_string());
+    if tape.percent(20) {
+        tape.mark("workload: phases");
+        let mut phases = Vec::new();
+        for phase in 0..1 + tape.below(3) {
+            let mut inner = events(tape, None);
+            inner.insert(0, format!("\"loop\": {}", tape.within(1, 20)));
+            if tape.percent(30) {
+                inner.push(format!("\"cpus\": [{}]", cpus(tape, nr_cpus)));
+            }
+            if fair && tape.percent(20) {
+                inner.push(format!("\"priority\": {}", tape.pick(&[0i64, -5, 10])));
+            }
+            phases.push(format!("\"p{phase}\": {{ {} }}", inner.join(", ")));
+        }
+        members.push(format!("\"phases\": {{ {} }}", phases.join(", ")));
+    } else {
+        members.extend(events(tape, forks));
+    }
+    members.join(", ")
+}
+
+fn cpus(tape: &mut Tape, nr_cpus: u64) -> String {
+    let mut list: Vec<u64> = vec![tape.below(nr_cpus)];
+    for _ in 0..tape.below(4) {
+        list.push(tape.below(nr_cpus));
+    }
+    list.sort_unstable();
+    list.dedup();
+    list.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What a thread does in a round: at least some work, so that it cannot spin at one instant.
+fn events(tape: &mut Tape, forks: Option<String>) -> Vec<String> {
+    let mut events = vec![format!("\"run\": {}", tape.magnitude(1, 20_000))];
+    if let Some(child) = forks {
+        tape.mark("workload: forks");
+        events.push(format!("\"fork\": \"{child}\""));
+        // Children are bounded by the sleep: a fork a round.
+        events.push(format!("\"sleep\": {}", tape.within(20_000, 200_000)));
+    }
+    for number in 0..1 + tape.below(4) {
+        let us = tape.magnitude(1, 50_000);
+        let name = tape.pick(&["x", "y", "z"]);
+        let event = match tape.below(16) {
+            0..=2 => format!("\"sleep{number}\": {us}"),
+            3 | 4 => format!(
+                "\"timer{number}\": {{ \"ref\": \"{}\", \"period\": {us} }}",
+                tape.pick(&["unique", "u2"])
+            ),
+            5 => format!("\"run{number}\": {us}"),
+            6 => format!("\"runtime{number}\": {us}"),
+            7 => {
+                tape.mark("workload: locks");
+                format!(
+                    "\"lock{number}\": \"m{name}\", \"run{number}\": {}, \"unlock{number}\": \"m{name}\"",
+                    us / 10 + 1
+                )
+            }
+            8 => {
+                tape.mark("workload: conditions");
+                format!(
+                    "\"lock{number}\": \"m{name}\", \"wait{number}\": {{ \"ref\": \"c{name}\", \"mutex\": \"m{name}\" }}, \"unlock{number}\": \"m{name}\""
+                )
+            }
+            9 => {
+                tape.mark("workload: signals");
+                format!("\"{}{number}\": \"c{name}\"", tape.pick(&["signal", "broad"]))
+            }
+            10 => {
+                tape.mark("workload: barriers");
+                format!("\"barrier{number}\": \"b{name}\"")
+            }
+            11 => {
+                tape.mark("workload: suspend and resume");
+                format!("\"suspend{number}\": \"s{name}\"")
+            }
+            12 => format!("\"resume{number}\": \"s{name}\""),
+            13 => {
+                tape.mark("workload: semaphores");
+                format!("\"sem_post{number}\": \"e{name}\"")
+            }
+            14 => format!("\"sem_wait{number}\": \"e{name}\""),
+            _ => {
+                tape.mark("workload: yields");
+                format!("\"yield{number}\": \"\"")
+            }
+        };
+        events.push(event);
+    }
+    events
+}
