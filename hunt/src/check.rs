@@ -60,7 +60,11 @@ pub fn check(texts: &Texts, folder: &Path) -> Outcome {
         Err(panic) => return Outcome::Finding(panic),
     };
     match caught(|| run_all_ways(&scenario, texts.seed, folder)) {
-        Ok(Some(events)) => Outcome::Ran(scenario.kernel().settings.clone(), events),
+        Ok(Some(events)) => {
+            let values = scenario.kernel().config.values();
+            let settings = values.iter().map(|(s, value)| (s.path.to_string(), value.to_string()));
+            Outcome::Ran(settings.collect(), events)
+        }
         Ok(None) => Outcome::Cut,
         Err(panic) => Outcome::Finding(panic),
     }

@@ -1,10 +1,11 @@
 //! What scenarios reached: arms of variation points, and kinds of machines and workloads.
 
-use schedtwin::kernel_file::variation_points;
+use schedtwin::kernel_file::settings;
+use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 43] = [
+const MARKS: [&str; 45] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -48,6 +49,8 @@ const MARKS: [&str; 43] = [
     "workload: signals",
     "workload: barriers",
     "workload: semaphores",
+    "workload: suspend and resume",
+    "workload: yields",
 ];
 
 /// Counts of scenarios that ran, by what they had.
@@ -71,14 +74,13 @@ impl Cover {
     /// A line for each variation point and each mark, with counts.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for point in variation_points() {
-            let count = |arm: &str| {
-                let key = (point.key.to_string(), arm.to_string());
-                self.arms.get(&key).copied().unwrap_or(0)
+        for (point, arms) in points() {
+            let counted = |arm: &&str| {
+                let key = (point.to_string(), arm.to_string());
+                format!("{arm} {}", self.arms.get(&key).copied().unwrap_or(0))
             };
-            let arms: Vec<String> =
-                point.arms.iter().map(|arm| format!("{} {}", arm.0, count(arm.0))).collect();
-            text.push_str(&format!("  {}: {}\n", point.key, arms.join(", ")));
+            let arms: Vec<String> = arms.iter().map(counted).collect();
+            text.push_str(&format!("  {point}: {}\n", arms.join(", ")));
         }
         for mark in MARKS {
             text.push_str(&format!("  {mark}: {}\n", self.marks.get(mark).copied().unwrap_or(0)));
@@ -89,11 +91,10 @@ impl Cover {
     /// What no scenario reached.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        for point in variation_points() {
-            for arm in &point.arms {
-                let key = (point.key.to_string(), arm.0.to_string());
-                if !self.arms.contains_key(&key) {
-                    missing.push(format!("{}={}", point.key, arm.0));
+        for (point, arms) in points() {
+            for arm in arms {
+                if !self.arms.contains_key(&(point.to_string(), arm.to_string())) {
+                    missing.push(format!("{point}={arm}"));
                 }
             }
         }
@@ -101,6 +102,16 @@ impl Cover {
         missing.extend(unmarked.map(|mark| mark.to_string()));
         missing
     }
+}
+
+/// The variation points with the words of their arms.
+fn points() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    settings().iter().filter_map(|setting| match &setting.kind {
+        Kind::Choice { arms, .. } => {
+            Some((setting.path, arms.iter().map(|arm| arm.word).collect()))
+        }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

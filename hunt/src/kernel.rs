@@ -1,10 +1,11 @@
 //! Random kernels, as they are spelled on the command line: a release, patches, and any settings that it takes.
 //!
-//! What a release takes is asked of the reader itself: a setting that it refuses is left out again. So every variation point
-//! and tunable takes part as soon as it exists.
+//! What there is to set follows from the declarations of the settings, so every variation point and tunable takes part as soon
+//! as it exists. What a kernel refuses (an arm that needs another point's) is left out again.
 
 use crate::tape::Tape;
-use schedtwin::kernel_file::{KernelFile, variation_points};
+use schedtwin::kernel_file::{KernelFile, settings};
+use schedtwin_kernel::config::{Kind, Setting};
 
 /// A kernel's spelling.
 pub fn kernel(tape: &mut Tape) -> String {
@@ -20,52 +21,47 @@ pub fn kernel(tape: &mut Tape) -> String {
             name = with;
         }
     }
-    let mut settings = String::new();
-    let points = variation_points();
+    let is_point = |setting: &&Setting| matches!(setting.kind, Kind::Choice { .. });
+    let points: Vec<&Setting> = settings().iter().filter(is_point).collect();
+    let mut listed = String::new();
     for _ in 0..*tape.pick(&[0, 1, 3, 6, 10, 20]) {
-        let spec = |settings: &str| match settings {
-            "" => name.clone(),
-            _ => format!("{name}:{settings}"),
+        // Half of them are arms of variation points: there are many tunables.
+        let setting = match tape.percent(50) {
+            true => *tape.pick(&points),
+            false => tape.pick(settings()),
         };
-        let now = KernelFile::load(&spec(&settings)).expect("only what loads is kept");
-        // Half of the settings are arms of variation points: there are many tunables.
-        let (key, value) = match tape.percent(50) {
-            true => {
-                let point = tape.pick(&points);
-                (point.key.to_string(), tape.pick(&point.arms).0.to_string())
-            }
-            false => {
-                let (key, value) = tape.pick(&now.settings).clone();
-                let value = other_value(tape, &value);
-                (key, value)
-            }
-        };
-        let more = match settings.as_str() {
-            "" => format!("{key}={value}"),
-            _ => format!("{settings},{key}={value}"),
-        };
-        if KernelFile::load(&spec(&more)).is_ok() {
-            settings = more;
+        let comma = if listed.is_empty() { "" } else { "," };
+        let more = format!("{listed}{comma}{}={}", setting.path, value(tape, setting));
+        if KernelFile::load(&format!("{name}:{more}")).is_ok() {
+            listed = more;
         }
     }
-    if settings.is_empty() {
+    if listed.is_empty() {
         return name;
     }
     tape.mark("kernel: settings");
-    format!("{name}:{settings}")
+    format!("{name}:{listed}")
 }
 
-/// Another value for a setting that has this one.
-fn other_value(tape: &mut Tape, value: &str) -> String {
-    match value {
-        "true" => "false".to_string(),
-        "false" => "true".to_string(),
-        _ => {
-            let number: u64 = value.replace('_', "").parse().unwrap_or(1000);
-            let near = [number / 2, number * 2, number / 10, number * 10, 0, 1, number + 1];
-            match tape.percent(60) {
-                false => tape.pick(&near).to_string(),
-                true => tape.magnitude(0, 100_000_000).to_string(),
+/// A value within what is declared: numbers of any magnitude, and the ends of their range.
+fn value(tape: &mut Tape, setting: &Setting) -> String {
+    match &setting.kind {
+        Kind::Choice { arms, .. } => tape.pick(arms).word.to_string(),
+        Kind::Switch => tape.pick(&["false", "true"]).to_string(),
+        Kind::Names => tape.pick(&["none", "WFI", "s1", "s0"]).to_string(),
+        Kind::Integer { min, max, none, .. } => {
+            let (least, span) = (*min, max.abs_diff(*min));
+            match tape.below(10) {
+                0 => least.to_string(),
+                1 => max.to_string(),
+                2 if none.is_some() => match &none.as_ref().expect("it is some").0 {
+                    word => word.to_string(),
+                },
+                // What a person would set: few units are beyond a million.
+                3..=7 => least
+                    .saturating_add_unsigned(tape.magnitude(0, span.min(1_000_000)))
+                    .to_string(),
+                _ => least.saturating_add_unsigned(tape.magnitude(0, span)).to_string(),
             }
         }
     }

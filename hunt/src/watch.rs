@@ -5,7 +5,7 @@
 
 use schedtwin::result::RunResult;
 use schedtwin::twin::Observer;
-use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, TaskId, TaskState};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -136,6 +136,6 @@ impl Observer for Watch {
     }
 
     fn decision(&mut self, _: &DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: u16, _: u64) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }

@@ -63,6 +63,9 @@ pub struct CpuIdle {
     pending_calls: IrqLines,
     /// Per state: whether the CPU's timer stops in it (`CPUIDLE_FLAG_TIMER_STOP`); none is like all false.
     pub timer_stop: Vec<bool>,
+    /// `broadcast` of `cpuidle_enter_state()`: during this stay the broadcast device keeps the CPU's event. Not so in a state
+    /// whose timer stops if the device was refused and no other state is left.
+    broadcast: bool,
     /// Entries that silicon has refused (`states_usage[].rejected`, of all states together).
     pub rejected: u64,
     /// A stay that the governor has not been told about.
@@ -100,6 +103,7 @@ impl CpuIdle {
             poll_limit_ns: 0,
             pending_calls: IrqLines::default(),
             timer_stop: Vec::new(),
+            broadcast: false,
             rejected: 0,
             reflect_pending: None,
             idle_since: 0,
@@ -168,11 +172,14 @@ impl Kernel {
         }
         let tick_stopped = self.cpuidle[cpu].tick.tick_stopped;
         let mut state = state;
-        if self.cpuidle[cpu].timer_stops(state) && !self.tick_broadcast_enter(cpu) {
+        let stops = self.cpuidle[cpu].timer_stops(state);
+        let broadcast = stops && self.tick_broadcast_enter(cpu);
+        if stops && !broadcast {
             state = self.cpuidle[cpu].deepest_with_timer(state);
         }
         let at = self.local_clock();
         let idle = &mut self.cpuidle[cpu];
+        idle.broadcast = broadcast;
         idle.entered = Some(state);
         idle.entered_at = at;
         self.fact(FactKind::IdleEnter { state, tick_stopped });
@@ -223,7 +230,7 @@ impl Kernel {
         idle.reflect_pending = Some(state);
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
-        if idle.timer_stops(state) {
+        if std::mem::take(&mut idle.broadcast) {
             self.tick_broadcast_exit(cpu);
         }
         self.fact(FactKind::IdleExit { state, residency_ns });
@@ -238,7 +245,7 @@ impl Kernel {
         let state = idle.entered.take().expect("a refused CPU has asked for a state");
         idle.last_residency_ns = 0;
         idle.rejected += 1;
-        if idle.timer_stops(state) {
+        if std::mem::take(&mut idle.broadcast) {
             self.tick_broadcast_exit(self.this_cpu);
         }
         self.fact(FactKind::IdleExit { state, residency_ns: 0 });
