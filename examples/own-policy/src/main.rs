@@ -41,6 +41,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(3) };
     let compared = compare(&columns, plan, joint_provenance(&columns), &Progress::new())?;
-    print!("{}", report::comparison(&compared, Format::Text, Extent::Important));
+    print!("{}", report::comparison(&compared, Format::Text, Extent::Headlines));
     Ok(())
 }
