@@ -32,9 +32,7 @@ pub mod recorded;
 mod rtapp;
 mod workload;
 
-pub use builtin::{
-    BenchmarkResult, FrameCount, OptionKind, WorkloadOption, builtin_names, builtin_options,
-};
+pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
 pub use program::WORK_KIND;
 pub use programs::Programs;
 pub use workload::{Host, Workload};

@@ -1,9 +1,9 @@
 //! The running threads of a workload, whichever kind it is.
 
-use crate::builtin::BenchmarkResult;
 use crate::builtin::player::Player;
 use crate::program;
 use crate::recorded::{Done, Replay};
+use schedtwin_types::metric::Metric;
 use schedtwin_types::{CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupId, ThreadId};
 
 /// All threads of a workload with their user memory. A clone goes on independently.
@@ -133,8 +133,9 @@ impl Programs {
     /// How long the workload prepares itself after its start, ns; not to be measured.
     pub fn warmup(&self) -> Ns {
         match &self.0 {
-            Kind::RtApp(_) | Kind::Benchmark(_) => 0,
+            Kind::RtApp(_) => 0,
             Kind::Recorded(replay) => replay.warmup(),
+            Kind::Benchmark(player) => player.warmup(),
         }
     }
 
@@ -146,11 +147,11 @@ impl Programs {
         }
     }
 
-    /// What a benchmark says of itself; `None` for other workloads.
-    pub fn benchmark(&self) -> Option<BenchmarkResult> {
+    /// What a benchmark says of itself, as metrics; none of other workloads.
+    pub fn results(&self) -> Vec<Metric> {
         match &self.0 {
-            Kind::Benchmark(player) => Some(player.result()),
-            Kind::RtApp(_) | Kind::Recorded(_) => None,
+            Kind::Benchmark(player) => player.results(),
+            Kind::RtApp(_) | Kind::Recorded(_) => Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::Programs;
 use crate::builtin::options::{self, Values};
 use crate::builtin::player::Player;
-use crate::builtin::{self, Builtin, Model as Benchmark};
+use crate::builtin::{self, Benchmark, Builtin};
 use crate::program;
 use crate::recorded::{Recording, Replay};
 use crate::rtapp::model::Model;
@@ -56,10 +56,10 @@ enum What {
     Benchmark(Arc<Modelled>),
 }
 
-/// A benchmark model with its options.
+/// A benchmark with its options.
 #[derive(Debug)]
 struct Modelled {
-    model: &'static Benchmark,
+    benchmark: &'static dyn Benchmark,
     values: Values,
     /// Name and all options, for hashing.
     canonical: String,
@@ -95,25 +95,25 @@ impl Workload {
     }
 
     /// A built-in with the options that follow its name in `spec`.
-    fn built_in(known: &'static Builtin, spec: &str) -> Result<Workload, Diagnostics> {
+    fn built_in(known: Builtin, spec: &str) -> Result<Workload, Diagnostics> {
         let source = Source::new("<command line>", spec);
-        let behind = spec.find(known.name).unwrap_or(0) + known.name.len();
-        let model = match known.what {
-            builtin::What::RtApp(text) => {
-                options::read(&source, behind, known.name, &[])?;
-                let text = Source::new(format!("<built in> {}", known.name), text);
-                let mut workload = Workload::parse_rtapp(text)?;
-                workload.name = known.name.to_owned();
-                return Ok(workload);
+        let word = known.name();
+        let behind = spec.find(word).unwrap_or(0) + word.len();
+        let values = options::read(&source, behind, word, known.options())?;
+        match known {
+            Builtin::RtApp(file) => {
+                let text = Source::new(format!("<built in> {word}"), file.text);
+                let workload = Workload::parse_rtapp(text)?;
+                Ok(Workload { name: word.to_owned(), ..workload })
             }
-            builtin::What::Model(model) => model,
-        };
-        let values = options::read(&source, behind, known.name, model.options)?;
-        let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
-        let duration = (model.duration)(&values);
-        let canonical = values.canonical(known.name);
-        let what = What::Benchmark(Arc::new(Modelled { model, values, canonical }));
-        Ok(Workload { name, what, duration })
+            Builtin::Benchmark(benchmark) => {
+                let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
+                let duration = benchmark.duration(&values);
+                let canonical = values.canonical(word);
+                let what = What::Benchmark(Arc::new(Modelled { benchmark, values, canonical }));
+                Ok(Workload { name, what, duration })
+            }
+        }
     }
 
     /// What a built-in model is made of and which options it takes; of a file its text.
@@ -123,8 +123,8 @@ impl Workload {
             What::Recorded(_) => String::new(),
             What::Benchmark(modelled) => format!(
                 "{}\n{}\nas asked for:\n  {}\n",
-                options::describe(modelled.model.options),
-                modelled.model.about,
+                options::describe(modelled.benchmark.options()),
+                modelled.benchmark.about(),
                 modelled.canonical
             ),
         }
@@ -210,10 +210,10 @@ impl Workload {
                 Replay::new(recording.code.clone(), host.cpu_capacity.len()).into()
             }
             What::Benchmark(modelled) => {
-                let Modelled { model, values, .. } = &**modelled;
-                let script = Arc::new((model.build)(values, host));
-                let word = self.name.split(' ').next().unwrap_or_default();
-                Player::new(word, script, model.score, seed, self.duration).into()
+                let Modelled { benchmark, values, .. } = &**modelled;
+                let script = Arc::new(benchmark.build(values, host));
+                let warmup = benchmark.warmup(values);
+                Player::new(*benchmark, script, seed, warmup, self.duration).into()
             }
         })
     }

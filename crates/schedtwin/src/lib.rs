@@ -7,7 +7,6 @@
 //! assert!(result.tasks.iter().any(|task| task.name == "job-0" && task.cpu_time_ns > 0));
 //! ```
 
-mod benchmark;
 pub mod board;
 pub mod difference;
 pub mod firmware;

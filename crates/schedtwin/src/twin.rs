@@ -33,7 +33,6 @@ mod polling;
 mod silicon;
 mod work;
 
-use crate::benchmark;
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
 use crate::firmware;
 use crate::heat::Heat;
@@ -770,9 +769,7 @@ impl<B: Board> Twin<B> {
         let digest = self.meter.digest();
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        if let Some(result) = self.programs.benchmark() {
-            metrics.extend(benchmark::metrics(&result));
-        }
+        metrics.extend(self.programs.results());
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());
         }

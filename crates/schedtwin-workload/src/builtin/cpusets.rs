@@ -82,8 +82,10 @@ fn confine_by_capacity(script: &mut Script, host: &Host) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builtin::benchmark::Benchmark;
+    use crate::builtin::jankbench::Jankbench;
+    use crate::builtin::options;
     use crate::builtin::script::nice;
-    use crate::builtin::{jankbench, options};
     use schedtwin_input::Source;
 
     fn host(cpu_capacity: &[u32]) -> Host {
@@ -114,9 +116,8 @@ mod tests {
     #[test]
     fn every_name_is_a_threads() {
         let source = Source::new("defaults", "jankbench");
-        let values =
-            options::read(&source, 9, "jankbench", jankbench::MODEL.options).expect("defaults");
-        let script = (jankbench::MODEL.build)(&values, &host(&[124, 1024]));
+        let values = options::read(&source, 9, "jankbench", Jankbench.options()).expect("defaults");
+        let script = Jankbench.build(&values, &host(&[124, 1024]));
         for name in FOREGROUND.iter().chain(&SYSTEM_BACKGROUND) {
             assert!(script.threads.iter().any(|thread| thread.group == *name), "{name}");
         }

@@ -29,13 +29,14 @@
 //! memory, and share it: the multi-core score is too high.
 
 use super::amount::Amount;
+use super::benchmark::{Benchmark, Counted, geometric_mean, score};
 use super::display::{self, Settings};
-use super::frames::FrameCount;
 use super::options::{Values, WorkloadOption};
 use super::script::{Flag, Register, Script, Step, nice};
-use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
+use super::{background, benchmark, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
+use schedtwin_types::metric::{DeclaredMetric, Metric};
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
@@ -79,16 +80,42 @@ const OPTIONS: &[WorkloadOption] = &[
     cpusets::OPTION,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// Geekbench 5.
+#[derive(Debug)]
+pub(super) struct Geekbench5;
+
+impl Benchmark for Geekbench5 {
+    fn name(&self) -> &'static str {
+        "geekbench5"
+    }
+
+    fn description(&self) -> &'static str {
+        "Geekbench 5: 21 workloads on one thread, then on a thread a CPU (180 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 single: AsyncTask #1 does 21 workloads with gaps; multi: as many threads of its name as CPUs take pieces of 10 ms of each
 geekbench5 (the UI thread) shows the progress: a frame when a workload begins and ends
-",
-    duration: |_| None,
-    build,
-    score,
-};
+"
+    }
+
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        benchmark::OF_SCORES
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+
+    fn results(&self, counted: &Counted) -> Vec<Metric> {
+        scores(counted.recorded)
+    }
+}
 
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
@@ -169,7 +196,7 @@ impl Workers {
     }
 }
 
-fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult {
+fn scores(recorded: &[Vec<Ns>]) -> Vec<Metric> {
     let reference = recorded[2].first().copied().unwrap_or(0) as f64;
     let section = |times: &[Ns], percent: u64| {
         let scores = times.iter().zip(WORKLOADS).map(|(time, workload)| {
@@ -178,8 +205,5 @@ fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult 
         geometric_mean(&scores.collect::<Vec<_>>())
     };
     let (single, multi) = (section(&recorded[0], 100), section(&recorded[1], MULTI));
-    BenchmarkResult {
-        frames: Vec::new(),
-        scores: vec![(None, multi), (Some("single"), single), (Some("multi"), multi)],
-    }
+    vec![score(None, multi), score(Some("single"), single), score(Some("multi"), multi)]
 }

@@ -48,14 +48,15 @@
 //! test of eight flings, and all eight take 218 s. `--flings 1 --animation-s 2.6` makes about 40 s of it.
 
 use super::amount::Amount;
+use super::benchmark::{Benchmark, Counted};
 use super::display::{self, Display, Settings};
-use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Flag, Register, Script, Step, ThreadSteps, nice};
-use super::{BenchmarkResult, Model, background, cpusets};
+use super::{background, benchmark, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
+use schedtwin_types::metric::{DeclaredMetric, Metric};
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
@@ -186,28 +187,44 @@ const OPTIONS: &[WorkloadOption] = &[
     cpusets::OPTION,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// Jankbench.
+#[derive(Debug)]
+pub(super) struct Jankbench;
+
+impl Benchmark for Jankbench {
+    fn name(&self) -> &'static str {
+        "jankbench"
+    }
+
+    fn description(&self) -> &'static str {
+        "Jankbench: eight tests of lists, text, input and animations, frame by frame (218 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 per test: a second; launch of an activity; 8 flings (22 motion events, 2.57 s of frames, a pause of 320 to 640 ms),
   or a tap and 5 alphabets, or a tap and 30.3 s of animation
 per frame: TimerDispatch - app - UI thread - RenderThread - GPU - kgsl_worker (done) - crtc_commit,
   sf - surfaceflinger - composer
 jank: the app's rule: longer than one period (16 ms at 60 Hz), after which only longer than two counts, once
-",
-    duration: |_| None,
-    build,
-    score: frames_by_test,
-};
+"
+    }
 
-/// Frames of each test.
-pub(super) fn frames_by_test(
-    script: &Script,
-    counts: &[FrameCount],
-    _: &[Vec<Ns>],
-) -> BenchmarkResult {
-    let frames = script.tests.iter().copied().zip(counts.iter().copied()).collect();
-    BenchmarkResult { frames, scores: Vec::new() }
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        benchmark::OF_FRAMES
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+
+    fn results(&self, counted: &Counted) -> Vec<Metric> {
+        benchmark::frames_by_test(counted)
+    }
 }
 
 fn build(values: &Values, host: &Host) -> Script {

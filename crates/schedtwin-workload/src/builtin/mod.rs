@@ -1,6 +1,6 @@
 //! Workloads that are compiled in: rt-app files, and models of benchmarks with options of their own.
 //!
-//! A benchmark model is a room here with the benchmark's name. It writes a [`script::Script`]: threads with
+//! A benchmark model is a room here with the benchmark's name, which implements [`Benchmark`]. It writes a [`script::Script`]: threads with
 //! the class and priority that they have on real devices, what they wait for and whom they wake, how much they
 //! compute (measured distributions, [`amount`]), and the devices that interrupt. [`player`] plays it.
 //!
@@ -10,6 +10,7 @@
 
 pub(crate) mod amount;
 mod background;
+pub(crate) mod benchmark;
 mod browser;
 mod cpusets;
 mod display;
@@ -26,139 +27,108 @@ mod speedometer;
 mod uibench;
 mod vm_guest_idle;
 
-use crate::Host;
-pub use frames::FrameCount;
-use options::Values;
+pub(crate) use benchmark::Benchmark;
 pub use options::{OptionKind, WorkloadOption};
-use schedtwin_types::Ns;
-use script::Script;
 
-/// A workload that is compiled in.
-pub(crate) struct Builtin {
+/// An rt-app file that is compiled in.
+pub(crate) struct RtAppFile {
     pub name: &'static str,
     /// One line.
     pub description: &'static str,
-    pub what: What,
+    pub text: &'static str,
 }
 
-/// What a built-in workload is.
-pub(crate) enum What {
-    /// An rt-app file's text.
-    RtApp(&'static str),
-    /// A model.
-    Model(&'static Model),
-}
-
-/// A model of a benchmark.
-#[derive(Debug)]
-pub(crate) struct Model {
-    pub options: &'static [WorkloadOption],
-    /// How it is built, for `show workload`.
-    pub about: &'static str,
-    /// How long it runs; `None`: until it says that it is over.
-    pub duration: fn(&Values) -> Option<Ns>,
-    pub build: fn(&Values, &Host) -> Script,
-    pub score: Score,
-}
-
-/// Turns what was counted and recorded into the benchmark's own results.
-pub(crate) type Score = fn(&Script, &[FrameCount], &[Vec<Ns>]) -> BenchmarkResult;
-
-/// What a benchmark says of itself.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BenchmarkResult {
-    /// Frames by test, if it counts frames.
-    pub frames: Vec<(&'static str, FrameCount)>,
-    /// Scores by section; the one without a name is the whole benchmark's.
-    pub scores: Vec<(Option<&'static str>, Option<f64>)>,
-}
-
-/// The geometric mean of positive numbers; none of none.
-///
-/// By bisection with nothing but products, whose bits are the same on every computer; a logarithm's are not.
-fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let most = values.iter().copied().reduce(f64::max)?;
-    let (mut low, mut high) = (0.0, most);
-    for _ in 0..200 {
-        let middle = (low + high) / 2.0;
-        let product: f64 = values.iter().map(|value| value / middle).product();
-        if product > 1.0 { low = middle } else { high = middle }
-    }
-    Some(high)
-}
-
-/// A benchmark without results of its own.
-fn no_score(_: &Script, _: &[FrameCount], _: &[Vec<Ns>]) -> BenchmarkResult {
-    BenchmarkResult::default()
-}
-
-const BUILTINS: &[Builtin] = &[
-    Builtin {
+const RT_APP_FILES: &[RtAppFile] = &[
+    RtAppFile {
         name: "w1",
         description: "40 threads, each 1.28 ms of work every 16 ms: the speed yardstick (60 s)",
-        what: What::RtApp(include_str!("../../../../workloads/w1.json")),
+        text: include_str!("../../../../workloads/w1.json"),
     },
-    Builtin {
+    RtAppFile {
         name: "ui-phone",
         description: "a phone's user interface at 60 Hz: scrolling with touch, audio and background work (10 s)",
-        what: What::RtApp(include_str!("../../../../workloads/ui-phone.json")),
-    },
-    Builtin {
-        name: "jankbench",
-        description: "Jankbench: eight tests of lists, text, input and animations, frame by frame (218 s)",
-        what: What::Model(&jankbench::MODEL),
-    },
-    Builtin {
-        name: "uibench",
-        description: "UiBench: twelve activities that scroll or animate, late frames by gfxinfo's rule (169 s)",
-        what: What::Model(&uibench::MODEL),
-    },
-    Builtin {
-        name: "geekbench5",
-        description: "Geekbench 5: 21 workloads on one thread, then on a thread a CPU (180 s)",
-        what: What::Model(&geekbench5::MODEL),
-    },
-    Builtin {
-        name: "pcmark-web",
-        description: "PCMark's web browsing: a page that is rendered, scrolled, searched and changed (102 s)",
-        what: What::Model(&pcmark_web::MODEL),
-    },
-    Builtin {
-        name: "speedometer",
-        description: "Speedometer 2.1: to-do lists in sixteen frameworks (52 s)",
-        what: What::Model(&speedometer::MODEL),
-    },
-    Builtin {
-        name: "vm-guest-idle",
-        description: "a virtual machine whose desktop does nothing much (10 s)",
-        what: What::Model(&vm_guest_idle::MODEL),
-    },
-    Builtin {
-        name: "periodic",
-        description: "threads that work and sleep so many times a second: -f 73 -t 12 (10 s)",
-        what: What::Model(&periodic::MODEL),
-    },
-    Builtin {
-        name: "idle",
-        description: "nothing but the kernel (10 s)",
-        what: What::Model(&periodic::IDLE),
+        text: include_str!("../../../../workloads/ui-phone.json"),
     },
 ];
 
+/// Every benchmark, in the order in which lists show them.
+const BENCHMARKS: &[&dyn Benchmark] = &[
+    &jankbench::Jankbench,
+    &uibench::UiBench,
+    &geekbench5::Geekbench5,
+    &pcmark_web::PcmarkWeb,
+    &speedometer::Speedometer,
+    &vm_guest_idle::VmGuestIdle,
+    &periodic::Periodic,
+    &periodic::Idle,
+];
+
+/// A workload that is compiled in.
+#[derive(Clone, Copy)]
+pub(crate) enum Builtin {
+    RtApp(&'static RtAppFile),
+    Benchmark(&'static dyn Benchmark),
+}
+
+impl Builtin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Builtin::RtApp(file) => file.name,
+            Builtin::Benchmark(benchmark) => benchmark.name(),
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Builtin::RtApp(file) => file.description,
+            Builtin::Benchmark(benchmark) => benchmark.description(),
+        }
+    }
+
+    pub fn options(self) -> &'static [WorkloadOption] {
+        match self {
+            Builtin::RtApp(_) => &[],
+            Builtin::Benchmark(benchmark) => benchmark.options(),
+        }
+    }
+}
+
+fn builtins() -> impl Iterator<Item = Builtin> {
+    let files = RT_APP_FILES.iter().map(Builtin::RtApp);
+    files.chain(BENCHMARKS.iter().map(|benchmark| Builtin::Benchmark(*benchmark)))
+}
+
 /// The names of the built-in workloads with a line of description each.
 pub fn builtin_names() -> Vec<(&'static str, &'static str)> {
-    BUILTINS.iter().map(|builtin| (builtin.name, builtin.description)).collect()
+    builtins().map(|builtin| (builtin.name(), builtin.description())).collect()
 }
 
 /// The options of a built-in workload; `None`: there is no such workload.
 pub fn builtin_options(name: &str) -> Option<&'static [WorkloadOption]> {
-    builtin(name).map(|builtin| match &builtin.what {
-        What::RtApp(_) => &[][..],
-        What::Model(model) => model.options,
-    })
+    builtin(name).map(Builtin::options)
 }
 
 /// A built-in by name.
-pub(crate) fn builtin(name: &str) -> Option<&'static Builtin> {
-    BUILTINS.iter().find(|builtin| builtin.name == name)
+pub(crate) fn builtin(name: &str) -> Option<Builtin> {
+    builtins().find(|builtin| builtin.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_has_a_name_of_its_own_and_texts() {
+        let names = builtin_names();
+        for (at, (name, description)) in names.iter().enumerate() {
+            assert!(!description.is_empty(), "{name}");
+            assert!(!names[..at].iter().any(|(other, _)| other == name), "{name} twice");
+            let word =
+                name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+            assert!(word && !name.is_empty(), "\"{name}\" is one word on a command line");
+        }
+        for benchmark in BENCHMARKS {
+            assert!(benchmark.about().ends_with('\n'), "{}", benchmark.name());
+        }
+    }
 }

@@ -18,15 +18,16 @@
 //! as much as R1 [E]. Ten rounds make the 102 s that an iteration took [D].
 
 use super::amount::Amount;
+use super::benchmark::{Benchmark, Counted, geometric_mean, score};
 use super::browser;
 use super::display::{self, Settings};
-use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Script, Step, nice};
-use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
+use super::{background, benchmark, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
+use schedtwin_types::metric::{DeclaredMetric, Metric};
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
@@ -64,16 +65,42 @@ const OPTIONS: &[WorkloadOption] = &[
     cpusets::OPTION,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// PCMark's web browsing.
+#[derive(Debug)]
+pub(super) struct PcmarkWeb;
+
+impl Benchmark for PcmarkWeb {
+    fn name(&self) -> &'static str {
+        "pcmark-web"
+    }
+
+    fn description(&self) -> &'static str {
+        "PCMark's web browsing: a page that is rendered, scrolled, searched and changed (102 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 a round: render, scroll 2 s, zoom 1 s, load, ten characters, select, add and render again, with pauses
 score: 2,500,000 / geometric mean of the times of rendering, loading, searching and rendering again, ms
-",
-    duration: |_| None,
-    build,
-    score,
-};
+"
+    }
+
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        benchmark::OF_SCORES
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+
+    fn results(&self, counted: &Counted) -> Vec<Metric> {
+        scores(counted.recorded)
+    }
+}
 
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
@@ -148,8 +175,7 @@ fn build(values: &Values, host: &Host) -> Script {
     script
 }
 
-fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult {
+fn scores(recorded: &[Vec<Ns>]) -> Vec<Metric> {
     let parts: Vec<f64> = recorded[0].iter().map(|ns| *ns as f64 / NS_PER_MS as f64).collect();
-    let score = geometric_mean(&parts).map(|part_ms| SCALE / part_ms);
-    BenchmarkResult { frames: Vec::new(), scores: vec![(None, score)] }
+    vec![score(None, geometric_mean(&parts).map(|part_ms| SCALE / part_ms))]
 }

@@ -15,9 +15,9 @@
 //! load has no published number: the default duty is an estimate [E].
 
 use super::amount::Amount;
+use super::benchmark::Benchmark;
 use super::options::{Values, WorkloadOption};
 use super::script::{Grid, Script, Step};
-use super::{Model, no_score};
 use crate::Host;
 use schedtwin_types::{Ns, SchedAttr};
 
@@ -40,22 +40,65 @@ const OPTIONS: &[WorkloadOption] = &[
     SECONDS,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "thread N: until its next moment, N/threads of a period after the first thread's; work; again\n",
-    duration: |values| Some(values.whole("seconds") * NS_PER_S),
-    build,
-    score: no_score,
-};
+/// Threads that work and sleep at a fixed frequency.
+#[derive(Debug)]
+pub(super) struct Periodic;
+
+impl Benchmark for Periodic {
+    fn name(&self) -> &'static str {
+        "periodic"
+    }
+
+    fn description(&self) -> &'static str {
+        "threads that work and sleep so many times a second: -f 73 -t 12 (10 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "thread N: until its next moment, N/threads of a period after the first thread's; work; again\n"
+    }
+
+    fn duration(&self, values: &Values) -> Option<Ns> {
+        Some(values.whole("seconds") * NS_PER_S)
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+}
 
 /// No threads at all.
-pub(super) const IDLE: Model = Model {
-    options: &[SECONDS],
-    about: "no threads\n",
-    duration: MODEL.duration,
-    build: |_, host| Script::new(host.cpu_capacity.len()),
-    score: no_score,
-};
+#[derive(Debug)]
+pub(super) struct Idle;
+
+impl Benchmark for Idle {
+    fn name(&self) -> &'static str {
+        "idle"
+    }
+
+    fn description(&self) -> &'static str {
+        "nothing but the kernel (10 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        &[SECONDS]
+    }
+
+    fn about(&self) -> &'static str {
+        "no threads\n"
+    }
+
+    fn duration(&self, values: &Values) -> Option<Ns> {
+        Periodic.duration(values)
+    }
+
+    fn build(&self, _: &Values, host: &Host) -> Script {
+        Script::new(host.cpu_capacity.len())
+    }
+}
 
 const SECONDS: WorkloadOption =
     WorkloadOption::count(None, "seconds", "s", 10, (1, 3600), "how long");

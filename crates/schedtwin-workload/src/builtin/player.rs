@@ -12,11 +12,12 @@
 //! number is never contended. A device does one thing after the other, and takes as many as it is given.
 
 use super::amount::Amount;
+use super::benchmark::{Benchmark, Counted};
 use super::frames::Frames;
 use super::script::{Device, Flag, Grid, Register, Script, Step};
-use super::{BenchmarkResult, Score};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
+use schedtwin_types::metric::Metric;
 use schedtwin_types::{
     CpuId, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId,
 };
@@ -72,9 +73,8 @@ struct DeviceState {
 #[derive(Clone, Debug)]
 pub(crate) struct Player {
     script: Arc<Script>,
-    score: Score,
+    benchmark: &'static dyn Benchmark,
     main: Main,
-    name: Arc<str>,
     threads: Vec<Thread>,
     flags: Vec<Semaphore>,
     registers: Vec<u64>,
@@ -86,16 +86,17 @@ pub(crate) struct Player {
     frames: Frames,
     recorded: Vec<Vec<Ns>>,
     begin: Ns,
+    warmup: Ns,
     duration: Option<Ns>,
     over: bool,
 }
 
 impl Player {
     pub fn new(
-        name: &str,
+        benchmark: &'static dyn Benchmark,
         script: Arc<Script>,
-        score: Score,
         seed: u64,
+        warmup: Ns,
         duration: Option<Ns>,
     ) -> Player {
         let mut draws = Vec::with_capacity(script.steps.len());
@@ -120,9 +121,8 @@ impl Player {
             moment: 0,
         };
         Player {
-            score,
+            benchmark,
             main: Main::Born,
-            name: Arc::from(name),
             threads: script.threads.iter().map(thread).collect(),
             flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
             registers: script.registers.clone(),
@@ -133,6 +133,7 @@ impl Player {
             frames: Frames::new(script.tests.len(), script.refresh, script.jank),
             recorded: vec![Vec::new(); script.recorded.len()],
             begin: 0,
+            warmup,
             duration,
             over: false,
             script,
@@ -141,14 +142,14 @@ impl Player {
 
     pub fn name(&self, thread: ThreadId) -> &str {
         match thread.index().checked_sub(1) {
-            None => &self.name,
+            None => self.benchmark.name(),
             Some(at) => &self.script.threads[at].name,
         }
     }
 
     pub fn group(&self, thread: ThreadId) -> &str {
         match thread.index().checked_sub(1) {
-            None => &self.name,
+            None => self.benchmark.name(),
             Some(at) => &self.script.threads[at].group,
         }
     }
@@ -156,6 +157,10 @@ impl Player {
     /// What kind of work it is.
     pub fn work_kind(&self) -> &'static str {
         if self.script.kind.is_empty() { "benchmark" } else { self.script.kind }
+    }
+
+    pub fn warmup(&self) -> Ns {
+        self.warmup
     }
 
     pub fn nr_threads(&self) -> usize {
@@ -456,8 +461,17 @@ impl Player {
     }
 
     /// What the benchmark itself says in the end.
-    pub fn result(&self) -> BenchmarkResult {
-        (self.score)(&self.script, &self.frames.tests, &self.recorded)
+    ///
+    /// # Panics
+    /// If it gives a metric that it has not told to bring.
+    pub fn results(&self) -> Vec<Metric> {
+        let (tests, frames) = (&self.script.tests[..], &self.frames.tests[..]);
+        let metrics = self.benchmark.results(&Counted { tests, frames, recorded: &self.recorded });
+        for Metric { name, .. } in &metrics {
+            let brings = self.benchmark.metrics().iter().any(|metric| metric.name == *name);
+            assert!(brings, "{} does not bring {name}", self.benchmark.name());
+        }
+        metrics
     }
 }
 
@@ -467,11 +481,51 @@ fn futex_of(flag: Flag) -> FutexId {
 
 #[cfg(test)]
 mod tests {
-    use super::super::no_score;
+    use super::super::options::{Values, WorkloadOption};
     use super::*;
+    use crate::{Host, Programs};
+    use schedtwin_types::metric::{self, DeclaredMetric};
+
+    /// Scripts of these tests are their own; it brings jank alone, and counts the tests.
+    #[derive(Debug)]
+    struct Test;
+
+    impl Benchmark for Test {
+        fn name(&self) -> &'static str {
+            "test"
+        }
+
+        fn description(&self) -> &'static str {
+            "a test"
+        }
+
+        fn options(&self) -> &'static [WorkloadOption] {
+            &[]
+        }
+
+        fn about(&self) -> &'static str {
+            "nothing\n"
+        }
+
+        fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+            const JANK: &[&DeclaredMetric] = &[&metric::JANK];
+            JANK
+        }
+
+        fn build(&self, _: &Values, host: &Host) -> Script {
+            Script::new(host.cpu_capacity.len())
+        }
+
+        fn results(&self, counted: &Counted) -> Vec<Metric> {
+            let recorded =
+                counted.recorded.iter().map(|_| metric::SCORE.value("gmean", vec![], None));
+            let janks = counted.tests.iter().map(|_| metric::JANK.value("mean", vec![], None));
+            janks.chain(recorded).collect()
+        }
+    }
 
     fn player(script: Script) -> Player {
-        let mut player = Player::new("test", Arc::new(script), no_score, 1, None);
+        let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
         for thread in 0..player.threads.len() {
             let op = player.next(ThreadId(0), Outcome::Started, 0);
             let thread = ThreadId(thread as u32 + 1);
@@ -573,11 +627,29 @@ mod tests {
                 script.thread(name, SchedAttr::default()).then(&steps).for_ever();
             }
             script.thread("c", SchedAttr::default()).then(&[Step::Work(amount)]).for_ever();
-            let mut player = Player::new("test", Arc::new(script), no_score, seed, None);
+            let mut player = Player::new(&Test, Arc::new(script), seed, 0, None);
             let thread = ThreadId(others as u32 + 1);
             (0..8).map(|_| player.next(thread, Outcome::Done, 0)).collect::<Vec<_>>()
         };
         assert_eq!(works(1, 0), works(1, 2), "other threads shift nothing");
         assert_ne!(works(1, 0), works(2, 0));
+    }
+    #[test]
+    fn results_and_warmup_are_the_benchmarks() {
+        let mut script = Script::new(1);
+        script.tests = vec!["one", "two"];
+        let player = Player::new(&Test, Arc::new(script), 1, 7, None);
+        let programs = Programs::from(player);
+        assert_eq!(programs.warmup(), 7);
+        let names: Vec<_> = programs.results().iter().map(|metric| metric.name).collect();
+        assert_eq!(names, ["jank", "jank"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "test does not bring score")]
+    fn a_result_that_a_benchmark_does_not_bring_is_a_bug() {
+        let mut script = Script::new(1);
+        script.recorded = vec!["part"];
+        let _ = Player::new(&Test, Arc::new(script), 1, 0, None).results();
     }
 }

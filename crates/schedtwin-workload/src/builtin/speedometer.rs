@@ -16,15 +16,16 @@
 //! wait at least 4 ms from the fifth on; these do not nest so deeply.
 
 use super::amount::Amount;
+use super::benchmark::{Benchmark, Counted, geometric_mean, score};
 use super::browser;
 use super::display::{self, Settings};
-use super::frames::FrameCount;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Grid, Script, Step, nice};
-use super::{BenchmarkResult, Model, background, cpusets, geometric_mean};
+use super::{background, benchmark, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
+use schedtwin_types::metric::{DeclaredMetric, Metric};
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
@@ -53,16 +54,42 @@ const OPTIONS: &[WorkloadOption] = &[
     cpusets::OPTION,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// Speedometer 2.1.
+#[derive(Debug)]
+pub(super) struct Speedometer;
+
+impl Benchmark for Speedometer {
+    fn name(&self) -> &'static str {
+        "speedometer"
+    }
+
+    fn description(&self) -> &'static str {
+        "Speedometer 2.1: to-do lists in sixteen frameworks (52 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 10 iterations of 16 suites of 3 steps: timer, events, timer, layout, next frame; all of it on CrRendererMain, painted by
 Compositor, ThreadPoolForeg, VizCompositorTh and CrGpuMain, and shown by the display's threads
-",
-    duration: |_| None,
-    build,
-    score,
-};
+"
+    }
+
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        benchmark::OF_SCORES
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+
+    fn results(&self, counted: &Counted) -> Vec<Metric> {
+        scores(counted.recorded)
+    }
+}
 
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
@@ -109,7 +136,7 @@ fn build(values: &Values, host: &Host) -> Script {
     script
 }
 
-fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult {
+fn scores(recorded: &[Vec<Ns>]) -> Vec<Metric> {
     let suites: Vec<f64> = recorded[0]
         .chunks_exact(STEP_PERCENT.len())
         .map(|steps| steps.iter().sum::<Ns>() as f64 / NS_PER_MS as f64)
@@ -121,5 +148,5 @@ fn score(_: &Script, _: &[FrameCount], recorded: &[Vec<Ns>]) -> BenchmarkResult 
         .collect();
     let mean =
         (!iterations.is_empty()).then(|| iterations.iter().sum::<f64>() / iterations.len() as f64);
-    BenchmarkResult { frames: Vec::new(), scores: vec![(None, mean)] }
+    vec![score(None, mean)]
 }

@@ -11,13 +11,15 @@
 //!
 //! Differences: uiautomator injects the flings in the real tests, here the app's own thread; 16 motion events a fling [E].
 
+use super::benchmark::{Benchmark, Counted};
 use super::jankbench::{
-    Activity, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities, frames_by_test,
+    Activity, FRAME_WORK, GPU_US, HZ, ITERATIONS, Input, activity, build_activities,
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
-use super::{Model, background, cpusets, frames};
+use super::{background, benchmark, cpusets, frames};
 use crate::Host;
+use schedtwin_types::metric::{DeclaredMetric, Metric};
 
 const ACTIVITIES: [Activity; 12] = [
     activity("trivial_list_view", Input::Flings, 60, 70, 70),
@@ -55,16 +57,42 @@ const OPTIONS: &[WorkloadOption] = &[
     cpusets::OPTION,
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// UiBench.
+#[derive(Debug)]
+pub(super) struct UiBench;
+
+impl Benchmark for UiBench {
+    fn name(&self) -> &'static str {
+        "uibench"
+    }
+
+    fn description(&self) -> &'static str {
+        "UiBench: twelve activities that scroll or animate, late frames by gfxinfo's rule (169 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 per activity: a second; its launch; flings with their frames and pauses, or an animation
 jank: gfxinfo's rule: not done by the swap deadline, which a late frame moves by a period for those that follow
-",
-    duration: |_| None,
-    build,
-    score: frames_by_test,
-};
+"
+    }
+
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        benchmark::OF_FRAMES
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+
+    fn results(&self, counted: &Counted) -> Vec<Metric> {
+        benchmark::frames_by_test(counted)
+    }
+}
 
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = build_activities(values, host, "android.uibench", &ACTIVITIES, 16);

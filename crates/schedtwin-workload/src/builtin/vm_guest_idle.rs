@@ -13,10 +13,10 @@
 //! main loop wakes one of them in turn.
 
 use super::amount::Amount;
+use super::benchmark::Benchmark;
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Script, Step, nice};
-use super::{Model, no_score};
 use crate::Host;
 use schedtwin_types::Ns;
 
@@ -31,15 +31,37 @@ const OPTIONS: &[WorkloadOption] = &[
     WorkloadOption::count(None, "seconds", "s", 10, (1, 3600), "how long"),
 ];
 
-pub(super) const MODEL: Model = Model {
-    options: OPTIONS,
-    about: "\
+/// A virtual machine whose desktop does nothing much.
+#[derive(Debug)]
+pub(super) struct VmGuestIdle;
+
+impl Benchmark for VmGuestIdle {
+    fn name(&self) -> &'static str {
+        "vm-guest-idle"
+    }
+
+    fn description(&self) -> &'static str {
+        "a virtual machine whose desktop does nothing much (10 s)"
+    }
+
+    fn options(&self) -> &'static [WorkloadOption] {
+        OPTIONS
+    }
+
+    fn about(&self) -> &'static str {
+        "\
 CPU n/KVM: sleeps until a timer of the guest's, works; qemu-system-x86: 60 times a second, wakes CPU 0/KVM's I/O
-",
-    duration: |values| Some(values.whole("seconds") * NS_PER_S),
-    build,
-    score: no_score,
-};
+"
+    }
+
+    fn duration(&self, values: &Values) -> Option<Ns> {
+        Some(values.whole("seconds") * NS_PER_S)
+    }
+
+    fn build(&self, values: &Values, host: &Host) -> Script {
+        build(values, host)
+    }
+}
 
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());

@@ -1,0 +1,161 @@
+//! What a model of a benchmark has to say, in one trait, and the metrics that several benchmarks share.
+//!
+//! A benchmark is a file of this folder with a type that implements [`Benchmark`], and its line in the list of the
+//! folder. Names, options, help, reading, running and results follow from it: nothing else names a benchmark.
+//!
+//! A run goes through three of its methods:
+//!
+//! ```text
+//! -w 'name --option 5'  ─ options ─► Values ─ build ─► Script ─ the player plays it ─► Counted ─ results ─► metrics
+//! ```
+//!
+//! Frames are counted by the workload, because the rule that calls one jank is the app's; how long frames take is
+//! the meter's `frame_duration`, which sees every mark.
+
+use super::frames::FrameCount;
+use super::options::{Values, WorkloadOption};
+use super::script::Script;
+use crate::Host;
+use schedtwin_types::Ns;
+use schedtwin_types::metric::{self, DeclaredMetric, Metric};
+use std::fmt::Debug;
+
+/// A model of a benchmark.
+pub(crate) trait Benchmark: Debug + Sync {
+    /// The word by which a user asks for it.
+    fn name(&self) -> &'static str;
+
+    /// One line for `list workloads`, which ends with how long it takes.
+    fn description(&self) -> &'static str;
+
+    /// The options that may follow its name.
+    fn options(&self) -> &'static [WorkloadOption];
+
+    /// What it is made of, for `show workload`: lines, each with its end.
+    fn about(&self) -> &'static str;
+
+    /// The metrics that only it knows; all that [`Benchmark::results`] may give.
+    fn metrics(&self) -> &'static [&'static DeclaredMetric] {
+        &[]
+    }
+
+    /// How long it runs, ns; `None`: until its script says that it is over.
+    fn duration(&self, _values: &Values) -> Option<Ns> {
+        None
+    }
+
+    /// How much of its beginning the meter leaves out, ns. What the script counts and records is not affected.
+    fn warmup(&self, _values: &Values) -> Ns {
+        0
+    }
+
+    /// Its threads and devices on a machine.
+    fn build(&self, values: &Values, host: &Host) -> Script;
+
+    /// What it says of itself after a run, in the order in which results list it.
+    fn results(&self, _counted: &Counted) -> Vec<Metric> {
+        Vec::new()
+    }
+}
+
+/// What a script has counted and recorded in a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted<'p> {
+    /// The names of the script's tests.
+    pub tests: &'p [&'static str],
+    /// The frames of each.
+    pub frames: &'p [FrameCount],
+    /// For each name in `Script::recorded`, the durations recorded under it, ns.
+    pub recorded: &'p [Vec<Ns>],
+}
+
+/// The metrics of [`frames_by_test`].
+pub(super) const OF_FRAMES: &[&DeclaredMetric] = &[&metric::JANK, &metric::FRAMES_OVER_PERIOD];
+
+/// The metrics of [`score`].
+pub(super) const OF_SCORES: &[&DeclaredMetric] = &[&metric::SCORE];
+
+/// Jank and late frames in per cent of all frames: of the whole run, then of each test.
+pub(super) fn frames_by_test(counted: &Counted) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    let kinds: [(&DeclaredMetric, fn(&FrameCount) -> u64); 2] = [
+        (&metric::JANK, |count| count.janks),
+        (&metric::FRAMES_OVER_PERIOD, |count| count.over_period),
+    ];
+    for (of, part) in kinds {
+        let share = |counts: &[FrameCount]| {
+            let some: u64 = counts.iter().map(part).sum();
+            let all: u64 = counts.iter().map(|count| count.frames).sum();
+            (all > 0).then(|| some as f64 / all as f64 * 100.0)
+        };
+        metrics.push(of.value("mean", vec![], share(counted.frames)));
+        for (test, count) in counted.tests.iter().zip(counted.frames) {
+            let labels = vec![("test", test.to_string())];
+            metrics.push(of.value("mean", labels, share(std::slice::from_ref(count))));
+        }
+    }
+    metrics
+}
+
+/// A score: of a section, or of the whole benchmark. `None`: too little ran for one.
+pub(super) fn score(section: Option<&str>, value: Option<f64>) -> Metric {
+    let labels = section.iter().map(|section| ("section", section.to_string())).collect();
+    metric::SCORE.value("gmean", labels, value)
+}
+
+/// The geometric mean of positive numbers; none of none.
+///
+/// By bisection with nothing but products, whose bits are the same on every computer; a logarithm's are not.
+pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let most = values.iter().copied().reduce(f64::max)?;
+    let (mut low, mut high) = (0.0, most);
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        let product: f64 = values.iter().map(|value| value / middle).product();
+        if product > 1.0 { low = middle } else { high = middle }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_frames_are_of_all_and_of_each_test() {
+        let frames = [
+            FrameCount { frames: 40, over_period: 8, janks: 4 },
+            FrameCount { frames: 0, over_period: 0, janks: 0 },
+            FrameCount { frames: 60, over_period: 12, janks: 1 },
+        ];
+        let tests = ["lists", "none", "text"];
+        let metrics = frames_by_test(&Counted { tests: &tests, frames: &frames, recorded: &[] });
+        let found: Vec<_> = metrics
+            .iter()
+            .map(|metric| {
+                let test = metric.labels.first().map_or("", |(_, test)| test);
+                (metric.name, test, metric.value)
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("jank", "", Some(5.0)),
+                ("jank", "lists", Some(10.0)),
+                ("jank", "none", None),
+                ("jank", "text", Some(1.0 / 60.0 * 100.0)),
+                ("frames_over_period", "", Some(20.0)),
+                ("frames_over_period", "lists", Some(20.0)),
+                ("frames_over_period", "none", None),
+                ("frames_over_period", "text", Some(20.0)),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_geometric_mean_is_that_of_known_numbers() {
+        assert_eq!(geometric_mean(&[]), None);
+        let mean = geometric_mean(&[2.0, 4.0, 8.0]).unwrap();
+        assert!((mean - 4.0).abs() < 1e-9, "{mean}");
+    }
+}
