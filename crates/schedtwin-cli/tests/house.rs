@@ -126,6 +126,33 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
+/// The longest that a source file may be, its tests included: what is longer holds two ideas.
+const MOST_LINES: usize = 800;
+
+/// Folders that hold no source of ours: what builds leave.
+const NOT_SOURCE: [&str; 2] = ["target", ".git"];
+
+#[test]
+fn source_files_hold_one_idea() {
+    let mut paths = vec![root()];
+    let (mut files, mut long) = (0, Vec::new());
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).expect("a folder").flatten();
+            let ours = entries.filter(|e| !NOT_SOURCE.iter().any(|name| e.file_name() == *name));
+            paths.extend(ours.map(|e| e.path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files += 1;
+            let lines = fs::read_to_string(&path).expect("a source file").lines().count();
+            if lines > MOST_LINES {
+                long.push(format!("{}: {lines} lines", path.display()));
+            }
+        }
+    }
+    assert!(files > 300, "only {files} source files were found");
+    assert!(long.is_empty(), "files of more than {MOST_LINES} lines:\n{}", long.join("\n"));
+}
+
 /// The rooms of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
 const OPEN_ROOMS: [&str; 6] = ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
 

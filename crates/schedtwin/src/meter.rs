@@ -42,6 +42,7 @@
 //!   recording must not change it.
 
 mod cluster_idle;
+mod columns;
 mod contention;
 mod digest;
 mod distribution;
@@ -50,6 +51,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod visits;
 
 use crate::result::{CpuResult, Metric, TaskResult};
 use cluster_idle::ClusterIdle;

@@ -51,22 +51,20 @@
 //! Power does not depend on temperature, and static power not on which deep states the domain's sleeping CPUs
 //! are in.
 
+use super::columns::{
+    SLOT_ACTIVE, SLOT_IDLE, SLOT_POLLING, SLOTS_PER_STATE, cell_powers, slot_of, slot_uw, slots_of,
+    width_of,
+};
 use super::distribution::Distribution;
 use super::power_domain::PowerTruth;
-use super::{Activity, MeterIdle, MeterSetup};
+use super::visits::{Visits, count_visit, visit_pj};
+use super::{Activity, MeterSetup};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{ClockDomainId, CpuId, Khz, Ns, PowerDomainId, PowerSource};
 use std::cell::Cell;
 
 /// Femtojoules in a picojoule.
 const FJ_PER_PJ: u128 = 1_000;
-
-/// Columns of the table before those of the idle states: active and polling.
-const SLOT_ACTIVE: usize = 0;
-const SLOT_POLLING: usize = 1;
-const SLOT_IDLE: usize = 2;
-/// Columns per idle state: entering, rest, exiting.
-const SLOTS_PER_STATE: usize = 3;
 
 /// What one CPU does now.
 #[derive(Clone, Debug)]
@@ -88,14 +86,6 @@ struct CpuTruth {
     state_count: usize,
     /// Bit per idle state: whether it is deep.
     deep: u32,
-}
-
-/// How often an idle state of a CPU was used, in the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Visits {
-    pub(super) entries: u64,
-    pub(super) exits: u64,
-    pub(super) aborts: u64,
 }
 
 /// What one frequency domain does now.
@@ -651,47 +641,6 @@ pub(super) fn energy(uw: u64, ns: Ns) -> u128 {
     u128::from(uw) * u128::from(ns)
 }
 
-/// What a CPU can do.
-fn slots_of(cpu: &super::MeterCpu) -> usize {
-    SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len()
-}
-
-/// Columns of a CPU's table: what it can do, and in a core of several threads that once more as the second one.
-fn width_of(cpu: &super::MeterCpu) -> usize {
-    slots_of(cpu) * if cpu.threads.is_empty() { 1 } else { 2 }
-}
-
-/// Power of a CPU that does what the column `slot` stands for, µW.
-fn slot_uw(cpu: &super::MeterCpu, slot: usize, opp: &super::MeterOpp) -> u64 {
-    let states = &cpu.idle_states[..];
-    let slots = slots_of(cpu);
-    if slot >= slots {
-        return match (slot - slots).checked_sub(SLOT_IDLE) {
-            Some(column) if column % SLOTS_PER_STATE == 1 => 0,
-            _ => slot_uw(cpu, slot - slots, opp) * cpu.second_permille / 1000,
-        };
-    }
-    match slot.checked_sub(SLOT_IDLE) {
-        Some(column) if column % SLOTS_PER_STATE == 1 => {
-            states[column / SLOTS_PER_STATE].rest_uw(opp)
-        }
-        None if slot == SLOT_POLLING => states.first().map_or(0, |state| state.rest_uw(opp)),
-        _ => opp.active_uw,
-    }
-}
-
-/// Power of every cell of the table, µW.
-fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
-    let mut cells = Vec::new();
-    for cpu in &setup.cpus {
-        let slots = 0..width_of(cpu);
-        for opp in setup.domains[cpu.domain].rows() {
-            cells.extend(slots.clone().map(|slot| slot_uw(cpu, slot, opp)));
-        }
-    }
-    cells
-}
-
 /// A domain's own power by row and level, µW.
 fn level_powers(domain: &super::MeterDomain) -> Vec<[u64; 3]> {
     domain.rows().iter().map(|o| [domain.off_uw, o.idle_static_uw, o.static_uw]).collect()
@@ -721,88 +670,10 @@ fn idleness(activity: Activity) -> usize {
     }
 }
 
-/// The column of an activity.
-#[inline]
-fn slot_of(activity: Activity) -> usize {
-    match activity {
-        Activity::Active => SLOT_ACTIVE,
-        Activity::Polling => SLOT_POLLING,
-        Activity::Entering(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize,
-        Activity::Idle(s) | Activity::Waiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 1,
-        Activity::Exiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 2,
-    }
-}
-
 /// Whether a CPU whose deep states are the bits of `deep` rests in one.
 #[inline]
 fn is_deep(deep: u32, activity: Activity) -> bool {
     matches!(activity, Activity::Idle(state) if deep >> state & 1 != 0)
-}
-
-impl Visits {
-    /// Energy of the visits to a state, pJ.
-    fn pj(self, state: &MeterIdle) -> u128 {
-        u128::from(self.entries) * u128::from(state.entry_energy_pj)
-            + u128::from(self.exits) * u128::from(state.exit_energy_pj)
-            + u128::from(self.aborts) * u128::from(state.abort_energy_pj)
-    }
-}
-
-/// A way into or out of an idle state.
-#[derive(Clone, Copy)]
-enum Way {
-    Entry,
-    Exit,
-    Abort,
-}
-
-/// The ways that the change from `before` to `after` takes, each with its state; of a CPU without states none.
-#[inline]
-fn ways(states: usize, before: Activity, after: Activity, mut take: impl FnMut(usize, Way)) {
-    if states == 0 {
-        return;
-    }
-    match (before, after) {
-        (Activity::Idle(from), Activity::Idle(to)) if to < from => take(from as usize, Way::Exit),
-        (_, Activity::Idle(to)) => take(to as usize, Way::Entry),
-        (Activity::Idle(from), _) => take(from as usize, Way::Exit),
-        (Activity::Entering(into), _) => take(into as usize, Way::Abort),
-        _ => {}
-    }
-    // Polling is the first state.
-    if after == Activity::Polling {
-        take(0, Way::Entry);
-    }
-    if before == Activity::Polling {
-        take(0, Way::Exit);
-    }
-}
-
-/// What one change of activity costs, pJ.
-fn visit_pj(states: &[MeterIdle], before: Activity, after: Activity) -> u64 {
-    let mut pj = 0;
-    ways(states.len(), before, after, |state, way| {
-        let state = &states[state];
-        pj += match way {
-            Way::Entry => state.entry_energy_pj,
-            Way::Exit => state.exit_energy_pj,
-            Way::Abort => state.abort_energy_pj,
-        };
-    });
-    pj
-}
-
-/// Counts what the change from `before` to `after` means for the idle states of a CPU.
-#[inline]
-fn count_visit(visits: &mut [Visits], before: Activity, after: Activity) {
-    ways(visits.len(), before, after, |state, way| {
-        let visits = &mut visits[state];
-        match way {
-            Way::Entry => visits.entries += 1,
-            Way::Exit => visits.exits += 1,
-            Way::Abort => visits.aborts += 1,
-        }
-    });
 }
 
 /// One more or one less.

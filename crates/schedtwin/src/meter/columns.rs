@@ -1,0 +1,66 @@
+//! The columns of a CPU's table of times: what each stands for, and the power of a CPU in it.
+//!
+//! Active, polling, and per idle state entering, resting in it, exiting. A CPU whose core has other
+//! threads has all of them twice: once as the core's first thread, once as a second one.
+
+use super::{Activity, MeterCpu, MeterOpp, MeterSetup};
+
+/// Columns of the table before those of the idle states: active and polling.
+pub(super) const SLOT_ACTIVE: usize = 0;
+pub(super) const SLOT_POLLING: usize = 1;
+pub(super) const SLOT_IDLE: usize = 2;
+/// Columns per idle state: entering, rest, exiting.
+pub(super) const SLOTS_PER_STATE: usize = 3;
+
+/// The column of an activity.
+#[inline]
+pub(super) fn slot_of(activity: Activity) -> usize {
+    match activity {
+        Activity::Active => SLOT_ACTIVE,
+        Activity::Polling => SLOT_POLLING,
+        Activity::Entering(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize,
+        Activity::Idle(s) | Activity::Waiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 1,
+        Activity::Exiting(s) => SLOT_IDLE + SLOTS_PER_STATE * s as usize + 2,
+    }
+}
+
+/// What a CPU can do.
+pub(super) fn slots_of(cpu: &MeterCpu) -> usize {
+    SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len()
+}
+
+/// Columns of a CPU's table: what it can do, and in a core of several threads that once more as the second one.
+pub(super) fn width_of(cpu: &MeterCpu) -> usize {
+    slots_of(cpu) * if cpu.threads.is_empty() { 1 } else { 2 }
+}
+
+/// Power of a CPU that does what the column `slot` stands for, µW.
+pub(super) fn slot_uw(cpu: &MeterCpu, slot: usize, opp: &MeterOpp) -> u64 {
+    let states = &cpu.idle_states[..];
+    let slots = slots_of(cpu);
+    if slot >= slots {
+        return match (slot - slots).checked_sub(SLOT_IDLE) {
+            Some(column) if column % SLOTS_PER_STATE == 1 => 0,
+            _ => slot_uw(cpu, slot - slots, opp) * cpu.second_permille / 1000,
+        };
+    }
+    match slot.checked_sub(SLOT_IDLE) {
+        Some(column) if column % SLOTS_PER_STATE == 1 => {
+            states[column / SLOTS_PER_STATE].rest_uw(opp)
+        }
+        None if slot == SLOT_POLLING => states.first().map_or(0, |state| state.rest_uw(opp)),
+        _ => opp.active_uw,
+    }
+}
+
+/// Power of every cell of the table, µW.
+pub(super) fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
+    let mut cells = Vec::new();
+    for cpu in &setup.cpus {
+        let slots = 0..width_of(cpu);
+        for opp in setup.domains[cpu.domain].rows() {
+            cells.extend(slots.clone().map(|slot| slot_uw(cpu, slot, opp)));
+        }
+    }
+    cells
+}
