@@ -45,7 +45,7 @@ pub fn points() -> String {
     for setting in settings() {
         let mut line = format!("- `{}`, {}: {}", setting.path, setting.known_by, setting.help);
         if let SettingKind::Integer { min, max, unit, none } = &setting.kind {
-            line.push_str(&format!(" {min}..={max} {unit}").trim_end());
+            line.push_str(format!(" {min}..={max} {unit}").trim_end());
             if let Some((none, means)) = none {
                 line.push_str(&format!(", or `{none}`: {means}"));
             }

@@ -494,7 +494,7 @@ macro_rules! to_value {
         $put($path, names_to(&$from))
     };
     ($put:ident, $path:expr, $from:expr, table $type:ident {}) => {
-        $from.to_values($put)
+        $from.put_values($put)
     };
     ($put:ident, $path:expr, $from:expr, $switch:ident { $($spec:tt)* }) => {
         $put($path, Value::Switch($from))
@@ -531,7 +531,7 @@ macro_rules! declare {
                 }
             }
 
-            pub(super) fn to_values(&self, put: &mut dyn FnMut(&'static str, Value)) {
+            pub(super) fn put_values(&self, put: &mut dyn FnMut(&'static str, Value)) {
                 $(to_value!(
                     put, setting_path!($table $field { $($spec)* }), self.$field, $kind $($type)? { $($spec)* }
                 );)*

@@ -113,7 +113,7 @@ impl Config {
     /// ```
     pub fn values(&self) -> Vec<(&'static Setting, Value)> {
         let mut all: Vec<(&'static str, Value)> = Vec::new();
-        self.to_values(&mut |path, value| all.push((path, value)));
+        self.put_values(&mut |path, value| all.push((path, value)));
         let exists = |setting: &Setting| {
             setting.only.as_ref().is_none_or(|only| {
                 all.iter().any(|(path, value)| *path == only.path && only.allows(value))

@@ -28,7 +28,7 @@ fn text_of(kernel: &str) -> &'static str {
 /// Some value that a setting can have in the kernel of which `given` tells the values.
 fn sample(setting: &Setting, seed: u64, given: &dyn Fn(&str) -> Value) -> Value {
     match &setting.kind {
-        Kind::Switch => (seed % 2 == 0).into(),
+        Kind::Switch => seed.is_multiple_of(2).into(),
         Kind::Names => ["none", "C3", "2/C6"][seed as usize % 3].into(),
         Kind::Choice { arms, .. } => {
             let goes = |arm: &&Arm| match &arm.only {
@@ -38,7 +38,7 @@ fn sample(setting: &Setting, seed: u64, given: &dyn Fn(&str) -> Value) -> Value 
             let arms: Vec<&Arm> = arms.iter().filter(goes).collect();
             arms[seed as usize % arms.len()].word.into()
         }
-        Kind::Integer { none: Some((none, _)), .. } if seed % 5 == 0 => none.clone(),
+        Kind::Integer { none: Some((none, _)), .. } if seed.is_multiple_of(5) => none.clone(),
         Kind::Integer { min, max, none, .. } => {
             let most = setting.at_most.and_then(|bound| find(bound)?.number(&given(bound)));
             let max = most.unwrap_or(*max).min(*max).max(*min);
