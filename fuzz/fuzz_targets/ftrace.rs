@@ -9,5 +9,5 @@ use std::sync::LazyLock;
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::load("pixel6").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = read_trace_from(bytes, "fuzz.txt", &MACHINE, &MACHINE, None);
+    let _ = read_trace_from(bytes, "fuzz.txt", &*MACHINE, &MACHINE, None);
 });

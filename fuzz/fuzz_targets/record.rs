@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedtwin_trace::explain::{explain_record, Query};
+use schedtwin_trace::explain::{Query, explain_record};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = explain_record(bytes, &Query::default(), &mut std::io::sink());
