@@ -623,3 +623,33 @@ fn the_machine_of_the_guide_runs() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+/// Where a document links to a result, the numbers in the words of the link are in that result. So a figure that a
+/// new run no longer prints cannot stay in a document.
+#[test]
+fn numbers_beside_links_to_results_are_in_them() {
+    let mut checked = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document");
+        for link in text.split('[').skip(1) {
+            let Some((words, rest)) = link.split_once("](") else { continue };
+            let target = rest.split(')').next().unwrap_or("");
+            if words.contains(']') || !target.contains("results/") || target.ends_with(".svg") {
+                continue;
+            }
+            let path = document.parent().expect("a folder").join(target);
+            let result = fs::read_to_string(&path).expect("a result that a document links to");
+            let numbers = words.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ',');
+            for number in numbers.map(|n| n.trim_matches(['.', ','])).filter(|n| !n.is_empty()) {
+                // A name such as jankbench-pixel6 holds digits and is no number.
+                if words.contains(&format!("l{number}")) {
+                    continue;
+                }
+                checked += 1;
+                let found = result.contains(number) || result.contains(&number.replace(',', ""));
+                assert!(found, "{}: `{number}` is not in {target}", document.display());
+            }
+        }
+    }
+    assert!(checked >= 4, "documents quote results: {checked}");
+}
