@@ -27,9 +27,9 @@ macro_rules! balance {
         prefer_sibling: choice PreferSibling {
             linux "update_sd_lb_stats()";
             /// The domain below the one that is balanced.
-            ChildDomain = "child-domain", "up to 6.4 [from memory]";
+            ChildDomain = "child-domain", "up to 6.4";
             /// The domain below the busiest group.
-            BusiestGroup = "busiest-group", "6.5 and later [from memory]";
+            BusiestGroup = "busiest-group", "6.5 and later";
         }
         /// How many tasks more than its share the busiest group has.
         sibling_imbalance: choice SiblingImbalance {
@@ -51,42 +51,42 @@ macro_rules! balance {
         pick_busiest_full: choice PickBusiestFull {
             linux "update_sd_pick_busiest()";
             /// The first.
-            First = "first", "up to 6.4 [from memory]";
+            First = "first", "up to 6.4";
             /// The last.
-            Last = "last", "6.5 and later [from memory]";
+            Last = "last", "6.5 and later";
         }
         /// Which of several groups with equally large misfits is the busiest.
         pick_busiest_misfit: choice PickBusiestMisfit {
             linux "update_sd_pick_busiest()";
             /// The last.
-            Last = "last", "up to 6.8 [from memory]";
+            Last = "last", "up to 6.8";
             /// The first.
-            First = "first", "6.9 and later [from memory]";
+            First = "first", "6.9 and later";
         }
         /// Whether a pass that could not pull a misfit has failed.
         misfit_failure: choice MisfitFailure {
             linux "sched_balance_rq(): nr_balance_failed";
             /// It has, as for other tasks: `nr_balance_failed` grows, and the interval doubles without a queue to pull
             /// from.
-            Counted = "counted", "up to 6.9 [from memory]";
+            Counted = "counted", "up to 6.9";
             /// It has not: neither happens.
-            Ignored = "ignored", "6.10 and later [from memory]";
+            Ignored = "ignored", "6.10 and later";
         }
         /// When a running misfit is a reason to kick an idle CPU.
         check_misfit_status: choice CheckMisfitStatus {
             linux "check_misfit_status()";
             /// If there is a bigger CPU, or the capacity of its own is reduced.
-            IfItCanBeHelped = "if-it-can-be-helped", "up to 6.9 [from memory]";
+            IfItCanBeHelped = "if-it-can-be-helped", "up to 6.9";
             /// Always.
-            AnyMisfit = "any-misfit", "6.10 and later [from memory]";
+            AnyMisfit = "any-misfit", "6.10 and later";
         }
         /// When a running task counts as misfit.
         misfit_status: choice MisfitStatus {
             linux "update_misfit_status()";
             /// Whenever it does not fit.
-            AnyTask = "any-task", "up to 6.8";
+            AnyTask = "any-task", "up to 6.9";
             /// Whenever it does not fit, unless its affinity allows no larger CPU (`max_allowed_capacity`).
-            UnlessOnLargestAllowed = "unless-on-largest-allowed", "6.9 and later";
+            UnlessOnLargestAllowed = "unless-on-largest-allowed", "6.10 and later";
         }
         }
     };
