@@ -2,19 +2,24 @@
 //!
 //! A trace of a minute takes seconds to write, and runs are interrupted. The bytes therefore go to
 //! a temporary name beside the final one, and a rename at the end, which the file system does in
-//! one step, makes them the result. An interrupted run leaves at most a file
-//! `.NAME.PID-N.partial`; an abandoned writer removes it.
+//! one step, makes them the result. The temporary name is `.NAME.PID-RANDOM.partial`. An abandoned writer
+//! removes its file; a process that is interrupted calls [`remove_partials`].
 //!
 //! The rename is not preceded by an fsync: after a power failure the result may be lost, and can
 //! be computed again.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempPath;
 
 /// Bytes collected before a write reaches the operating system.
 const BUFFER_BYTES: usize = 256 * 1024;
+
+/// The ending of temporary names.
+const PARTIAL: &str = ".partial";
 
 /// Somewhere that a trace can be written to and declared complete.
 pub trait Destination: Write {
@@ -36,10 +41,10 @@ pub trait Destination: Write {
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
-    /// `None` only while committing.
-    file: Option<BufWriter<File>>,
-    /// Where the bytes are, if not in place already.
-    temporary: Option<PathBuf>,
+    file: BufWriter<File>,
+    /// Where the bytes are, if not in place already. Declared after `file`, so that an abandoned file is closed
+    /// before it is removed.
+    temporary: Option<TempPath>,
     /// Where they shall be.
     path: PathBuf,
 }
@@ -57,7 +62,7 @@ impl AtomicFile {
             Ok(found) if !found.is_file() => {
                 let file = OpenOptions::new().write(true).open(path)?;
                 return Ok(AtomicFile {
-                    file: Some(BufWriter::with_capacity(BUFFER_BYTES, file)),
+                    file: BufWriter::with_capacity(BUFFER_BYTES, file),
                     temporary: None,
                     path: path.to_path_buf(),
                 });
@@ -65,59 +70,67 @@ impl AtomicFile {
             Ok(_) => fs::canonicalize(path)?,
             Err(_) => path.to_path_buf(),
         };
-        let name = path
-            .file_name()
+        let prefix = partial_prefix(&path)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-        // Several runs of one process may write to one name: the last to finish wins.
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let mut temporary_name = std::ffi::OsString::from(".");
-        temporary_name.push(name);
-        temporary_name.push(format!(".{}-{number}.partial", std::process::id()));
-        let temporary = path.with_file_name(temporary_name);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-        Ok(AtomicFile {
-            file: Some(BufWriter::with_capacity(BUFFER_BYTES, file)),
-            temporary: Some(temporary),
-            path,
-        })
+        // Opened here, because tempfile would let nobody but the owner read the result.
+        let open = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let (file, temporary) = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(PARTIAL)
+            .make_in(directory_of(&path), open)?
+            .into_parts();
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(AtomicFile { file, temporary: Some(temporary), path })
     }
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.as_mut().expect("open until committed").write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().expect("open until committed").flush()
+        self.file.flush()
     }
 }
 
 impl Destination for AtomicFile {
-    fn commit(mut self) -> io::Result<()> {
-        let mut file = self.file.take().expect("open until committed");
+    fn commit(self) -> io::Result<()> {
+        let AtomicFile { mut file, temporary, path } = self;
         file.flush()?;
         drop(file);
-        if let Some(temporary) = &self.temporary {
-            fs::rename(temporary, &self.path)?;
-            self.temporary = None;
+        match temporary {
+            Some(temporary) => Ok(temporary.persist(path)?),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        if let Some(temporary) = self.temporary.take() {
-            if let Some(file) = self.file.take() {
-                // Taken apart so that dropping does not write out what is thrown away.
-                drop(file.into_parts());
-            }
-            // If it cannot be removed there is nobody to tell.
-            let _ = fs::remove_file(temporary);
+/// Removes the temporary files of this process for a result at `path`: for a process that is going to be ended, where
+/// no writer is dropped.
+///
+/// A file that cannot be removed stays: there is nobody to tell.
+pub fn remove_partials(path: &Path) {
+    let Some(prefix) = partial_prefix(path) else { return };
+    for entry in fs::read_dir(directory_of(path)).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let found = found.as_encoded_bytes();
+        if found.starts_with(prefix.as_encoded_bytes()) && found.ends_with(PARTIAL.as_bytes()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// What the temporary names of this process for a result at `path` begin with, if it names a file.
+fn partial_prefix(path: &Path) -> Option<OsString> {
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name()?);
+    prefix.push(format!(".{}-", std::process::id()));
+    Some(prefix)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Memory, for tests and for callers that send the bytes elsewhere.
@@ -158,13 +171,6 @@ impl<D: Destination> Output<D> {
 mod tests {
     use super::*;
 
-    fn directory(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("schedtwin-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).expect("a fresh directory");
-        path
-    }
-
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
             .expect("readable")
@@ -176,27 +182,62 @@ mod tests {
 
     #[test]
     fn only_a_commit_changes_what_is_there() {
-        let directory = directory("atomic");
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        let directory = directory.path();
         let path = directory.join("out.txt");
         fs::write(&path, "old").expect("written");
 
         let mut file = AtomicFile::create(&path).expect("created");
         file.write_all(&[b'x'; 2 * BUFFER_BYTES]).expect("written");
         assert_eq!(fs::read_to_string(&path).expect("read"), "old");
-        assert_eq!(names(&directory).len(), 2);
+        assert_eq!(names(directory).len(), 2);
         drop(file);
-        assert_eq!(names(&directory), ["out.txt"]);
+        assert_eq!(names(directory), ["out.txt"]);
         assert_eq!(fs::read_to_string(&path).expect("read"), "old");
 
         let mut file = AtomicFile::create(&path).expect("created");
         file.write_all(b"new").expect("written");
         file.commit().expect("committed");
-        assert_eq!(names(&directory), ["out.txt"]);
+        assert_eq!(names(directory), ["out.txt"]);
         assert_eq!(fs::read_to_string(&path).expect("read"), "new");
 
-        assert!(AtomicFile::create(&directory).is_err(), "a directory");
+        assert!(AtomicFile::create(directory).is_err(), "a directory");
         assert!(AtomicFile::create(&directory.join("absent/out")).is_err());
-        fs::remove_dir_all(&directory).expect("removed");
+    }
+
+    /// Others may read a result as they may read any new file, and a link stays a link.
+    #[cfg(unix)]
+    #[test]
+    fn a_result_is_an_ordinary_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        let [ordinary, result, link] =
+            ["ordinary", "result", "link"].map(|n| directory.path().join(n));
+        fs::write(&ordinary, "").expect("written");
+        AtomicFile::create(&result).expect("created").commit().expect("committed");
+        let mode = |path: &Path| fs::metadata(path).expect("exists").permissions().mode();
+        assert_eq!(mode(&result), mode(&ordinary));
+
+        std::os::unix::fs::symlink("result", &link).expect("linked");
+        let mut file = AtomicFile::create(&link).expect("created");
+        file.write_all(b"new").expect("written");
+        file.commit().expect("committed");
+        assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
+        assert_eq!(fs::read_to_string(&result).expect("read"), "new");
+    }
+
+    #[test]
+    fn only_temporary_files_of_this_process_are_removed() {
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        let path = directory.path().join("out.pftrace");
+        let _open = AtomicFile::create(&path).expect("created");
+        let foreign = [".other.partial", ".out.pftrace.1-3.partial", "out.pftrace"];
+        for name in foreign {
+            fs::write(directory.path().join(name), "x").expect("written");
+        }
+        assert_eq!(names(directory.path()).len(), foreign.len() + 1);
+        remove_partials(&path);
+        assert_eq!(names(directory.path()), foreign);
     }
 
     /// Fails after a number of bytes, as a full disk does.
