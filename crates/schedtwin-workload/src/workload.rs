@@ -1,15 +1,13 @@
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
 use crate::Programs;
-use crate::builtin::options::{self, Values};
-use crate::builtin::player::Player;
-use crate::builtin::{self, Benchmark, Builtin};
-use crate::program;
-use crate::recorded::{Recording, Replay};
-use crate::rtapp::model::Model;
-use crate::rtapp::{compile, reader};
+use crate::builtin::benchmark::Chosen;
+use crate::builtin::{self, Builtin, options};
+use crate::recorded::Recording;
+use crate::rtapp::reader;
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use schedtwin_types::Ns;
+use std::fmt::Debug;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,28 +42,43 @@ pub struct Host {
 #[derive(Clone, Debug)]
 pub struct Workload {
     name: String,
-    what: What,
+    checked: Arc<dyn Checked>,
     /// Replaces the file's duration.
     duration: Option<Ns>,
 }
 
-#[derive(Clone, Debug)]
-enum What {
-    RtApp(Arc<Model>),
-    Recorded(Recording),
-    Benchmark(Arc<Modelled>),
+/// What every kind of workload can say of itself once it is checked: an rt-app file, a recording, a benchmark.
+///
+/// A kind implements it in its own room. Its running threads are a kind of [`Programs`].
+pub(crate) trait Checked: Debug + Send + Sync {
+    /// As [`Workload::describe`].
+    fn describe(&self) -> String {
+        String::new()
+    }
+
+    /// As [`Workload::notices`].
+    fn notices(&self) -> &[String] {
+        &[]
+    }
+
+    /// As [`Workload::pending`].
+    fn pending(&self) -> &Diagnostics {
+        &NOTHING_PENDING
+    }
+
+    /// As [`Workload::bytes`].
+    fn bytes(&self) -> &[u8];
+
+    /// As [`Workload::instantiate`], ended after `duration` if there is one.
+    fn instantiate(
+        &self,
+        host: &Host,
+        seed: u64,
+        duration: Option<Ns>,
+    ) -> Result<Programs, Diagnostics>;
 }
 
-/// A benchmark with its options.
-#[derive(Debug)]
-struct Modelled {
-    benchmark: &'static dyn Benchmark,
-    values: Values,
-    /// Name and all options, for hashing.
-    canonical: String,
-}
-
-/// What recordings and models wait for: nothing.
+/// What most kinds of workloads wait for: nothing.
 static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 
 impl Workload {
@@ -109,25 +122,14 @@ impl Workload {
             Builtin::Benchmark(benchmark) => {
                 let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
                 let duration = benchmark.duration(&values);
-                let canonical = values.canonical(word);
-                let what = What::Benchmark(Arc::new(Modelled { benchmark, values, canonical }));
-                Ok(Workload { name, what, duration })
+                Ok(Workload { name, checked: Arc::new(Chosen::new(benchmark, values)), duration })
             }
         }
     }
 
     /// What a built-in model is made of and which options it takes; of a file its text.
     pub fn describe(&self) -> String {
-        match &self.what {
-            What::RtApp(model) => format!("{}\n", model.source.text.trim_end()),
-            What::Recorded(_) => String::new(),
-            What::Benchmark(modelled) => format!(
-                "{}\n{}\nas asked for:\n  {}\n",
-                options::describe(modelled.benchmark.options()),
-                modelled.benchmark.about(),
-                modelled.canonical
-            ),
-        }
+        self.checked.describe()
     }
 
     /// Reads and checks an rt-app file. The name is the source's without folders and ending.
@@ -137,13 +139,13 @@ impl Workload {
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload { name: stem, what: What::RtApp(Arc::new(model)), duration })
+        Ok(Workload { name: stem, checked: Arc::new(model), duration })
     }
 
     /// What a recording's threads did, under a name.
     pub fn recorded(name: impl Into<String>, recording: Recording) -> Workload {
         let duration = Some(recording.duration());
-        Workload { name: name.into(), what: What::Recorded(recording), duration }
+        Workload { name: name.into(), checked: Arc::new(recording), duration }
     }
 
     /// The name of the built-in, or of the file without folders and `.json`.
@@ -165,29 +167,19 @@ impl Workload {
 
     /// What a user should know although the workload runs.
     pub fn notices(&self) -> Vec<String> {
-        match &self.what {
-            What::RtApp(model) => model.notices.clone(),
-            What::Recorded(_) | What::Benchmark(_) => Vec::new(),
-        }
+        self.checked.notices().to_vec()
     }
 
     /// What the file asks for that the twin understands but does not model yet: with any of it,
     /// [`Workload::instantiate`] refuses.
     pub fn pending(&self) -> &Diagnostics {
-        match &self.what {
-            What::RtApp(model) => &model.pending,
-            What::Recorded(_) | What::Benchmark(_) => &NOTHING_PENDING,
-        }
+        self.checked.pending()
     }
 
     /// The bytes that it was read from, for hashing; of a recording a digest of what is replayed, of a model
     /// its name and all its options.
     pub fn bytes(&self) -> &[u8] {
-        match &self.what {
-            What::RtApp(model) => model.source.text.as_bytes(),
-            What::Recorded(recording) => recording.fingerprint().as_bytes(),
-            What::Benchmark(modelled) => modelled.canonical.as_bytes(),
-        }
+        self.checked.bytes()
     }
 
     /// Fits the workload to a machine and makes its threads.
@@ -201,21 +193,7 @@ impl Workload {
     /// If the host has no CPU.
     pub fn instantiate(&self, host: &Host, seed: u64) -> Result<Programs, Diagnostics> {
         assert!(!host.cpu_capacity.is_empty(), "a machine has at least one CPU");
-        Ok(match &self.what {
-            What::RtApp(model) => {
-                let code = compile::compile(model, host, self.duration)?;
-                program::Programs::new(Arc::new(code)).into()
-            }
-            What::Recorded(recording) => {
-                Replay::new(recording.code.clone(), host.cpu_capacity.len()).into()
-            }
-            What::Benchmark(modelled) => {
-                let Modelled { benchmark, values, .. } = &**modelled;
-                let script = Arc::new(benchmark.build(values, host));
-                let warmup = benchmark.warmup(values);
-                Player::new(*benchmark, script, seed, warmup, self.duration).into()
-            }
-        })
+        self.checked.instantiate(host, seed, self.duration)
     }
 }
 

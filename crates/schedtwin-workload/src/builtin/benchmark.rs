@@ -13,12 +13,16 @@
 //! the meter's `frame_duration`, which sees every mark.
 
 use super::frames::FrameCount;
-use super::options::{Values, WorkloadOption};
+use super::options::{self, Values, WorkloadOption};
+use super::player::Player;
 use super::script::Script;
-use crate::Host;
+use crate::workload::Checked;
+use crate::{Host, Programs};
+use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
 use schedtwin_types::metric::{self, DeclaredMetric, Metric};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A model of a benchmark.
 pub(crate) trait Benchmark: Debug + Sync {
@@ -55,6 +59,44 @@ pub(crate) trait Benchmark: Debug + Sync {
     /// What it says of itself after a run, in the order in which results list it.
     fn results(&self, _counted: &Counted) -> Vec<Metric> {
         Vec::new()
+    }
+}
+
+/// A benchmark with the options that a user has chosen.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    benchmark: &'static dyn Benchmark,
+    values: Values,
+    /// Name and all options.
+    canonical: String,
+}
+
+impl Chosen {
+    pub fn new(benchmark: &'static dyn Benchmark, values: Values) -> Chosen {
+        Chosen { benchmark, canonical: values.canonical(benchmark.name()), values }
+    }
+}
+
+impl Checked for Chosen {
+    fn describe(&self) -> String {
+        let Chosen { benchmark, canonical, .. } = self;
+        let options = options::describe(benchmark.options());
+        format!("{options}\n{}\nas asked for:\n  {canonical}\n", benchmark.about())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.canonical.as_bytes()
+    }
+
+    fn instantiate(
+        &self,
+        host: &Host,
+        seed: u64,
+        duration: Option<Ns>,
+    ) -> Result<Programs, Diagnostics> {
+        let script = Arc::new(self.benchmark.build(&self.values, host));
+        let warmup = self.benchmark.warmup(&self.values);
+        Ok(Player::new(self.benchmark, script, seed, warmup, duration).into())
     }
 }
 

@@ -49,6 +49,9 @@ pub use compile::{PathCosts, RecordedCpu, Silicon};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
+use crate::workload::Checked;
+use crate::{Host, Programs};
+use schedtwin_input::Diagnostics;
 use schedtwin_types::{Ns, ThreadId, Work};
 use std::sync::Arc;
 
@@ -165,6 +168,22 @@ impl Recording {
     /// From the start of a run to its end.
     pub fn duration(&self) -> Ns {
         self.code.warmup + self.code.span
+    }
+}
+
+impl Checked for Recording {
+    fn bytes(&self) -> &[u8] {
+        self.fingerprint.as_bytes()
+    }
+
+    /// Nothing in a recording is random, and the twin itself ends a run that is to be shorter.
+    fn instantiate(
+        &self,
+        host: &Host,
+        _seed: u64,
+        _duration: Option<Ns>,
+    ) -> Result<Programs, Diagnostics> {
+        Ok(Replay::new(self.code.clone(), host.cpu_capacity.len()).into())
     }
 }
 

@@ -31,3 +31,39 @@ mod json;
 pub(crate) mod model;
 pub(crate) mod reader;
 mod task;
+
+use crate::workload::Checked;
+use crate::{Host, Programs, program};
+use model::Model;
+use schedtwin_input::Diagnostics;
+use schedtwin_types::Ns;
+use std::sync::Arc;
+
+impl Checked for Model {
+    fn describe(&self) -> String {
+        format!("{}\n", self.source.text.trim_end())
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    fn pending(&self) -> &Diagnostics {
+        &self.pending
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.source.text.as_bytes()
+    }
+
+    /// Nothing in rt-app's language is random, so the seed does not matter.
+    fn instantiate(
+        &self,
+        host: &Host,
+        _seed: u64,
+        duration: Option<Ns>,
+    ) -> Result<Programs, Diagnostics> {
+        let code = compile::compile(self, host, duration)?;
+        Ok(program::Programs::new(Arc::new(code)).into())
+    }
+}
