@@ -117,10 +117,13 @@ pub(super) const OF_FRAMES: &[&DeclaredMetric] = &[&metric::JANK, &metric::FRAME
 /// The metrics of [`score`].
 pub(super) const OF_SCORES: &[&DeclaredMetric] = &[&metric::SCORE];
 
+/// Reads one count of a test.
+type CountOf = fn(&FrameCount) -> u64;
+
 /// Jank and late frames in per cent of all frames: of the whole run, then of each test.
 pub(super) fn frames_by_test(counted: &Counted) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    let kinds: [(&DeclaredMetric, fn(&FrameCount) -> u64); 2] = [
+    let kinds: [(&DeclaredMetric, CountOf); 2] = [
         (&metric::JANK, |count| count.janks),
         (&metric::FRAMES_OVER_PERIOD, |count| count.over_period),
     ];
