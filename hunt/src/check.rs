@@ -146,7 +146,7 @@ fn beside_the_reference(scenario: &Scenario, seed: u64) {
 }
 
 fn written(scenario: &Scenario, seed: u64, folder: &Path, expected: &RunResult) {
-    let trace = folder.join(if seed % 2 == 0 { "trace.pftrace" } else { "trace.txt" });
+    let trace = folder.join(if seed.is_multiple_of(2) { "trace.pftrace" } else { "trace.txt" });
     let record = folder.join("record.jsonl");
     let options = RunOptions {
         trace: Some(trace.clone()),

@@ -54,9 +54,7 @@ fn value(tape: &mut Tape, setting: &Setting) -> String {
             match tape.below(10) {
                 0 => least.to_string(),
                 1 => max.to_string(),
-                2 if none.is_some() => match &none.as_ref().expect("it is some").0 {
-                    word => word.to_string(),
-                },
+                2 if none.is_some() => none.as_ref().expect("it is some").0.to_string(),
                 // What a person would set: few units are beyond a million.
                 3..=7 => least
                     .saturating_add_unsigned(tape.magnitude(0, span.min(1_000_000)))
