@@ -1,8 +1,9 @@
 //! Why a command did not succeed, and what that makes of the exit code.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::process::ExitCode;
 
+use anstream::{AutoStream, ColorChoice};
 use schedtwin_input::Diagnostics;
 
 /// What went wrong.
@@ -57,7 +58,7 @@ impl From<Diagnostics> for Failure {
     }
 }
 
-/// Whether stderr shows terminal escapes; `NO_COLOR` (no-color.org) turns them off.
+/// Whether stderr shows terminal escapes: a terminal that can, and neither `NO_COLOR` nor `CLICOLOR=0` against it.
 pub fn stderr_takes_colour() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
