@@ -71,10 +71,10 @@ fn faults_say_what_and_where() {
         // All three at once.
         (
             "pixle6",
-            "linux-6.1",
+            "linux-6.9",
             "w",
             None,
-            &["no machine `pixle6`", "no kernel `linux-6.1`", "workload \"w\""],
+            &["no machine `pixle6`", "no kernel `linux-6.9`", "workload \"w\""],
         ),
         (
             "uniform8:colour=3",

@@ -257,9 +257,9 @@ fn settings_that_make_no_sense_are_refused() {
     for (kernel, message) in [
         ("linux-6.12:cpuidle_disable=C9", "has no idle state `C9`"),
         ("linux-6.12:cpuidle_disable=c2//", "`cpuidle_disable` cannot be `c2//`"),
-        ("linux-6.12:pm_qos.cpu_latency_us=fast", "`cpu_latency_us` cannot be `fast`"),
-        ("linux-6.12:teo_util=posted", "teo of 6.12 cannot look at utilisation as `posted`"),
-        ("linux-6.12:teo=6.6,teo_util=v4", "teo of 6.6 cannot look at utilisation as `v4`"),
+        ("linux-6.12:pm_qos.cpu_latency_us=fast", "`pm_qos.cpu_latency_us` cannot be `fast`"),
+        ("linux-6.12:teo_util=posted", "`teo_util` cannot be `posted` where `teo` is `6.12`"),
+        ("linux-6.12:teo=6.6,teo_util=v4", "`teo_util` cannot be `v4` where `teo` is `6.6`"),
         ("linux-6.12+teo-util", "`teo` is 6.12, and the patch is for 5.14"),
         ("linux-6.3+teo-util-step", "`teo_util` is 6.3, and the patch is for off"),
         ("linux-5.18+teo-util+teo-util-step", "both set `teo_util`: they exclude each other"),
