@@ -36,7 +36,7 @@ pub const CFS: &[Mutation] = &[
     m(CFS_FILE, "if lead > ideal_runtime as", "if lead >= ideal_runtime as"),
     m(CFS_FILE, "if behind <= 0 {", "if behind < 0 {"),
     m(CFS_FILE, "(behind > granularity)", "(behind >= granularity)"),
-    m(CFS_FILE, "filter(fair).or(Some(left))", "or(Some(left))"),
+    m(CFS_FILE, "second.flatten().filter(fair)", "second.flatten()"),
     m(CFS_FILE, "or_curr(waiting(1))", "waiting(1)"),
     m(CFS_FILE, "cfs.next.filter(fair)", "cfs.next.filter(|_| true)"),
     m(CFS_FILE, "cfs.last.filter(fair)", "cfs.last.filter(|_| true)"),

@@ -9,7 +9,11 @@ const WEIGHTS: &str = "sched/fair/mod.rs";
 /// Mutations of EEVDF, of the fair class's entries and of its weights.
 pub const EEVDF: &[Mutation] = &[
     m(EEVDF_FILE, "(a.wrapping_sub(b) as i64) < 0", "(a.wrapping_sub(b) as i64) <= 0"),
-    m(EEVDF_FILE, "sum -= load - 1;", "sum -= load;"),
+    m(
+        EEVDF_FILE,
+        "sum -= load - 1;\n            }\n            // div_s64()",
+        "sum -= load;\n            }\n            // div_s64()",
+    ),
     m(EEVDF_FILE, "sum >= key.wrapping_mul(load)", "sum > key.wrapping_mul(load)"),
     m(
         EEVDF_FILE,

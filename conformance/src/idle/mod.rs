@@ -31,7 +31,7 @@ pub(crate) const IDLE_ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod cpuidle {
               pub mod haltpoll; pub mod ladder; pub mod menu; pub mod states; pub mod teo; }",
     files: &[
-        "config.rs",
+        "config/",
         "cpuidle/haltpoll.rs",
         "cpuidle/ladder.rs",
         "cpuidle/menu/mod.rs",

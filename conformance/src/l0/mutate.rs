@@ -146,7 +146,20 @@ fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf,
         move |error: std::io::Error| format!("{what}: {error}")
     };
     let files = match S::SOURCES.kernel {
-        Some(rooms) => rooms.files.iter().map(|file| file.to_string()).collect(),
+        Some(rooms) => {
+            let mut all = Vec::new();
+            for file in rooms.files {
+                match file.strip_suffix('/') {
+                    // A folder: all that is in it.
+                    Some(folder) => {
+                        let inside = files(&source.join(folder)).map_err(say(&source))?;
+                        all.extend(inside.iter().map(|file| format!("{folder}/{file}")));
+                    }
+                    None => all.push(file.to_string()),
+                }
+            }
+            all
+        }
         None => files(&source).map_err(say(&source))?,
     };
     for file in files {
@@ -159,6 +172,9 @@ fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf,
             }
             text = text.replace(mutation.from, mutation.to);
         }
+        // What they include is where it was.
+        let kernels = super::home().join("../kernels/").display().to_string();
+        text = text.replace("../../../../kernels/", &kernels);
         // Their unit tests are not part of this.
         text = text.replace("#[cfg(test)]\nmod tests;", "");
         let to = copy.join(&file);

@@ -65,7 +65,7 @@ pub type Pelt61 = PeltOf<true>;
 const PELT_ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod sched { pub mod pelt; }",
     files: &[
-        "config.rs",
+        "config/",
         "sched/pelt.rs",
         "sched/pelt/attach.rs",
         "sched/pelt/clock.rs",

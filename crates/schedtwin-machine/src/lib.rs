@@ -27,7 +27,7 @@
 //! use schedtwin_machine::Machine;
 //! let machine = Machine::load("pixel6:coupling=false").unwrap();
 //! assert_eq!(machine.cpus.len(), 8);
-//! assert_eq!(machine.domains[1].opps.last().unwrap().khz, 2_253_000);
+//! assert_eq!(machine.domains[schedtwin_types::ClockDomainId(1)].opps.last().unwrap().khz, 2_253_000);
 //! assert!(machine.couplings.is_empty());
 //! ```
 

@@ -124,19 +124,6 @@ impl Config {
         settings.filter(|s| exists(s)).map(|s| (s, value(s.path))).collect()
     }
 
-    /// Whether Linux lets fair servers of these parameters be set on every CPU of a machine with these capacities.
-    ///
-    /// ```
-    /// use schedtwin_kernel::config::Config;
-    ///
-    /// let config = Config { fair_server_runtime: 500_000_000, ..Config::linux_6_12() };
-    /// assert!(config.admits_fair_servers(&[1024; 8]));
-    /// assert!(!config.admits_fair_servers(&[250, 250, 250, 1024]));
-    /// ```
-    pub fn admits_fair_servers(&self, capacities: &[u64]) -> bool {
-        crate::sched::fair_server::admits(self, capacities)
-    }
-
     /// Length of a tick, nanoseconds (`TICK_NSEC`).
     pub fn tick_nsec(&self) -> Ns {
         (1_000_000_000 + self.hz as u64 / 2) / self.hz as u64

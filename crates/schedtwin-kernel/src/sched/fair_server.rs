@@ -58,16 +58,28 @@ pub struct FairServer {
     callback_running: bool,
 }
 
-/// `__dl_overflow()` for a server on every CPU: all of them together stay within what `rt_runtime` per `rt_period`
-/// leaves to DEADLINE.
-pub(crate) fn admits(config: &Config, capacities: &[u64]) -> bool {
-    let Some(rt_runtime) = config.rt_runtime else { return true };
-    let nr_cpus = capacities.len() as u64;
-    // dl_bw_capacity(): capacities count where they differ.
-    let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
-    let capacity = if asymmetric { capacities.iter().sum() } else { nr_cpus * 1024 };
-    let total = nr_cpus * to_ratio(config.fair_server_period, config.fair_server_runtime);
-    total <= (to_ratio(config.rt_period, rt_runtime) * capacity) >> 10
+impl Config {
+    /// Whether Linux lets fair servers of these parameters be set on every CPU of a machine with these capacities.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::Config;
+    ///
+    /// let config = Config { fair_server_runtime: 500_000_000, ..Config::linux_6_12() };
+    /// assert!(config.admits_fair_servers(&[1024; 8]));
+    /// assert!(!config.admits_fair_servers(&[250, 250, 250, 1024]));
+    /// ```
+    ///
+    /// `__dl_overflow()` for a server on every CPU: all of them together stay within what `rt_runtime` per
+    /// `rt_period` leaves to DEADLINE.
+    pub fn admits_fair_servers(&self, capacities: &[u64]) -> bool {
+        let Some(rt_runtime) = self.rt_runtime else { return true };
+        let nr_cpus = capacities.len() as u64;
+        // dl_bw_capacity(): capacities count where they differ.
+        let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
+        let capacity = if asymmetric { capacities.iter().sum() } else { nr_cpus * 1024 };
+        let total = nr_cpus * to_ratio(self.fair_server_period, self.fair_server_runtime);
+        total <= (to_ratio(self.rt_period, rt_runtime) * capacity) >> 10
+    }
 }
 
 impl FairServer {
