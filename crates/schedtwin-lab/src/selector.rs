@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
 use schedtwin_types::metric::{DeclaredMetric, METRICS};
+use schedtwin_types::wildcard::{Wildcards, matches};
 
 use crate::select::Key;
 
@@ -39,9 +40,7 @@ pub struct Selector {
 
 /// Whether `text` is what `pattern` says; `*` is any letters.
 fn fits(pattern: &str, text: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(text) = text.strip_prefix(first) else { return false };
-    (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| fits(rest, &text[at..]))
+    matches(pattern, text, Wildcards::Star)
 }
 
 /// Each item once, in order.

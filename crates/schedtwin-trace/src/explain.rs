@@ -23,6 +23,7 @@ use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
 use crate::{Meta, TaskInfo, open_readable};
+use schedtwin_types::wildcard::{Wildcards, matches};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource,
 };
@@ -220,31 +221,6 @@ pub fn parse_time(text: &str) -> Result<Ns, String> {
     whole.checked_mul(unit_ns).and_then(|ns| ns.checked_add(fraction_ns)).ok_or_else(error)
 }
 
-/// Whether `name` matches `pattern`, where `*` stands for any text and `?` for one character.
-fn glob(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where the last star was, and how much of the name it takes: only it needs to be revised.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((star_p, star_n)) = star {
-            star = Some((star_p, star_n + 1));
-            p = star_p + 1;
-            n = star_n + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
-}
-
 /// Words facts and decisions that were never written to a file, as a listing does.
 pub struct Teller {
     listing: Listing<'static>,
@@ -360,9 +336,9 @@ impl<'a> Listing<'a> {
         if let Some(pattern) = &self.query.task {
             let numbered = format!("{}-{}", info.name, info.id);
             let matches = *pattern == info.id.to_string()
-                || glob(pattern, &info.name)
+                || matches(pattern, &info.name, Wildcards::StarAndOne)
                 || pattern == without_number(&info.name)
-                || glob(pattern, &numbered);
+                || matches(pattern, &numbered, Wildcards::StarAndOne);
             if matches {
                 self.named.insert(info.id);
                 self.summary.task_found = true;
@@ -721,24 +697,6 @@ fn table<const N: usize>(rows: &[[String; N]], text_column: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn globs() {
-        for (pattern, name, matches) in [
-            ("ui", "ui", true),
-            ("ui", "ui2", false),
-            ("ui*", "ui2", true),
-            ("*", "", true),
-            ("?i", "ui", true),
-            ("?", "", false),
-            ("a*b*c", "aXbXbc", true),
-            ("a*b*c", "aXbXb", false),
-            ("*******************a", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", false),
-            ("sugov:*-7", "sugov:0-7", true),
-        ] {
-            assert_eq!(glob(pattern, name), matches, "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn threads_share_a_name() {

@@ -18,6 +18,7 @@ mod irq;
 pub mod metric;
 mod op;
 mod rule;
+pub mod wildcard;
 
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};

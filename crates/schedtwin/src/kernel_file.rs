@@ -78,11 +78,17 @@ pub fn patch_names() -> Vec<(String, String)> {
 /// Every setting that a kernel file can have, as it is declared.
 ///
 /// ```
-/// let hz = schedtwin::kernel_file::settings().iter().find(|setting| setting.path == "hz").unwrap();
+/// let hz = schedtwin::kernel_file::setting("hz").unwrap();
+/// assert!(schedtwin::kernel_file::settings().contains(hz));
 /// assert_eq!(hz.known_by, "CONFIG_HZ");
 /// ```
 pub fn settings() -> &'static [Setting] {
     Config::settings()
+}
+
+/// The setting of a path; `None`: no setting is declared there.
+pub fn setting(path: &str) -> Option<&'static Setting> {
+    Config::setting(path)
 }
 
 /// Checks the file of a patch: its form, and that the kernels that it is for take it. Notices if it is

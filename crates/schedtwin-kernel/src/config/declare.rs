@@ -180,6 +180,13 @@ impl Setting {
         self.path.split_once('.').unwrap_or(("", self.path))
     }
 
+    /// Whether it exists in a kernel of these values, of which each has its path.
+    pub(super) fn exists_with(&self, values: &[(&'static str, Value)]) -> bool {
+        self.only.as_ref().is_none_or(|only| {
+            values.iter().any(|(path, value)| *path == only.path && only.allows(value))
+        })
+    }
+
     /// The number that `value` spells, if it is one within the range; of a [`Kind::Integer`] whose `none` is a
     /// word, also one that is spelled as text.
     pub fn number(&self, value: &Value) -> Option<i64> {

@@ -68,7 +68,7 @@ impl Config {
     /// ```
     /// use schedtwin_kernel::config::{Config, Kind};
     ///
-    /// let boost = Config::settings().iter().find(|s| s.path == "runnable_boost").unwrap();
+    /// let boost = Config::setting("runnable_boost").unwrap();
     /// let Kind::Choice { arms, .. } = &boost.kind else { panic!("a variation point") };
     /// assert_eq!(arms.len(), 4);
     /// ```
@@ -81,6 +81,11 @@ impl Config {
         &ALL
     }
 
+    /// The setting of a path; `None`: no setting is declared there.
+    pub fn setting(path: &str) -> Option<&'static Setting> {
+        Config::settings().iter().find(|setting| setting.path == path)
+    }
+
     /// The configuration of which `value` gives the value of each path, of the right kind and in its range; not
     /// asked for settings that do not exist with the arms that it gives.
     pub fn new(mut value: impl FnMut(&'static str) -> Value) -> Config {
@@ -90,8 +95,10 @@ impl Config {
             given.push((setting.path, value(setting.path)));
         }
         for setting in Config::settings() {
-            let Some(only) = &setting.only else { continue };
-            let exists = given.iter().any(|(path, value)| *path == only.path && only.allows(value));
+            if setting.only.is_none() {
+                continue;
+            }
+            let exists = setting.exists_with(&given);
             let otherwise = || setting.otherwise.clone().expect("declared with `only`");
             given.push((setting.path, if exists { value(setting.path) } else { otherwise() }));
         }
@@ -114,14 +121,9 @@ impl Config {
     pub fn values(&self) -> Vec<(&'static Setting, Value)> {
         let mut all: Vec<(&'static str, Value)> = Vec::new();
         self.put_values(&mut |path, value| all.push((path, value)));
-        let exists = |setting: &Setting| {
-            setting.only.as_ref().is_none_or(|only| {
-                all.iter().any(|(path, value)| *path == only.path && only.allows(value))
-            })
-        };
         let settings = Config::settings().iter();
         let value = |path: &str| all.iter().find(|(p, _)| *p == path).expect("declared").1.clone();
-        settings.filter(|s| exists(s)).map(|s| (s, value(s.path))).collect()
+        settings.filter(|s| s.exists_with(&all)).map(|s| (s, value(s.path))).collect()
     }
 
     /// Length of a tick, nanoseconds (`TICK_NSEC`).

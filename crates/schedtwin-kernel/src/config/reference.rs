@@ -20,8 +20,7 @@ impl Config {
         Config::new(|path| match named.iter().find(|(named, _)| named == path) {
             Some((_, value)) => value.clone(),
             None => {
-                let setting = Config::settings().iter().find(|setting| setting.path == path);
-                let unnamed = setting.and_then(|setting| setting.unnamed.clone());
+                let unnamed = Config::setting(path).and_then(|setting| setting.unnamed.clone());
                 unnamed.unwrap_or_else(|| panic!("kernels/linux-6.12.toml names `{path}`"))
             }
         })

@@ -140,6 +140,13 @@ pub(crate) mod tests {
         machine
     }
 
+    /// CPU 0 is little, CPU 1 big, each with a clock of its own; `config` without its fair servers.
+    pub(crate) fn little_and_big(config: Config) -> Kernel {
+        const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
+        let config = Config { fair_server_runtime: 0, ..config };
+        Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
+    }
+
     /// A kernel on it, without fair servers.
     pub(crate) fn kernel(domains: &[DtDomain]) -> Kernel {
         let config = Config { fair_server_runtime: 0, ..Config::linux_6_12() };

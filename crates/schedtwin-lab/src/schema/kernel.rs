@@ -4,7 +4,7 @@
 //! It says what a file may say: keys, words, ranges, and what belongs to which arm. That one number must not exceed
 //! another cannot be said there; `schedtwin check` says it. Draft 7 is what editors of TOML understand.
 
-use schedtwin::kernel_file::{Arm, Kind, Setting, Value, With, settings};
+use schedtwin::kernel_file::{Arm, Kind, Setting, Value, With, setting, settings};
 use serde_json::{Map, Value as Json, json};
 
 /// The schema, as `schemas/schedtwin.kernel.schema.json` has it.
@@ -140,7 +140,7 @@ fn conditions() -> Vec<Json> {
 
 /// Whether the file chooses one of the arms; a file that does not name the point counts as its declaration says.
 fn chooses(with: &With) -> Json {
-    let point = settings().iter().find(|setting| setting.path == with.path).expect("declared");
+    let point = setting(with.path).expect("declared");
     let holds = json!({ with.path: { "enum": with.words } });
     match &point.unnamed {
         Some(unnamed) if with.allows(unnamed) => json!({ "properties": holds }),

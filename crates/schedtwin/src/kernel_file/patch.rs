@@ -211,7 +211,7 @@ fn flat(table: &Table) -> Vec<(String, &Entry)> {
 /// Every path is a setting's, every value one that it can have.
 fn check_settings(table: &Table, faults: &mut Diagnostics) {
     for (path, entry) in flat(table) {
-        match settings::find(&path) {
+        match super::setting(&path) {
             Some(setting) => {
                 settings::check(setting, &entry.node, faults);
             }

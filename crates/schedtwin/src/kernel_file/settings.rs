@@ -14,11 +14,6 @@ use schedtwin_input::{
 use schedtwin_kernel::config::{Arm, Config, Kind, Setting, Value, With, retired};
 use std::sync::Arc;
 
-/// The setting of a path.
-pub(super) fn find(path: &str) -> Option<&'static Setting> {
-    Config::settings().iter().find(|setting| setting.path == path)
-}
-
 /// Puts what a setting of an older file means in its place.
 pub(super) fn modernise(document: &mut TomlDocument, faults: &mut Diagnostics) {
     for old in retired() {
@@ -84,7 +79,7 @@ fn exists(setting: &Setting, document: &TomlDocument) -> Option<bool> {
 /// Whether the kernel has one of the arms; `None`: that point cannot be read.
 fn is_with(with: &With, document: &TomlDocument) -> Option<bool> {
     let Toml::String(word) = &document.get(with.path)?.value else { return None };
-    let point = find(with.path).expect("a declared point");
+    let point = Config::setting(with.path).expect("a declared point");
     arms(point).iter().find(|arm| arm.word == word)?;
     Some(with.words.contains(&word.as_str()))
 }
@@ -234,7 +229,7 @@ impl Reader<'_, '_> {
     /// Arms that do not go with the arm of another point.
     fn check_arms(&mut self) {
         for (path, value) in self.values.clone() {
-            let setting = find(path).expect("it was read");
+            let setting = Config::setting(path).expect("it was read");
             let of = |word: &Value| {
                 arms(setting).iter().find(|arm| Value::from(arm.word) == *word)?.only.as_ref()
             };
@@ -264,7 +259,7 @@ impl Reader<'_, '_> {
     fn check_at_most(&mut self) {
         let number = |path: &str| {
             let (_, value) = self.values.iter().find(|(read, _)| *read == path)?;
-            find(path).expect("declared").number(value)
+            Config::setting(path).expect("declared").number(value)
         };
         let mut wrong = Vec::new();
         for setting in Config::settings() {

@@ -180,19 +180,12 @@ impl Kernel {
 mod tests {
     use super::*;
     use crate::config::{Config, Uclamp};
-    use crate::sched::root_domain::tests::device_tree;
-
-    const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
-
-    fn boot(config: Config) -> Kernel {
-        let config = Config { fair_server_runtime: 0, ..config };
-        Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
-    }
+    use crate::sched::root_domain::tests::little_and_big;
 
     #[test]
     fn fitness() {
-        let kernel = boot(Config { uclamp: Uclamp::On, ..Config::linux_6_12() });
-        let key_off = boot(Config::linux_6_12());
+        let kernel = little_and_big(Config { uclamp: Uclamp::On, ..Config::linux_6_12() });
+        let key_off = little_and_big(Config::linux_6_12());
         let (little, big) = (CpuId(0), CpuId(1));
         for (util, min, max, cpu, fits, without_clamps) in [
             (1000, 0, 110, little, 1, 0),

@@ -103,21 +103,15 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::sched::TaskKind;
-    use crate::sched::root_domain::tests::device_tree;
-
-    const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
-
-    fn boot(config: Config) -> Kernel {
-        let config = Config { fair_server_runtime: 0, ..config };
-        Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
-    }
+    use crate::sched::root_domain::tests::little_and_big;
 
     /// util 50, runnable 70, util_est 60; a waking task of util 5, runnable 9 and estimate 10 that comes from
     /// elsewhere. As posted its share counts twice: in runnable_avg, and with its estimate on top.
     #[test]
     fn runnable_boosting() {
         let util = |form, boost, task: bool| {
-            let mut kernel = boot(Config { runnable_boost: form, ..Config::linux_6_12() });
+            let mut kernel =
+                little_and_big(Config { runnable_boost: form, ..Config::linux_6_12() });
             let (cpu, root) = (CpuId(1), CfsRqId::root(CpuId(1)));
             let avg = &mut kernel.cfs[root].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (50, 70, 60);

@@ -316,21 +316,15 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::sched::TaskKind;
-    use crate::sched::root_domain::tests::device_tree;
-
-    const OPPS: &[(u32, u64)] = &[(1_000_000, 300_000), (2_000_000, 900_000)];
-
-    fn boot(config: Config) -> Kernel {
-        let config = Config { fair_server_runtime: 0, ..config };
-        Kernel::boot(device_tree(&[(1, 383, OPPS), (1, 1024, OPPS)]), config)
-    }
+    use crate::sched::root_domain::tests::little_and_big;
 
     /// A task that has slept for 32 periods on a CPU that idled meanwhile has halved, or not.
     #[test]
     fn a_sleeper_leaves_an_idle_cpu() {
         let (forgotten, decayed) = (MigrateSePeltLag::Forgotten, MigrateSePeltLag::Decayed);
         for (form, expected) in [(forgotten, 400), (decayed, 200)] {
-            let mut kernel = boot(Config { migrate_se_pelt_lag: form, ..Config::linux_6_12() });
+            let mut kernel =
+                little_and_big(Config { migrate_se_pelt_lag: form, ..Config::linux_6_12() });
             let (cpu, then) = (CpuId(1), 1 << 30);
             let p = kernel.new_task(None, TaskKind::User);
             let se = kernel.tasks[p].se;

@@ -40,7 +40,8 @@ fn sample(setting: &Setting, seed: u64, given: &dyn Fn(&str) -> Value) -> Value 
         }
         Kind::Integer { none: Some((none, _)), .. } if seed.is_multiple_of(5) => none.clone(),
         Kind::Integer { min, max, none, .. } => {
-            let most = setting.at_most.and_then(|bound| find(bound)?.number(&given(bound)));
+            let most =
+                setting.at_most.and_then(|bound| Config::setting(bound)?.number(&given(bound)));
             let max = most.unwrap_or(*max).min(*max).max(*min);
             let number = min + (seed % (max - min + 1) as u64) as i64;
             match none {
@@ -57,8 +58,8 @@ fn random(seeds: &[u64]) -> Config {
         seeds[at.expect("a setting")]
     };
     let nothing = |_: &str| panic!("only one step");
-    let one = |path: &str| sample(find(path).expect("a setting"), seed(path), &nothing);
-    Config::new(|path| sample(find(path).expect("a setting"), seed(path), &one))
+    let one = |path: &str| sample(Config::setting(path).expect("a setting"), seed(path), &nothing);
+    Config::new(|path| sample(Config::setting(path).expect("a setting"), seed(path), &one))
 }
 
 proptest! {
@@ -127,7 +128,7 @@ fn declarations_are_sound() {
         assert!(setting.help.ends_with('.') && !setting.known_by.is_empty(), "{path}");
         assert_eq!(setting.only.is_some(), setting.otherwise.is_some(), "{path}");
         let point = |with: &With| {
-            let point = find(with.path).expect("a point");
+            let point = Config::setting(with.path).expect("a point");
             assert!(point.only.is_none() && point.table_and_key().0.is_empty(), "{path}");
             let words: Vec<&str> = arms(point).iter().map(|arm| arm.word).collect();
             assert!(with.words.iter().all(|word| words.contains(word)), "{path}");
@@ -144,11 +145,11 @@ fn declarations_are_sound() {
             let mut faults = Diagnostics::new();
             assert!(check(setting, &node, &mut faults).is_some(), "{path}: {faults}");
         }
-        let bound = setting.at_most.map(|bound| &find(bound).expect("a setting").kind);
+        let bound = setting.at_most.map(|bound| &Config::setting(bound).expect("a setting").kind);
         assert!(bound.is_none_or(|kind| matches!(kind, Kind::Integer { .. })), "{path}");
     }
     for old in retired() {
-        assert!(find(old.path).is_none(), "{} is no longer a setting", old.path);
+        assert!(Config::setting(old.path).is_none(), "{} is no longer a setting", old.path);
     }
 }
 
