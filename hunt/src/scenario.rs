@@ -52,7 +52,7 @@ impl Texts {
             true => format!("{kernel}:fair_group_sched=true"),
             false => kernel,
         };
-        let duration_ms = *tape.pick(&[100, 100, 150, 200, 400, 1000]);
+        let duration_ms = *tape.pick(&[100, 100, 100, 100, 100, 100, 150, 200, 400, 1000]);
         Texts { machine, kernel, workload, seed: tape.below(1 << 32), duration_ms }
     }
 
