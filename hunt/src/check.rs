@@ -87,6 +87,18 @@ fn plain(scenario: &Scenario, seed: u64) -> Option<RunResult> {
     Some(twin.finish())
 }
 
+/// Runs it once, watched, and does the sums of its JSON. Returns the number of events; panics at a finding.
+pub fn once(scenario: &Scenario, seed: u64) -> u64 {
+    let mut watch = Watch::new(scenario.machine().nr_cpus());
+    let mut twin: Twin<FlatBoard> = scenario.twin(seed);
+    twin.introduce(&mut watch);
+    while twin.step(&mut watch) {}
+    let result = twin.finish();
+    let beyond = watch.finish(&result);
+    from_outside(scenario, seed, &result, &beyond);
+    result.events
+}
+
 fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
     let result = plain(scenario, seed)?;
     let other = std::thread::scope(|scope| {

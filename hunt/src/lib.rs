@@ -13,8 +13,10 @@
 //! 3. A finding is made smaller ([`shrink`]): choices are left out and lowered while it stays the same finding. Zero is always the
 //!    simplest choice, so what remains is what matters.
 //! 4. It is written as one file with the texts ([`scenario`]), which a test replays for ever, whatever becomes of the generator.
-//! 5. [`cover`] counts what was reached: an arm of a variation point that no scenario reached makes a hunt fail in CI.
+//! 5. [`built_in`] does without tapes: it runs everything that is built in.
+//! 6. [`cover`] counts what was reached: an arm of a variation point that no scenario reached makes a hunt fail in CI.
 
+pub mod built_in;
 pub mod check;
 pub mod cover;
 mod kernel;

@@ -1,6 +1,7 @@
 //! `schedtwin-hunt`: random scenarios against the twin.
 
 use clap::Parser;
+use schedtwin_hunt::built_in;
 use schedtwin_hunt::check::{Outcome, check};
 use schedtwin_hunt::cover::Cover;
 use schedtwin_hunt::scenario::Texts;
@@ -40,6 +41,9 @@ struct Arguments {
     /// Fail if an arm of a variation point, or a kind of scenario, was not reached
     #[arg(long)]
     complete: bool,
+    /// Instead: every built-in machine, kernel and workload for 1 s, with so many seeds each
+    #[arg(long, value_name = "SEEDS")]
+    built_in: Option<u64>,
     /// Print the scenario instead of running it
     #[arg(long)]
     show: bool,
@@ -79,6 +83,9 @@ fn main() -> ExitCode {
         println!("{}\n{}\n{}", texts.kernel, texts.machine, texts.workload);
         return ExitCode::SUCCESS;
     }
+    if let Some(seeds) = arguments.built_in {
+        return built_in(seeds, arguments.threads);
+    }
     let count = arguments.count.unwrap_or(if arguments.time.is_some() { u64::MAX } else { 1 });
     let began = Instant::now();
     let hunt = Mutex::new(Hunt::default());
@@ -114,6 +121,31 @@ fn again(files: &[PathBuf]) -> ExitCode {
         println!("{}: {short}", file.display());
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs everything that is built in.
+fn built_in(seeds: u64, threads: usize) -> ExitCode {
+    let began = Instant::now();
+    let sweep = built_in::sweep(seeds, threads);
+    for refused in &sweep.refused {
+        println!("refused: {refused}");
+    }
+    for finding in &sweep.findings {
+        println!("{finding}");
+    }
+    println!(
+        "{} scenarios of what is built in, {seeds} seeds each: {} runs ({} events), {} scenarios refused, {} with a finding; {:.0} s",
+        sweep.scenarios,
+        sweep.runs,
+        sweep.events,
+        sweep.refused.len(),
+        sweep.findings.len(),
+        began.elapsed().as_secs_f64()
+    );
+    match sweep.findings.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 /// Runs one scenario under the eyes of a watchdog.

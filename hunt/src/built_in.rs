@@ -1,0 +1,86 @@
+//! Every built-in machine with every built-in workload and kernel, many seeds each: what a user tries first.
+
+use crate::check;
+use schedtwin::Scenario;
+use schedtwin_lab::crash::caught;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One second: long enough for most of what a workload does.
+const DURATION_NS: u64 = 1_000_000_000;
+
+/// What came of all of them.
+#[derive(Debug, Default)]
+pub struct Sweep {
+    /// Scenarios: machine, kernel and workload.
+    pub scenarios: u64,
+    /// Runs: scenarios times seeds.
+    pub runs: u64,
+    /// Events of all runs.
+    pub events: u64,
+    /// Scenarios that the readers do not take, with the reason.
+    pub refused: Vec<String>,
+    /// What went wrong, with a command that repeats it.
+    pub findings: Vec<String>,
+}
+
+/// Runs all of them with seeds from 1 to `seeds`, on that many threads. A scenario's first finding ends that scenario.
+pub fn sweep(seeds: u64, threads: usize) -> Sweep {
+    let mut all = Vec::new();
+    for (machine, _) in schedtwin::list_machines() {
+        for (kernel, _) in schedtwin::list_kernels() {
+            for (workload, _) in schedtwin::list_workloads() {
+                all.push([machine.clone(), kernel.clone(), workload]);
+            }
+        }
+    }
+    let (sweep, next) = (Mutex::new(Sweep::default()), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(names) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    one(names, seeds, &sweep);
+                }
+            });
+        }
+    });
+    sweep.into_inner().expect("nobody panics while adding")
+}
+
+fn one([machine, kernel, workload]: &[String; 3], seeds: u64, sweep: &Mutex<Sweep>) {
+    let names = format!("-m {machine} -k {kernel} -w {workload}");
+    let adding = || sweep.lock().expect("nobody panics while adding");
+    let scenario = match Scenario::new(machine, kernel, workload, Some(DURATION_NS)) {
+        Ok(scenario) => scenario,
+        Err(faults) => return adding().refused.push(format!("{names}: {}", faults.0[0].message)),
+    };
+    adding().scenarios += 1;
+    for seed in 1..=seeds {
+        match caught(|| check::once(&scenario, seed)) {
+            Ok(events) => {
+                let mut sweep = adding();
+                sweep.runs += 1;
+                sweep.events += events;
+            }
+            Err(panic) => {
+                let again = format!("schedtwin run {names} --seed {seed} --duration 1s");
+                return adding().findings.push(format!("{panic}\n  again: {again}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_loads() {
+        let sweep = sweep(0, 2);
+        assert_eq!(sweep.refused, Vec::<String>::new());
+        let [machines, kernels, workloads] =
+            [schedtwin::list_machines(), schedtwin::list_kernels(), schedtwin::list_workloads()]
+                .map(|list| list.len() as u64);
+        assert_eq!(sweep.scenarios, machines * kernels * workloads);
+    }
+}
