@@ -551,6 +551,35 @@ mod tests {
         assert!(moves(568, 1512, true));
     }
 
+    /// Loads of nested groups can reach any number (`hunt/found/load-of-nested-groups.toml`); then the products are cut to
+    /// 64 bits and compared with their sign, as C does.
+    #[test]
+    fn wake_affine_weight_wraps_as_c_does() {
+        let mut kernel = kernel(&[(4, 1024, OPPS)]);
+        let task = kernel.new_task(None, TaskKind::User);
+        let (this, prev) = (CpuId(1), CpuId(0));
+        let sd = kernel.topology.base[1].unwrap();
+        let cut = |wide: i128| wide as i64;
+        let mut unlike_wide = 0;
+        for this_load in [0, 1 << 46, 1 << 47, 1 << 57, u64::MAX] {
+            for prev_load in [0, 1 << 46, 1 << 47, 1 << 57, u64::MAX] {
+                for own in [0, 1 << 20, u64::MAX] {
+                    kernel.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
+                    kernel.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
+                    let se = kernel.tasks[task].se;
+                    kernel.se[se].avg.load_avg = own;
+                    let signed = |load: u64| i128::from(load as i64);
+                    let left = (signed(this_load) + signed(own)) * 100 * 1024;
+                    let right = (signed(prev_load) - signed(own)) * 108 * 1024;
+                    let moves = kernel.wake_affine_weight(sd, task, this, prev, false);
+                    assert_eq!(moves, cut(left) < cut(right), "{this_load} {prev_load} {own}");
+                    unlike_wide += u32::from(moves != (left < right));
+                }
+            }
+        }
+        assert!(unlike_wide > 10, "only {unlike_wide} of the loads are too large for 63 bits");
+    }
+
     /// Each CPU's idle task remembers its own wakees.
     #[test]
     fn idle_tasks_do_not_share_their_wakees() {
