@@ -24,8 +24,8 @@ pub struct Sweep {
     pub findings: Vec<String>,
 }
 
-/// Runs all of them with seeds from 1 to `seeds`, on that many threads. A scenario's first finding ends that scenario.
-pub fn sweep(seeds: u64, threads: usize) -> Sweep {
+/// Machine, kernel and workload of each scenario.
+pub fn scenarios() -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (machine, _) in schedtwin::list_machines() {
         for (kernel, _) in schedtwin::list_kernels() {
@@ -34,12 +34,20 @@ pub fn sweep(seeds: u64, threads: usize) -> Sweep {
             }
         }
     }
+    all
+}
+
+/// Runs all of them with seeds from 1 to `seeds`, on that many threads. A scenario's first finding ends that scenario. `ended` is
+/// called at the end of each.
+pub fn sweep(seeds: u64, threads: usize, ended: &(impl Fn() + Sync)) -> Sweep {
+    let all = scenarios();
     let (sweep, next) = (Mutex::new(Sweep::default()), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(names) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     one(names, seeds, &sweep);
+                    ended();
                 }
             });
         }
@@ -76,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_name_loads() {
-        let sweep = sweep(0, 2);
+        let sweep = sweep(0, 2, &|| {});
         assert_eq!(sweep.refused, Vec::<String>::new());
         let [machines, kernels, workloads] =
             [schedtwin::list_machines(), schedtwin::list_kernels(), schedtwin::list_workloads()]

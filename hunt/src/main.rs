@@ -1,6 +1,7 @@
 //! `schedtwin-hunt`: random scenarios against the twin.
 
 use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedtwin_hunt::built_in;
 use schedtwin_hunt::check::{Outcome, check};
 use schedtwin_hunt::cover::Cover;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
     let count = arguments.count.unwrap_or(if arguments.time.is_some() { u64::MAX } else { 1 });
     let began = Instant::now();
     let hunt = Mutex::new(Hunt::default());
+    let bar = bar((count < u64::MAX).then_some(count));
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..arguments.threads {
@@ -100,10 +102,12 @@ fn main() -> ExitCode {
                         break;
                     }
                     one(arguments.seed.wrapping_add(number), &arguments.keep, &hunt);
+                    bar.inc(1);
                 }
             });
         }
     });
+    bar.finish_and_clear();
     report(&hunt.into_inner().expect("nobody panics while adding"), &arguments, began.elapsed())
 }
 
@@ -123,10 +127,24 @@ fn again(files: &[PathBuf]) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// A bar on a terminal; nothing elsewhere. Without a length it counts.
+fn bar(scenarios: Option<u64>) -> ProgressBar {
+    let style = match scenarios {
+        Some(_) => "{wide_bar} {pos} of {len} scenarios, {eta} left",
+        None => "{pos} scenarios, {elapsed}",
+    };
+    let style = ProgressStyle::with_template(style).expect("the template is ours");
+    let bar = scenarios.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(2));
+    bar.with_style(style)
+}
+
 /// Runs everything that is built in.
 fn built_in(seeds: u64, threads: usize) -> ExitCode {
     let began = Instant::now();
-    let sweep = built_in::sweep(seeds, threads);
+    let bar = bar(Some(built_in::scenarios().len() as u64));
+    let sweep = built_in::sweep(seeds, threads, &|| bar.inc(1));
+    bar.finish_and_clear();
     for refused in &sweep.refused {
         println!("refused: {refused}");
     }
