@@ -49,6 +49,31 @@ const RT_APP_FILES: &[RtAppFile] = &[
         description: "a phone's user interface at 60 Hz: scrolling with touch, audio and background work (10 s)",
         text: include_str!("../../../../workloads/ui-phone.json"),
     },
+    RtAppFile {
+        name: "juno-scenario1",
+        description: "four busy tasks capped at 110 (Juno r2, uclamp series) (20 s)",
+        text: include_str!("../../../../workloads/juno-scenario1.json"),
+    },
+    RtAppFile {
+        name: "juno-scenario2",
+        description: "two busy tasks clamped to 383-384 (Juno r2, uclamp series) (20 s)",
+        text: include_str!("../../../../workloads/juno-scenario2.json"),
+    },
+    RtAppFile {
+        name: "juno-scenario3",
+        description: "a small task joins a capped one on CPU 5 (Juno r2, uclamp series) (20 s)",
+        text: include_str!("../../../../workloads/juno-scenario3.json"),
+    },
+    RtAppFile {
+        name: "juno-scenario4",
+        description: "eight busy tasks capped at 110, four of them unpinned half way (Juno r2, uclamp series) (20 s)",
+        text: include_str!("../../../../workloads/juno-scenario4.json"),
+    },
+    RtAppFile {
+        name: "juno-scenario5",
+        description: "eight busy tasks capped at 110 (Juno r2, uclamp series) (20 s)",
+        text: include_str!("../../../../workloads/juno-scenario5.json"),
+    },
 ];
 
 /// Every benchmark, in the order in which lists show them.

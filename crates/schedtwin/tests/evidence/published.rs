@@ -75,6 +75,21 @@ fn the_uclamp_scenarios_run_on_their_board() {
     }
 }
 
+/// The built-in forms of these scenarios are the same workloads: the same run to the last event.
+#[test]
+fn the_built_in_uclamp_scenarios_are_those_that_were_published() {
+    let Some(folder) = published_folder() else { return };
+    for number in 1..=5 {
+        let name = format!("juno-scenario{number}");
+        let file = folder.join(format!("uclamp-scenarios/{name}.json")).display().to_string();
+        let [built_in, published] = [&name, &file].map(|workload| {
+            let scenario = scenario("juno-r2", KERNEL, workload, Some(15 * SECOND));
+            run(&scenario, 3).digest
+        });
+        assert_eq!(built_in, published, "{name}");
+    }
+}
+
 /// Every file of the folder is either one that runs, or refused with a reason.
 #[test]
 fn the_other_files_are_refused() {
