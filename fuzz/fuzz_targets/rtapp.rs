@@ -1,13 +1,26 @@
-//! Any text is a workload or a list of faults, and a workload can be instantiated or says why not.
+//! Any text is a workload or a list of faults; a workload can be instantiated, or says why not, and its threads run.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use schedtwin_input::Source;
-use schedtwin_workload::{Host, Workload};
+#[path = "../../crates/schedtwin-workload/tests/executor/mod.rs"]
+mod executor;
 
-fuzz_target!(|text: &str| {
-    if let Ok(workload) = Workload::parse_rtapp(Source::new("fuzz.json", text)) {
-        let host = Host { cpu_capacity: vec![124, 124, 1024, 1024], ns_per_loop: 21 };
-        let _ = workload.instantiate(&host, 1);
+use executor::{Executor, host};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin_input::Source;
+use schedtwin_workload::Workload;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Workload::parse_rtapp(Source::new("fuzz.json", text)) {
+        Ok(workload) if workload.instantiate(&host(4), 1).is_ok() => {
+            let mut executor = Executor::with_delays(&workload, &host(4), 1, 100);
+            executor.run(1_000_000_000, 500, |_, _, _, _| {});
+        }
+        Ok(_) => {}
+        Err(faults) => drop(faults.render(false)),
     }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
 });

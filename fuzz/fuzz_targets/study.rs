@@ -1,16 +1,16 @@
-//! Any text is a study and a calibration, or lists of faults that can be shown.
+//! Any text is a study, or a list of faults that can be shown.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use schedtwin_input::Source;
-use schedtwin_lab::calibrate::Calibration;
 
-fuzz_target!(|text: &str| {
-    let source = Source::new("fuzz.toml", text);
-    if let Err(faults) = schedtwin_lab::study::read(&source) {
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Err(faults) = schedtwin_lab::study::read(&Source::new("fuzz.toml", text)) {
         drop(faults.render(false));
     }
-    if let Err(faults) = Calibration::read(&source) {
-        drop(faults.render(false));
-    }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
 });

@@ -9,7 +9,7 @@
 
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, Reader};
-use crate::{Format, Sink, open_readable};
+use crate::{Format, Meta, Sink, open_readable};
 use schedtwin_types::{CpuId, Fact, Ns};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -25,10 +25,18 @@ pub struct Converted {
 
 /// Writes what `from` holds to `to`. A damaged source is an error and leaves `to` as it was.
 pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
-    let mut input = BufReader::with_capacity(1 << 16, open_readable(from)?);
+    let input = BufReader::with_capacity(1 << 16, open_readable(from)?);
+    convert_from(input, |meta| crate::create(to, format, meta))
+}
+
+/// Feeds what any bytes hold to the sink that `create` makes of what they say about their run.
+pub fn convert_from<'a>(
+    mut input: impl BufRead,
+    create: impl FnOnce(Meta) -> io::Result<Box<dyn Sink + 'a>>,
+) -> io::Result<Converted> {
     match Kind::of(input.fill_buf()?) {
-        Kind::Perfetto => convert_perfetto(input, to, format),
-        Kind::Record => convert_record(input, to, format),
+        Kind::Perfetto => convert_perfetto(input, create),
+        Kind::Record => convert_record(input, create),
         Kind::Empty => Err(damaged("it is empty".to_string())),
         Kind::TraceDat => Err(damaged(
             "it is trace-cmd's binary format; `trace-cmd report` turns it into text, and \
@@ -76,16 +84,21 @@ fn damaged(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-fn convert_record(input: impl BufRead, to: &Path, format: Format) -> io::Result<Converted> {
+fn convert_record<'a>(
+    input: impl BufRead,
+    create: impl FnOnce(Meta) -> io::Result<Box<dyn Sink + 'a>>,
+) -> io::Result<Converted> {
     let mut converted = Converted::default();
-    let mut sink: Option<Box<dyn Sink>> = None;
+    let mut create = Some(create);
+    let mut sink: Option<Box<dyn Sink + 'a>> = None;
     for entry in Reader::new(input) {
         let entry = entry.map_err(|error| damaged(format!("read the record: {error}")))?;
         let Some(sink) = &mut sink else {
             let Entry::Header(meta) = entry else {
                 unreachable!("a record begins with its header")
             };
-            sink = Some(crate::create(to, format, meta)?);
+            let create = create.take().expect("the first line is read once");
+            sink = Some(create(meta)?);
             continue;
         };
         match entry {
@@ -104,7 +117,10 @@ fn convert_record(input: impl BufRead, to: &Path, format: Format) -> io::Result<
     Ok(converted)
 }
 
-fn convert_perfetto(input: impl BufRead, to: &Path, format: Format) -> io::Result<Converted> {
+fn convert_perfetto<'a>(
+    input: impl BufRead,
+    create: impl FnOnce(Meta) -> io::Result<Box<dyn Sink + 'a>>,
+) -> io::Result<Converted> {
     let mut events: Vec<(Ns, Event)> = Vec::new();
     let contents = perfetto_read::read(input, &mut |event| {
         let at = match event {
@@ -116,7 +132,7 @@ fn convert_perfetto(input: impl BufRead, to: &Path, format: Format) -> io::Resul
     .map_err(|error| damaged(format!("read the trace: {error}")))?;
     events.sort_by_key(|(at, _)| *at);
     let mut converted = Converted::default();
-    let mut sink = crate::create(to, format, contents.meta)?;
+    let mut sink = create(contents.meta)?;
     contents.tasks.iter().for_each(|info| sink.task(info));
     for (_, event) in events {
         let fact = match event {

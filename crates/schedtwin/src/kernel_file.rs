@@ -18,7 +18,7 @@ mod write;
 
 use patch::Patch;
 use schedtwin_input::{
-    Diagnostics, Located, Source, Spec, TomlDocument, did_you_mean, read_source,
+    Diagnostics, Located, Source, Spec, TomlDocument, Word, did_you_mean, read_source,
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
@@ -92,10 +92,10 @@ pub fn setting(path: &str) -> Option<&'static Setting> {
     Config::setting(path)
 }
 
-/// Checks the file of a patch: its form, and that the kernels that it is for take it. Notices if it is
+/// Checks the text of a patch: its form, and that the kernels that it is for take it. Notices if it is
 /// right.
-pub fn check_patch(path: &str) -> Result<Vec<String>, Diagnostics> {
-    patch::check(path)
+pub fn check_patch(source: &Arc<Source>) -> Result<Vec<String>, Diagnostics> {
+    patch::check(source)
 }
 
 /// Text about a patch.
@@ -107,33 +107,24 @@ impl KernelFile {
     /// Loads what the command line names.
     pub fn load(spec: &str) -> Result<KernelFile, Diagnostics> {
         let spec = Spec::parse_kernel(spec)?;
+        let source = source_of(&spec.name)?;
+        KernelFile::from_source(&source, &spec)
+    }
+
+    /// A kernel from a text, with the patches and the settings of `spec`, which also says what it is called.
+    ///
+    /// ```
+    /// use schedtwin::kernel_file::KernelFile;
+    /// use schedtwin_input::{Source, Spec};
+    /// let (_, text) = schedtwin::kernel_file::builtin_texts().last().unwrap();
+    /// let spec = Spec::parse_kernel("mine:hz=1000").unwrap();
+    /// let kernel = KernelFile::from_source(&Source::new("mine.toml", text), &spec).unwrap();
+    /// assert_eq!((kernel.identity.as_str(), kernel.config.hz), ("mine:hz=1000", 1000));
+    /// ```
+    pub fn from_source(source: &Arc<Source>, spec: &Spec) -> Result<KernelFile, Diagnostics> {
         let name = &spec.name;
         let mut faults = Diagnostics::new();
-        let source = if name.is_path() {
-            read_source(&name.text)?
-        } else {
-            match BUILTIN.iter().find(|(known, _)| *known == name.text) {
-                Some((known, text)) => Source::new(format!("<built in> {known}"), *text),
-                None => {
-                    let near = did_you_mean(&name.text, BUILTIN.iter().map(|(known, _)| *known));
-                    let help = match near {
-                        Some(near) => {
-                            format!("did you mean `{near}`? (`schedtwin list kernels` lists all)")
-                        }
-                        None => {
-                            "`schedtwin list kernels` lists them; a path ends in .toml".to_string()
-                        }
-                    };
-                    faults.push_at(
-                        &name.at,
-                        format!("there is no kernel `{}`", name.text),
-                        Some(help),
-                    );
-                    return Err(faults);
-                }
-            }
-        };
-        let document = TomlDocument::parse(&source);
+        let document = TomlDocument::parse(source);
         let mut document = match faults.absorb(document) {
             Some(document) => document,
             None => return Err(faults),
@@ -161,7 +152,7 @@ impl KernelFile {
                 description,
                 config,
                 own_patches,
-                source,
+                source: source.clone(),
                 policies: Policies::default(),
             }),
             _ => Err(faults),
@@ -203,6 +194,23 @@ impl KernelFile {
     pub fn to_file(&self) -> String {
         write(&self.identity, &self.description, &self.config)
     }
+}
+
+/// The text of a built-in kernel, or of the file that was named.
+fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
+    if name.is_path() {
+        return read_source(&name.text);
+    }
+    if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.text) {
+        return Ok(Source::new(format!("<built in> {known}"), *text));
+    }
+    let help = match did_you_mean(&name.text, BUILTIN.iter().map(|(known, _)| *known)) {
+        Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
+        None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
+    };
+    let mut faults = Diagnostics::new();
+    faults.push_at(&name.at, format!("there is no kernel `{}`", name.text), Some(help));
+    Err(faults)
 }
 
 /// Says where the settings are listed to those who named one that there is not.

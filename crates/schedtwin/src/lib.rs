@@ -119,7 +119,7 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
         // Only a patch says what it sets.
         let is_patch = source.text.lines().any(|line| line.trim_start().starts_with("[sets"));
         if is_patch {
-            return kernel_file::check_patch(&spec);
+            return kernel_file::check_patch(&source);
         }
         KernelFile::load(&spec)?;
         return Ok(Vec::new());

@@ -35,7 +35,7 @@ mod tests;
 pub use event::{Event, Left, Named, parse_event};
 pub use line::{CPUS_MAX, Context, Fields, Line, parse_line};
 
-pub use packed::open;
+pub use packed::{open, unpack};
 
 use schedtwin_types::Ns;
 use std::collections::BTreeMap;

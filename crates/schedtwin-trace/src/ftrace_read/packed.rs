@@ -30,13 +30,13 @@ const NO_TEXT: [(&[u8], &str, &str); 5] = [
 /// Opens a trace; `-` is standard input, what `xz` packed is unpacked.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if path.as_os_str() == "-" {
-        return from(BufReader::with_capacity(BUFFER, io::stdin()));
+        return unpack(BufReader::with_capacity(BUFFER, io::stdin()));
     }
-    from(BufReader::with_capacity(BUFFER, open_readable(path)?))
+    unpack(BufReader::with_capacity(BUFFER, open_readable(path)?))
 }
 
 /// As [`open`], from any bytes.
-pub(super) fn from(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+pub fn unpack(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     if !input.fill_buf()?.starts_with(XZ) {
         refuse_no_text(&mut input, "")?;
         return Ok(Box::new(input));

@@ -278,9 +278,9 @@ fn what_is_no_text_is_told_by_its_first_bytes() {
         (b"\x17\x08Dtracing6\0", "make text of it with trace-cmd report"),
         (b"\xfd7zXZ\0\0", "the file is cut short"),
     ] {
-        let Err(error) = packed::from(bytes) else { panic!("{expected}") };
+        let Err(error) = packed::unpack(bytes) else { panic!("{expected}") };
         assert!(error.to_string().contains(expected), "{error}");
     }
-    assert!(packed::from(&b"# tracer: nop"[..]).is_ok());
-    assert!(packed::from(&b""[..]).is_ok());
+    assert!(packed::unpack(&b"# tracer: nop"[..]).is_ok());
+    assert!(packed::unpack(&b""[..]).is_ok());
 }

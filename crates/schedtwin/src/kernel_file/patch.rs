@@ -65,10 +65,11 @@ pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
 
 /// Checks a patch's form, and that a built-in kernel that meets `[requires]` can be read with it. The
 /// notice says which.
-pub(super) fn check(path: &str) -> Result<Vec<String>, Diagnostics> {
+pub(super) fn check(source: &Arc<Source>) -> Result<Vec<String>, Diagnostics> {
+    let path = source.name.as_str();
     let at = Location::new(&Source::new("<command line>", path), 0..path.len());
     let name = Located { value: path.to_string(), at };
-    let patch = Patch::parse(&read_source(path)?)?;
+    let patch = Patch::parse(source)?;
     let (mut takers, mut refusal) = (Vec::new(), None);
     for (kernel, text) in super::builtin_texts() {
         let mut document = TomlDocument::parse(&Source::new(kernel, text))?;

@@ -1,0 +1,24 @@
+//! Any text is a kernel or a list of faults; a kernel that is written to a file and read again is the same.
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_input::{Source, Spec};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let spec = Spec::parse_kernel("fuzz").expect("a name");
+    match KernelFile::from_source(&Source::new("fuzz.toml", text), &spec) {
+        Ok(kernel) => {
+            drop(kernel.describe());
+            let again =
+                KernelFile::from_source(&Source::new("again.toml", kernel.to_file()), &spec);
+            assert_eq!(again.expect("what was written can be read").config, kernel.config);
+        }
+        Err(faults) => drop(faults.render(false)),
+    }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
+});

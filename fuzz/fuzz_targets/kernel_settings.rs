@@ -1,0 +1,31 @@
+//! Whatever follows the name of a kernel on the command line is patches and settings, or faults that can be shown.
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin::kernel_file::{KernelFile, builtin_texts};
+use schedtwin_input::{Source, Spec};
+use std::sync::{Arc, LazyLock};
+
+static KERNELS: LazyLock<Vec<Arc<Source>>> =
+    LazyLock::new(|| builtin_texts().map(|(name, text)| Source::new(name, text)).collect());
+
+fuzz_target!(|bytes: &[u8]| {
+    // The first byte chooses a kernel: `0+teo-util:hz=100`.
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    let kernel = &KERNELS[usize::from(*first) % KERNELS.len()];
+    let spec = match Spec::parse_kernel(&format!("{}{text}", kernel.name)) {
+        // A path would be read.
+        Ok(spec) if spec.name.is_path() || spec.patches.iter().any(|p| p.is_path()) => return,
+        Ok(spec) => spec,
+        Err(faults) => return drop(faults.render(false)),
+    };
+    match KernelFile::from_source(kernel, &spec) {
+        Ok(kernel) => drop(kernel.describe()),
+        Err(faults) => drop(faults.render(false)),
+    }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
+});

@@ -1,0 +1,32 @@
+//! Whatever follows the name of a benchmark is options, with which it can be instantiated, or faults that can be shown.
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin_workload::{Host, Workload, builtin_names, builtin_options};
+use std::sync::LazyLock;
+
+/// The benchmarks; the other built-ins are rt-app files.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let names = builtin_names().into_iter().map(|(name, _)| name);
+    names.filter(|name| builtin_options(name).is_some_and(|o| !o.is_empty())).collect()
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    // The first byte chooses a benchmark: `0 --frequency 73`.
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(rest) else { return };
+    let name = NAMES[usize::from(*first) % NAMES.len()];
+    match Workload::from_path_or_name(&format!("{name} {text}")) {
+        Ok(workload) => {
+            let host = Host { cpu_capacity: vec![124, 124, 1024, 1024], ns_per_loop: 21 };
+            if let Err(faults) = workload.instantiate(&host, 1) {
+                drop(faults.render(false));
+            }
+        }
+        Err(faults) => drop(faults.render(false)),
+    }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
+});

@@ -1,0 +1,17 @@
+//! Any text is a patch that some kernel takes, or a list of faults.
+#![no_main]
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin::kernel_file::check_patch;
+use schedtwin_input::Source;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    if let Err(faults) = check_patch(&Source::new("fuzz.toml", text)) {
+        drop(faults.render(false));
+    }
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    schedtwin_fuzz::change_text(data, size, max_size, seed)
+});

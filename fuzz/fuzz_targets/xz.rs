@@ -1,0 +1,44 @@
+//! Any bytes can be unpacked, or are refused, in bounded memory.
+//!
+//! Checksums reject nearly every changed file before its content is looked at. Bytes that do not begin as a file of xz
+//! are therefore put into one: the first is the size of its dictionary, the rest its LZMA2 data.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schedtwin_trace::ftrace_read::{read, unpack};
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+const MAGIC: &[u8] = b"\xfd7zXZ\0";
+
+fuzz_target!(|bytes: &[u8]| {
+    let file = if bytes.starts_with(MAGIC) { bytes.to_vec() } else { packed(bytes) };
+    if let Ok(input) = unpack(Cursor::new(file)) {
+        let _ = read(input, &mut |_, _| ControlFlow::Continue(()));
+    }
+});
+
+/// A file of xz with one block and without its end: the reader meets that last.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let (dictionary, data) = bytes.split_first().unwrap_or((&0, &[]));
+    let mut file = MAGIC.to_vec();
+    // The kind of check: none.
+    let flags = [0, 0];
+    file.extend(flags);
+    file.extend(crc32(&flags).to_le_bytes());
+    // 12 bytes with one filter, LZMA2 (0x21), whose property of one byte is the size of its dictionary.
+    let header = [2, 0, 0x21, 1, *dictionary, 0, 0, 0];
+    file.extend(header);
+    file.extend(crc32(&header).to_le_bytes());
+    file.extend(data);
+    file
+}
+
+/// The checksum of IEEE 802.3, as the format of xz names it.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 }
+        })
+    })
+}

@@ -1,0 +1,149 @@
+//! What the fuzz targets share: changes of a text that keep most of it readable.
+//!
+//! Random bytes hardly ever make a file that a reader accepts, and most of what a reader checks comes after it has
+//! read all of it. Half of the inputs of a text target are therefore made by libFuzzer, byte by byte, and half here:
+//! lines move, disappear and come twice; numbers become those at the edges of their types; words change places.
+
+use libfuzzer_sys::fuzzer_mutate;
+use std::ops::Range;
+
+/// Numbers at which a check may be wrong by one, or a type may end.
+const NUMBERS: [&str; 44] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "-2",
+    "7",
+    "8",
+    "63",
+    "64",
+    "65",
+    "127",
+    "128",
+    "255",
+    "256",
+    "257",
+    "1023",
+    "1024",
+    "1025",
+    "4095",
+    "4096",
+    "4097",
+    "65535",
+    "65536",
+    "100000",
+    "1000000",
+    "2147483647",
+    "2147483648",
+    "-2147483648",
+    "4294967295",
+    "4294967296",
+    "1000000000000",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "0.5",
+    "-0.0",
+    "1e9",
+    "1e308",
+    "1e-9",
+    "nan",
+];
+
+/// Draws by a seed; nothing else is random here.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound.max(1)
+    }
+}
+
+/// Changes `data[..size]` to a text of at most `max_size` bytes; its new size. For `fuzz_mutator!`.
+pub fn change_text(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
+    let mut draw = Draw(u64::from(seed) << 1 | 1);
+    draw.below(2);
+    if draw.below(2) == 0 || size < 2 {
+        return fuzzer_mutate(data, size, max_size);
+    }
+    let mut text = data[..size].to_vec();
+    for _ in 0..=draw.below(4) {
+        change_once(&mut text, &mut draw);
+    }
+    let new_size = text.len().min(max_size).min(data.len());
+    data[..new_size].copy_from_slice(&text[..new_size]);
+    new_size
+}
+
+fn change_once(text: &mut Vec<u8>, draw: &mut Draw) {
+    if text.is_empty() {
+        return;
+    }
+    let is_digit = |byte: u8| byte.is_ascii_digit() || byte == b'_';
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let is_line = |byte: u8| byte != b'\n';
+    let is_piece = |byte: u8| !b",{}[]\n".contains(&byte);
+    match draw.below(10) {
+        0..=2 => {
+            if let Some(at) = some(text, draw, is_digit) {
+                let number = NUMBERS[draw.below(NUMBERS.len())].as_bytes().to_vec();
+                text.splice(at, number);
+            }
+        }
+        3 => {
+            if let (Some(from), Some(to)) = (some(text, draw, is_digit), some(text, draw, is_digit))
+            {
+                let number = text[from].to_vec();
+                text.splice(to, number);
+            }
+        }
+        4 => {
+            if let (Some(from), Some(to)) = (some(text, draw, is_word), some(text, draw, is_word)) {
+                let word = text[from].to_vec();
+                text.splice(to, word);
+            }
+        }
+        // A line is taken away, comes twice, or moves.
+        5 => drop(some(text, draw, is_line).map(|at| text.drain(with_end(text, at)).count())),
+        6 | 7 => {
+            if let (Some(from), Some(to)) = (some(text, draw, is_line), some(text, draw, is_line)) {
+                let line = text[with_end(text, from)].to_vec();
+                text.splice(to.start..to.start, line);
+            }
+        }
+        // So does a piece of a list.
+        8 => drop(some(text, draw, is_piece).map(|at| text.drain(with_end(text, at)).count())),
+        _ => {
+            if let (Some(from), Some(to)) = (some(text, draw, is_piece), some(text, draw, is_piece))
+            {
+                let piece = text[with_end(text, from)].to_vec();
+                text.splice(to.start..to.start, piece);
+            }
+        }
+    }
+}
+
+/// Some run of bytes of a kind, the next one behind a drawn place; `None`: there is none.
+fn some(text: &[u8], draw: &mut Draw, kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
+    if text.is_empty() {
+        return None;
+    }
+    let place = draw.below(text.len());
+    let found = (place..text.len()).chain(0..place).find(|at| kind(text[*at]))?;
+    let start = text[..found].iter().rposition(|byte| !kind(*byte)).map_or(0, |at| at + 1);
+    let end = text[found..].iter().position(|byte| !kind(*byte)).map_or(text.len(), |n| found + n);
+    Some(start..end)
+}
+
+/// The same with the byte that ends it.
+fn with_end(text: &[u8], at: Range<usize>) -> Range<usize> {
+    at.start..(at.end + 1).min(text.len())
+}
