@@ -350,8 +350,8 @@ impl<B: Board> Twin<B> {
         self.kernel.record_decisions(true);
     }
 
-    /// Has the kernel tell the signals of CPUs and tasks.
-    pub(crate) fn report_signals(&mut self) {
+    /// Has the kernel tell the signals of CPUs and tasks, for the observer.
+    pub fn report_signals(&mut self) {
         self.kernel.report_signals(true);
     }
 

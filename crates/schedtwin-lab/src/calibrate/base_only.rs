@@ -173,6 +173,7 @@ impl BaseOnly {
             columns,
             rows,
             fits: fits.collect(),
+            executions: Vec::new(),
             variants: Vec::new(),
         };
         BaseOnly { study, targets }

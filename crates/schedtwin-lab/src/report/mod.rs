@@ -7,6 +7,7 @@ mod compare_text;
 mod csv;
 #[cfg(test)]
 pub(crate) mod example;
+mod execution;
 pub mod html;
 mod json;
 mod markdown;

@@ -64,6 +64,7 @@ fn one(ran: &Ran) -> String {
         text.push_str(&format!("{line}\n"));
     }
     text.push('\n');
+    text.push_str(&super::execution::text(ran));
     text.push_str(&notes(ran).iter().map(|note| wrap(note, WIDTH, "  ")).collect::<String>());
     text
 }
@@ -281,6 +282,7 @@ pub fn markdown(studies: &Studies) -> String {
             ));
         }
         text.push('\n');
+        text.push_str(&super::execution::markdown(ran));
         text.extend(notes(ran).iter().map(|note| format!("- {}\n", escape(note))));
         text.push('\n');
     }

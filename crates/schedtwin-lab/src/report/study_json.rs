@@ -69,6 +69,7 @@ fn study(ran: &Ran) -> String {
         ("crashes", ran.crashes.iter().map(json::crash).collect()),
         ("calibrated", fitted.collect()),
         ("rows", ran.cells.iter().map(|cell| row(ran, cell)).collect()),
+        ("executions", super::execution::json(ran)),
     ]);
     text.trim_end().to_string()
 }

@@ -14,9 +14,11 @@
 //! | [`prepare`] | the scenarios of a study, or what it waits for |
 //! | [`run`] | runs them, and sets the published and the twin's numbers side by side |
 //! | [`verdict`] | agree, direction, disagree, inconclusive: the rule |
+//! | [`execution`] | recordings of what a board did beside what the twin does |
 //! | [`stability`] | would another set of seeds give the same verdicts? |
 
 pub mod builtin;
+pub mod execution;
 pub mod prepare;
 mod read;
 pub mod run;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 
 use schedtwin_input::{Located, Source};
 
+use crate::study::execution::judge::Executed;
 use crate::study::spec::Assignment;
 
 /// A published experiment.
@@ -62,6 +65,8 @@ pub struct Study {
     pub columns: Vec<Column>,
     /// The metrics.
     pub rows: Vec<Row>,
+    /// Recordings beside which the twin is set.
+    pub executions: Vec<Executed>,
     /// What may be calibrated.
     pub fits: Vec<Fit>,
     /// What the signs shall not depend on.

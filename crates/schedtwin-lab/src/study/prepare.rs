@@ -148,7 +148,7 @@ pub fn setups(
         .collect()
 }
 
-fn scenario(
+pub(in crate::study) fn scenario(
     machine: &str,
     kernel: &str,
     workload: &str,

@@ -32,6 +32,8 @@ use schedtwin_input::{
     read_source,
 };
 
+use crate::study::execution::judge::Executed;
+use crate::study::execution::recorded::{self, Recording};
 use crate::study::spec::{Assignment, parse_parameter};
 use crate::study::{
     Cell, Column, Direction, Explained, Fit, Noise, OverRuns, Published, Role, Row, Selector,
@@ -115,6 +117,19 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
     let columns: Vec<Column> = columns.into_iter().map(|column| column.value).collect();
     let rows: Vec<Row> =
         file.tables("row", f).into_iter().filter_map(|t| row(t, &columns, f)).collect();
+    let recordings: Option<Located<String>> = file.optional("recordings", f);
+    let recordings = recordings.and_then(|name| {
+        // A path in a file is as seen from the file.
+        let folder = source.name.rfind('/').map_or("", |at| &source.name[..at + 1]);
+        let dotted = name.value.starts_with("./") || name.value.starts_with("../");
+        let path = format!("{}{}", if dotted { folder } else { "" }, name.value);
+        let found = recorded::load(&path).map_err(|faults| (name.at.clone(), faults));
+        found.map_err(|(at, faults)| f.push_at(&at, faults.to_string(), None)).ok()
+    });
+    let recordings = recordings.unwrap_or_default();
+    let executions: Vec<Executed> = (file.tables("execution", f).into_iter())
+        .filter_map(|t| execution(t, &columns, &recordings, f))
+        .collect();
     let fits: Vec<Fit> =
         file.tables("fit", f).into_iter().filter_map(|t| fit(t, &columns, &rows, f)).collect();
     let variants = file.tables("variant", f).into_iter().filter_map(|t| variant(t, f)).collect();
@@ -150,6 +165,7 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
         settings,
         columns,
         rows,
+        executions,
         fits,
         variants,
     })
@@ -174,6 +190,9 @@ impl Study {
         for row in &mut self.rows {
             row.machine.as_mut().map(see);
             row.workload.as_mut().map(see);
+        }
+        for execution in &mut self.executions {
+            execution.workload.as_mut().map(see);
         }
         // What runs, not what it is called: cells name columns.
         for column in &mut self.columns {
@@ -318,6 +337,43 @@ fn row(mut reader: TableReader, columns: &[Column], f: &mut Diagnostics) -> Opti
     })
 }
 
+fn execution(
+    mut reader: TableReader,
+    columns: &[Column],
+    recordings: &[Recording],
+    f: &mut Diagnostics,
+) -> Option<Executed> {
+    let id = reader.required("id", f);
+    let recording = reader.required::<Located<String>>("recording", f).and_then(|name| {
+        let found = recordings.iter().find(|recording| recording.name == name.value);
+        if found.is_none() {
+            let near = did_you_mean(&name.value, recordings.iter().map(|r| r.name.as_str()));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`recordings` of the study names the file that has it".to_string(),
+            };
+            f.push_at(&name.at, format!("there is no recording `{}`", name.value), Some(help));
+        }
+        found.cloned()
+    });
+    let workload = reader.optional("workload", f);
+    let kernels: Vec<Located<String>> = reader.required("kernels", f).unwrap_or_default();
+    reader.finish(f);
+    let columns = kernels.iter().filter_map(|kernel| column_of(kernel, columns, f)).collect();
+    Some(Executed { id: id?, recording: recording?, workload, columns })
+}
+
+/// The number of the column that a file names.
+fn column_of(kernel: &Located<String>, columns: &[Column], f: &mut Diagnostics) -> Option<usize> {
+    let found = columns.iter().position(|column| column.kernel == kernel.value);
+    if found.is_none() {
+        let near = did_you_mean(&kernel.value, columns.iter().map(|c| c.kernel.as_str()));
+        let help = near.map(|near| format!("did you mean `{near}`?"));
+        f.push_at(&kernel.at, format!("there is no [[column]] `{}`", kernel.value), help);
+    }
+    found
+}
+
 fn half_width(reader: &mut TableReader, key: &str, f: &mut Diagnostics) -> Option<f64> {
     let noise: Located<Number> = reader.optional(key, f)?;
     let ok = noise.value.value > 0.0;
@@ -327,15 +383,9 @@ fn half_width(reader: &mut TableReader, key: &str, f: &mut Diagnostics) -> Optio
 
 fn cell(mut reader: TableReader, columns: &[Column], f: &mut Diagnostics) -> Option<Cell> {
     let at = reader.location().clone();
-    let column = reader.required::<Located<String>>("kernel", f).and_then(|kernel| {
-        let found = columns.iter().position(|column| column.kernel == kernel.value);
-        if found.is_none() {
-            let near = did_you_mean(&kernel.value, columns.iter().map(|c| c.kernel.as_str()));
-            let help = near.map(|near| format!("did you mean `{near}`?"));
-            f.push_at(&kernel.at, format!("there is no [[column]] `{}`", kernel.value), help);
-        }
-        found
-    });
+    let column = reader
+        .required::<Located<String>>("kernel", f)
+        .and_then(|kernel| column_of(&kernel, columns, f));
     let role = reader.required::<Located<String>>("role", f).and_then(|role| {
         let known = match role.value.as_str() {
             "base" => Ok(Role::Base),

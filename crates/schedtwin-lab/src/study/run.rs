@@ -20,9 +20,10 @@ use crate::compare::{
 use crate::crash::Crash;
 use crate::measured;
 use crate::stats::{self, Difference, Estimate};
+use crate::study::execution::judge::{self, Subject};
 use crate::study::prepare::{Registry, Setup, setups};
 use crate::study::spec::Assignment;
-use crate::study::verdict::{TwinDiff, Verdict, judge};
+use crate::study::verdict::{self, TwinDiff, Verdict};
 use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
 use crate::twin;
 use crate::{Progress, Provenance};
@@ -92,6 +93,8 @@ pub struct Ran {
     pub calibrated: Vec<Calibrated>,
     /// Every cell.
     pub cells: Vec<Beside>,
+    /// Every execution, by kernel.
+    pub executions: Vec<judge::Judged>,
     /// The seeds of every kernel.
     pub seeds: Vec<u64>,
     /// What rows of it wait for.
@@ -124,6 +127,7 @@ pub struct Ready {
     setups: Vec<Setup>,
     /// By variant: the setups, in the order of `setups`.
     variants: Vec<Vec<Setup>>,
+    executions: Vec<Subject>,
 }
 
 impl Ready {
@@ -149,7 +153,8 @@ impl Ready {
                 setups
             })
             .collect();
-        Ready { study, calibrated, setups: main, variants }
+        let executions = judge::subjects(&study, &settings, registry);
+        Ready { study, calibrated, setups: main, variants, executions }
     }
 
     /// The study.
@@ -164,12 +169,17 @@ impl Ready {
 
     /// All that it waits for.
     pub fn waits_for(&self) -> Vec<String> {
-        crate::study::prepare::waits_for(&self.setups)
+        let mut all = crate::study::prepare::waits_for(&self.setups);
+        all.extend(self.executions.iter().flat_map(Subject::waits_for).cloned());
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// Whether some of it can run.
     pub fn can_run(&self) -> bool {
         self.setups.iter().any(|setup| setup.waits_for.is_empty())
+            || self.executions.iter().any(|subject| subject.waits_for().is_empty())
     }
 
     /// The runs that [`Ready::run`] makes with this plan, before a precision is looked at.
@@ -178,7 +188,9 @@ impl Ready {
             setups.iter().map(|setup| plan.first_runs(setup.scenarios.len())).sum()
         };
         let variants = self.variants.iter().map(|setups| of(setups, variant_plan(plan)));
-        of(&self.setups, plan) + variants.sum::<u64>()
+        let seeds = judge::seeds(plan.first_runs(1));
+        let executions = self.executions.iter().map(|subject| subject.runs(seeds));
+        of(&self.setups, plan) + variants.sum::<u64>() + executions.sum::<u64>()
     }
 
     /// Runs it. Whoever calls it has announced [`Ready::first_runs`].
@@ -188,6 +200,7 @@ impl Ready {
             study: study.clone(),
             calibrated: self.calibrated.clone(),
             cells: Vec::new(),
+            executions: Vec::new(),
             seeds: Vec::new(),
             waits_for: self.waits_for(),
             notices: Vec::new(),
@@ -239,6 +252,9 @@ impl Ready {
             }
         }
         ran.cells.sort_by_key(|cell| (cell.row, cell.cell));
+        let seeds = judge::seeds(plan.first_runs(1));
+        let judged = |subject: &Subject| subject.judge(study, plan.first_seed, seeds, progress);
+        ran.executions = self.executions.iter().map(judged).collect();
         Ok(ran)
     }
 
@@ -344,7 +360,7 @@ impl Ready {
                     .difference
                     .as_ref()
                     .and_then(|d| Some(TwinDiff { percent: d.diff_pct?, ci95: d.ci95_pct }));
-                judge(published_diff_pct, noise_pct, twin)
+                verdict::judge(published_diff_pct, noise_pct, twin)
             }
         };
         beside

@@ -16,7 +16,7 @@ pub fn colour(kernel: usize) -> String {
 }
 
 /// Width of a box.
-const WIDTH: f64 = 1000.0;
+pub const WIDTH: f64 = 1000.0;
 
 /// How far a scale of differences may reach to each side, percent.
 const REACHES: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
@@ -69,7 +69,7 @@ pub fn interval(of: &Interval) -> Markup {
     }
 }
 
-fn at(x: f64) -> String {
+pub fn at(x: f64) -> String {
     format!("{x:.1}")
 }
 
@@ -366,7 +366,7 @@ fn caption(moment: &Moment) -> String {
 }
 
 /// A staircase from the first step to the end of the window.
-fn steps_path(steps: &[(u64, u32)], top: u32, x: &impl Fn(u64) -> f64) -> String {
+pub fn steps_path(steps: &[(u64, u32)], top: u32, x: &impl Fn(u64) -> f64) -> String {
     let y = |khz: u32| 19.0 - 18.0 * f64::from(khz) / f64::from(top);
     let mut path = String::new();
     for (number, (when, khz)) in steps.iter().enumerate() {

@@ -5,6 +5,7 @@
 //! tasks and files are escaped by the templating library (maud), which also writes the SVG: chart
 //! libraries draw with colours of their own, and a page has two schemes.
 
+mod execution;
 mod figures;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -101,6 +102,7 @@ pub fn studies(studies: &Studies, moments: &[Vec<Moment>]) -> String {
                 "only. Base values are no predictions. robust: the sign is known, and the same in all sensitivity variants of the study; k/n: k of the n variants know it, too." }
             @for (at, ran) in studies.ran.iter().enumerate() {
                 (study(ran))
+                (execution::all(ran))
                 @for measured in &ran.measured {
                     @if ran.measured.len() > 1 { h3 { (measured.setup) } }
                     (figures::all(&measured.kernels, &measured.rows))

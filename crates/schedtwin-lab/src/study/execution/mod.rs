@@ -1,0 +1,124 @@
+//! Executions: what happened on a board, set beside what happens in the twin.
+//!
+//! A row of a study is a number. An execution is a course of events: who sat where, when the clock changed. A recording of a board
+//! and a run of the twin are reduced to the same few tables by the same rules, and the tables are compared by stated distances.
+//! The rules and the limits are in `docs/studies.md`, "Executions"; they were written down before anything was compared.
+//!
+//! ```text
+//! board's recording ── studies/recordings/*.toml ── recorded ─┐
+//!                                                             ├─ Execution ── distance ── in or out
+//! the twin's facts ────────────────────────────── observed ──┘
+//! ```
+//!
+//! | room | what it does |
+//! |---|---|
+//! | here | [`Execution`] and its parts |
+//! | [`recorded`] | recordings from their file |
+//! | [`observed`] | an execution from a run of the twin |
+//! | [`distance`] | the figures, their distances and limits |
+//! | [`judge`] | the executions of a study beside the twin |
+
+pub mod distance;
+pub mod judge;
+pub mod observed;
+pub mod recorded;
+
+use schedtwin_types::Ns;
+
+/// Parts into which an execution is cut.
+pub const PARTS: usize = 100;
+
+/// What happened, as far as it is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execution {
+    /// From the first run of one of its tasks to their last, ns.
+    pub length: Ns,
+    /// Its tasks; none where nobody recorded who ran.
+    pub tasks: Vec<Task>,
+    /// When two tasks shared a CPU, and what its clock and its queue did.
+    pub stage: Option<Stage>,
+}
+
+/// Where a task ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// As `comm` shows it.
+    pub name: String,
+    /// Running time by CPU, ns.
+    pub ran: Vec<Ns>,
+    /// The CPU that it sat on in each part; [`PARTS`] of them.
+    pub seats: Vec<Option<u8>>,
+}
+
+/// What a CPU did while two tasks shared it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Its beginning and end, ns from the beginning of the execution's clock.
+    pub span: [Ns; 2],
+    /// MHz from each moment on; the first moment is 0.
+    pub clock: Vec<(Ns, u32)>,
+    /// `util_avg` of the CPU's queue in the parts of the stage.
+    pub util: Vec<f64>,
+}
+
+impl Stage {
+    /// How long it takes, s.
+    pub fn seconds(&self) -> f64 {
+        (self.span[1] - self.span[0]) as f64 / 1e9
+    }
+}
+
+/// The seats of a task that ran from, to and where, each part being a hundredth of `span`.
+pub fn seats(runs: &[(Ns, Ns, u8)], span: [Ns; 2], nr_cpus: usize) -> Vec<Option<u8>> {
+    let length = (span[1] - span[0]).max(1);
+    // Parts end at whole nanoseconds, rounded down.
+    let end_of =
+        |part: usize| span[0] + (length as u128 * (part as u128 + 1) / PARTS as u128) as Ns;
+    let mut ran = vec![vec![0; nr_cpus]; PARTS];
+    let mut part = 0;
+    for (from, to, cpu) in runs {
+        let mut from = *from;
+        while from < *to {
+            while part + 1 < PARTS && end_of(part) <= from {
+                part += 1;
+            }
+            let end = if part + 1 < PARTS { end_of(part).min(*to) } else { *to };
+            ran[part][usize::from(*cpu)] += end - from;
+            from = end;
+        }
+    }
+    let sat = |times: &Vec<Ns>| {
+        let most = times.iter().copied().max().filter(|most| *most > 0)?;
+        times.iter().position(|time| *time == most).map(|cpu| cpu as u8)
+    };
+    let own: Vec<Option<u8>> = ran.iter().map(sat).collect();
+    let last = own.iter().rposition(Option::is_some);
+    let mut seat = None;
+    let carried = own.iter().enumerate().map(|(part, own)| {
+        seat = own.or(seat);
+        seat.filter(|_| last.is_some_and(|last| part <= last))
+    });
+    carried.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_sits_where_it_ran_most_and_stays_while_it_waits() {
+        // 100 parts of 10 ns. The task runs in parts 1, 2 and 5.
+        let runs = [(12, 18, 0), (18, 24, 3), (24, 27, 0), (50, 60, 1)];
+        let seats = seats(&runs, [0, 1000], 4);
+        assert_eq!(seats.len(), PARTS);
+        let expected = [None, Some(0), Some(3), Some(3), Some(3), Some(1), None];
+        assert_eq!(seats[..7], expected, "part 2: 4 ns on CPU 3, 3 ns on CPU 0");
+        assert!(seats[6..].iter().all(Option::is_none), "nobody sits after its last run");
+    }
+
+    #[test]
+    fn a_run_over_several_parts_counts_in_each() {
+        let seats = seats(&[(100, 1100, 2)], [100, 1100], 3);
+        assert_eq!(seats, vec![Some(2); PARTS]);
+    }
+}
