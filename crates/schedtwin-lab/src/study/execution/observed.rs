@@ -50,15 +50,15 @@ impl Observer for Watch {
                 self.close(cpu, fact.at);
                 self.running[cpu] = self.by_id.get(&next).map(|task| (*task, fact.at));
             }
-            FactKind::Frequency { policy, khz, .. } => {
-                if self.of.is_some_and(|(_, domain)| domain == policy.index()) {
-                    self.clock.push((fact.at, khz / 1000));
-                }
+            FactKind::Frequency { policy, khz, .. }
+                if self.of.is_some_and(|(_, domain)| domain == policy.index()) =>
+            {
+                self.clock.push((fact.at, khz / 1000));
             }
-            FactKind::CpuSignals { util_avg, .. } => {
-                if self.of.is_some_and(|(of, _)| of == fact.cpu) {
-                    self.util.push((fact.at, util_avg));
-                }
+            FactKind::CpuSignals { util_avg, .. }
+                if self.of.is_some_and(|(of, _)| of == fact.cpu) =>
+            {
+                self.util.push((fact.at, util_avg));
             }
             _ => {}
         }
