@@ -16,8 +16,8 @@ use crate::policy::{
     CustomFrequency, CustomIdle, CustomPlacement, FrequencyDomain, IdleCpu, Policies,
 };
 use crate::sched::deadline::{DlRq, FairServer};
-use crate::sched::demand::signal::StaleDemands;
-use crate::sched::demand::uclamp::UclampKey;
+use crate::sched::demand::signal::{Signal, StaleDemands};
+use crate::sched::demand::uclamp::{RqClamps, UclampKey};
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
@@ -566,7 +566,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         stop_work: Default::default(),
         stop_queued: false,
         idle_exec_start: 0,
-        uclamp: Default::default(),
+        uclamp: Signal::new(RqClamps::new(config)),
         newidle_rnd: 0x9e37_79b9_7f4a_7c15 ^ (cpu.0 as u64) << 32,
     }
 }

@@ -137,10 +137,13 @@ impl KernelFile {
             if let Some(patch) = faults.absorb(Patch::load(&at)) {
                 own_patches.extend(patch.own_text().map(str::to_string));
                 patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
+                // What exists with an arm that it chose can be set by what follows.
+                settings::complete(&mut document);
             }
         }
         for setting in &spec.settings {
             faults.absorb(document.set(setting).map_err(|faults| where_listed(faults, &name.text)));
+            settings::complete(&mut document);
         }
         settings::leave(&mut document);
         settings::complete(&mut document);

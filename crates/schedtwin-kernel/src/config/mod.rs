@@ -13,7 +13,8 @@
 //! | `cpufreq.rs`, `cpuidle.rs` | governors |
 //! | `fair.rs`, `features.rs` | the fair class, its signals, `sched/features` |
 //! | `placement.rs`, `balance.rs` | wakeups, load balancing |
-//! | `rt.rs` | RT, DEADLINE, clamps |
+//! | `rt.rs` | RT, DEADLINE |
+//! | `uclamp.rs` | utilisation clamps |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `reference.rs` | the configuration of tests |
@@ -34,6 +35,8 @@ mod placement;
 mod balance;
 #[macro_use]
 mod rt;
+#[macro_use]
+mod uclamp;
 mod features;
 mod reference;
 mod retired;
@@ -60,7 +63,7 @@ macro_rules! config {
 }
 
 // Each room hands its declarations to the next one.
-general! { [cpufreq cpuidle fair placement balance rt config] }
+general! { [cpufreq cpuidle fair placement balance rt uclamp config] }
 
 impl Config {
     /// Every setting, in the order of their declaration.

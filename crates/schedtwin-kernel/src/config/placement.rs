@@ -16,6 +16,16 @@ macro_rules! placement {
             /// No margin; how well a task fits comes first, then the lowest energy.
             Fits = "fits", "6.1.y, 6.2 and later";
         }
+        /// Whether a CPU that has no spare capacity can be EAS's candidate.
+        max_spare_cap: choice MaxSpareCap {
+            linux "find_energy_efficient_cpu(): max_spare_cap, prev_spare_cap";
+            only FindEnergyEfficientCpu in [Fits] else MayBeZero;
+            unnamed MayBeZero;
+            /// It cannot: of CPUs that capped tasks fill none is looked at.
+            AboveZero = "above-zero", "6.2 to 6.6.0; the first patch of uclamp-sum goes back to it";
+            /// It can, if it fits.
+            MayBeZero = "may-be-zero", "6.1.y, 6.6.y, 6.7 and later";
+        }
         /// When the target of a wakeup activates the task itself, by its wake list and an interrupt.
         ttwu_queue_cond: choice TtwuQueueCond {
             linux "ttwu_queue_cond()";

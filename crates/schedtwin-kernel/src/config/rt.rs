@@ -1,4 +1,4 @@
-//! RT, DEADLINE, and utilisation clamps.
+//! RT and DEADLINE.
 
 macro_rules! rt {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
@@ -49,30 +49,6 @@ macro_rules! rt {
             linux "/sys/kernel/debug/sched/fair_server/cpu*/period";
             range 100..=4_194_304 us;
             only RtBandwidth in [FairServer] else 1_000_000;
-        }
-        /// Utilisation clamping.
-        uclamp: choice Uclamp {
-            linux "CONFIG_UCLAMP_TASK; static key sched_uclamp_used";
-            /// There are no clamps in the build.
-            CompiledOut = "compiled-out", "any";
-            /// Nobody has used a clamp since boot: nothing is clamped, and before 6.8 a runnable RT task asks for the
-            /// highest frequency outright.
-            KeyOff = "key-off", "5.3 and later";
-            /// Clamps are in use.
-            On = "on", "5.3 and later";
-        }
-        /// The floor that RT tasks get, as a capacity.
-        uclamp_min_rt_default: integer u32 {
-            linux "/proc/sys/kernel/sched_util_clamp_min_rt_default";
-            range 0..=1024;
-        }
-        /// When a task's clamps join its run queue's.
-        uclamp_order: choice UclampOrder {
-            linux "enqueue_task()";
-            /// Before the class enqueues it, so the governor sees them.
-            BeforeEnqueue = "before-enqueue", "up to 6.11; from 6.16";
-            /// Afterwards: the governor runs with the clamps of the others.
-            AfterEnqueue = "after-enqueue", "6.12 to 6.15";
         }
         }
     };

@@ -171,7 +171,7 @@ impl Kernel {
         see: &mut impl See,
     ) -> Option<(CpuId, PlacementRule)> {
         let mut custom = self.placement.take()?;
-        let load_avg = self.synced_load_avg(task);
+        let (load_avg, _) = self.synced_load_avg(task);
         let t = &self.tasks[task];
         let view = WakeupView {
             kind: match wake_flags {

@@ -69,7 +69,7 @@ pub use attach::{
     Removed, attach_entity, dequeue_load_avg, detach_entity, enqueue_load_avg, fold_removed,
     init_entity, load_avg_is_decayed, migrate_se_pelt_lag, post_init_entity_util_avg,
     propagate_load, propagate_runnable, propagate_util, remove_entity, reweight_load_avg,
-    set_task_rq,
+    set_task_rq, sub_util,
 };
 pub use clock::{RqClockPelt, scale_irq_capacity};
 pub use util_est::{

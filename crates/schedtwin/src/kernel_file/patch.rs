@@ -21,11 +21,13 @@ use schedtwin_input::{
 use std::sync::Arc;
 
 /// Name and text of each built-in patch.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("runnable-boost", include_str!("../../../../patches/runnable-boost.toml")),
     ("teo-util", include_str!("../../../../patches/teo-util.toml")),
     ("teo-util-step", include_str!("../../../../patches/teo-util-step.toml")),
     ("teo-util-gradual", include_str!("../../../../patches/teo-util-gradual.toml")),
+    ("uclamp-sum", include_str!("../../../../patches/uclamp-sum.toml")),
+    ("uclamp-enqueue-order", include_str!("../../../../patches/uclamp-enqueue-order.toml")),
 ];
 
 /// A patch.

@@ -107,7 +107,7 @@ impl Kernel {
     /// CPU has one.
     #[inline]
     pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
-        let util_cfs = self.cpu_util_cfs_boost(cpu);
+        let util_cfs = self.demanded_cpu_util(cpu, None, None);
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
@@ -177,7 +177,7 @@ impl Kernel {
     /// What `cpu` demands of its frequency domain if `task` runs on `dst`, or nowhere: EAS asks. With headroom.
     #[inline]
     pub(crate) fn energy_demand(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
-        let util_cfs = self.cpu_util(cpu, Some(task), dst, true);
+        let util_cfs = self.demanded_cpu_util(cpu, Some(task), dst);
         let here = (dst == Some(cpu)).then_some(task);
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {

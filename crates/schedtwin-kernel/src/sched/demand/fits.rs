@@ -2,9 +2,10 @@
 //!
 //! **Idea.** A CPU should keep a fifth of its capacity, so that a task that grows does not fill it before
 //! somebody notices. Clamps change the question: a capped task fits wherever its cap is reached, and a boosted one
-//! does not fit where its minimum cannot be.
+//! does not fit where its minimum cannot be. Sum aggregation asks instead whether the clamped utilisation fits, and
+//! if it does not, whether the real one does.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `util_fits_cpu`, `task_fits_cpu`.
+//! Kernel: 6.12.95 kernel/sched/fair.c `util_fits_cpu`, `task_fits_cpu`; with sums as posted (see `uclamp/sum.rs`).
 
 use super::uclamp::RqClamps;
 use super::uclamp::max::Clamps;
@@ -34,7 +35,16 @@ impl Fits {
 #[derive(Clone, Copy, Debug)]
 pub struct TaskDemand {
     util: u64,
-    clamps: Clamps,
+    wish: Wish,
+}
+
+/// How a task's clamps count where a CPU is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Wish {
+    /// Max aggregation: they are looked at beside the utilisation.
+    Clamps(Clamps),
+    /// Sum aggregation: the clamped utilisation, `task_util_est_uclamp()`.
+    Clamped(u64),
 }
 
 impl TaskDemand {
@@ -47,19 +57,26 @@ impl TaskDemand {
     /// It uses nothing, and wants no speed.
     #[inline(always)]
     pub fn is_nothing(&self) -> bool {
-        self.util == 0 && self.clamps.min == 0
+        match self.wish {
+            Wish::Clamps(clamps) => self.util == 0 && clamps.min == 0,
+            Wish::Clamped(util) => util == 0,
+        }
     }
 
     /// Begins a search through the CPUs of a performance domain.
     #[inline(always)]
     pub(crate) fn search(&self) -> FitSearch {
-        FitSearch { own: self.clamps, clamps: self.clamps }
+        let own = match self.wish {
+            Wish::Clamps(clamps) => clamps,
+            Wish::Clamped(_) => Clamps::NONE,
+        };
+        FitSearch { own, clamps: own }
     }
 
     /// A demand that no task of a test has.
     #[cfg(test)]
     pub(crate) fn for_test(util: u64, min: u32, max: u32) -> TaskDemand {
-        TaskDemand { util, clamps: Clamps { min, max } }
+        TaskDemand { util, wish: Wish::Clamps(Clamps { min, max }) }
     }
 }
 
@@ -99,25 +116,41 @@ impl Kernel {
     /// What a task wants of a CPU.
     #[inline(always)]
     pub(crate) fn task_demand(&self, task: TaskId) -> TaskDemand {
-        self.task_demand_at(task, self.task_util_est(task))
+        self.task_demand_at(task, self.task_util_est(task), |k| k.task_util_est_uclamp(task))
     }
 
     /// What a sleeping task wants of a CPU, its signals aged to its queue's last update.
     pub(crate) fn synced_task_demand(&self, task: TaskId) -> TaskDemand {
-        self.task_demand_at(task, pelt::task_util_est(&self.synced_load_avg(task)))
+        let (avg, refreshed) = self.synced_load_avg(task);
+        self.task_demand_at(task, pelt::task_util_est(&avg), |k| {
+            k.synced_task_util_est_uclamp(task, &avg, refreshed)
+        })
     }
 
     #[inline(always)]
-    fn task_demand_at(&self, task: TaskId, util: u64) -> TaskDemand {
-        let used = self.uclamp_is_used();
-        let clamps = if used { self.uclamp_eff_value(task) } else { Clamps::NONE };
-        TaskDemand { util, clamps }
+    fn task_demand_at(
+        &self,
+        task: TaskId,
+        util: u64,
+        clamped: impl FnOnce(&Kernel) -> u64,
+    ) -> TaskDemand {
+        let wish = if self.uclamp_sums() {
+            Wish::Clamped(clamped(self))
+        } else if self.uclamp_is_used() {
+            Wish::Clamps(self.uclamp_eff_value(task))
+        } else {
+            Wish::Clamps(Clamps::NONE)
+        };
+        TaskDemand { util, wish }
     }
 
     /// `util_fits_cpu()` for a task: how well `cpu` suits it.
     #[inline(always)]
     pub(crate) fn fits_cpu(&self, task: &TaskDemand, cpu: CpuId) -> Fits {
-        self.util_fits_cpu(task.util, task.clamps, cpu)
+        match task.wish {
+            Wish::Clamps(clamps) => self.util_fits_cpu(task.util, clamps, cpu),
+            Wish::Clamped(clamped) => self.clamped_util_fits_cpu(task.util, clamped, cpu),
+        }
     }
 
     /// Whether `cpu` is used up by its fair tasks, whose utilisation `util` is. A queue that is capped to what the CPU
@@ -129,6 +162,10 @@ impl Kernel {
         }
         match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => self.util_fits_cpu(util, rq.clamps(), cpu) == Fits::No,
+            RqClamps::Sum(sums) => {
+                let clamped = self.cpu_util_uclamp(cpu, sums, None, None, false);
+                self.clamped_util_fits_cpu(util, clamped, cpu) == Fits::No
+            }
         }
     }
 
@@ -145,6 +182,12 @@ impl Kernel {
         if self.uclamp_is_used() {
             search.clamps = match &*self.rq[cpu].uclamp {
                 RqClamps::Max(rq) => rq.with_in_search(search.own, search.clamps),
+                RqClamps::Sum(sums) => {
+                    let clamped = self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false);
+                    let fits = self.clamped_util_fits_cpu(util, clamped, cpu);
+                    let taken = if fits == Fits::Yes { clamped } else { util };
+                    return (fits, self.capacity_of(cpu).saturating_sub(taken));
+                }
             };
         }
         let spare = self.capacity_of(cpu).saturating_sub(util);
@@ -155,7 +198,10 @@ impl Kernel {
     pub(crate) fn fits_beside_clamped(&self, task: TaskId, cpu: CpuId) -> (bool, u64) {
         let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
         let spare = self.capacity_of(cpu).saturating_sub(util);
-        let clamped = self.uclamp_rq_util_with(cpu, util, Some(task));
+        let clamped = match &*self.rq[cpu].uclamp {
+            RqClamps::Max(_) => self.uclamp_rq_util_with(cpu, util, Some(task)),
+            RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false),
+        };
         (self.fits_capacity(clamped, cpu), spare)
     }
 
@@ -163,6 +209,18 @@ impl Kernel {
     #[inline(always)]
     fn fits_capacity(&self, util: u64, cpu: CpuId) -> bool {
         util * 1280 < self.capacity_of(cpu) * 1024
+    }
+
+    /// `util_fits_cpu()` of sum aggregation. A CPU that the real utilisation alone would fit is too slow for the minimum.
+    #[inline]
+    fn clamped_util_fits_cpu(&self, util: u64, clamped: u64, cpu: CpuId) -> Fits {
+        if self.fits_capacity(clamped, cpu) {
+            Fits::Yes
+        } else if self.fits_capacity(util, cpu) {
+            Fits::TooSlow
+        } else {
+            Fits::No
+        }
     }
 
     #[inline(always)]

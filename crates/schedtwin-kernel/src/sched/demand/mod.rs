@@ -15,7 +15,9 @@
 //! | RT | the capacity that a task wants: `rt_uclamp_min()` | `uclamp/` |
 //!
 //! Clamps stand behind these answers. How those of a queue's tasks become one is an arm of
-//! [`uclamp::RqClamps`], in a file of its own; another aggregation is another arm and another file.
+//! [`uclamp::RqClamps`], in a file of its own. Sum aggregation changes fair utilisation itself, so its arm answers in
+//! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and who asks how busy a CPU is,
+//! teo among them, go on reading the real one.
 //!
 //! What a demand follows from is a [`signal::Signal`], which cannot change without making the demand stale.
 

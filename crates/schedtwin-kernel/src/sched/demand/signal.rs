@@ -71,6 +71,11 @@ impl<T> std::ops::DerefMut for Signal<T> {
 }
 
 impl<T> Signal<T> {
+    /// As at boot, when every demand is stale.
+    pub(crate) fn new(value: T) -> Signal<T> {
+        Signal(value)
+    }
+
     /// Changes the signal of `cpu`.
     #[inline(always)]
     pub(crate) fn change<R>(

@@ -9,6 +9,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `cpu_util`, `cpu_util_without`; kernel/sched/sched.h `cpu_util_cfs`.
 
+use super::uclamp::RqClamps;
 use crate::Kernel;
 use crate::config::RunnableBoost;
 use crate::sched::{CfsRqId, OnRq, pelt};
@@ -70,13 +71,40 @@ impl Kernel {
                 let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
                 if dst == Some(cpu) {
                     estimate += own;
-                } else if self.tasks[p].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == p {
+                } else if self.is_queued_or_current(p) {
                     estimate -= estimate.min(own);
                 }
             }
             util = util.max(estimate);
         }
         util.min(self.rq[cpu].arch_capacity)
+    }
+
+    /// Whether a task's estimate is part of its CPU's: it is queued, or it is the one that asks.
+    #[inline(always)]
+    pub(super) fn is_queued_or_current(&self, task: TaskId) -> bool {
+        self.tasks[task].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == task
+    }
+
+    /// Whether the release has runnable boosting, in whatever form.
+    #[inline(always)]
+    pub(super) fn has_runnable_boost(&self) -> bool {
+        self.config.runnable_boost != RunnableBoost::Off
+    }
+
+    /// The fair utilisation of `cpu` that a demand follows from, if `task` ran on `dst`: with runnable boosting, and within
+    /// the tasks' clamps where each task's utilisation is clamped by itself.
+    #[inline(always)]
+    pub(super) fn demanded_cpu_util(
+        &self,
+        cpu: CpuId,
+        task: Option<TaskId>,
+        dst: Option<CpuId>,
+    ) -> u64 {
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(_) => self.cpu_util(cpu, task, dst, true),
+            RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, task, dst, true),
+        }
     }
 
     /// `cpu_util_cfs()`.

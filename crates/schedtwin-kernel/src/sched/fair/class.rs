@@ -285,6 +285,9 @@ impl Kernel {
             self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
                 pelt::util_est_enqueue(avg, own);
             });
+            if self.uclamp_sums() {
+                self.util_est_uclamp_enqueue(cpu, task);
+            }
         }
         if flags & ENQUEUE_DELAYED != 0 {
             self.requeue_delayed_entity(se);
@@ -337,6 +340,9 @@ impl Kernel {
             self.fair_server_start(cpu);
         }
         self.add_nr_running(cpu, 1);
+        if self.uclamp_sums() {
+            self.util_bias_enqueue(cpu, task);
+        }
         if !task_new {
             self.check_update_overutilized_status(cpu);
         }
@@ -438,6 +444,11 @@ impl Kernel {
             level = parent;
         }
         self.sub_nr_running(cpu, tasks);
+        if let Some(task) = task
+            && self.uclamp_sums()
+        {
+            self.util_bias_dequeue(cpu, task);
+        }
         if !was_sched_idle && self.sched_idle_cpu(cpu) {
             self.rq[cpu].next_balance = self.jiffies();
         }
@@ -459,6 +470,9 @@ impl Kernel {
             self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
+            if self.uclamp_sums() {
+                self.util_est_uclamp_dequeue(cpu, task);
+            }
         }
         let learns = util_est && flags & DEQUEUE_SLEEP != 0;
         let before = pelt::util_est_updates_before_dequeue(self.config.util_est_update);

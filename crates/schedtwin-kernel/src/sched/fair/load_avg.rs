@@ -37,9 +37,19 @@ impl Kernel {
         if known && !pelt::is_up_to_date(now, &entity.avg) {
             let weight = scale_load_down(entity.load.weight);
             let runnable = Kernel::se_runnable(entity);
-            pelt::update_load_avg_se(now, &mut entity.avg, entity.on_rq, runnable, running, weight);
+            let refreshed = pelt::update_load_avg_se(
+                now,
+                &mut entity.avg,
+                entity.on_rq,
+                runnable,
+                running,
+                weight,
+            );
+            if refreshed {
+                self.load_avg_refreshed(se);
+            }
         }
-        let my_q = entity.my_q;
+        let my_q = self.se[se].my_q;
         let mut decayed = self.update_cfs_rq_load_avg(now, cfs_rq);
         if let Some(my_q) = my_q {
             decayed |= self.propagate_entity_load_avg(se, my_q);
@@ -55,6 +65,14 @@ impl Kernel {
             if flags & UPDATE_TG != 0 {
                 self.update_tg_load_avg(cfs_rq);
             }
+        }
+    }
+
+    /// An entity's averages have been refreshed, and with them what its clamps change.
+    #[inline(always)]
+    fn load_avg_refreshed(&mut self, se: EntityId) {
+        if self.uclamp_sums() && self.se[se].my_q.is_none() {
+            self.util_bias_update(self.se[se].task);
         }
     }
 
@@ -113,28 +131,38 @@ impl Kernel {
 
     /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
     pub fn sync_entity_load_avg(&mut self, task: TaskId) {
-        self.se[self.tasks[task].se].avg = self.synced_load_avg(task);
+        let se = self.tasks[task].se;
+        let (avg, refreshed) = self.synced_load_avg(task);
+        self.se[se].avg = avg;
+        if refreshed {
+            self.load_avg_refreshed(se);
+        }
     }
 
-    /// What [`Kernel::sync_entity_load_avg`] would make of the task's signals.
+    /// What [`Kernel::sync_entity_load_avg`] would make of the task's signals, and whether that refreshes the averages.
     #[inline]
-    pub(crate) fn synced_load_avg(&self, task: TaskId) -> pelt::SchedAvg {
+    pub(crate) fn synced_load_avg(&self, task: TaskId) -> (pelt::SchedAvg, bool) {
         let entity = &self.se[self.tasks[task].se];
         let last_update_time = self.cfs[entity.cfs_rq].avg.last_update_time;
         let mut avg = entity.avg;
         let weight = scale_load_down(entity.load.weight);
-        pelt::update_load_avg_blocked_se(last_update_time, &mut avg, weight);
-        avg
+        let refreshed = pelt::update_load_avg_blocked_se(last_update_time, &mut avg, weight);
+        (avg, refreshed)
     }
 
     /// `remove_entity_load_avg()`: a sleeping (or dead) task's averages are to leave its queue with the
     /// queue's next update.
     pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
-        let entity = &mut self.se[self.tasks[task].se];
+        let se = self.tasks[task].se;
+        let entity = &mut self.se[se];
         let weight = scale_load_down(entity.load.weight);
         let cfs = &mut self.cfs[entity.cfs_rq];
         let last_update_time = cfs.avg.last_update_time;
-        pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
+        let refreshed =
+            pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
+        if refreshed {
+            self.load_avg_refreshed(se);
+        }
     }
 
     /// `migrate_task_rq_fair()`: a task is about to change its CPU.
@@ -150,7 +178,7 @@ impl Kernel {
             let decays = self.config.migrate_se_pelt_lag == MigrateSePeltLag::Decayed;
             if decays && self.rq[cpu].curr.is_idle() {
                 let clock = &self.rq[cpu].clock_pelt;
-                pelt::migrate_se_pelt_lag(
+                let refreshed = pelt::migrate_se_pelt_lag(
                     &mut entity.avg,
                     weight,
                     clock.clock_pelt_idle,
@@ -159,6 +187,9 @@ impl Kernel {
                     last_update_time,
                     self.now,
                 );
+                if refreshed {
+                    self.load_avg_refreshed(se);
+                }
             }
         }
         // It attaches on the new CPU.
@@ -171,7 +202,10 @@ impl Kernel {
         let prev = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
         let next = self.cfs[self.task_cfs_rq_on(task, new_cpu)].avg.last_update_time;
         let entity = &mut self.se[se];
-        pelt::set_task_rq(&mut entity.avg, scale_load_down(entity.load.weight), prev, next);
+        let weight = scale_load_down(entity.load.weight);
+        if pelt::set_task_rq(&mut entity.avg, weight, prev, next) {
+            self.load_avg_refreshed(se);
+        }
     }
 
     /// `switched_from_fair()`: the task's load leaves its queue.
@@ -214,7 +248,13 @@ impl Kernel {
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
         let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
         let capacity = self.rq[cpu].arch_capacity;
-        pelt::util_est_update_form(form, fastup, &mut self.se[se].avg, capacity);
+        let avg = &mut self.se[se].avg;
+        let learned_before = avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
+        pelt::util_est_update_form(form, fastup, avg, capacity);
+        let stored = !learned_before && avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
+        if stored && self.uclamp_sums() {
+            self.util_est_uclamp_update(self.se[se].task);
+        }
     }
 
     /// `update_other_load_avgs()`: RT, DEADLINE and interrupt signals; whether one was refreshed.

@@ -72,6 +72,11 @@ pub fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
     LoadWeight { weight: (PRIO_TO_WEIGHT[index] as u64) << 10, inv_weight: PRIO_TO_WMULT[index] }
 }
 
+/// Weight and its inverse of a nice level, 0 (nice −20) to 39.
+pub(crate) fn prio_weight(level: i32) -> (u32, u32) {
+    (PRIO_TO_WEIGHT[level as usize], PRIO_TO_WMULT[level as usize])
+}
+
 /// `scale_load_down()`: a weight without its `<< 10`, at least 2 if it is not 0.
 #[inline(always)]
 pub fn scale_load_down(weight: u64) -> u64 {

@@ -125,18 +125,19 @@ pub fn detach_entity(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64) -> i64 {
 }
 
 /// A sleeping task leaves for another CPU (`remove_entity_load_avg`): ages it to its old
-/// runqueue's last update and notes its averages there for a later [`fold_removed`].
+/// runqueue's last update and notes its averages there for a later [`fold_removed`]. Whether that refreshed them.
 pub fn remove_entity(
     removed: &mut Removed,
     se: &mut SchedAvg,
     se_weight: u64,
     cfs_last_update_time: u64,
-) {
-    update_load_avg_blocked_se(cfs_last_update_time, se, se_weight);
+) -> bool {
+    let refreshed = update_load_avg_blocked_se(cfs_last_update_time, se, se_weight);
     removed.nr = removed.nr.wrapping_add(1);
     removed.util_avg = removed.util_avg.wrapping_add(se.util_avg);
     removed.load_avg = removed.load_avg.wrapping_add(se.load_avg);
     removed.runnable_avg = removed.runnable_avg.wrapping_add(se.runnable_avg);
+    refreshed
 }
 
 /// Subtracts what left since the last update (first half of `update_cfs_rq_load_avg`) and clears
@@ -179,7 +180,7 @@ pub fn load_avg_is_decayed(sa: &SchedAvg) -> bool {
 ///
 /// `clock_pelt_idle` and `clock_idle` are the old runqueue's ([`super::RqClockPelt`]), `throttled_ns`
 /// the time its fair runqueue spent throttled (`None` = throttled now, do nothing), `sched_clock` the
-/// time now.
+/// time now. Whether that refreshed its averages.
 pub fn migrate_se_pelt_lag(
     se: &mut SchedAvg,
     se_weight: u64,
@@ -188,12 +189,12 @@ pub fn migrate_se_pelt_lag(
     throttled_ns: Option<u64>,
     cfs_last_update_time: u64,
     sched_clock: u64,
-) {
+) -> bool {
     if load_avg_is_decayed(se) {
-        return;
+        return false;
     }
     let Some(throttled_ns) = throttled_ns else {
-        return;
+        return false;
     };
     let mut now = clock_pelt_idle.wrapping_sub(throttled_ns);
     if now < cfs_last_update_time {
@@ -202,22 +203,31 @@ pub fn migrate_se_pelt_lag(
     } else {
         now = now.wrapping_add(sched_clock.wrapping_sub(clock_idle));
     }
-    update_load_avg_blocked_se(now, se, se_weight);
+    update_load_avg_blocked_se(now, se, se_weight)
 }
 
 /// A task of another class changes its runqueue (`set_task_rq_fair`): ages it to the old one's time
-/// and stamps the new one's. Fair tasks have their time zeroed before, and are left alone.
+/// and stamps the new one's. Fair tasks have their time zeroed before, and are left alone. Whether that refreshed its
+/// averages.
 pub fn set_task_rq(
     se: &mut SchedAvg,
     se_weight: u64,
     prev_last_update_time: u64,
     next_last_update_time: u64,
-) {
+) -> bool {
     if se.last_update_time == 0 {
-        return;
+        return false;
     }
-    update_load_avg_blocked_se(prev_last_update_time, se, se_weight);
+    let refreshed = update_load_avg_blocked_se(prev_last_update_time, se, se_weight);
     se.last_update_time = next_last_update_time;
+    refreshed
+}
+
+/// Takes `util` out of an owner's utilisation, average and sum alike, as `propagate_negative_bias` (posted) does.
+pub fn sub_util(sa: &mut SchedAvg, util: u32) {
+    sa.util_avg = sa.util_avg.saturating_sub(util as u64);
+    let sum = util.wrapping_mul(get_pelt_divider(sa));
+    sa.util_sum = floor_u32(sa.util_sum.saturating_sub(sum), sa.util_avg);
 }
 
 /// A new task looks as heavy as its weight until it shows what it is; a new group is empty

@@ -3,8 +3,8 @@
 //! **Idea.** A task that needs speed must get it whatever runs beside it, so minima add up to the largest. The
 //! same rule holds for maxima: a single task without a cap lifts the caps of all others on its CPU.
 //!
-//! **Algorithm.** Looking at all tasks whenever one leaves would take too long, so there are five *buckets* of
-//! 205 per clamp, each with the number of its tasks and the largest value since it was last empty.
+//! **Algorithm.** Looking at all tasks whenever one leaves would take too long, so there are *buckets* per clamp, five of
+//! 205 in mainline, each with the number of its tasks and the largest value since it was last empty.
 //! 1. A task joins: its bucket counts it and remembers its value if larger; so does the run queue.
 //! 2. A task leaves: its bucket counts it out. Only if that emptied the bucket *and* the bucket held the run
 //!    queue's value, the value becomes that of the highest bucket that is not empty.
@@ -43,10 +43,9 @@ use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::demand::fits::Fits;
 
 /// `CONFIG_UCLAMP_BUCKETS_COUNT`, its default.
-pub const UCLAMP_BUCKETS: usize = 5;
-/// `UCLAMP_BUCKET_DELTA`: 1024 / 5, rounded.
-const UCLAMP_BUCKET_DELTA: u32 =
-    (SCHED_CAPACITY_SCALE as u32 + UCLAMP_BUCKETS as u32 / 2) / UCLAMP_BUCKETS as u32;
+pub const UCLAMP_BUCKETS: u32 = 5;
+/// The most that it can be.
+const UCLAMP_BUCKETS_MAX: usize = 20;
 
 /// A pair of clamps, 0..=1024 each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +95,34 @@ struct Bucket {
     tasks: u32,
 }
 
+/// Into how many buckets values are sorted.
+#[derive(Clone, Copy, Debug)]
+struct Sorting {
+    /// `UCLAMP_BUCKET_DELTA`: how many values a bucket is wide.
+    delta: u32,
+    /// The number of the last bucket.
+    last: usize,
+}
+
+impl Sorting {
+    fn new(buckets: u32) -> Sorting {
+        assert!((1..=UCLAMP_BUCKETS_MAX as u32).contains(&buckets), "{buckets} buckets");
+        let delta = (SCHED_CAPACITY_SCALE as u32 + buckets / 2) / buckets;
+        Sorting { delta, last: buckets as usize - 1 }
+    }
+
+    /// `uclamp_bucket_id()`.
+    fn bucket_id(self, value: u32) -> usize {
+        ((value / self.delta) as usize).min(self.last)
+    }
+}
+
 /// One of a run queue's two clamps (`struct uclamp_rq`).
 #[derive(Clone, Debug)]
 struct Aggregate {
     value: u32,
-    buckets: [Bucket; UCLAMP_BUCKETS],
+    sorting: Sorting,
+    buckets: [Bucket; UCLAMP_BUCKETS_MAX],
 }
 
 /// A run queue's clamps (`rq.uclamp`, `rq.uclamp_flags`).
@@ -112,19 +134,14 @@ pub struct UclampRq {
     idle: bool,
 }
 
-/// `uclamp_bucket_id()`.
-fn bucket_id(value: u32) -> usize {
-    ((value / UCLAMP_BUCKET_DELTA) as usize).min(UCLAMP_BUCKETS - 1)
-}
-
 impl Aggregate {
-    fn new(value: u32) -> Aggregate {
-        Aggregate { value, buckets: [Bucket::default(); UCLAMP_BUCKETS] }
+    fn new(value: u32, sorting: Sorting) -> Aggregate {
+        Aggregate { value, sorting, buckets: [Bucket::default(); UCLAMP_BUCKETS_MAX] }
     }
 
     /// `uclamp_rq_inc_id()`. `idle`: what is retained is dropped.
     fn inc(&mut self, value: u32, idle: bool) {
-        let bucket = &mut self.buckets[bucket_id(value)];
+        let bucket = &mut self.buckets[self.sorting.bucket_id(value)];
         bucket.tasks += 1;
         if idle {
             self.value = value;
@@ -137,7 +154,7 @@ impl Aggregate {
 
     /// `uclamp_rq_dec_id()`; whether nobody is left, whose value is `of_nobody`.
     fn dec(&mut self, value: u32, of_nobody: u32) -> bool {
-        let bucket = &mut self.buckets[bucket_id(value)];
+        let bucket = &mut self.buckets[self.sorting.bucket_id(value)];
         bucket.tasks -= 1;
         if bucket.tasks != 0 || bucket.value < self.value {
             return false;
@@ -149,17 +166,37 @@ impl Aggregate {
 }
 
 impl Default for UclampRq {
-    /// As at boot: no task.
+    /// With as many buckets as mainline has by default.
     fn default() -> UclampRq {
-        UclampRq {
-            min: Aggregate::new(Clamps::NONE.min),
-            max: Aggregate::new(Clamps::NONE.max),
-            idle: true,
-        }
+        UclampRq::new(UCLAMP_BUCKETS)
     }
 }
 
 impl UclampRq {
+    /// As at boot: no task. `buckets`: 1..=20, of which Linux allows 5 and more.
+    ///
+    /// ```
+    /// use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
+    /// let minimum_left = |buckets| {
+    ///     let mut rq = UclampRq::new(buckets);
+    ///     let [low, high] = [210, 400].map(|min| Clamps { min, max: 1024 });
+    ///     rq.inc(low);
+    ///     rq.inc(high);
+    ///     rq.dec(high);
+    ///     rq.clamps().min
+    /// };
+    /// assert_eq!(minimum_left(5), 400); // both were in the bucket 205..410
+    /// assert_eq!(minimum_left(20), 210); // 204..255 and 357..408
+    /// ```
+    pub fn new(buckets: u32) -> UclampRq {
+        let sorting = Sorting::new(buckets);
+        UclampRq {
+            min: Aggregate::new(Clamps::NONE.min, sorting),
+            max: Aggregate::new(Clamps::NONE.max, sorting),
+            idle: true,
+        }
+    }
+
     /// What the run queue asks for.
     #[inline(always)]
     pub fn clamps(&self) -> Clamps {
@@ -215,7 +252,9 @@ impl UclampRq {
 
     /// Asserts that these are the tasks that are counted.
     pub(super) fn verify(&self, tasks: impl Iterator<Item = Clamps>) {
-        let mut counts = [[0; UCLAMP_BUCKETS]; 2];
+        let sorting = self.min.sorting;
+        let bucket_id = |value| sorting.bucket_id(value);
+        let mut counts = [[0; UCLAMP_BUCKETS_MAX]; 2];
         let mut asked = Clamps { min: 0, max: 0 };
         for task in tasks {
             counts[0][bucket_id(task.min)] += 1;
@@ -224,7 +263,7 @@ impl UclampRq {
         }
         assert_eq!(self.min.buckets.map(|b| b.tasks), counts[0], "tasks by their minimum");
         assert_eq!(self.max.buckets.map(|b| b.tasks), counts[1], "tasks by their maximum");
-        assert_eq!(self.idle, counts[0] == [0; UCLAMP_BUCKETS], "UCLAMP_FLAG_IDLE");
+        assert_eq!(self.idle, counts[0] == [0; UCLAMP_BUCKETS_MAX], "UCLAMP_FLAG_IDLE");
         let Clamps { min, max } = self.clamps();
         assert!(min >= asked.min && max >= asked.max, "{self:?}: a task asks for {asked:?}");
         // Within the bucket it may be more: that of a task that has left it.
@@ -237,8 +276,12 @@ impl UclampRq {
 mod tests {
     use super::*;
 
+    /// 5 buckets are 205 wide, 20 are 51, and the last one takes what is left.
     #[test]
-    fn buckets_are_205_wide() {
+    fn buckets() {
+        for (value, bucket) in [(0, 0), (50, 0), (51, 1), (968, 18), (969, 19), (1024, 19)] {
+            assert_eq!(Sorting::new(20).bucket_id(value), bucket, "{value} of 20");
+        }
         for (value, bucket) in [
             (0, 0),
             (204, 0),
@@ -251,7 +294,7 @@ mod tests {
             (820, 4),
             (1024, 4),
         ] {
-            assert_eq!(bucket_id(value), bucket, "{value}");
+            assert_eq!(Sorting::new(5).bucket_id(value), bucket, "{value}");
         }
     }
 

@@ -5,8 +5,9 @@
 //!
 //! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
 //! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
-//! request as it was when the task was queued. *Aggregate*: what a run queue makes of its tasks'
-//! ([`max`](self::max)): the largest minimum and the largest maximum.
+//! request within the system's limits, as it was when the task was queued. *Aggregate*: what a run queue makes of
+//! its tasks' ([`max`](self::max)): the largest minimum and the largest maximum; or, with a patch, the sum of
+//! the utilisations that each task's clamps leave ([`sum`]).
 //!
 //! **The static key.** Until somebody uses a clamp (a system call, a sysctl, a group), nothing is accounted.
 //! With the key off a runnable real-time task wants the full speed outright; with the key on it wants it by
@@ -22,12 +23,13 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_validate`, `uclamp_rq_inc`, `uclamp_rq_dec`,
 //! `uclamp_eff_value`, `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
-//! Differences: no groups, no system-wide limits (`sched_util_clamp_min`, `_max` stay 1024).
+//! Differences: no groups; system-wide limits are those of boot.
 
 pub mod max;
+pub mod sum;
 
 use crate::Kernel;
-use crate::config::{Config, Uclamp, UclampOrder};
+use crate::config::{Config, Uclamp, UclampAggregation, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
@@ -48,6 +50,8 @@ pub struct UclampRequest {
 pub struct TaskClamps {
     /// The clamps of its enqueue; `None`: it is not counted (`uclamp`, `active`).
     active: Option<Clamps>,
+    /// What it adds to the sums of its CPU; nothing under max aggregation.
+    pub(super) sums: sum::TaskSums,
 }
 
 /// What a run queue makes of the clamps of its tasks (`rq.uclamp`): an arm is a way to aggregate them.
@@ -55,32 +59,41 @@ pub struct TaskClamps {
 pub enum RqClamps {
     /// The largest minimum and the largest maximum.
     Max(max::UclampRq),
-}
-
-impl Default for RqClamps {
-    fn default() -> RqClamps {
-        RqClamps::Max(max::UclampRq::default())
-    }
+    /// What the clamps change of the tasks' utilisations, added up.
+    Sum(sum::UclampRq),
 }
 
 impl RqClamps {
+    /// As at boot: no task.
+    pub(crate) fn new(config: &Config) -> RqClamps {
+        match config.uclamp_aggregation {
+            UclampAggregation::Max => RqClamps::Max(max::UclampRq::new(config.uclamp_buckets)),
+            UclampAggregation::Sum => RqClamps::Sum(sum::UclampRq::default()),
+        }
+    }
+
+    /// A task joins. Sums are changed with its utilisation instead.
     pub(crate) fn inc(&mut self, task: Clamps) {
         match self {
             RqClamps::Max(rq) => rq.inc(task),
+            RqClamps::Sum(_) => {}
         }
     }
 
+    /// A task that has joined leaves.
     pub(crate) fn dec(&mut self, task: Clamps) {
         match self {
             RqClamps::Max(rq) => rq.dec(task),
+            RqClamps::Sum(_) => {}
         }
     }
 
-    /// What the tasks ask for together (`uclamp_rq_get`).
+    /// What the tasks ask for together (`uclamp_rq_get`). With sums it is in the utilisation already.
     #[inline(always)]
     fn clamps(&self) -> Clamps {
         match self {
             RqClamps::Max(rq) => rq.clamps(),
+            RqClamps::Sum(_) => Clamps::NONE,
         }
     }
 }
@@ -90,9 +103,15 @@ impl RqClamps {
 pub struct UclampKey(bool);
 
 impl UclampKey {
-    /// As of boot.
+    /// As of boot. Who has written a system-wide limit has used clamps.
     pub(crate) fn new(config: &Config) -> UclampKey {
-        UclampKey(config.uclamp == Uclamp::On)
+        let scale = SCHED_CAPACITY_SCALE as u32;
+        let limited = (config.uclamp_util_min, config.uclamp_util_max) != (scale, scale);
+        UclampKey(match config.uclamp {
+            Uclamp::CompiledOut => false,
+            Uclamp::KeyOff => limited,
+            Uclamp::On => true,
+        })
     }
 }
 
@@ -100,6 +119,18 @@ impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
         self.config.uclamp != Uclamp::CompiledOut
+    }
+
+    /// Whether run queues add clamped utilisations up.
+    #[inline(always)]
+    pub(crate) fn uclamp_sums(&self) -> bool {
+        self.config.uclamp_aggregation == UclampAggregation::Sum
+    }
+
+    /// Whether run queues count their tasks' clamps: only under max aggregation, and if somebody uses clamps.
+    #[inline(always)]
+    fn uclamp_is_counted(&self) -> bool {
+        self.uclamp_is_used() && !self.uclamp_sums()
     }
 
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
@@ -148,9 +179,30 @@ impl Kernel {
         clamps.min.min(clamps.max)
     }
 
-    /// `uclamp_eff_value()` of both clamps: frozen while the task is counted.
+    /// `uclamp_eff_value()` of both clamps: frozen while the task is counted. Sum aggregation counts nobody, and asks for
+    /// no clamps while the key is off.
     pub(super) fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
-        self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_request(task))
+        if self.uclamp_sums() && !self.uclamp_is_used() {
+            return Clamps::NONE;
+        }
+        self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task))
+    }
+
+    /// `uclamp_eff_get()`: what a task asks for, as far as the system allows it.
+    fn uclamp_eff_get(&self, task: TaskId) -> Clamps {
+        let Clamps { min, max } = self.uclamp_request(task);
+        let asked = &self.tasks[task].uclamp_req;
+        let min = if asked.min.is_some() { self.scaled_clamp(min) } else { min };
+        let max = if max == SCHED_CAPACITY_SCALE as u32 { max } else { self.scaled_clamp(max) };
+        Clamps {
+            min: min.min(self.config.uclamp_util_min),
+            max: max.min(self.config.uclamp_util_max),
+        }
+    }
+
+    /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
+    fn scaled_clamp(&self, value: u32) -> u32 {
+        (value * self.config.uclamp_scale_permille + 500) / 1000
     }
 
     /// What a task asks for, or its class does for it (`uclamp_req`).
@@ -166,7 +218,7 @@ impl Kernel {
     /// [`Kernel::uclamp_rq_inc`] ahead of the class's own enqueue, where the release has it there.
     #[inline(always)]
     pub(crate) fn uclamp_rq_inc_before(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if self.uclamp_is_used() && self.uclamp_joins_before_enqueue() {
+        if self.uclamp_is_counted() && self.uclamp_joins_before_enqueue() {
             self.uclamp_rq_inc(cpu, task, flags);
         }
     }
@@ -174,7 +226,7 @@ impl Kernel {
     /// [`Kernel::uclamp_rq_inc`] behind the class's own enqueue, where the release has it there.
     #[inline(always)]
     pub(crate) fn uclamp_rq_inc_after(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if self.uclamp_is_used() && !self.uclamp_joins_before_enqueue() {
+        if self.uclamp_is_counted() && !self.uclamp_joins_before_enqueue() {
             // The class has made a delayed task that is being woken a runnable one.
             self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED);
         }
@@ -203,7 +255,7 @@ impl Kernel {
     /// `uclamp_rq_dec()`, ahead of the class's own dequeue: a delayed sleeper has left already.
     #[inline(always)]
     pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
-        if self.uclamp_is_used()
+        if self.uclamp_is_counted()
             && self.has_uclamp(task)
             && !self.se[self.tasks[task].se].sched_delayed
             && let Some(clamps) = self.tasks[task].uclamp.active.take()
@@ -249,6 +301,7 @@ impl Kernel {
         }
         match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => rq.join(floor_and_cap, self.uclamp_eff_value(task)),
+            RqClamps::Sum(_) => floor_and_cap,
         }
     }
 
@@ -265,11 +318,15 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return util;
         }
-        let own = task.map(|task| self.uclamp_eff_value(task));
-        let Clamps { min, max } = match &*self.rq[cpu].uclamp {
-            RqClamps::Max(rq) => rq.with(own),
-        };
-        util.min(max as u64).max(min as u64)
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => {
+                let own = task.map(|task| self.uclamp_eff_value(task));
+                let Clamps { min, max } = rq.with(own);
+                util.min(max as u64).max(min as u64)
+            }
+            // The utilisation is a clamped one already.
+            RqClamps::Sum(_) => util,
+        }
     }
 
     /// `uclamp_rq_is_capped()`: the CPU has more to do than it is allowed to.
@@ -277,18 +334,23 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return false;
         }
-        let util = self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg;
         match &*self.rq[cpu].uclamp {
-            RqClamps::Max(rq) => rq.is_capped(util),
+            RqClamps::Max(rq) => {
+                rq.is_capped(self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg)
+            }
+            RqClamps::Sum(_) => false,
         }
     }
 
-    /// Asserts that a run queue counts the tasks that say they are counted.
+    /// Asserts that a run queue counts the tasks that say they are counted, and adds up what they add.
     pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
-        let counted = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
-        let counted = counted.filter_map(|task| self.tasks[task].uclamp.active);
+        let here = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
         match &*self.rq[cpu].uclamp {
-            RqClamps::Max(rq) => rq.verify(counted),
+            RqClamps::Max(rq) => rq.verify(here.filter_map(|task| self.tasks[task].uclamp.active)),
+            RqClamps::Sum(rq) => rq.verify(here.map(|task| {
+                let se = &self.se[self.tasks[task].se];
+                (se.on_rq, se.on_rq && !se.sched_delayed, self.tasks[task].uclamp.sums)
+            })),
         }
     }
 }

@@ -11,11 +11,13 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `find_energy_efficient_cpu`, `eenv_pd_max_util`,
 //! `eenv_pd_busy_time`, `eenv_task_busy_time`.
+//! Before 6.7 a CPU without spare capacity was no candidate (`max_spare_cap`).
 //! Quirk: a CPU without tasks keeps no clamps, so it is judged with those that the CPU before it in its
 //! domain left behind.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
 use crate::Kernel;
+use crate::config::MaxSpareCap;
 use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
@@ -52,7 +54,11 @@ impl Kernel {
         for pd in &self.rd.pds {
             let cpu_cap = self.get_actual_cpu_capacity(pd.first);
             let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
-            let (mut prev_spare, mut max_spare) = (-1i64, -1i64);
+            let none = match self.config.max_spare_cap {
+                MaxSpareCap::AboveZero => 0i64,
+                MaxSpareCap::MayBeZero => -1,
+            };
+            let (mut prev_spare, mut max_spare) = (none, none);
             let mut candidate: Option<CpuId> = None;
             let mut max_fits = Fits::TooSlow;
             let mut search = demand.search();
@@ -77,13 +83,13 @@ impl Kernel {
                     candidate = Some(cpu);
                 }
             }
-            if candidate.is_none() && prev_spare < 0 {
+            if candidate.is_none() && prev_spare <= none {
                 continue;
             }
             *computed += 1;
             self.eenv_pd_busy_time(&mut env, &pd.span, task);
             let base = self.compute_energy(&env, pd, task, None).energy;
-            if prev_spare > -1 {
+            if prev_spare > none {
                 let EnergyEstimate { energy, max_util, .. } =
                     self.compute_energy(&env, pd, task, Some(prev));
                 if energy < base {
