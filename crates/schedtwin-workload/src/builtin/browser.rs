@@ -12,11 +12,15 @@
 //! the GPU process issues [S: Chromium's documentation]. Messages between processes go through threads of their own.
 //!
 //! All shares of work are estimates [E]: a piece of the main thread's work is followed by a fifth of it on the helpers.
+//! With hints (`super::hints`) Chromium's session holds the renderer's main thread, its compositor, the display compositor and the GPU
+//! process's thread [S: its ADPF code]. What it reports is [E]: here each piece of the main thread's work, which a frame waits for.
+//!
 //! Differences: no JIT or garbage collector threads; the main thread never waits for a helper.
 
 use super::amount::Amount;
 use super::measured::burst;
 use super::script::{Flag, Register, Script, Step, nice};
+use schedtwin_types::Ns;
 
 /// Pieces of a task of the main thread, after each of which something is painted.
 const PIECES: u64 = 8;
@@ -30,8 +34,10 @@ pub(super) struct Browser {
     pub done: Flag,
 }
 
-/// Adds a browser's threads to a script.
-pub(super) fn add(script: &mut Script) -> Browser {
+/// Adds a browser's threads to a script. `hint_target`: how long a piece of the main thread may take, where the renderer and who
+/// paints for it have a session of hints.
+pub(super) fn add(script: &mut Script, hint_target: Option<Ns>) -> Browser {
+    let session = hint_target.map(|target| script.session(target));
     let browser = Browser { work: script.register(0), ask: script.flag(0), done: script.flag(0) };
     let [main, answer, paint, tile, viz, gpu] = std::array::from_fn(|_| script.flag(0));
     let [counter, answers] = std::array::from_fn(|_| script.register(0));
@@ -49,7 +55,11 @@ pub(super) fn add(script: &mut Script) -> Browser {
         .thread("CrRendererMain", nice(-10))
         .then(&[Step::Wait(main)])
         .times(counter, PIECES, |piece| {
-            piece.then(&[Step::WorkShare(browser.work, 100 / PIECES), Step::Raise(paint)])
+            piece
+                .hints(session, |session| [Step::HintBegin(session), Step::HintTake(session)])
+                .then(&[Step::WorkShare(browser.work, 100 / PIECES)])
+                .hints(session, |session| [Step::HintEnd(session), Step::HintTake(session)])
+                .then(&[Step::Raise(paint)])
         })
         .then(&[Step::WorkShare(browser.work, 100 % PIECES)])
         .then(&[Step::Add(answers, 1), Step::Post(browser.ask), Step::Raise(answer)])
@@ -58,18 +68,24 @@ pub(super) fn add(script: &mut Script) -> Browser {
     let share = |percent_of_piece: u64| Step::WorkShare(browser.work, percent_of_piece);
     script
         .thread("Compositor", nice(-10))
-        .then(&[Step::Wait(paint), share(1), Step::Post(tile), Step::Post(tile), Step::Post(viz)])
+        .then(&[Step::Wait(paint)])
+        .hints(session, |session| [Step::HintTake(session)])
+        .then(&[share(1), Step::Post(tile), Step::Post(tile), Step::Post(viz)])
         .for_ever();
     for _ in 0..2 {
         script.thread("ThreadPoolForeg", nice(0)).then(&[Step::Wait(tile), share(1)]).for_ever();
     }
     script
         .thread("VizCompositorTh", nice(-10))
-        .then(&[Step::Wait(viz), Step::Work(burst(60_000)), Step::Post(gpu)])
+        .then(&[Step::Wait(viz)])
+        .hints(session, |session| [Step::HintTake(session)])
+        .then(&[Step::Work(burst(60_000)), Step::Post(gpu)])
         .for_ever();
     script
         .thread("CrGpuMain", nice(-10))
-        .then(&[Step::Wait(gpu), Step::Work(burst(150_000))])
+        .then(&[Step::Wait(gpu)])
+        .hints(session, |session| [Step::HintTake(session)])
+        .then(&[Step::Work(burst(150_000))])
         .for_ever();
     // The browser process hears of what was loaded.
     script

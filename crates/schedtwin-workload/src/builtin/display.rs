@@ -61,6 +61,7 @@
 //! and 14.7 published); with three buffers the performance governor's is 8.7 (4.4 published). Who could notice: studies of late frames.
 
 use super::amount::Amount;
+use super::hints::Session;
 use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};
 use super::script::{Device, Flag, Grid, Register, Script, Step, fifo, nice};
 use schedtwin_types::Ns;
@@ -88,6 +89,8 @@ pub(super) struct Settings {
     pub frame_work: u64,
     /// The GPU's mean time a frame.
     pub gpu: Ns,
+    /// Whether the app's threads have a session of hints (`super::hints`).
+    pub hints: bool,
 }
 
 /// What others need of the pipeline.
@@ -168,6 +171,8 @@ struct Shared {
     compose: Flag,
     composed: Flag,
     commit: Flag,
+    /// The session of the app's two threads, if it has one.
+    session: Option<Session>,
 }
 
 /// Adds the pipeline to a script.
@@ -222,6 +227,7 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
         compose: script.flag(0),
         composed: script.flag(0),
         commit: script.flag(0),
+        session: settings.hints.then(|| script.session(settings.refresh)),
     };
     vsyncs(script, &shared);
     ui_thread(script, &shared, settings);
@@ -306,6 +312,7 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
         .if_set(s.frame_due, |frame| {
             let frame = frame.then(&[Step::Set(s.frame_due, 0), Step::FrameBegin(s.frame_vsync)]);
             frame
+                .hints(s.session, |session| [Step::HintBegin(session), Step::HintTake(session)])
                 .if_set(s.input_held, |held| held.then(&[Step::Set(s.input_held, 0)]).then(&answer))
                 .if_set(d.animating, |animating| animating.then(&ask))
                 .then(&[
@@ -317,6 +324,7 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                     Step::Wait(s.synced),
                     Step::WorkShare(work, 15),
                 ])
+                .hints(s.session, |session| [Step::HintTake(session)])
         })
         .for_ever();
 }
@@ -327,19 +335,25 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
     let [call, reply] = std::array::from_fn(|_| script.flag(0));
     let gpu_time = Amount::Uniform(settings.gpu * 6 / 10, settings.gpu * 14 / 10);
     let drawing = Amount::Table(&DRAW_FRAME, settings.frame_work);
+    let waits_since = script.register(0);
     script
         .thread("RenderThread", nice(-10))
+        .then(&[Step::Wait(s.draw)])
+        .hints(s.session, |session| [Step::HintTake(session)])
         .then(&[
-            Step::Wait(s.draw),
             Step::Draw(work, drawing, s.display.render_percent),
             Step::WorkShare(work, 10),
             Step::Post(s.synced),
+        ])
+        .hints(s.session, |_| [Step::HintClock(waits_since)])
+        .then(&[
             // dequeueBuffer
             Step::Post(call),
             Step::Wait(reply),
             Step::Wait(s.free),
             Step::Take(s.spare),
         ])
+        .hints(s.session, |session| [Step::HintWaited(session, waits_since)])
         // The buffer that has been free for longest.
         .either(
             s.spare,
@@ -359,6 +373,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             Step::Raise(s.display.drawn),
         ])
         .both(s.drawn_first, s.queued_first, Step::FrameEnd)
+        .hints(s.session, |session| [Step::HintEnd(session), Step::HintTake(session)])
         .for_ever();
     let serve = [Step::Wait(call), Step::Work(burst(31_300)), Step::Post(reply)];
     script.thread("Binder:sf_2", nice(-10)).then(&serve).for_ever();

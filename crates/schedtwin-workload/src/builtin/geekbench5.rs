@@ -126,6 +126,7 @@ fn build(values: &Values, host: &Host) -> Script {
             refresh: NS_PER_S / 60,
             frame_work: values.whole("frame-work"),
             gpu: 2 * NS_PER_MS,
+            hints: false,
         },
     );
     if values.whole("background") == 1 {

@@ -228,17 +228,18 @@ jank: the app's rule: longer than one period (16 ms at 60 Hz), after which only 
 }
 
 fn build(values: &Values, host: &Host) -> Script {
-    build_activities(values, host, "droid.benchmark", &TESTS, MOTION_EVENTS)
+    build_activities(values, host, "droid.benchmark", &TESTS, MOTION_EVENTS, false)
 }
 
 /// An app that goes through `tests`, and the display, the threads and the system around it. `motion_events`: of a
-/// fling or tap.
+/// fling or tap; `hints`: whether its threads have a session of hints.
 pub(super) fn build_activities(
     values: &Values,
     host: &Host,
     ui_name: &'static str,
     tests: &[Activity],
     motion_events: u64,
+    hints: bool,
 ) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
     let display = display::add(
@@ -248,6 +249,7 @@ pub(super) fn build_activities(
             refresh: NS_PER_S / values.whole("hz"),
             frame_work: values.whole("frame-work"),
             gpu: values.whole("gpu-us") * NS_PER_US,
+            hints,
         },
     );
     if values.whole("background") == 1 {

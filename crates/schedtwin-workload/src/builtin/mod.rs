@@ -16,6 +16,7 @@ mod cpusets;
 mod display;
 pub(crate) mod frames;
 mod geekbench5;
+mod hints;
 mod jankbench;
 mod measured;
 pub(crate) mod options;

@@ -109,12 +109,13 @@ fn build(values: &Values, host: &Host) -> Script {
         refresh: NS_PER_S / 60,
         frame_work: values.whole("frame-work"),
         gpu: 2 * NS_PER_MS,
+        hints: false,
     };
     let display = display::add(&mut script, &settings);
     if values.whole("background") == 1 {
         background::add(&mut script);
     }
-    let browser = browser::add(&mut script);
+    let browser = browser::add(&mut script, None);
     script.recorded = vec!["part"];
     let [order, ordered] = std::array::from_fn(|_| script.flag(0));
     let [since, rounds] = std::array::from_fn(|_| script.register(0));

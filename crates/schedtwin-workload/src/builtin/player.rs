@@ -14,6 +14,7 @@
 use super::amount::Amount;
 use super::benchmark::{Benchmark, Counted};
 use super::frames::Frames;
+use super::hints::Hints;
 use super::script::{Device, Flag, Grid, Register, Script, Step};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
@@ -49,6 +50,8 @@ struct Thread {
     step: u32,
     /// The moment that it last slept until.
     moment: Ns,
+    /// The clamp that it has from a session of hints.
+    util_min: Option<u16>,
 }
 
 /// What thread 0 does next.
@@ -84,6 +87,7 @@ pub(crate) struct Player {
     draws: Vec<Draws>,
     times: Vec<u64>,
     frames: Frames,
+    hints: Vec<Hints>,
     recorded: Vec<Vec<Ns>>,
     begin: Ns,
     warmup: Ns,
@@ -106,8 +110,11 @@ impl Player {
             // Threads of one name are told apart by their place among them.
             let earlier = &script.threads[..index];
             let alike = earlier.iter().filter(|other| other.name == thread.name).count();
-            for step in 0..end - thread.first_step as usize {
-                draws.push(Draws::new(seed, &thread.name, &format!("{alike}.{step}")));
+            // Steps of hints are not counted: with them and without, the work is the same.
+            let mut ordinal = 0;
+            for step in &script.steps[thread.first_step as usize..end] {
+                draws.push(Draws::new(seed, &thread.name, &format!("{alike}.{ordinal}")));
+                ordinal += usize::from(!step.is_hint());
             }
         }
         let device = |device: &super::script::DeviceScript| DeviceState {
@@ -119,6 +126,7 @@ impl Player {
             state: State::Born,
             step: thread.first_step,
             moment: 0,
+            util_min: None,
         };
         Player {
             benchmark,
@@ -131,6 +139,7 @@ impl Player {
             times: vec![0; script.steps.len()],
             draws,
             frames: Frames::new(script.tests.len(), script.refresh, script.jank),
+            hints: script.sessions.iter().map(|target| Hints::new(*target)).collect(),
             recorded: vec![Vec::new(); script.recorded.len()],
             begin: 0,
             warmup,
@@ -415,12 +424,27 @@ impl Player {
                 }
             }
             Step::Count(test) => self.frames.count(test),
-            Step::Clock(register) => *self.register(register) = now,
+            Step::Clock(register) | Step::HintClock(register) => *self.register(register) = now,
             Step::Record(what, since) => {
                 let since = *self.register(since);
                 self.record(what, now - since);
             }
             Step::RecordAmount(what, amount) => self.record(what, amount),
+            Step::HintBegin(session) => self.hints[session.0 as usize].begin(now),
+            Step::HintWaited(session, since) => {
+                let since = *self.register(since);
+                self.hints[session.0 as usize].waited(now - since);
+            }
+            Step::HintEnd(session) => self.hints[session.0 as usize].end(now),
+            Step::HintTake(session) => {
+                let clamp = Some(self.hints[session.0 as usize].clamp(now));
+                if self.threads[at].util_min != clamp {
+                    self.threads[at].util_min = clamp;
+                    let attributes = self.script.threads[at].attributes;
+                    let clamped = SchedAttr { util_min: clamp, ..attributes };
+                    return Some(Op::Call(Syscall::SchedSetattr(clamped)));
+                }
+            }
             Step::End => return Some(self.end()),
         }
         None

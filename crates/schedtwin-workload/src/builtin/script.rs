@@ -19,6 +19,7 @@
 
 use super::amount::Amount;
 use super::frames::Rule;
+use super::hints::Session;
 use schedtwin_types::{CpuId, CpuMask, Ns, Policy, SchedAttr};
 
 /// A semaphore in user memory.
@@ -100,8 +101,32 @@ pub(crate) enum Step {
     Record(u16, Register),
     /// A number for the results.
     RecordAmount(u16, u64),
+    /// A frame of a session of hints begins.
+    HintBegin(Session),
+    /// Sets a register to the present moment, for [`Step::HintWaited`].
+    HintClock(Register),
+    /// Its oldest frame has waited since the moment in a register.
+    HintWaited(Session, Register),
+    /// Its oldest frame is done.
+    HintEnd(Session),
+    /// Takes over the session's clamp, where the thread has another one.
+    HintTake(Session),
     /// The workload is over.
     End,
+}
+
+impl Step {
+    /// Whether it belongs to a session of hints: such steps draw nothing, and may be there or not.
+    pub fn is_hint(self) -> bool {
+        matches!(
+            self,
+            Step::HintBegin(_)
+                | Step::HintClock(_)
+                | Step::HintWaited(..)
+                | Step::HintEnd(_)
+                | Step::HintTake(_)
+        )
+    }
 }
 
 /// A thread.
@@ -139,6 +164,8 @@ pub(crate) struct Script {
     /// The value of each register at the beginning.
     pub registers: Vec<u64>,
     pub devices: Vec<DeviceScript>,
+    /// Sessions of hints: the target of each.
+    pub sessions: Vec<Ns>,
     /// Names of the tests whose frames are counted, and the display's period.
     pub tests: Vec<&'static str>,
     pub refresh: Ns,
@@ -186,6 +213,12 @@ impl Script {
         let device = self.device(name, cpu, posts);
         self.devices[device.0 as usize].again = Some(every);
         device
+    }
+
+    /// A session of hints, whose frames may take so long.
+    pub fn session(&mut self, target: Ns) -> Session {
+        self.sessions.push(target);
+        Session(self.sessions.len() as u32 - 1)
     }
 
     /// A thread; its steps follow.
@@ -282,6 +315,18 @@ impl ThreadSteps<'_> {
     pub fn while_set(self, register: Register, steps: impl FnOnce(Self) -> Self) -> Self {
         let again = self.here();
         self.if_set(register, |inner| steps(inner).then(&[Step::Jump(again)]))
+    }
+
+    /// Steps of a session of hints, where there is one.
+    pub fn hints<const N: usize>(
+        self,
+        session: Option<Session>,
+        steps: impl FnOnce(Session) -> [Step; N],
+    ) -> Self {
+        match session {
+            Some(session) => self.then(&steps(session)),
+            None => self,
+        }
     }
 
     /// The first step follows.

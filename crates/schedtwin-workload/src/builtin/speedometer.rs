@@ -22,7 +22,7 @@ use super::display::{self, Settings};
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Grid, Script, Step, nice};
-use super::{background, benchmark, cpusets};
+use super::{background, benchmark, cpusets, hints};
 use crate::Host;
 use schedtwin_types::Ns;
 use schedtwin_types::metric::{DeclaredMetric, Metric};
@@ -52,6 +52,7 @@ const OPTIONS: &[WorkloadOption] = &[
     WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
     background::OPTION,
     cpusets::OPTION,
+    hints::OPTION,
 ];
 
 /// Speedometer 2.1.
@@ -94,13 +95,14 @@ Compositor, ThreadPoolForeg, VizCompositorTh and CrGpuMain, and shown by the dis
 fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
     let refresh = NS_PER_S / values.whole("hz");
+    let hints = values.whole("hints") == 1;
     let settings =
-        Settings { ui_name: "droid.chrome", refresh, frame_work: 40, gpu: 2 * NS_PER_MS };
+        Settings { ui_name: "droid.chrome", refresh, frame_work: 40, gpu: 2 * NS_PER_MS, hints };
     let display = display::add(&mut script, &settings);
     if values.whole("background") == 1 {
         background::add(&mut script);
     }
-    let browser = browser::add(&mut script);
+    let browser = browser::add(&mut script, hints.then_some(refresh));
     script.recorded = vec!["step"];
     let since = script.register(0);
     let mut steps = script

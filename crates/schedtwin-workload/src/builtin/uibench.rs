@@ -17,7 +17,7 @@ use super::jankbench::{
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
-use super::{background, benchmark, cpusets, frames};
+use super::{background, benchmark, cpusets, frames, hints};
 use crate::Host;
 use schedtwin_types::metric::{DeclaredMetric, Metric};
 
@@ -55,6 +55,7 @@ const OPTIONS: &[WorkloadOption] = &[
     GPU_US,
     background::OPTION,
     cpusets::OPTION,
+    hints::OPTION,
 ];
 
 /// UiBench.
@@ -95,7 +96,8 @@ jank: gfxinfo's rule: not done by the swap deadline, which a late frame moves by
 }
 
 fn build(values: &Values, host: &Host) -> Script {
-    let mut script = build_activities(values, host, "android.uibench", &ACTIVITIES, 16);
+    let hints = values.whole("hints") == 1;
+    let mut script = build_activities(values, host, "android.uibench", &ACTIVITIES, 16, hints);
     script.jank = frames::Rule::SwapDeadline;
     script
 }
