@@ -259,3 +259,19 @@ fn benchmarks_end_and_have_their_results() {
         assert!(result.simulated_ns < 30 * SECOND, "{workload}: {}", result.simulated_ns);
     }
 }
+
+/// Hints make frames shorter for power where clamps count, and change no work: where they do not count, all frames are the same.
+#[test]
+fn hints_trade_power_for_frames_where_clamps_count() {
+    let measured = |kernel: &str, hints: u32| {
+        let workload = format!("uibench --tests trivial_list_view --flings 2 --hints {hints}");
+        let result = run(&scenario("pixel9", kernel, &workload, None), 1);
+        ["frame_duration", "power"].map(|name| metric(&result, name, "mean", &[]))
+    };
+    let [plain, hinted] = [0, 1].map(|hints| measured("linux-6.1-gki", hints));
+    assert!(hinted[0] < 0.97 * plain[0], "frames, ms: {plain:?} {hinted:?}");
+    assert!(hinted[1] > plain[1], "power, mW: {plain:?} {hinted:?}");
+    let [plain, hinted] = [0, 1].map(|hints| measured("linux-6.1:uclamp=compiled-out", hints));
+    let share = (hinted[0] - plain[0]).abs() / plain[0];
+    assert!(share < 0.02, "nothing but the calls: {plain:?} {hinted:?}");
+}
