@@ -14,6 +14,7 @@ use schedtwin_lab::report;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab, crash};
+use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
@@ -163,15 +164,13 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
     let base = &columns[0];
     let (mut text, mut findings) = (String::new(), Vec::new());
     for other in &columns[1..] {
-        text.push_str(&format!("{} and {}, seed {seed}:\n", base.kernel, other.kernel));
+        let [left, right] = [base, other].map(|column| printable::line(&column.kernel));
+        text.push_str(&format!("{left} and {right}, seed {seed}:\n"));
         let run = || schedtwin::first_difference(&base.scenario, &other.scenario, seed);
         let found = match crash::caught(run) {
             Ok(found) => found,
             Err(panic) => {
-                findings.push(format!(
-                    "{} and {}, seed {seed}: panicked: {panic}",
-                    base.kernel, other.kernel
-                ));
+                findings.push(format!("{left} and {right}, seed {seed}: panicked: {panic}"));
                 text.push_str("  a run panicked before it was found\n\n");
                 continue;
             }
@@ -186,8 +185,8 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
             push_indented(&mut text, &difference.context);
         }
         for (kernel, what, decisions) in [
-            (&base.kernel, &difference.left, &difference.decisions_left),
-            (&other.kernel, &difference.right, &difference.decisions_right),
+            (&left, &difference.left, &difference.decisions_left),
+            (&right, &difference.right, &difference.decisions_right),
         ] {
             text.push_str(&format!("\n  {kernel}\n"));
             push_indented(&mut text, decisions);

@@ -32,13 +32,13 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     };
     out.flush().map_err(output::failure)?;
     for problem in &summary.problems {
-        eprintln!("warning: {}: {problem}", record.display());
+        output::tell(&format!("warning: {}: {problem}", output::shown(&record)));
     }
     let told = summary.problems.len() as u64;
     if summary.problem_count > told {
         eprintln!("warning: and {} more lines", summary.problem_count - told);
     }
-    let name = record.display();
+    let name = output::shown(&record);
     if let Some(cpu) = cpu.filter(|cpu| usize::from(*cpu) >= summary.nr_cpus) {
         let count = summary.nr_cpus;
         let plural = if count == 1 { "" } else { "s" };

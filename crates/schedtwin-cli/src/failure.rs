@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use schedtwin_input::Diagnostics;
 
+use crate::output::{shown, tell};
+
 /// What went wrong.
 #[derive(Debug)]
 pub enum Failure {
@@ -27,7 +29,7 @@ impl Failure {
 
     /// A fault of a file.
     pub fn of_file(what: &str, path: &std::path::Path, error: &io::Error) -> Failure {
-        Failure::Bad(format!("failed to {what} {}: {error}", path.display()))
+        Failure::Bad(format!("failed to {what} {}: {error}", shown(path)))
     }
 
     /// Prints the failure to stderr and gives the exit code.
@@ -38,12 +40,12 @@ impl Failure {
                 ExitCode::from(2)
             }
             Failure::Bad(message) => {
-                eprintln!("error: {message}");
+                tell(&format!("error: {message}"));
                 ExitCode::from(2)
             }
             Failure::Failed(lines) => {
                 for line in lines {
-                    eprintln!("failed: {line}");
+                    tell(&format!("failed: {line}"));
                 }
                 ExitCode::from(1)
             }

@@ -4,13 +4,27 @@
 //! nothing else; a full disk is a fault.
 
 use std::io::{self, Write};
+use std::path::Path;
+
+use schedtwin_types::printable;
 
 use crate::failure::Failure;
 
-/// Writes a whole result.
+/// Writes a whole result. What would act on a terminal is shown as `?`: names in it come from anywhere.
 pub fn print(text: &str) -> Result<(), Failure> {
+    let text = printable::lines(text);
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(failure)
+}
+
+/// A path as part of a line.
+pub fn shown(path: &Path) -> String {
+    printable::line(&path.display().to_string()).into_owned()
+}
+
+/// Writes a line to stderr, as safe as [`print`].
+pub fn tell(text: &str) {
+    eprintln!("{}", printable::lines(text));
 }
 
 /// What a failed write to stdout means.

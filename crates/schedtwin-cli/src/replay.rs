@@ -30,7 +30,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     {
         let message = format!(
             "failed to write {}: the name of a trace ends in {}",
-            path.display(),
+            output::shown(path),
             Format::ENDINGS
         );
         return Err(Failure::bad(message));

@@ -20,7 +20,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         if Format::from_path(path).is_none() {
             let message = format!(
                 "failed to write {}: the name of a trace ends in {}",
-                path.display(),
+                output::shown(path),
                 Format::ENDINGS
             );
             return Err(Failure::bad(message));
@@ -65,13 +65,16 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
 pub fn writable(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
-        return Err(Failure::bad(format!("failed to write {}: it is a directory", path.display())));
+        return Err(Failure::bad(format!(
+            "failed to write {}: it is a directory",
+            output::shown(path)
+        )));
     }
     if !directory.is_dir() {
         let message = format!(
             "failed to write {}: there is no directory {}",
-            path.display(),
-            directory.display()
+            output::shown(path),
+            output::shown(directory)
         );
         return Err(Failure::bad(message));
     }

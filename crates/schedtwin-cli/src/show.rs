@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
 use schedtwin_lab::schema;
+use schedtwin_types::printable;
 
 use crate::arguments::{Kind, Shown};
 use crate::failure::{Failure, stderr_takes_colour};
@@ -56,15 +57,16 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
         }
         match schedtwin::check_file(path) {
             Ok(notices) => {
-                text.push_str(&format!("{}: fine\n", path.display()));
-                text.extend(notices.iter().map(|notice| format!("  note: {notice}\n")));
+                text.push_str(&format!("{}: fine\n", output::shown(path)));
+                let notices = notices.iter().map(|notice| printable::line(notice));
+                text.extend(notices.map(|notice| format!("  note: {notice}\n")));
             }
             Err(faults) => {
                 eprint!("{}", faults.render(stderr_takes_colour()));
                 let count = faults.0.len();
                 wrong.push(format!(
                     "{}: {count} fault{}",
-                    path.display(),
+                    output::shown(path),
                     if count == 1 { "" } else { "s" }
                 ));
             }

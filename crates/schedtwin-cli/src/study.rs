@@ -281,7 +281,7 @@ fn fitted(found: &Calibration, path: &Path) -> String {
         found.evaluations,
         found.seeds,
         found.seeds.min(COARSE_SEEDS),
-        path.display()
+        output::shown(path)
     ));
     text
 }
@@ -312,7 +312,7 @@ fn dry(study: &Study, base: &BaseOnly, effort: Effort, path: &Path) -> String {
         "{coarse} settings with {} seeds and at most {fine} with {}; would write {}\n",
         effort.seeds.min(COARSE_SEEDS),
         effort.seeds,
-        path.display()
+        output::shown(path)
     ));
     text
 }

@@ -23,6 +23,9 @@ use crate::{Diagnostics, Location, Setting, Source, TableReader};
 /// The most dots in one key. Nobody writes more than five; each is a table inside a table.
 const MAX_DOTS: usize = 64;
 
+/// The longest key.
+const MAX_KEY_BYTES: usize = 128;
+
 /// The largest TOML file.
 const MAX_TOML_BYTES: usize = 1 << 20;
 
@@ -471,6 +474,12 @@ fn convert_table(source: &Arc<Source>, table: DeTable<'_>, faults: &mut Diagnost
     let mut entries = BTreeMap::new();
     for (key, value) in table {
         let key_at = Location::new(source, key.span());
+        // Keys name domains, cores and the like, which tables and labels repeat.
+        if key.get_ref().len() > MAX_KEY_BYTES || key.get_ref().contains(char::is_control) {
+            let message =
+                format!("a key of more than {MAX_KEY_BYTES} bytes, or with a control character");
+            faults.push_at(&key_at, message, None);
+        }
         let node = convert(source, value.span(), value.into_inner(), faults);
         entries.insert(key.into_inner().into_owned(), Entry { key_at, node });
     }
@@ -529,6 +538,19 @@ khz = 200
 
     fn document() -> TomlDocument {
         TomlDocument::parse(&Source::new("demo.toml", FILE)).unwrap()
+    }
+
+    #[test]
+    fn keys_are_words() {
+        let told = |text: &str| match TomlDocument::parse(&Source::new("x", text)) {
+            Ok(_) => "fine".to_string(),
+            Err(faults) => faults.to_string(),
+        };
+        let bad = "a key of more than 128 bytes, or with a control character";
+        assert_eq!(told(&format!("[{}]", "k".repeat(128))), "fine");
+        assert_eq!(told(&format!("[{}]", "k".repeat(129))), format!("x:1:2: {bad}"));
+        assert_eq!(told("a = { \"\\u001b[2J\" = 1 }"), format!("x:1:7: {bad}"));
+        assert_eq!(told("\"a\\nb\".c = 1"), format!("x:1:1: {bad}"));
     }
 
     #[test]

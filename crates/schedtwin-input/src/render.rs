@@ -66,7 +66,7 @@ fn render_one(fault: &Diagnostic, severity: Severity, renderer: &Renderer) -> St
         Severity::Warning => Level::WARNING,
     };
     let text = &fault.source.text;
-    let name = printable(&fault.source.name);
+    let name = printable(&fault.source.name).replace('\n', "\u{fffd}");
     let whole = fault.span == Location::WHOLE || text.is_empty();
     let message = printable(&fault.message);
     let title = if whole { format!("{name}: {message}") } else { message };

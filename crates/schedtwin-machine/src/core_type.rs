@@ -143,7 +143,9 @@ fn read_state(
 
     let power = power.and_then(|power| read_power(&power, faults));
     let name = name.filter(|name| {
-        let good = !name.value.trim().is_empty() && name.value.len() < 32;
+        let good = !name.value.trim().is_empty()
+            && name.value.len() < 32
+            && !name.value.contains(char::is_control);
         if !good {
             faults.push_at(&name.at, "the name of an idle state has 1 to 31 letters", None);
         }

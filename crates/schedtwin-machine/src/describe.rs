@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
-use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_types::{CpuId, CpuMask, printable};
 
 use crate::{
     CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, Machine, OperatingPoint, Shared,
@@ -31,7 +31,9 @@ impl Machine {
     /// Everything about the machine.
     pub fn describe(&self) -> String {
         let mut out = String::new();
-        let _ = writeln!(out, "{}: {}", self.identity, self.description);
+        let [identity, description] =
+            [&self.identity, &self.description].map(|text| printable::line(text));
+        let _ = writeln!(out, "{identity}: {description}");
         self.describe_topology(&mut out);
         for (index, domain) in self.domains.iter().enumerate() {
             // Domains made by `per_cpu` are alike: the first stands for all.

@@ -105,6 +105,9 @@ pub(crate) fn read(
             complete = false;
             continue;
         };
+        if name.value.is_empty() || name.value.len() > 31 || name.value.contains(char::is_control) {
+            faults.push_at(&name.at, "the name of a state has 1 to 31 letters", None);
+        }
         if states.iter().any(|(state, _)| state.name == name.value) {
             faults.push_at(&name.at, format!("two states are called `{}`", name.value), None);
         }

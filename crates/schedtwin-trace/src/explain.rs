@@ -23,6 +23,7 @@ use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
 use crate::{Meta, TaskInfo, open_readable};
+use schedtwin_types::printable;
 use schedtwin_types::wildcard::{Wildcards, matches};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, IpiKind, Ns, TaskId, WakeSource,
@@ -300,7 +301,8 @@ impl<'a> Listing<'a> {
             // Whose power is told first are the clocks; a header without them may name anything.
             let names = &meta.domain_names;
             let domain = names.get(index).filter(|_| names.len() >= meta.policy_cpus.len());
-            domain.map_or(format!("policy{number}"), |domain| format!("policy{number} ({domain})"))
+            let named = |domain: &String| format!("policy{number} ({})", printable::line(domain));
+            domain.map_or(format!("policy{number}"), named)
         };
         self.policies = meta.policy_cpus.iter().enumerate().map(name).collect();
     }
@@ -326,7 +328,7 @@ impl<'a> Listing<'a> {
         self.summary.matched += 1;
         if self.summary.listed < self.query.limit {
             self.summary.listed += 1;
-            out.write_all(text.as_bytes())?;
+            out.write_all(printable::lines(text).as_bytes())?;
         }
         Ok(())
     }
@@ -403,7 +405,7 @@ impl<'a> Listing<'a> {
     fn who(&self, task: TaskId) -> String {
         match self.tasks.get(task) {
             _ if task.is_idle() => "idle".to_string(),
-            Some(info) => format!("{}-{task}", info.name),
+            Some(info) => format!("{}-{task}", printable::line(&info.name)),
             None => format!("task-{task}"),
         }
     }
@@ -671,10 +673,14 @@ fn duration(ns: Ns) -> String {
     }
 }
 
+/// The widest that a column is made: a name out of a file may be longer, and then stands out of it.
+const WIDEST: usize = 200;
+
 /// Rows in aligned columns: numbers to the right, the column `text_column` to the left.
 fn table<const N: usize>(rows: &[[String; N]], text_column: usize) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or(0).max(2));
+    let widths: [usize; N] =
+        std::array::from_fn(|column| width(column).unwrap_or(0).clamp(2, WIDEST));
     let mut text = String::new();
     for row in rows {
         let mut line = " ".repeat(INDENT);

@@ -24,7 +24,7 @@ use crate::atomic_file::Output;
 use crate::perfetto::{PWR_EVENT_EXIT, ipi_reason, push_lines};
 use crate::tasks::Tasks;
 use crate::{Destination, Meta, Sink, TaskInfo};
-use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, Ns, TaskId, TaskState};
+use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, Ns, TaskId, TaskState, printable};
 use std::io::{self, Write};
 
 /// Width that trace-cmd gives to an event's name.
@@ -118,9 +118,9 @@ impl<D: Destination> FtraceText<D> {
     }
 }
 
-/// A comment must stay one.
+/// A comment must stay one, and a name in its line.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
+    printable::line(text).into_owned()
 }
 
 /// `prev_state` as `sched_switch` prints it.
@@ -136,7 +136,7 @@ pub(crate) fn state_letters(state: TaskState) -> &'static str {
 
 impl<D: Destination> Sink for FtraceText<D> {
     fn task(&mut self, info: &TaskInfo) {
-        self.tasks.insert(info);
+        self.tasks.insert(&TaskInfo { name: one_line(&info.name), ..*info });
     }
 
     fn task_prio(&mut self, id: TaskId, prio: i32) {

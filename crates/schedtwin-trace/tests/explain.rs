@@ -164,3 +164,20 @@ const EXPECTED_PERFETTO: &str =
  1999.999999400 [  -] task_signals        ui-12: util_avg 90, runnable_avg 95, util_est 80
  2000.000001100 [001] sched_switch        ui-12 S ==> idle
 ";
+
+/// A record comes from somebody else as well: what is in its names moves no cursor and makes no line of its own.
+#[test]
+fn names_of_a_record_do_not_act_on_the_terminal() {
+    let record = String::from_utf8(record()).expect("text");
+    let long = "x".repeat(70_000);
+    for odd in ["\\u001b[31mui\\n 1.000000000 [000] tick", "\\u009b2J\\u202e", &long] {
+        let record = record.replace("\"ui\"", &format!("\"{odd}\""));
+        let record = record.replace("cpu-little", odd).replace("sugov:0", odd);
+        let (text, summary) =
+            list(record.as_bytes(), &Query { window_ns: 100, ..Query::default() });
+        let acts = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+        assert!(!text.contains(acts), "{text:?}");
+        assert!(summary.listed > 20 && text.lines().all(|line| line.starts_with(' ')), "{text}");
+        assert!(!text.lines().any(|line| line.starts_with(" 1.0")), "{text}");
+    }
+}

@@ -57,3 +57,52 @@ a name of more than 15-70000 [039]  2000.000001: sched_switch:         prev_comm
     }
     assert_eq!(text.lines().count(), expected.lines().count());
 }
+
+/// A name is one word of one line, whatever is in it, and reads back as it was shown.
+#[test]
+fn odd_names_stay_in_their_line() {
+    use schedtwin_trace::TaskInfo;
+    use schedtwin_trace::ftrace_read::{Event, read};
+    use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
+    use std::ops::ControlFlow;
+
+    for (name, shown) in [
+        ("a b", "a b"),
+        ("[000] a", "[000] a"),
+        ("x-3 [000] 1.0", "x-3 [000] 1.0"),
+        ("a ==> next_comm=b", "a ==> next_comm=b"),
+        ("1.5: sched_switch: x", "1.5: sched_switch: x"),
+        ("red\u{1b}[31m\u{9b}0m", "red?[31m?0m"),
+        ("a\n1.0: cpu_idle", "a?1.0: cpu_idle"),
+        ("\u{202e}txt.exe\r", "?txt.exe?"),
+        ("=1+1", "=1+1"),
+        ("漢字漢字漢字漢字", "漢字漢字漢字漢字"),
+    ] {
+        let mut meta = sample::meta();
+        meta.title = format!("{name}\ncpus=1");
+        meta.provenance = vec![(name.to_string(), name.to_string())];
+        let mut bytes = Vec::new();
+        let mut sink = Box::new(FtraceText::new(&mut bytes, meta));
+        sink.task(&TaskInfo { id: TaskId(7), name: name.to_string(), prio: 120 });
+        for (at, prev, next) in [(1_000, 0, 7), (2_000, 7, 0)] {
+            let (prev, next) = (TaskId(prev), TaskId(next));
+            let kind = FactKind::Switch { prev, next, prev_state: TaskState::Running };
+            sink.fact(&Fact { at, cpu: CpuId(0), kind });
+        }
+        sink.finish().expect("memory takes everything");
+        let text = String::from_utf8(bytes).expect("text");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert_eq!(text.lines().count(), 5, "{text}");
+        let (mut comms, mut running) = (Vec::new(), Vec::new());
+        let summary = read(text.as_bytes(), &mut |line, event| {
+            running.push(line.comm.to_string());
+            if let Event::Switch { prev, next, .. } = event {
+                comms.extend([prev.comm.to_string(), next.comm.to_string()]);
+            }
+            ControlFlow::Continue(())
+        });
+        assert_eq!(summary.expect("a trace").events, 2, "{text}");
+        assert!(comms[1] == comms[2] && running == ["<idle>", &comms[1]], "{text}");
+        assert!(comms[1].starts_with(shown), "{name:?} is shown as {:?}", comms[1]);
+    }
+}

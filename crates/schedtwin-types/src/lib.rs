@@ -17,6 +17,7 @@ mod ids;
 mod irq;
 pub mod metric;
 mod op;
+pub mod printable;
 mod rule;
 pub mod wildcard;
 

@@ -134,6 +134,11 @@ impl Workload {
 
     /// Reads and checks an rt-app file. The name is the source's without folders and ending.
     pub fn parse_rtapp(source: Arc<Source>) -> Result<Workload, Diagnostics> {
+        if source.text.len() as u64 > FILE_BYTES_MAX {
+            let mut faults = Diagnostics::new();
+            faults.push_whole(&source, too_large(), None);
+            return Err(faults);
+        }
         let stem = Path::new(&source.name)
             .file_stem()
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
@@ -197,6 +202,10 @@ impl Workload {
     }
 }
 
+fn too_large() -> String {
+    format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20)
+}
+
 /// The text of a file, or why it cannot be had.
 fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
     let fault = |message: String, text: String, at: usize| {
@@ -212,11 +221,7 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
     match file.and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)) {
         Err(error) => return fault(format!("cannot be read: {error}"), String::new(), 0),
         Ok(length) if length as u64 > FILE_BYTES_MAX => {
-            return fault(
-                format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20),
-                String::new(),
-                0,
-            );
+            return fault(too_large(), String::new(), 0);
         }
         Ok(_) => {}
     }

@@ -23,6 +23,7 @@ use schedtwin_input::{
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
 use schedtwin_kernel::policy::Policies;
+use schedtwin_types::printable;
 use std::sync::Arc;
 pub use write::write;
 
@@ -175,7 +176,9 @@ impl KernelFile {
 
     /// Text for `show kernel`.
     pub fn describe(&self) -> String {
-        let mut text = format!("kernel {}\n{}\n\n", self.identity, self.description);
+        let [identity, description] =
+            [&self.identity, &self.description].map(|t| printable::line(t));
+        let mut text = format!("kernel {identity}\n{description}\n\n");
         let values = self.config.values();
         let width = values.iter().map(|(setting, _)| setting.path.len()).max().unwrap_or(0);
         let longest = values.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(0);

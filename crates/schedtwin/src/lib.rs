@@ -28,6 +28,7 @@ pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
 use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, read_source};
 use schedtwin_machine::Machine;
+use schedtwin_types::printable;
 use schedtwin_workload::Workload;
 pub use schedtwin_workload::{OptionKind, WorkloadOption};
 use std::path::Path;
@@ -73,9 +74,11 @@ pub fn describe_workload(spec: &str) -> Result<String, Diagnostics> {
     let workload = Workload::from_path_or_name(spec)?;
     let first = spec.split_whitespace().next().unwrap_or_default();
     let description = list_workloads().into_iter().find(|(name, _)| name == first);
-    let mut text = format!("workload {}\n", workload.name());
+    let mut text = format!("workload {}\n", printable::line(workload.name()));
     text.extend(description.map(|(_, description)| format!("{description}\n")));
-    text.extend(workload.notices().iter().map(|notice| format!("note: {notice}\n")));
+    text.extend(
+        workload.notices().iter().map(|notice| format!("note: {}\n", printable::line(notice))),
+    );
     text.push_str(&format!("\n{}", workload.describe()));
     Ok(text)
 }

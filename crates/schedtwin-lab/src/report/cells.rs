@@ -317,7 +317,7 @@ pub fn provenance_lines(provenance: &Provenance) -> Vec<String> {
 
 /// Names come from users' files: a line feed or an escape sequence in one must not act on the table.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    schedtwin_types::printable::line(text).into_owned()
 }
 
 /// Breaks a line at spaces so that it has at most `width` columns where words allow.

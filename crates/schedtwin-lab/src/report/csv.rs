@@ -1,5 +1,8 @@
 //! Everything as lines for spreadsheets and data frames: tidy, one line per metric and kernel (and
 //! seed for a run), each with its origin. Undefined values are empty fields.
+//!
+//! A spreadsheet computes what begins like a formula, also in a file that somebody sent. A name that begins so has an
+//! apostrophe before it, which spreadsheets take for "this is text" and do not show.
 
 use std::fmt::Display;
 
@@ -8,6 +11,7 @@ use crate::Provenance;
 use crate::compare::Comparison;
 use crate::measured::Labels;
 use crate::replay::Fidelity;
+use schedtwin_types::printable;
 
 pub fn comparison(comparison: &Comparison) -> String {
     comparison_lines(comparison).finish()
@@ -135,11 +139,8 @@ impl Lines {
 
 fn origin(provenance: &Provenance, kernel: &str) -> Vec<String> {
     let Provenance { version, model_version, machine, workload, .. } = provenance;
-    [version, model_version, machine, workload]
-        .into_iter()
-        .cloned()
-        .chain([kernel.to_string()])
-        .collect()
+    let parts: [&str; 5] = [version, model_version, machine, workload, kernel];
+    parts.map(name).into()
 }
 
 fn metric(
@@ -150,7 +151,15 @@ fn metric(
     better: Option<&str>,
 ) -> Vec<String> {
     let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    vec![name.into(), stat.into(), labels.join(";"), unit.into(), better.unwrap_or("").into()]
+    let labels = self::name(labels.join(";"));
+    vec![name.into(), stat.into(), labels, unit.into(), better.unwrap_or("").into()]
+}
+
+/// A text that is not ours.
+fn name(text: impl AsRef<str>) -> String {
+    let text = printable::lines(text.as_ref());
+    let computes = text.starts_with(['=', '+', '-', '@', '\t', '\n']);
+    format!("{}{text}", if computes { "'" } else { "" })
 }
 
 fn hashes(provenance: &Provenance) -> String {

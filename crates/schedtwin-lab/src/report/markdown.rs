@@ -1,8 +1,8 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    also_changed, difference_cells, provenance_lines, seeds_text, shown_metrics, shown_rows,
-    simulated_text, value, verdict,
+    also_changed, difference_cells, printable, provenance_lines, seeds_text, shown_metrics,
+    shown_rows, simulated_text, value, verdict,
 };
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
@@ -107,10 +107,11 @@ pub fn run(report: &RunReport, extent: Extent) -> String {
 /// Names of tasks and files may hold what markdown takes for markup.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::new();
-    for character in text.chars() {
+    for character in printable(text).chars() {
         match character {
-            '|' | '*' | '_' | '`' | '<' | '[' | '\\' => escaped.extend(['\\', character]),
-            _ if character.is_control() => escaped.push('?'),
+            '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '~' | '&' | '$' => {
+                escaped.extend(['\\', character]);
+            }
             _ => escaped.push(character),
         }
     }

@@ -9,6 +9,9 @@ use super::{Extent, RunReport};
 
 const WIDTH: usize = 100;
 
+/// The widest that a column of titles is made.
+const WIDEST: usize = 1000;
+
 /// Tasks and CPUs listed unless all are asked for.
 const LISTED: usize = 16;
 
@@ -43,6 +46,8 @@ fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> Option<Stri
     let shown = shown_metrics(result, extent);
     // Titles of all groups take part in every group's width, so that values stand in one column.
     let width = shown.rows.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+    // A name may be as long as a file; it then stands out of the column.
+    let width = width.min(WIDEST);
     for group in shown.rows.chunk_by(|(_, a), (_, b)| section(a.name) == section(b.name)) {
         text.push('\n');
         let rows = group.iter().map(|(title, metric)| {

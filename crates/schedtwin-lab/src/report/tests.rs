@@ -260,6 +260,43 @@ fn odd_names_stay_in_their_cells() {
     assert_eq!(json["kernels"][1], odd.kernels[1].as_str());
 }
 
+/// A file's name that is a formula is text in a spreadsheet; nothing that could act on a terminal is left.
+#[test]
+fn names_are_no_formulas() {
+    for name in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0"] {
+        let mut odd = example::comparison();
+        odd.kernels[1] = name.into();
+        (odd.provenance.machine, odd.provenance.workload) = (name.into(), name.into());
+        let csv = comparison(&odd, Format::Csv, Extent::All);
+        let replayed = crate::replay::Replayed { comparison: odd, ..example::replayed() };
+        let (provenance, result) = (replayed.comparison.provenance.clone(), example::run());
+        let report = RunReport { provenance: &provenance, kernel: name, seed: 7, result: &result };
+        let of_run = run(&report, Format::Csv, Extent::All);
+        for csv in [csv, replay(&replayed, Format::Csv, Extent::All), of_run] {
+            let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+            for record in reader.records() {
+                for field in record.expect("equal columns").iter() {
+                    let is_number = field.parse::<f64>().is_ok();
+                    let computes = field.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+                    assert!(is_number || !computes, "{field:?}");
+                }
+            }
+            assert!(!csv.contains(['\r', '\t']) || name.contains('\t'), "{csv:?}");
+        }
+    }
+}
+
+/// Markdown that a name may hold: tables, emphasis, code, links, pictures, HTML, entities, strikethrough, mathematics.
+#[test]
+fn names_are_no_markdown() {
+    let mut odd = example::comparison();
+    odd.kernels[1] = "a|b `c` *d* _e_ ~~f~~ $g$ &lt; <i> ![j](k) \\| \u{1b}[1m\n# l".into();
+    odd.provenance.workload = odd.kernels[1].clone();
+    let markdown = comparison(&odd, Format::Markdown, Extent::All);
+    let shown = "a\\|b \\`c\\` \\*d\\* \\_e\\_ \\~\\~f\\~\\~ \\$g\\$ \\&lt; \\<i> !\\[j](k) \\\\\\| ?\\[1m?# l";
+    assert_eq!(markdown.matches(shown).count(), 2, "{markdown}");
+}
+
 /// Names come from users: what looks like markup stays a name. Nothing is loaded from anywhere.
 #[test]
 fn pages_escape_names_and_load_nothing() {

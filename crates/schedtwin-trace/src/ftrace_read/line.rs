@@ -9,7 +9,7 @@
 //! The first form is the kernel's (`/sys/kernel/tracing/trace`), with a column for the thread group
 //! where that option is on; the second is `trace-cmd report`'s, which has no flags unless asked.
 //! A name may hold spaces, dashes, brackets and `>`, so the line is found from its `[CPU]`: the first
-//! one that follows `-PID`.
+//! one that follows `-PID` and that a time follows.
 
 use schedtwin_types::Ns;
 
@@ -77,25 +77,36 @@ impl Line<'_> {
 /// assert_eq!(parse_line("hello"), Err("no [CPU]"));
 /// ```
 pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
-    let mut fault = "no [CPU]";
+    let mut fault = NO_CPU;
     let mut from = 0;
     while let Some(bracket) = text[from..].find('[').map(|at| from + at) {
         from = bracket + 1;
         let Some((cpu, after)) = cpu_at(&text[bracket..]) else { continue };
         let Some((comm, pid)) = task(&text[..bracket]) else {
-            fault = "no TASK-PID";
+            if fault == NO_CPU {
+                fault = "no TASK-PID";
+            }
             continue;
         };
         if cpu >= CPUS_MAX {
             return Err("a CPU beyond 1023");
         }
-        let (flags, at, rest) = stamp(after)?;
+        // A name may also hold what looks like a pid and a CPU: the time behind them tells.
+        let (flags, at, rest) = match stamp(after) {
+            Ok(stamp) => stamp,
+            Err(why) => {
+                fault = why;
+                continue;
+            }
+        };
         let (event, arguments) = rest.split_once(':').ok_or("no event")?;
         let arguments = arguments.trim_start_matches(' ');
         return Ok(Line { comm, pid, cpu, flags, at, event, arguments });
     }
     Err(fault)
 }
+
+const NO_CPU: &str = "no [CPU]";
 
 /// `[006] rest`: the number and the rest.
 fn cpu_at(text: &str) -> Option<(usize, &str)> {

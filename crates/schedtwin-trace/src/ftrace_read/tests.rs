@@ -284,3 +284,28 @@ fn what_is_no_text_is_told_by_its_first_bytes() {
     assert!(packed::unpack(&b"# tracer: nop"[..]).is_ok());
     assert!(packed::unpack(&b""[..]).is_ok());
 }
+
+/// A few bytes of `xz` that ask for gigabytes: of output, in several streams; packed once more; of dictionary.
+#[test]
+fn packed_bombs_are_refused() {
+    let zeros: &'static [u8] = include_bytes!("mebibyte-of-zeros.xz");
+    let dictionary: &'static [u8] = include_bytes!("gibibyte-of-dictionary.xz");
+    let fault = |bytes: Vec<u8>| {
+        let unpacked = match packed::unpack(std::io::Cursor::new(bytes)) {
+            Ok(unpacked) => unpacked,
+            Err(error) => return error.to_string(),
+        };
+        match read(unpacked, &mut |_, _| ControlFlow::Continue(())) {
+            Ok(_) => "no fault".to_owned(),
+            Err(fault) => fault.to_string(),
+        }
+    };
+    assert_eq!(
+        fault(zeros.repeat(1000)),
+        "it is not ftrace text: line 1: 64 MiB without a trace line"
+    );
+    // One layer is unpacked: what is in the second is no text.
+    assert_eq!(fault(zeros.to_vec()), "it is not ftrace text: line 1: no [CPU]");
+    let told = fault(dictionary.to_vec());
+    assert!(told.contains("memory"), "{told}");
+}

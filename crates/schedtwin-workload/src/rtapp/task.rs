@@ -58,6 +58,8 @@ const PHASE_KEYS: &[&str] = &[
 ];
 /// Keys that only rt-app before its language of events (2014) knew.
 const OLD_KEYS: [&str; 2] = ["exec", "lock_order"];
+/// The longest name of a task: rt-app calls a log file after it.
+const MAX_NAME_BYTES: usize = 255;
 /// rt-app's bound on task groups.
 const MAX_TASK_GROUPS: usize = 32;
 /// A bound of ours: each level costs a run queue per CPU.
@@ -159,6 +161,10 @@ impl Reader {
         for member in members {
             if member.key.is_empty() {
                 self.fault(member.key_span.clone(), "a task must have a name", None);
+            }
+            if member.key.len() > MAX_NAME_BYTES {
+                let message = format!("a task's name of more than {MAX_NAME_BYTES} bytes");
+                self.fault(member.key_span.clone(), message, None);
             }
             let mut name = member.key.clone();
             let number = next_number.entry(&member.key).or_insert(1);

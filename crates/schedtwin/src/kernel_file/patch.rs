@@ -18,6 +18,7 @@ use schedtwin_input::{
     Diagnostics, Entry, Located, Location, Node, Source, Table, TomlDocument, Value, did_you_mean,
     read_source,
 };
+use schedtwin_types::printable;
 use std::sync::Arc;
 
 /// Name and text of each built-in patch.
@@ -49,7 +50,8 @@ pub(super) fn names() -> Vec<(String, String)> {
 pub(super) fn describe(name: &str) -> Result<String, Diagnostics> {
     let at = Location::new(&Source::new("<command line>", name), 0..name.len());
     let patch = Patch::load(&Located { value: name.to_string(), at })?;
-    let mut text = format!("patch {}\n{}\n", patch.name, patch.description);
+    let [name, description] = [&patch.name, &patch.description].map(|text| printable::line(text));
+    let mut text = format!("patch {name}\n{description}\n");
     // What the file begins with explains it.
     let comment: Vec<&str> =
         patch.source.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
