@@ -1,13 +1,18 @@
-//! Whatever follows the name of a kernel on the command line is patches and settings, or faults that can be shown.
+//! Whatever follows the name of a kernel on the command line is patches and settings, with which it runs, or faults.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use schedtwin::kernel_file::{KernelFile, builtin_texts};
+use schedtwin_fuzz::{SMALL_MACHINE, run_a_little};
 use schedtwin_input::{Source, Spec};
+use schedtwin_machine::Machine;
 use std::sync::{Arc, LazyLock};
 
 static KERNELS: LazyLock<Vec<Arc<Source>>> =
     LazyLock::new(|| builtin_texts().map(|(name, text)| Source::new(name, text)).collect());
+
+static MACHINE: LazyLock<Machine> =
+    LazyLock::new(|| Machine::from_source(&SMALL_MACHINE, &[]).expect("a machine without faults"));
 
 fuzz_target!(|bytes: &[u8]| {
     // The first byte chooses a kernel: `0+teo-util:hz=100`.
@@ -21,7 +26,10 @@ fuzz_target!(|bytes: &[u8]| {
         Err(faults) => return drop(faults.render(false)),
     };
     match KernelFile::from_source(kernel, &spec) {
-        Ok(kernel) => drop(kernel.describe()),
+        Ok(kernel) => {
+            drop(kernel.describe());
+            run_a_little(MACHINE.clone(), kernel);
+        }
         Err(faults) => drop(faults.render(false)),
     }
 });

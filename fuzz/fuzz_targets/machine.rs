@@ -1,14 +1,23 @@
-//! Any text is a machine or a list of faults, and both can be shown.
+//! Any text is a machine or a list of faults, both can be shown, and a machine runs.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_fuzz::run_a_little;
 use schedtwin_input::Source;
 use schedtwin_machine::Machine;
+use std::sync::LazyLock;
+
+static KERNEL: LazyLock<KernelFile> =
+    LazyLock::new(|| KernelFile::load("linux-6.12").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Machine::from_source(&Source::new("fuzz.toml", text), &[]) {
-        Ok(machine) => drop(machine.describe()),
+        Ok(machine) => {
+            drop(machine.describe());
+            run_a_little(machine, KERNEL.clone());
+        }
         Err(faults) => drop(faults.render(false)),
     }
 });

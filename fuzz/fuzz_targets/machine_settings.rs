@@ -1,22 +1,25 @@
-//! Whatever follows the name of a machine on the command line is settings, or faults that can be shown.
+//! Whatever follows the name of a machine on the command line is settings, with which it runs, or faults that can be shown.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use schedtwin_input::{Source, Spec};
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_fuzz::{SMALL_MACHINE, run_a_little};
+use schedtwin_input::Spec;
 use schedtwin_machine::Machine;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-/// A small machine: a large one would take most of the time.
-static MACHINE: LazyLock<Arc<Source>> = LazyLock::new(|| {
-    Source::new("good.toml", include_str!("../../crates/schedtwin-machine/tests/good.toml"))
-});
+static KERNEL: LazyLock<KernelFile> =
+    LazyLock::new(|| KernelFile::load("linux-6.12").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let machine = Spec::parse_machine(&format!("m:{text}"))
-        .and_then(|spec| Machine::from_source(&MACHINE, &spec.settings));
+        .and_then(|spec| Machine::from_source(&SMALL_MACHINE, &spec.settings));
     match machine {
-        Ok(machine) => drop(machine.describe()),
+        Ok(machine) => {
+            drop(machine.describe());
+            run_a_little(machine, KERNEL.clone());
+        }
         Err(faults) => drop(faults.render(false)),
     }
 });

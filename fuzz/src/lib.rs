@@ -1,11 +1,53 @@
-//! What the fuzz targets share: changes of a text that keep most of it readable.
+//! What the fuzz targets share: changes of a text that keep most of it readable, and a run of what was read.
 //!
 //! Random bytes hardly ever make a file that a reader accepts, and most of what a reader checks comes after it has
 //! read all of it. Half of the inputs of a text target are therefore made by libFuzzer, byte by byte, and half here:
 //! lines move, disappear and come twice; numbers become those at the edges of their types; words change places.
 
 use libfuzzer_sys::fuzzer_mutate;
+use schedtwin::Scenario;
+use schedtwin::board::FlatBoard;
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_input::Source;
+use schedtwin_machine::Machine;
+use schedtwin_workload::Workload;
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+/// The machine that kernels run on, and that settings are put into: a large one would take most of the time.
+pub static SMALL_MACHINE: LazyLock<Arc<Source>> = LazyLock::new(|| {
+    Source::new("good.toml", include_str!("../../crates/schedtwin-machine/tests/good.toml"))
+});
+
+/// Two threads that compute and sleep, one of them in real time.
+static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
+    let text = r#"{ "tasks": { "a": { "loop": 3, "run": 200, "sleep": 100 },
+        "b": { "loop": 2, "policy": "SCHED_FIFO", "run": 50, "timer": { "ref": "t", "period": 400 } } } }"#;
+    Workload::parse_rtapp(Source::new("small.json", text)).expect("a workload without faults")
+});
+
+/// CPUs of the largest machine that runs, and events of the longest run.
+const CPUS_MAX: usize = 16;
+const EVENTS_MAX: u64 = 1000;
+
+/// The beginning of a run: a machine and a kernel that their readers take may be refused together, and may not fail.
+pub fn run_a_little(machine: Machine, kernel: KernelFile) {
+    if machine.nr_cpus() > CPUS_MAX {
+        return;
+    }
+    match Scenario::from_parts(machine, kernel, WORKLOAD.clone(), Some(1_000_000)) {
+        Ok(scenario) => {
+            let mut twin = scenario.twin::<FlatBoard>(1);
+            while twin.step(&mut ()) {
+                if twin.events() > EVENTS_MAX {
+                    return;
+                }
+            }
+            drop(twin.finish());
+        }
+        Err(faults) => drop(faults.render(false)),
+    }
+}
 
 /// Numbers at which a check may be wrong by one, or a type may end.
 const NUMBERS: [&str; 44] = [

@@ -104,8 +104,8 @@ impl Scenario {
         workload: Result<Workload, Diagnostics>,
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
-        let kernel = KernelFile::load(kernel_spec);
-        Scenario::checked(machine_spec, (kernel_spec, kernel), workload, duration)
+        let (machine, kernel) = (Machine::load(machine_spec), KernelFile::load(kernel_spec));
+        Scenario::checked((machine_spec, machine), (kernel_spec, kernel), workload, duration)
     }
 
     /// As [`Scenario::new`], with a kernel that is at hand, such as one with users' policies.
@@ -116,21 +116,41 @@ impl Scenario {
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
         let workload = Workload::from_path_or_name(workload_spec);
-        let identity = kernel.identity.clone();
-        let mut scenario =
-            Scenario::checked(machine_spec, (&identity, Ok(kernel)), workload, duration)?;
+        let (identity, machine) = (kernel.identity.clone(), Machine::load(machine_spec));
+        let mut scenario = Scenario::checked(
+            (machine_spec, machine),
+            (&identity, Ok(kernel)),
+            workload,
+            duration,
+        )?;
         scenario.spelled.workload = workload_spec.to_string();
         Ok(scenario)
     }
 
+    /// As [`Scenario::new`], with all three at hand, wherever they come from.
+    pub fn from_parts(
+        machine: Machine,
+        kernel: KernelFile,
+        workload: Workload,
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
+        let (machine_spec, kernel_spec) = (machine.identity.clone(), kernel.identity.clone());
+        Scenario::checked(
+            (&machine_spec, Ok(machine)),
+            (&kernel_spec, Ok(kernel)),
+            Ok(workload),
+            duration,
+        )
+    }
+
     fn checked(
-        machine_spec: &str,
+        (machine_spec, machine): (&str, Result<Machine, Diagnostics>),
         (kernel_spec, kernel): (&str, Result<KernelFile, Diagnostics>),
         workload: Result<Workload, Diagnostics>,
         duration: Option<Ns>,
     ) -> Result<Scenario, Diagnostics> {
         let mut faults = Diagnostics::new();
-        let machine = faults.absorb(Machine::load(machine_spec));
+        let machine = faults.absorb(machine);
         let kernel = faults.absorb(kernel);
         let workload = faults.absorb(workload);
         if let Some(machine) = &machine {
