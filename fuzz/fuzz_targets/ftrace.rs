@@ -1,20 +1,18 @@
-//! Any bytes can be read as ftrace text and become work that can be instantiated, or are refused with their lines.
+//! Any bytes can be read as ftrace text and become work that runs, or are refused with their lines.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use schedtwin::recording::read_trace_from;
+use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
 use schedtwin_machine::Machine;
-use schedtwin_workload::Host;
 use std::sync::LazyLock;
 
-static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::load("pixel6").expect("built in"));
+static RECORDED_ON: LazyLock<Machine> =
+    LazyLock::new(|| Machine::load("pixel6").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
-    match read_trace_from(bytes, "fuzz.txt", &*MACHINE, &MACHINE, None) {
-        Ok(recording) => {
-            let host = Host { cpu_capacity: vec![124, 124, 1024, 1024], ns_per_loop: 21 };
-            let _ = recording.workload.instantiate(&host, 1);
-        }
+    match read_trace_from(bytes, "fuzz.txt", &*RECORDED_ON, &MACHINE, None) {
+        Ok(recording) => run_a_little(MACHINE.clone(), KERNEL.clone(), recording.workload),
         Err(faults) => drop(faults.render(false)),
     }
 });

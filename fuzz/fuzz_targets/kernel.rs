@@ -3,13 +3,8 @@
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use schedtwin::kernel_file::KernelFile;
-use schedtwin_fuzz::{SMALL_MACHINE, run_a_little};
+use schedtwin_fuzz::{MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::{Source, Spec};
-use schedtwin_machine::Machine;
-use std::sync::LazyLock;
-
-static MACHINE: LazyLock<Machine> =
-    LazyLock::new(|| Machine::from_source(&SMALL_MACHINE, &[]).expect("a machine without faults"));
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -20,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
             let again =
                 KernelFile::from_source(&Source::new("again.toml", kernel.to_file()), &spec);
             assert_eq!(again.expect("what was written can be read").config, kernel.config);
-            run_a_little(MACHINE.clone(), kernel);
+            run_a_little(MACHINE.clone(), kernel, WORKLOAD.clone());
         }
         Err(faults) => drop(faults.render(false)),
     }

@@ -3,16 +3,12 @@
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use schedtwin::kernel_file::{KernelFile, builtin_texts};
-use schedtwin_fuzz::{SMALL_MACHINE, run_a_little};
+use schedtwin_fuzz::{MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::{Source, Spec};
-use schedtwin_machine::Machine;
 use std::sync::{Arc, LazyLock};
 
 static KERNELS: LazyLock<Vec<Arc<Source>>> =
     LazyLock::new(|| builtin_texts().map(|(name, text)| Source::new(name, text)).collect());
-
-static MACHINE: LazyLock<Machine> =
-    LazyLock::new(|| Machine::from_source(&SMALL_MACHINE, &[]).expect("a machine without faults"));
 
 fuzz_target!(|bytes: &[u8]| {
     // The first byte chooses a kernel: `0+teo-util:hz=100`.
@@ -28,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     match KernelFile::from_source(kernel, &spec) {
         Ok(kernel) => {
             drop(kernel.describe());
-            run_a_little(MACHINE.clone(), kernel);
+            run_a_little(MACHINE.clone(), kernel, WORKLOAD.clone());
         }
         Err(faults) => drop(faults.render(false)),
     }

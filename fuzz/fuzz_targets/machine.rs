@@ -2,21 +2,16 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use schedtwin::kernel_file::KernelFile;
-use schedtwin_fuzz::run_a_little;
+use schedtwin_fuzz::{KERNEL, WORKLOAD, run_a_little};
 use schedtwin_input::Source;
 use schedtwin_machine::Machine;
-use std::sync::LazyLock;
-
-static KERNEL: LazyLock<KernelFile> =
-    LazyLock::new(|| KernelFile::load("linux-6.12").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     match Machine::from_source(&Source::new("fuzz.toml", text), &[]) {
         Ok(machine) => {
             drop(machine.describe());
-            run_a_little(machine, KERNEL.clone());
+            run_a_little(machine, KERNEL.clone(), WORKLOAD.clone());
         }
         Err(faults) => drop(faults.render(false)),
     }

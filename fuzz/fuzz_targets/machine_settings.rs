@@ -2,14 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use schedtwin::kernel_file::KernelFile;
-use schedtwin_fuzz::{SMALL_MACHINE, run_a_little};
+use schedtwin_fuzz::{KERNEL, SMALL_MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::Spec;
 use schedtwin_machine::Machine;
-use std::sync::LazyLock;
-
-static KERNEL: LazyLock<KernelFile> =
-    LazyLock::new(|| KernelFile::load("linux-6.12").expect("built in"));
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -18,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     match machine {
         Ok(machine) => {
             drop(machine.describe());
-            run_a_little(machine, KERNEL.clone());
+            run_a_little(machine, KERNEL.clone(), WORKLOAD.clone());
         }
         Err(faults) => drop(faults.render(false)),
     }

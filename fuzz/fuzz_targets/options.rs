@@ -1,8 +1,9 @@
-//! Whatever follows the name of a benchmark is options, with which it can be instantiated, or faults that can be shown.
+//! Whatever follows the name of a benchmark is options, with which it runs, or faults that can be shown.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use schedtwin_workload::{Host, Workload, builtin_names, builtin_options};
+use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
+use schedtwin_workload::{Workload, builtin_names, builtin_options};
 use std::sync::LazyLock;
 
 /// The benchmarks; the other built-ins are rt-app files.
@@ -17,12 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(rest) else { return };
     let name = NAMES[usize::from(*first) % NAMES.len()];
     match Workload::from_path_or_name(&format!("{name} {text}")) {
-        Ok(workload) => {
-            let host = Host { cpu_capacity: vec![124, 124, 1024, 1024], ns_per_loop: 21 };
-            if let Err(faults) = workload.instantiate(&host, 1) {
-                drop(faults.render(false));
-            }
-        }
+        Ok(workload) => run_a_little(MACHINE.clone(), KERNEL.clone(), workload),
         Err(faults) => drop(faults.render(false)),
     }
 });

@@ -6,6 +6,7 @@ mod executor;
 
 use executor::{Executor, host};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
 use schedtwin_input::Source;
 use schedtwin_workload::Workload;
 
@@ -15,6 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(workload) if workload.instantiate(&host(4), 1).is_ok() => {
             let mut executor = Executor::with_delays(&workload, &host(4), 1, 100);
             executor.run(1_000_000_000, 500, |_, _, _, _| {});
+            run_a_little(MACHINE.clone(), KERNEL.clone(), workload);
         }
         Ok(_) => {}
         Err(faults) => drop(faults.render(false)),

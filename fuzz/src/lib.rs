@@ -14,13 +14,21 @@ use schedtwin_workload::Workload;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-/// The machine that kernels run on, and that settings are put into: a large one would take most of the time.
+/// The text of [`MACHINE`]: a large one would take most of the time.
 pub static SMALL_MACHINE: LazyLock<Arc<Source>> = LazyLock::new(|| {
     Source::new("good.toml", include_str!("../../crates/schedtwin-machine/tests/good.toml"))
 });
 
+/// The kernel that machines and workloads run with.
+pub static KERNEL: LazyLock<KernelFile> =
+    LazyLock::new(|| KernelFile::load("linux-6.12").expect("built in"));
+
+/// The machine that kernels and workloads run on.
+pub static MACHINE: LazyLock<Machine> =
+    LazyLock::new(|| Machine::from_source(&SMALL_MACHINE, &[]).expect("a machine without faults"));
+
 /// Two threads that compute and sleep, one of them in real time.
-static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
+pub static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
     let text = r#"{ "tasks": { "a": { "loop": 3, "run": 200, "sleep": 100 },
         "b": { "loop": 2, "policy": "SCHED_FIFO", "run": 50, "timer": { "ref": "t", "period": 400 } } } }"#;
     Workload::parse_rtapp(Source::new("small.json", text)).expect("a workload without faults")
@@ -30,12 +38,12 @@ static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
 const CPUS_MAX: usize = 16;
 const EVENTS_MAX: u64 = 1000;
 
-/// The beginning of a run: a machine and a kernel that their readers take may be refused together, and may not fail.
-pub fn run_a_little(machine: Machine, kernel: KernelFile) {
+/// The beginning of a run: what its readers take may be refused together, and may not fail.
+pub fn run_a_little(machine: Machine, kernel: KernelFile, workload: Workload) {
     if machine.nr_cpus() > CPUS_MAX {
         return;
     }
-    match Scenario::from_parts(machine, kernel, WORKLOAD.clone(), Some(1_000_000)) {
+    match Scenario::from_parts(machine, kernel, workload, Some(1_000_000)) {
         Ok(scenario) => {
             let mut twin = scenario.twin::<FlatBoard>(1);
             while twin.step(&mut ()) {
