@@ -518,6 +518,8 @@ fn find<'a>(rows: &'a [measured::Row], row: &Row) -> Result<&'a measured::Row, S
     let found = stats.iter().find_map(|stat| named.iter().find(|found| found.stat == *stat));
     match found {
         Some(found) if factor(found.unit, &row.unit).is_some() => Ok(found),
+        // Only the difference was published: the twin's has the unit of the metric.
+        Some(found) if row.stat == "diff_pct" => Ok(found),
         Some(found) => Err(format!("measured in {}, published in {}", found.unit, row.unit)),
         None => Err(format!("the twin does not measure {}", row.title())),
     }
@@ -525,7 +527,7 @@ fn find<'a>(rows: &'a [measured::Row], row: &Row) -> Result<&'a measured::Row, S
 
 /// From one unit to another; `None` where they are not of one kind.
 fn factor(from: &str, to: &str) -> Option<f64> {
-    const UNITS: [(&str, &str, f64); 9] = [
+    const UNITS: [(&str, &str, f64); 10] = [
         ("W", "power", 1e3),
         ("mW", "power", 1.0),
         ("s", "time", 1e6),
@@ -535,6 +537,8 @@ fn factor(from: &str, to: &str) -> Option<f64> {
         ("mJ", "energy", 1.0),
         ("1/s", "rate", 60.0),
         ("1/min", "rate", 1.0),
+        // Speedometer's points are runs a minute.
+        ("pts", "rate", 1.0),
     ];
     let find = |name: &str| UNITS.iter().find(|(unit, ..)| *unit == name);
     if from == to || to == "%" && from.is_empty() {

@@ -75,6 +75,16 @@ const RT_APP_FILES: &[RtAppFile] = &[
         description: "eight busy tasks capped at 110 (Juno r2, uclamp series) (20 s)",
         text: include_str!("../../../../workloads/juno-scenario5.json"),
     },
+    RtAppFile {
+        name: "boosted-sleeper",
+        description: "a small task with a large uclamp_min that wakes up alone on CPU 4 (10 s)",
+        text: include_str!("../../../../workloads/boosted-sleeper.json"),
+    },
+    RtAppFile {
+        name: "boosted-delayed",
+        description: "the same beside a capped task that never rests on CPU 5 (10 s)",
+        text: include_str!("../../../../workloads/boosted-delayed.json"),
+    },
 ];
 
 /// Every benchmark, in the order in which lists show them.

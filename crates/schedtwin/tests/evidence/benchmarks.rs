@@ -275,3 +275,19 @@ fn hints_trade_power_for_frames_where_clamps_count() {
     let share = (hinted[0] - plain[0]).abs() / plain[0];
     assert!(share < 0.02, "nothing but the calls: {plain:?} {hinted:?}");
 }
+
+/// A boosted task's clock rises when it is enqueued, and not later, whether it slept off its run queue or stayed on it.
+#[test]
+fn clamps_that_count_before_the_enqueue_raise_the_clock_sooner() {
+    for (workload, task) in [("boosted-sleeper", "sleeper"), ("boosted-delayed", "delayed")] {
+        let took = |kernel: &str| {
+            let result = run(&scenario("juno-r2", kernel, workload, Some(5 * SECOND)), 1);
+            metric(&result, "frame_duration", "mean", &[("task", task)])
+        };
+        let [late, early] = ["linux-6.12", "linux-6.12+uclamp-enqueue-order"].map(took);
+        assert!(early < 0.92 * late, "{task}: {late} ms, then {early} ms");
+        // Before 6.12 the order was that of the patch.
+        let before = took("linux-6.6");
+        assert!((before - early).abs() < 0.1 * early, "{task}: {before} ms under 6.6");
+    }
+}

@@ -227,6 +227,22 @@ mod tests {
         }
     }
 
+    /// What the series says of this scenario in words: two on each little CPU under sum, and not under max.
+    #[test]
+    fn sum_spreads_the_unpinned_tasks_and_max_does_not() {
+        let late = |kernel: &str, id: &str| {
+            let shown = judged(id, kernel, 1).shown.unwrap();
+            let sit = |cpu: u8| {
+                let here = |task: &&crate::study::execution::Task| task.seats[80] == Some(cpu);
+                shown.tasks.iter().filter(here).count()
+            };
+            [0, 1, 2, 3].map(sit)
+        };
+        assert_eq!(late("linux-6.12+uclamp-sum", "S4.3.4 sum"), [2, 2, 2, 2]);
+        let max = late("linux-6.3", "S4.3.4 max");
+        assert_eq!(max.iter().max(), Some(&5), "{max:?}");
+    }
+
     #[test]
     fn a_stage_has_a_clock_and_a_signal() {
         let one = judged("S4.3.3 max", "linux-6.3", 1);
