@@ -5,6 +5,7 @@
 
 use crate::Kernel;
 use crate::config::Config;
+use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::StaleDemands;
 use std::ops::Deref;
 
@@ -40,6 +41,7 @@ impl Kernel {
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.config.0);
         self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
+        self.needs = Needs::new(&self.policies, &self.device_tree, &self.config);
         self
     }
 }

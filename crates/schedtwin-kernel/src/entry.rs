@@ -16,6 +16,7 @@ use crate::policy::{
     CustomFrequency, CustomIdle, CustomPlacement, FrequencyDomain, IdleCpu, Policies,
 };
 use crate::sched::deadline::{DlRq, FairServer};
+use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::demand::uclamp::{RqClamps, UclampKey};
 use crate::sched::fair::group::TaskGroup;
@@ -116,6 +117,7 @@ impl Kernel {
             ..config.cfs
         };
         let hint = device_tree.nr_threads_hint;
+        let needs = Needs::new(&policies, &device_tree, &config);
         let mut kernel = Kernel {
             now: 0,
             this_cpu: CpuId(0),
@@ -132,6 +134,7 @@ impl Kernel {
             sched_uclamp_used: UclampKey::new(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
+            needs,
             frequency_hook,
             placement,
             cpuidle,
@@ -154,6 +157,7 @@ impl Kernel {
             sched_idle_mask: CpuMask::EMPTY,
             dirty: device_tree.all_cpus(),
             dirty_policies: PolicyMask::EMPTY,
+            wishing_policies: PolicyMask::EMPTY,
             policies_dirty: false,
             tick_nsec,
             base_slice,
@@ -456,10 +460,17 @@ impl Kernel {
         std::mem::replace(&mut self.dirty, CpuMask::EMPTY)
     }
 
-    /// Whether [`Kernel::take_dirty_policies`] has something to tell: mostly it has not.
+    /// Whether [`Kernel::take_dirty_policies`] or [`Kernel::take_wishing_policies`] have something to tell: mostly they
+    /// have not.
     #[inline]
     pub fn has_dirty_policies(&self) -> bool {
         self.policies_dirty
+    }
+
+    /// Policies whose governor has decided for a frequency since the last call, and has yet to ask the driver.
+    #[inline]
+    pub fn take_wishing_policies(&mut self) -> PolicyMask {
+        std::mem::take(&mut self.wishing_policies)
     }
 
     /// Policies whose frequency was set since the last call.

@@ -40,6 +40,14 @@ impl<'a> HardwareView<'a> {
         self.kernel.policies[policy].requested
     }
 
+    /// The frequency that the governor of a policy wants, which a driver that takes its time has not been asked for yet.
+    #[inline]
+    pub fn wanted(self, policy: PolicyId) -> Khz {
+        let policy = &self.kernel.policies[policy];
+        // Governors that want one frequency ask the driver and keep no wish.
+        if policy.sugov.next_freq == 0 { policy.requested } else { policy.sugov.next_freq }
+    }
+
     /// Whether a thread calls the driver of a policy, so that the driver may interrupt when it is done.
     #[inline]
     pub fn driver_may_interrupt(self, policy: PolicyId) -> bool {

@@ -35,6 +35,7 @@ use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
+use sched::demand::need::Needs;
 use sched::demand::signal::StaleDemands;
 use sched::demand::uclamp::UclampKey;
 use sched::nohz::Nohz;
@@ -116,6 +117,8 @@ pub struct Kernel {
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     stale_demands: StaleDemands,
+    /// The operating point that each CPU needs.
+    needs: Needs,
     /// Who hears that utilisation has changed.
     frequency_hook: cpufreq::policy::FrequencyHook,
     /// The user's placement, if there is one.
@@ -157,7 +160,9 @@ pub struct Kernel {
     stat_works: Vec<vmstat::StatWork>,
     ns_per_work_shift_10: Vec<u64>,
     dirty_policies: PolicyMask,
-    /// Whether there are any.
+    /// Whose governor wants another frequency that the driver will be asked for later.
+    wishing_policies: PolicyMask,
+    /// Whether there are any of either.
     policies_dirty: bool,
     facts: Vec<Fact>,
     /// Whether `CpuSignals` and `TaskSignals` facts are wanted.

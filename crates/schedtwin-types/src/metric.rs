@@ -320,6 +320,31 @@ metrics! {
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"]])
         .more(MEAN, &[]);
+    /// from what needs another frequency to the governor's request; to=less: a lower one
+    NEED_TO_REQUEST = metric("need_to_request", "us", Lower, Frequency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]])
+        .more(MEAN, &[]);
+    /// from that request to the clock running at the needed frequency
+    REQUEST_TO_SETTLED = metric("request_to_settled", "us", Lower, Frequency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]]);
+    /// both together: from the event to the clock
+    NEED_TO_SETTLED = metric("need_to_settled", "us", Lower, Frequency)
+        .stats(DISTRIBUTION)
+        .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]])
+        .more(&["mean", "p99"], &[]);
+    /// share of such needs that were over before the clock got there
+    NEEDS_PASSED = metric("needs_passed", "%", Neutral, Frequency)
+        .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]]);
+    /// share of active time at a lower frequency than the CPU needed; of=work: of the work
+    UNDER_PROVISIONED = metric("under_provisioned", "%", Lower, Frequency)
+        .labels(&[WHOLE, &["of"], &["cluster"], &["cluster", "of"]])
+        .more(MEAN, &[]);
+    /// the same at a higher one, be it for another CPU of the domain; of=work
+    OVER_PROVISIONED = metric("over_provisioned", "%", Lower, Frequency)
+        .labels(&[WHOLE, &["of"], &["cluster"], &["cluster", "of"]])
+        .more(MEAN, &[]);
     /// sched_switch events
     CONTEXT_SWITCHES = metric("context_switches", "count", Neutral, Scheduling)
         .stats(SUM)

@@ -46,6 +46,7 @@ mod columns;
 mod contention;
 mod digest;
 mod distribution;
+mod need;
 mod power_domain;
 mod report;
 #[cfg(test)]
@@ -58,6 +59,7 @@ use cluster_idle::ClusterIdle;
 use contention::Contention;
 use digest::{Code, Digest};
 use distribution::Distribution;
+use need::Needs;
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{
     ClockDomainId, CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, PowerDomainId,
@@ -372,6 +374,7 @@ pub struct Meter {
     overutilized: bool,
     overutilized_since: Ns,
     overutilized_ns: Ns,
+    needs: Needs,
     truth: Truth,
 }
 
@@ -424,6 +427,7 @@ impl Meter {
             overutilized: false,
             overutilized_since: 0,
             overutilized_ns: 0,
+            needs: Needs::new(&setup),
             truth: Truth::new(&setup),
             setup,
         }
@@ -658,12 +662,26 @@ impl Meter {
     /// forces a higher frequency: the wish has no update latency.
     pub fn frequency_overridden(&mut self, domain: ClockDomainId) {
         self.truth.frequency_overridden(domain);
+        self.needs.overridden(domain);
+    }
+
+    /// From `at` on, `cpu` needs operating point number `opp` of its domain (`need.rs`). The digest does without: it
+    /// follows from what the kernel did, and looking is no deed.
+    pub fn cpu_needs(&mut self, at: Ns, cpu: CpuId, opp: usize) {
+        self.truth.cpu_needs(at, cpu, opp);
+        self.needs.cpu_needs(at, cpu, self.setup.cpus[cpu.index()].domain, opp);
+    }
+
+    /// From `at` on, the governor wants `domain` at operating point number `opp`.
+    pub fn frequency_requested(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
+        self.needs.requested(at, domain, opp);
     }
 
     /// From `at` on, `domain` runs at its operating point number `opp`.
     pub fn domain_opp(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         if self.truth.domain_opp(&self.setup, at, domain, opp) {
             self.digest.absorb(at, Code::DomainOpp, domain.0, opp as u64, 0);
+            self.needs.settled(at, domain, opp);
         }
     }
 
@@ -726,6 +744,7 @@ impl Meter {
             let (groups, places) = (count(&latencies.by_group), count(&latencies.by_place));
             assert_eq!(groups, places, "both views hold every latency");
         }
+        self.needs.verify();
         self.truth.verify(&self.setup, now);
     }
 

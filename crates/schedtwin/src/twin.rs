@@ -29,6 +29,7 @@
 //! one; caches do not exist (MODEL.md).
 
 mod devices;
+mod needs;
 mod polling;
 mod silicon;
 mod work;
@@ -326,6 +327,7 @@ impl<B: Board> Twin<B> {
         for domain in twin.domains.ids() {
             let opp = twin.machine.domains[domain].opp_of(twin.settled[domain]).unwrap_or(0);
             twin.meter.domain_opp(0, domain, opp);
+            twin.meter.frequency_requested(0, domain, opp);
             for cpu in twin.machine.domains[domain].cpus.clone() {
                 twin.refresh_rates(cpu);
             }
@@ -607,6 +609,9 @@ impl<B: Board> Twin<B> {
         if self.kernel.broadcast_changed() {
             self.sync_broadcast();
         }
+        if self.kernel.has_unseen_demands() {
+            self.look_at_needs();
+        }
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
@@ -619,8 +624,12 @@ impl<B: Board> Twin<B> {
 
     /// Frequency domains whose frequency the kernel has set are asked for it.
     fn ask_for_frequencies(&mut self) {
+        for policy in self.kernel.take_wishing_policies().iter() {
+            self.frequency_wanted(policy.clock_domain());
+        }
         for policy in self.kernel.take_dirty_policies().iter() {
             let domain = policy.clock_domain();
+            self.frequency_wanted(domain);
             let hardware = self.kernel.hardware();
             self.domains[domain].requested = hardware.requested(policy);
             if hardware.driver_may_interrupt(policy) {

@@ -121,10 +121,16 @@ impl CpufreqPolicy {
     /// not, if that one is above the limit.
     #[inline]
     pub fn resolve(&self, target: Khz) -> Khz {
-        let target = target.clamp(self.table[0], self.limit_max);
+        self.resolve_within(target, self.limit_max)
+    }
+
+    /// The same with another upper limit, at least the lowest frequency.
+    #[inline(always)]
+    pub(crate) fn resolve_within(&self, target: Khz, limit_max: Khz) -> Khz {
+        let target = target.clamp(self.table[0], limit_max);
         for (khz, inefficient) in self.table.iter().zip(&self.inefficient) {
             if *khz >= target && !inefficient {
-                if *khz > self.limit_max {
+                if *khz > limit_max {
                     break;
                 }
                 return *khz;
@@ -188,6 +194,9 @@ impl Kernel {
         if self.policies[index].fast_switch {
             self.cpufreq_driver_fast_switch(index, khz, requested_at);
         } else {
+            // The driver is asked later, and the meter hears of the wish now.
+            self.wishing_policies.insert(index);
+            self.policies_dirty = true;
             self.sugov_deferred_update(index);
         }
     }

@@ -111,6 +111,7 @@ impl Kernel {
         let queued = self.cfs[CfsRqId::root(cpu)].h_nr_queued;
 
         self.verify_demand(cpu);
+        self.verify_need(cpu);
         self.verify_uclamp(cpu);
         self.verify_dl(cpu);
 

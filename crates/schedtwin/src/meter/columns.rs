@@ -1,18 +1,32 @@
 //! The columns of a CPU's table of times: what each stands for, and the power of a CPU in it.
 //!
-//! Active, polling, and per idle state entering, resting in it, exiting. A CPU whose core has other
+//! Active (at the operating point that the CPU needs, below it, above it), polling, and per idle state entering, resting in
+//! it, exiting. A CPU whose core has other
 //! threads has all of them twice: once as the core's first thread, once as a second one.
 
 use super::{Activity, MeterCpu, MeterOpp, MeterSetup};
+use std::cmp::Ordering;
 
-/// Columns of the table before those of the idle states: active and polling.
+/// Columns of the table before those of the idle states: active, by how the clock suits what the CPU needs, and polling.
 pub(super) const SLOT_ACTIVE: usize = 0;
-pub(super) const SLOT_POLLING: usize = 1;
-pub(super) const SLOT_IDLE: usize = 2;
+pub(super) const SLOT_ACTIVE_UNDER: usize = 1;
+pub(super) const SLOT_ACTIVE_OVER: usize = 2;
+pub(super) const SLOT_POLLING: usize = 3;
+pub(super) const SLOT_IDLE: usize = 4;
 /// Columns per idle state: entering, rest, exiting.
 pub(super) const SLOTS_PER_STATE: usize = 3;
 
-/// The column of an activity.
+/// The column of executing at operating point `opp` where `need` is needed.
+#[inline]
+pub(super) fn active_slot(need: usize, opp: usize) -> usize {
+    match need.cmp(&opp) {
+        Ordering::Equal => SLOT_ACTIVE,
+        Ordering::Greater => SLOT_ACTIVE_UNDER,
+        Ordering::Less => SLOT_ACTIVE_OVER,
+    }
+}
+
+/// The column of an activity; of executing the first.
 #[inline]
 pub(super) fn slot_of(activity: Activity) -> usize {
     match activity {

@@ -93,6 +93,11 @@ impl Distribution {
         self.count
     }
 
+    /// The exact sum, ns.
+    pub(super) fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The exact mean, ns.
     pub(super) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)

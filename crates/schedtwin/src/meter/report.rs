@@ -9,6 +9,7 @@
 //! here, integers become floating point, by one division per value.
 
 use super::distribution::Distribution;
+use super::need::{Chains, DomainNeed};
 use super::{
     BALANCE_KINDS, CpuMeter, Latencies, Meter, MeterPowerDomain, SlackSum, TaskMeter, WAKE_SOURCES,
 };
@@ -95,6 +96,8 @@ pub(super) fn metrics(meter: &Meter, span_ns: Ns) -> Vec<Metric> {
     latencies(&mut sheet, meter, &meter.wakeup);
     idle(&mut sheet, meter, span_ns);
     frequency(&mut sheet, meter, span_ns);
+    needs(&mut sheet, meter);
+    provision(&mut sheet, meter);
     counts(&mut sheet, meter);
     shares(&mut sheet, meter, span_ns);
     sheet.metrics
@@ -318,6 +321,95 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     sheet.distribution(&vec![], &all, NS_PER_US);
     for (domain, truth) in domains() {
         sheet.distribution(&label("domain", &domain.name), &truth.update_latency, NS_PER_US);
+    }
+}
+
+/// A time of a chain.
+type ChainTime = fn(&Chains) -> &Distribution;
+
+/// From need to clock. Of more without a label, because that is what somebody waits for; of less with `to=less`.
+fn needs(sheet: &mut Sheet, meter: &Meter) {
+    let domains = || meter.setup.domains.iter().zip(&meter.needs.domains);
+    let labels = |domain: Option<&str>, more: bool| -> Labels {
+        let domain = domain.map(|name| ("domain", name.to_owned()));
+        let to = (!more).then(|| ("to", "less".to_owned()));
+        domain.into_iter().chain(to).collect()
+    };
+    let times: [(&'static DeclaredMetric, ChainTime); 3] = [
+        (&metric::NEED_TO_REQUEST, |chains| &chains.need_to_request),
+        (&metric::REQUEST_TO_SETTLED, |chains| &chains.request_to_settled),
+        (&metric::NEED_TO_SETTLED, |chains| &chains.need_to_settled),
+    ];
+    for (time, of) in times {
+        sheet.metric(time);
+        for more in [true, false] {
+            let all = Distribution::merged(domains().map(|(_, need)| of(need.chains(more))));
+            sheet.distribution(&labels(None, more), &all, NS_PER_US);
+            for (domain, need) in domains() {
+                let labels = labels(Some(&domain.name), more);
+                sheet.distribution(&labels, of(need.chains(more)), NS_PER_US);
+            }
+        }
+    }
+    sheet.metric(&metric::NEEDS_PASSED);
+    for more in [true, false] {
+        let counts = |need: &DomainNeed| {
+            let chains = need.chains(more);
+            let passed = u128::from(chains.passed);
+            (passed, passed + u128::from(chains.need_to_settled.count()))
+        };
+        let (mut passed, mut all) = (0, 0);
+        for (_, need) in domains() {
+            let (part, whole) = counts(need);
+            (passed, all) = (passed + part, all + whole);
+        }
+        sheet.add("mean", labels(None, more), percent(passed, all));
+        for (domain, need) in domains() {
+            let (passed, all) = counts(need);
+            sheet.add("mean", labels(Some(&domain.name), more), percent(passed, all));
+        }
+    }
+}
+
+/// How the clocks suited the CPUs while they executed: shares of that time, and of the work done in it.
+fn provision(sheet: &mut Sheet, meter: &Meter) {
+    /// Time and work, the work as if it were all done at the highest frequency of the largest CPU.
+    type Spent = (f64, f64);
+    let spent = |cpu: usize, ns: &mut dyn Iterator<Item = Ns>| -> Spent {
+        let setup = &meter.setup.cpus[cpu];
+        let opps = &meter.setup.domains[setup.domain].opps;
+        let highest = opps.iter().map(|opp| opp.khz).max().unwrap_or(1);
+        let speed = f64::from(setup.capacity) / f64::from(highest);
+        ns.zip(opps).fold((0.0, 0.0), |(time, work), (ns, opp)| {
+            let ns = ns as f64;
+            (time + ns, work + ns * f64::from(opp.khz) * speed)
+        })
+    };
+    let truth = &meter.truth;
+    for (provision, over) in
+        [(&metric::UNDER_PROVISIONED, false), (&metric::OVER_PROVISIONED, true)]
+    {
+        sheet.metric(provision);
+        let mut add = |labels: Labels, cpus: &mut dyn Iterator<Item = usize>| {
+            let (mut part, mut whole): (Spent, Spent) = ((0.0, 0.0), (0.0, 0.0));
+            for cpu in cpus {
+                let (time, work) = match over {
+                    true => spent(cpu, &mut truth.over_ns(cpu)),
+                    false => spent(cpu, &mut truth.under_ns(cpu)),
+                };
+                part = (part.0 + time, part.1 + work);
+                let (time, work) = spent(cpu, &mut truth.active_ns(cpu));
+                whole = (whole.0 + time, whole.1 + work);
+            }
+            let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
+            let of_work = labels.iter().cloned().chain([("of", "work".to_owned())]).collect();
+            sheet.add("mean", labels, share(part.0, whole.0));
+            sheet.add("mean", of_work, share(part.1, whole.1));
+        };
+        add(vec![], &mut (0..meter.cpus.len()));
+        for (cluster, name) in meter.clusters.iter().enumerate() {
+            add(label("cluster", name), &mut members(meter, cluster));
+        }
     }
 }
 

@@ -10,8 +10,8 @@
 //!
 //! # Terms
 //!
-//! * slot: an activity as a column of the table: active, polling, and per idle state s entering,
-//!   in it, exiting.
+//! * slot: an activity as a column of the table: active (at, below or above what the CPU needs, see `need.rs`), polling, and
+//!   per idle state s entering, in it, exiting.
 //! * executes: does anything but rest in an idle state; who waits for its package does: all but itself is on for it.
 //! * second: a hardware thread while another one of its core does as much or more, see *A core of several threads*.
 //! * deep: an idle state that lets the domain's static power go off.
@@ -52,8 +52,8 @@
 //! are in.
 
 use super::columns::{
-    SLOT_ACTIVE, SLOT_IDLE, SLOT_POLLING, SLOTS_PER_STATE, cell_powers, slot_of, slot_uw, slots_of,
-    width_of,
+    SLOT_ACTIVE, SLOT_ACTIVE_OVER, SLOT_ACTIVE_UNDER, SLOT_IDLE, SLOT_POLLING, SLOTS_PER_STATE,
+    active_slot, cell_powers, slot_of, slot_uw, slots_of, width_of,
 };
 use super::distribution::Distribution;
 use super::power_domain::PowerTruth;
@@ -86,6 +86,9 @@ struct CpuTruth {
     state_count: usize,
     /// Bit per idle state: whether it is deep.
     deep: u32,
+    /// Index of the operating point that it needs, and the column of executing that follows from it.
+    need: usize,
+    active: usize,
 }
 
 /// What one frequency domain does now.
@@ -176,6 +179,8 @@ impl Truth {
                 states,
                 state_count: cpu.idle_states.len(),
                 deep,
+                need: 0,
+                active: SLOT_ACTIVE,
             });
             cells += width * setup.domains[cpu.domain].rows().len();
             states += cpu.idle_states.len();
@@ -351,10 +356,25 @@ impl Truth {
 
     /// Has the CPUs of a domain book to its present row.
     fn point_cells(&mut self, domain: ClockDomainId) {
-        let row = self.domains[domain].row();
-        for member in &self.domains[domain].cpus {
+        let domain = &self.domains[domain];
+        for member in &domain.cpus {
             let cpu = &mut self.cpus[*member];
-            cpu.cell = cpu.cell_in(row);
+            cpu.active = active_slot(cpu.need, domain.opp);
+            cpu.cell = cpu.cell_in(domain.row());
+        }
+    }
+
+    /// From `at` on, `cpu` needs operating point `opp`.
+    pub(super) fn cpu_needs(&mut self, at: Ns, cpu: CpuId, opp: usize) {
+        let index = cpu.index();
+        let truth = &mut self.cpus[index];
+        let domain = &self.domains[truth.domain];
+        (truth.need, truth.active) = (opp, active_slot(opp, domain.opp));
+        let cell = truth.cell_in(domain.row());
+        if cell != truth.cell {
+            self.advance(at);
+            self.close_cpu(index, at);
+            self.cpus[index].cell = cell;
         }
     }
 
@@ -493,7 +513,21 @@ impl Truth {
 
     /// Booked time that `cpu` executed code, per OPP.
     pub(super) fn active_ns(&self, cpu: usize) -> impl Iterator<Item = Ns> + '_ {
-        self.slot_ns(cpu, SLOT_ACTIVE)
+        let suited = self.slot_ns(cpu, SLOT_ACTIVE);
+        suited
+            .zip(self.under_ns(cpu))
+            .zip(self.over_ns(cpu))
+            .map(|((at, below), over)| at + below + over)
+    }
+
+    /// The part of it below the OPP that the CPU needed.
+    pub(super) fn under_ns(&self, cpu: usize) -> impl Iterator<Item = Ns> + '_ {
+        self.slot_ns(cpu, SLOT_ACTIVE_UNDER)
+    }
+
+    /// The part of it above the OPP that the CPU needed.
+    pub(super) fn over_ns(&self, cpu: usize) -> impl Iterator<Item = Ns> + '_ {
+        self.slot_ns(cpu, SLOT_ACTIVE_OVER)
     }
 
     /// Booked time of `cpu` in idle state `state`, entry and exit included.
@@ -572,6 +606,7 @@ impl Truth {
         let open = |since: Ns| now.max(self.window_start) - since.max(self.window_start);
         for (index, cpu) in self.cpus.iter().enumerate() {
             let domain = &self.domains[cpu.domain];
+            assert_eq!(cpu.active, active_slot(cpu.need, domain.opp), "cpu{index}: need");
             assert_eq!(
                 cpu.cell,
                 cpu.cell_in(domain.row()),
@@ -650,7 +685,11 @@ impl CpuTruth {
     /// The column that time goes to.
     #[inline]
     fn slot(&self) -> usize {
-        slot_of(self.activity) + if self.second { self.slots } else { 0 }
+        let slot = match self.activity {
+            Activity::Active => self.active,
+            activity => slot_of(activity),
+        };
+        slot + if self.second { self.slots } else { 0 }
     }
 
     /// The cell that time goes to in a row.

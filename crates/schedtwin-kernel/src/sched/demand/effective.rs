@@ -51,6 +51,15 @@ fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
     effective.min.max(effective.max.min(map_util_perf(effective.util)))
 }
 
+/// A CPU's `sugov_cpu.util` as performance in a form, headroom included.
+#[inline(always)]
+pub(crate) fn sugov_perf(form: EffectiveCpuUtil, util: u64) -> u64 {
+    match form {
+        EffectiveCpuUtil::ClampLast => util,
+        EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
+    }
+}
+
 impl Kernel {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
     #[inline]
@@ -125,10 +134,7 @@ impl Kernel {
     /// A CPU's `sugov_cpu.util` as performance, headroom included.
     #[inline(always)]
     pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
-        match self.config.effective_cpu_util {
-            EffectiveCpuUtil::ClampLast => util,
-            EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
-        }
+        sugov_perf(self.config.effective_cpu_util, util)
     }
 
     /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.

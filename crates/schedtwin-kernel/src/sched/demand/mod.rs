@@ -11,6 +11,7 @@
 //! | EAS | what a CPU would demand with a task: `energy_demand()` | `effective.rs` |
 //! | placement, misfit, EAS | how well a CPU suits a task: `task_demand()`, `fits_cpu()`, `fits_beside()` | `fits.rs` |
 //! | balancing | is a CPU used up: `util_exceeds()` | `fits.rs` |
+//! | the meter | the operating point that a CPU's demand asks for, called for or not: `look_at_needs()` | `need.rs` |
 //! | schedutil | does a CPU have more to do than it may: `uclamp_rq_is_capped()` | `uclamp/` |
 //! | RT | the capacity that a task wants: `rt_uclamp_min()` | `uclamp/` |
 //!
@@ -25,6 +26,7 @@
 pub mod conformance;
 pub mod effective;
 pub mod fits;
+pub mod need;
 pub mod signal;
 pub mod uclamp;
 pub mod util;

@@ -15,38 +15,65 @@ use crate::sched::pelt::SchedAvg;
 use schedtwin_types::{CpuId, CpuMask};
 use std::ops::Deref;
 
-/// The CPUs whose demand has to be computed anew before it is used.
+/// The CPUs whose demand has to be computed anew before it is used, and those whose need ([`super::need`]) nobody has
+/// looked at since it may have changed.
 #[derive(Clone, Debug)]
-pub struct StaleDemands(CpuMask);
+pub struct StaleDemands {
+    stale: CpuMask,
+    unseen: CpuMask,
+    /// Whether `unseen` may have anybody: asked after each entry, so it is one byte.
+    any_unseen: bool,
+}
 
 impl StaleDemands {
     /// At boot: nobody's demand has been computed.
     pub(crate) fn all(cpus: CpuMask) -> StaleDemands {
-        StaleDemands(cpus)
+        StaleDemands { stale: cpus, unseen: cpus, any_unseen: true }
     }
 
     /// Whether a CPU's demand is out of date.
     #[inline(always)]
     pub fn contains(&self, cpu: CpuId) -> bool {
-        self.0.contains(cpu)
+        self.stale.contains(cpu)
     }
 
     /// Those of a set.
     #[inline(always)]
     pub fn among(&self, cpus: &CpuMask) -> CpuMask {
-        cpus.and(&self.0)
+        cpus.and(&self.stale)
     }
 
     /// Something else than a [`Signal`] alters a CPU's demand.
     #[inline(always)]
     pub(crate) fn mark(&mut self, cpu: CpuId) {
-        self.0.insert(cpu);
+        self.stale.insert(cpu);
+        self.unseen.insert(cpu);
+        self.any_unseen = true;
     }
 
     /// A CPU's demand has been computed.
     #[inline(always)]
     pub(crate) fn computed(&mut self, cpu: CpuId) {
-        self.0.remove(cpu);
+        self.stale.remove(cpu);
+    }
+
+    /// Whether a CPU's need may have changed since the last look.
+    #[inline(always)]
+    pub(super) fn is_unseen(&self, cpu: CpuId) -> bool {
+        self.unseen.contains(cpu)
+    }
+
+    /// Whether anybody's may have.
+    #[inline(always)]
+    pub(super) fn has_unseen(&self) -> bool {
+        self.any_unseen
+    }
+
+    /// The CPUs to look at now.
+    #[inline(always)]
+    pub(super) fn take_unseen(&mut self) -> CpuMask {
+        self.any_unseen = false;
+        std::mem::replace(&mut self.unseen, CpuMask::EMPTY)
     }
 }
 

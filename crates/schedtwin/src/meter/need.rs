@@ -1,0 +1,485 @@
+//! From need to clock: how long a frequency domain takes to give what its CPUs need.
+//!
+//! # Terms
+//!
+//! * need of a CPU: the lowest efficient frequency that gives what the governor would want of it at this moment, headroom
+//!   and clamps included (`crates/schedtwin-kernel/src/sched/demand/need.rs`). Need of a domain: the highest of its
+//!   CPUs', idle ones included, because the governor counts them.
+//! * request: the governor decides for a frequency, whether or not the driver has been asked yet.
+//! * settled: the domain's clock runs at the need's frequency or beyond.
+//! * chain: one need that the requests so far do not answer, from the event to the clock.
+//!
+//! # Algorithm
+//!
+//! 1. A chain begins when the need of a domain changes and is another than what has been requested: of *more*, or of
+//!    *less*. While it is not answered, a further change in the same direction is part of it: it goes on from its
+//!    beginning.
+//! 2. It is answered by the first request that is no lower than the need of that moment (of less: no higher), and settles
+//!    when the clock gets there, which it may have before.
+//! 3. It has *passed* if the need returns to what is requested before it is answered, or if a request takes back the
+//!    answer before the clock got there. Then it has no times.
+//! 4. A request that answers no need (a boost after I/O, a limit) begins no chain: only an event that changes the need does.
+//!
+//! ```text
+//!  need       1 ──────┐3───────────────────────────────────
+//!  request    1 ──────┼──────────────────┐3────────────────
+//!  clock      1 ──────┼──────────────────┼─────────┐3──────
+//!                     |<-need_to_request>|         |
+//!                     |                  |<------->| request_to_settled
+//!                     |<-need_to_settled---------->|
+//! ```
+//!
+//! Every chain that settles has all three times, so the first two add up to the third.
+//!
+//! # Differences
+//!
+//! An entry of the kernel is atomic: a need and a request of the same entry are 0 apart. Where another domain forces a higher
+//! frequency, less is never settled, and the chain counts nowhere.
+
+use super::MeterSetup;
+use super::distribution::Distribution;
+use schedtwin_types::arena::Arena;
+use schedtwin_types::{ClockDomainId, CpuId, Ns};
+
+/// The needs of all domains.
+#[derive(Clone, Debug)]
+pub(super) struct Needs {
+    window_start: Ns,
+    /// Index of the operating point that each CPU needs.
+    cpus: Vec<usize>,
+    pub(super) domains: Arena<ClockDomainId, DomainNeed>,
+}
+
+/// The need of a domain, and what becomes of it. Numbers are indexes of operating points.
+#[derive(Clone, Debug)]
+pub(super) struct DomainNeed {
+    members: Vec<usize>,
+    need: usize,
+    requested: usize,
+    clock: usize,
+    /// The chain that no request has answered.
+    open: Option<Open>,
+    /// Those that the clock has not answered. Each asks for another operating point, so they are few.
+    asked: Vec<Asked>,
+    /// Chains of more and of less, by [`Open::more`].
+    chains: [Chains; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    need_at: Ns,
+    more: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    need_at: Ns,
+    requested_at: Ns,
+    more: bool,
+    opp: usize,
+}
+
+/// The chains in one direction.
+#[derive(Clone, Debug)]
+pub(super) struct Chains {
+    pub(super) need_to_request: Distribution,
+    pub(super) request_to_settled: Distribution,
+    pub(super) need_to_settled: Distribution,
+    /// Those that have passed.
+    pub(super) passed: u64,
+}
+
+impl Chains {
+    fn new() -> Chains {
+        Chains {
+            need_to_request: Distribution::new(),
+            request_to_settled: Distribution::new(),
+            need_to_settled: Distribution::new(),
+            passed: 0,
+        }
+    }
+}
+
+/// Whether operating point `opp` gives a need of more (or less) than before.
+fn answers(more: bool, opp: usize, need: usize) -> bool {
+    if more { opp >= need } else { opp <= need }
+}
+
+impl Needs {
+    pub(super) fn new(setup: &MeterSetup) -> Needs {
+        let members = |domain: ClockDomainId| -> Vec<usize> {
+            (0..setup.cpus.len()).filter(|c| setup.cpus[*c].domain == domain).collect()
+        };
+        let domains = setup.domains.iter_ids().map(|(id, domain)| DomainNeed {
+            members: members(id),
+            need: 0,
+            requested: 0,
+            clock: 0,
+            open: None,
+            asked: Vec::with_capacity(domain.opps.len()),
+            chains: [Chains::new(), Chains::new()],
+        });
+        Needs {
+            window_start: setup.warmup_ns,
+            domains: domains.collect(),
+            cpus: vec![0; setup.cpus.len()],
+        }
+    }
+
+    /// From `at` on, `cpu` of `domain` needs operating point `opp`.
+    pub(super) fn cpu_needs(&mut self, at: Ns, cpu: CpuId, domain: ClockDomainId, opp: usize) {
+        let before = std::mem::replace(&mut self.cpus[cpu.index()], opp);
+        let domain = &mut self.domains[domain];
+        let need = if opp >= domain.need {
+            opp
+        } else if before == domain.need {
+            highest(&self.cpus, &domain.members)
+        } else {
+            return;
+        };
+        if need != domain.need {
+            domain.need = need;
+            domain.need_changed(at, at >= self.window_start);
+        }
+    }
+
+    /// The governor wants `domain` at operating point `opp` from now on.
+    pub(super) fn requested(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
+        let counted = at >= self.window_start;
+        self.domains[domain].request(at, opp, counted);
+    }
+
+    /// The clock of `domain` runs at operating point `opp` from now on.
+    pub(super) fn settled(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
+        let counted = at >= self.window_start;
+        let domain = &mut self.domains[domain];
+        domain.clock = opp;
+        domain.settle(at, counted);
+    }
+
+    /// Another domain forces a higher frequency on `domain` than it has requested.
+    pub(super) fn overridden(&mut self, domain: ClockDomainId) {
+        self.domains[domain].asked.retain(|asked| asked.more);
+    }
+
+    /// Asserts what must be so after every event.
+    pub(super) fn verify(&self) {
+        for (id, domain) in self.domains.iter_ids() {
+            assert_eq!(domain.need, highest(&self.cpus, &domain.members), "{id:?}: highest need");
+            if let Some(open) = domain.open {
+                let answered = answers(open.more, domain.requested, domain.need);
+                assert!(!answered, "{id:?}: a chain goes on that is answered");
+            }
+            for asked in &domain.asked {
+                assert!(
+                    !answers(asked.more, domain.clock, asked.opp),
+                    "{id:?}: a chain has settled"
+                );
+                assert!(
+                    answers(asked.more, domain.requested, asked.opp),
+                    "{id:?}: an answer that was taken back"
+                );
+            }
+            for chains in &domain.chains {
+                let parts = [&chains.need_to_request, &chains.request_to_settled];
+                let whole = &chains.need_to_settled;
+                assert!(parts.iter().all(|part| part.count() == whole.count()), "{id:?}: chains");
+                let sum: u128 = parts.iter().map(|part| part.sum()).sum();
+                assert_eq!(sum, whole.sum(), "{id:?}: need to request to settled");
+            }
+        }
+    }
+}
+
+fn highest(cpus: &[usize], members: &[usize]) -> usize {
+    members.iter().map(|cpu| cpus[*cpu]).max().unwrap_or(0)
+}
+
+impl DomainNeed {
+    /// Chains of more (or less).
+    pub(super) fn chains(&self, more: bool) -> &Chains {
+        &self.chains[usize::from(more)]
+    }
+
+    fn need_changed(&mut self, at: Ns, counted: bool) {
+        let more = self.need > self.requested;
+        let unanswered = self.need != self.requested;
+        if let Some(open) = self.open {
+            if unanswered && open.more == more {
+                return;
+            }
+            self.pass(open.more, counted);
+        }
+        self.open = unanswered.then_some(Open { need_at: at, more });
+    }
+
+    fn request(&mut self, at: Ns, opp: usize, counted: bool) {
+        self.requested = opp;
+        // Answers that this one takes back.
+        for index in (0..self.asked.len()).rev() {
+            let asked = self.asked[index];
+            if !answers(asked.more, opp, asked.opp) {
+                self.asked.remove(index);
+                self.pass(asked.more, counted);
+            }
+        }
+        if let Some(Open { need_at, more }) = self.open
+            && answers(more, opp, self.need)
+        {
+            self.open = None;
+            self.asked.push(Asked { need_at, requested_at: at, more, opp: self.need });
+            self.settle(at, counted);
+        }
+    }
+
+    fn settle(&mut self, at: Ns, counted: bool) {
+        let (chains, clock) = (&mut self.chains, self.clock);
+        self.asked.retain(|asked| {
+            let settled = answers(asked.more, clock, asked.opp);
+            if settled && counted {
+                let chains = &mut chains[usize::from(asked.more)];
+                chains.need_to_request.record(asked.requested_at - asked.need_at);
+                chains.request_to_settled.record(at - asked.requested_at);
+                chains.need_to_settled.record(at - asked.need_at);
+            }
+            !settled
+        });
+    }
+
+    fn pass(&mut self, more: bool, counted: bool) {
+        self.chains[usize::from(more)].passed += u64::from(counted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::{MeterCpu, MeterDomain, MeterOpp};
+
+    const DOMAIN: ClockDomainId = ClockDomainId(0);
+    const CPU0: CpuId = CpuId(0);
+    const CPU1: CpuId = CpuId(1);
+
+    /// Two CPUs in a domain of five operating points, which runs at the first.
+    fn needs(warmup_ns: Ns) -> Needs {
+        let cpu = || MeterCpu {
+            domain: DOMAIN,
+            cluster_name: "all".to_owned(),
+            idle_states: Vec::new(),
+            threads: Vec::new(),
+            second_permille: 1000,
+            capacity: 1024,
+        };
+        let opp = |khz| MeterOpp { khz, active_uw: 0, wfi_uw: 0, static_uw: 0, idle_static_uw: 0 };
+        Needs::new(&MeterSetup {
+            cpus: vec![cpu(), cpu()],
+            domains: vec![MeterDomain {
+                name: "all".to_owned(),
+                opps: (1..=5).map(|n| opp(n * 100_000)).collect(),
+                off_uw: 0,
+                dependence: None,
+            }]
+            .into(),
+            warmup_ns,
+            ..MeterSetup::default()
+        })
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Need(CpuId, usize),
+        Request(usize),
+        Clock(usize),
+        Override,
+    }
+    use Event::{Clock, Need, Override, Request};
+
+    /// What a direction has seen: count, sums of the three times, and how many have passed.
+    fn seen(needs: &Needs, more: bool) -> (u64, [u128; 3], u64) {
+        let chains = needs.domains[DOMAIN].chains(more);
+        let parts = [&chains.need_to_request, &chains.request_to_settled, &chains.need_to_settled];
+        (chains.need_to_settled.count(), parts.map(|part| part.sum()), chains.passed)
+    }
+
+    fn feed(needs: &mut Needs, events: &[(Ns, Event)]) {
+        for (at, event) in events {
+            match *event {
+                Need(cpu, opp) => needs.cpu_needs(*at, cpu, DOMAIN, opp),
+                Request(opp) => needs.requested(*at, DOMAIN, opp),
+                Clock(opp) => needs.settled(*at, DOMAIN, opp),
+                Override => needs.overridden(DOMAIN),
+            }
+            needs.verify();
+        }
+    }
+
+    const NOTHING: (u64, [u128; 3], u64) = (0, [0; 3], 0);
+
+    /// Each case by hand: what chains of more have seen, then those of less.
+    #[test]
+    fn chains() {
+        type Seen = (u64, [u128; 3], u64);
+        let check = |name: &str, events: &[(Ns, Event)], more: Seen, less: Seen| {
+            let mut needs = needs(0);
+            feed(&mut needs, events);
+            assert_eq!(seen(&needs, true), more, "{name}: more");
+            assert_eq!(seen(&needs, false), less, "{name}: less");
+        };
+        check(
+            "a task wakes, the rate limit passes, the clock settles",
+            &[(100, Need(CPU0, 3)), (850, Request(3)), (860, Clock(3))],
+            (1, [750, 10, 760], 0),
+            NOTHING,
+        );
+        check(
+            "the request comes with the need",
+            &[(100, Need(CPU0, 3)), (100, Request(4)), (160, Clock(4))],
+            (1, [0, 60, 60], 0),
+            NOTHING,
+        );
+        check(
+            "the need grows on: the chain goes on from its beginning",
+            &[(100, Need(CPU0, 2)), (300, Need(CPU0, 4)), (500, Request(4)), (520, Clock(4))],
+            (1, [400, 20, 420], 0),
+            NOTHING,
+        );
+        check(
+            "a request that gives only a part of it answers nothing",
+            &[
+                (100, Need(CPU0, 4)),
+                (200, Request(3)),
+                (210, Clock(3)),
+                (500, Request(4)),
+                (520, Clock(4)),
+            ],
+            (1, [400, 20, 420], 0),
+            NOTHING,
+        );
+        check(
+            "after a request the rest is a chain of its own, and one clock answers both",
+            &[
+                (100, Need(CPU0, 2)),
+                (200, Request(2)),
+                (250, Need(CPU1, 4)),
+                (300, Request(4)),
+                (330, Clock(4)),
+            ],
+            (2, [100 + 50, 130 + 30, 230 + 80], 0),
+            NOTHING,
+        );
+        check(
+            "another CPU's need is covered by the first one's",
+            &[
+                (100, Need(CPU0, 4)),
+                (100, Request(4)),
+                (110, Clock(4)),
+                (200, Need(CPU1, 3)),
+                (300, Need(CPU1, 0)),
+            ],
+            (1, [0, 10, 10], 0),
+            NOTHING,
+        );
+        check(
+            "the task sleeps before anybody has asked",
+            &[(100, Need(CPU0, 3)), (400, Need(CPU0, 0)), (900, Request(0))],
+            (0, [0; 3], 1),
+            NOTHING,
+        );
+        check(
+            "and before the clock got there",
+            &[(100, Need(CPU0, 3)), (200, Request(3)), (220, Need(CPU0, 0)), (240, Request(0))],
+            (0, [0; 3], 1),
+            (1, [20, 0, 20], 0),
+        );
+        check(
+            "less is needed: once for the whole decay",
+            &[
+                (0, Need(CPU0, 4)),
+                (0, Request(4)),
+                (5, Clock(4)),
+                (100, Need(CPU0, 3)),
+                (200, Need(CPU0, 1)),
+                (750, Request(1)),
+                (770, Clock(1)),
+            ],
+            (1, [0, 5, 5], 0),
+            (1, [650, 20, 670], 0),
+        );
+        check(
+            "the CPU that needs most stops, and the next one counts",
+            &[
+                (0, Need(CPU0, 4)),
+                (0, Need(CPU1, 2)),
+                (0, Request(4)),
+                (0, Clock(4)),
+                (100, Need(CPU0, 0)),
+                (150, Request(2)),
+                (160, Clock(2)),
+            ],
+            (1, [0; 3], 0),
+            (1, [50, 10, 60], 0),
+        );
+        check(
+            "the clock is there already, because another domain forces it",
+            &[(50, Clock(4)), (100, Need(CPU0, 3)), (300, Request(3))],
+            (1, [200, 0, 200], 0),
+            NOTHING,
+        );
+        check(
+            "another domain forbids less",
+            &[
+                (0, Need(CPU0, 4)),
+                (0, Request(4)),
+                (0, Clock(4)),
+                (100, Need(CPU0, 0)),
+                (150, Request(0)),
+                (150, Override),
+                (900, Clock(0)),
+            ],
+            (1, [0; 3], 0),
+            NOTHING,
+        );
+        check(
+            "a boost after I/O begins nothing: no need has changed",
+            &[(100, Request(4)), (110, Clock(4)), (600, Request(0)), (610, Clock(0))],
+            NOTHING,
+            NOTHING,
+        );
+        check(
+            "from less to more at once",
+            &[
+                (0, Need(CPU0, 2)),
+                (0, Request(2)),
+                (0, Clock(2)),
+                (100, Need(CPU0, 1)),
+                (200, Need(CPU0, 4)),
+                (300, Request(4)),
+                (310, Clock(4)),
+            ],
+            (2, [100, 10, 110], 0),
+            (0, [0; 3], 1),
+        );
+    }
+
+    /// A chain counts if it ends in the window, with all of its time.
+    #[test]
+    fn the_window() {
+        let mut needs = needs(1_000);
+        let early =
+            [(100, Need(CPU0, 2)), (150, Request(2)), (160, Clock(2)), (200, Need(CPU0, 3))];
+        feed(&mut needs, &early);
+        feed(&mut needs, &[(300, Need(CPU0, 2)), (400, Need(CPU0, 4))]);
+        assert_eq!(seen(&needs, true), NOTHING);
+        feed(
+            &mut needs,
+            &[
+                (1_200, Request(4)),
+                (1_300, Clock(4)),
+                (1_400, Need(CPU0, 0)),
+                (1_500, Need(CPU0, 4)),
+            ],
+        );
+        assert_eq!(seen(&needs, true), (1, [800, 100, 900], 0));
+        assert_eq!(seen(&needs, false), (0, [0; 3], 1));
+    }
+}
