@@ -316,6 +316,15 @@ mod tests {
     }
 
     #[test]
+    fn thousands_of_unknown_settings_of_a_patch_are_not_all_told() {
+        let unknown: String = (0..20_000).map(|n| format!("hzz{n} = 1\n")).collect();
+        let text = format!("name = \"p\"\ndescription = \"p\"\n[requires]\n[sets]\n{unknown}");
+        let faults = check_patch(&Source::new("p.toml", text)).unwrap_err();
+        assert_eq!(faults.0.len(), 100);
+        assert!(faults.to_string().contains("there is no setting `hzz0`"), "{faults}");
+    }
+
+    #[test]
     fn bad_settings_are_told_all_at_once() {
         let faults =
             KernelFile::load("linux-6.12:cpufreq=performence,hz=0,features.slis=true").unwrap_err();

@@ -21,6 +21,9 @@ use schedtwin_input::{
 use schedtwin_types::printable;
 use std::sync::Arc;
 
+/// Faults that are looked for: a suggestion for each of thousands of unknown settings takes seconds.
+const FAULTS_MAX: usize = 100;
+
 /// Name and text of each built-in patch.
 const BUILTIN: [(&str, &str); 6] = [
     ("runnable-boost", include_str!("../../../../patches/runnable-boost.toml")),
@@ -216,6 +219,9 @@ fn flat(table: &Table) -> Vec<(String, &Entry)> {
 /// Every path is a setting's, every value one that it can have.
 fn check_settings(table: &Table, faults: &mut Diagnostics) {
     for (path, entry) in flat(table) {
+        if faults.0.len() >= FAULTS_MAX {
+            return;
+        }
         match super::setting(&path) {
             Some(setting) => {
                 settings::check(setting, &entry.node, faults);
