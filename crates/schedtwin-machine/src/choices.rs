@@ -21,6 +21,9 @@ use schedtwin_input::{Diagnostics, TableReader, TomlDocument, Value, did_you_mea
 /// The table of choices.
 pub(crate) const KEY: &str = "choices";
 
+/// Options of all choices together. Each is tried on a copy of the file, so thousands would take minutes.
+const OPTIONS_MAX: usize = 64;
+
 /// Puts the values of the chosen options into the document.
 pub(crate) fn apply(document: &mut TomlDocument) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::new();
@@ -33,6 +36,12 @@ pub(crate) fn apply(document: &mut TomlDocument) -> Result<(), Diagnostics> {
             return Err(faults);
         }
     };
+    let options: usize = choices.0.values().map(|entry| options_in(&entry.node.value)).sum();
+    if options > OPTIONS_MAX {
+        let message = format!("`{KEY}` has {options} options, at most {OPTIONS_MAX} are taken");
+        faults.push_at(&document.location(KEY), message, None);
+        return Err(faults);
+    }
     for (key, entry) in &choices.0 {
         let Value::Table(options) = &entry.node.value else {
             faults.push_at(
@@ -68,6 +77,13 @@ pub(crate) fn apply(document: &mut TomlDocument) -> Result<(), Diagnostics> {
         }
     }
     faults.into_result(())
+}
+
+fn options_in(choice: &Value) -> usize {
+    match choice {
+        Value::Table(options) => options.0.len(),
+        _ => 0,
+    }
 }
 
 fn known(options: &schedtwin_input::Table) -> String {

@@ -97,6 +97,11 @@ fn huge_files_are_refused_soon_and_with_few_faults() {
         ("words", "topologies.mc.llc = [".to_string() + &"\"x\",".repeat(200_000) + "]\n"),
         ("zones", good.replacen("name =", "heat = true\nname =", 1) + &many(20_000, zone)),
         ("topologies", many(15_000, |i| format!("[topologies.a{i}]\npackage=[\"0\",\"0\"]\n"))),
+        (
+            "options",
+            good.replacen("name =", "colour = \"a0\"\nname =", 1)
+                + &many(15_000, |i| format!("[choices.colour.a{i}]\n")),
+        ),
         ("too large", "#".repeat(2_000_000)),
     ];
     for (what, text) in cases {
