@@ -18,6 +18,7 @@ mod replay;
 mod run;
 mod show;
 mod study;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Capture => capture::capture(),
         Command::Study(study) => study::study(study),
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
+        Command::Tune(tune) => tune::tune(tune),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),
     };

@@ -106,6 +106,15 @@ fn bad_input_is_refused_with_what_to_do() {
         ("calibrate x --dry-run".into(), "there is no study `x`"),
         ("calibrate messaging-altra".into(), "nothing of messaging-altra may be fitted"),
         ("study run uibench-pixel9 --calibration no.toml".into(), "there is no such file"),
+        (format!("tune {w1} --setting hz=1..2 --metric power --to 1"), "a parameter begins with"),
+        (format!("tune {w1} --setting kernel.hz=2..1 --metric power --to 1"), "ends above where"),
+        (format!("tune {w1} --setting kernel.hz=100..99999 --metric power --to 1"), "hz"),
+        (format!("tune {w1} --setting kernel.hertz=1..2 --metric power --to 1"), "`hertz`"),
+        (
+            format!("tune {w1} --setting kernel.hz=100..1000 --metric pwr --to 1"),
+            "no metric is named",
+        ),
+        (format!("tune {w1} --setting kernel.hz=100..1000 --metric power"), "--like"),
         ("replay no.txt -m pixel6 -k linux-6.12".into(), "cannot be read"),
         ("convert a b".into(), "the name of a trace or record ends in"),
         ("frobnicate".into(), "unrecognized subcommand"),
@@ -151,6 +160,7 @@ fn help_teaches_at_every_level() {
         "study run --help",
         "study stability --help",
         "calibrate --help",
+        "tune --help",
     ] {
         let outcome = schedtwin(&arguments.split(' ').collect::<Vec<_>>());
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{arguments}");
@@ -695,4 +705,26 @@ fn the_examples_of_the_help_run() {
         }
     }
     assert!(ran >= 8, "{ran} examples");
+}
+
+/// What is found is told as a command; if nothing can be found, the ends are shown.
+#[test]
+fn a_setting_is_tuned() {
+    let machine = ["-m", "uniform8", "--duration", "200ms", "--metric", "power", "-q"];
+    let five = [&["run", "-w", "periodic --threads 5", "--format", "csv"][..], &machine].concat();
+    let five = schedtwin(&five).stdout;
+    let power = five.lines().nth(1).and_then(|line| line.split(',').nth(11)).expect("a value");
+    let tune = |to: &str| {
+        let rest = ["tune", "-w", "periodic", "--setting", "workload.threads=1..8", "-n", "1"];
+        schedtwin(&[&rest[..], &["--to", to], &machine].concat())
+    };
+    let found = tune(power);
+    assert_eq!(found.code, 0, "{found:?}");
+    let closest = found.stdout.lines().find(|line| line.ends_with("<- closest"));
+    assert_eq!(closest.and_then(|line| line.split_whitespace().next()), Some("5"), "{found:?}");
+    assert!(found.stdout.contains("to run it: schedtwin run -m uniform8"), "{found:?}");
+    assert!(found.stdout.contains("--threads 5'"), "{found:?}");
+    let none = tune("5000");
+    assert!(none.code == 1 && none.stderr.contains("lies outside"), "{none:?}");
+    assert!(!none.stdout.contains("closest"), "{none:?}");
 }

@@ -27,7 +27,7 @@ use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::metric::Better;
 
 use crate::compare::{ComparedRow, Comparison};
-use crate::report::{key_of, number};
+use crate::report::{key_of, number, signed};
 use crate::select::Key;
 use crate::selector::Selector;
 
@@ -151,29 +151,8 @@ impl Condition {
 
     fn select<'a>(&self, comparison: &'a Comparison) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
         let keys: Vec<Key> = comparison.rows.iter().map(key_of).collect();
-        let picked = self.selector.pick(&keys)?;
-        let mut rows: Vec<&ComparedRow> =
-            picked.into_iter().map(|at| &comparison.rows[at]).collect();
-        if self.selector.stat().is_none() {
-            let mut stats: Vec<&str> = Vec::new();
-            for row in &rows {
-                if !stats.contains(&row.row.stat) {
-                    stats.push(row.row.stat);
-                }
-            }
-            let total = match stats.as_slice() {
-                [only] => Some(*only),
-                _ => ["mean", "sum", "gmean"].into_iter().find(|total| stats.contains(total)),
-            };
-            let Some(total) = total else {
-                let name = self.selector.text();
-                let message = format!("{name} has several stats, and none of them is its total");
-                let help = format!("it has {}", stats.join(", "));
-                return Err(self.fault(message, help));
-            };
-            rows.retain(|row| row.row.stat == total);
-        }
-        Ok(rows)
+        let picked = self.selector.pick_totals(&keys)?;
+        Ok(picked.into_iter().map(|at| &comparison.rows[at]).collect())
     }
 
     fn check_unit(&self, row: &ComparedRow) -> Result<(), Diagnostics> {
@@ -197,10 +176,6 @@ impl Condition {
         faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
         faults
     }
-}
-
-fn signed(x: f64) -> String {
-    if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
 }
 
 /// A condition as it is spelled. `span`: of the metric.

@@ -2,7 +2,7 @@
 //!
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
 //! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest. [`study`] sets published
-//! experiments beside what the twin says of them, [`calibrate`] fits what nobody published.
+//! experiments beside what the twin says of them, [`calibrate`] fits what nobody published, and [`tune`] looks for the value of one setting.
 
 pub mod aa;
 pub mod calibrate;
@@ -22,6 +22,7 @@ pub mod stats;
 pub mod study;
 #[cfg(test)]
 mod synthetic;
+pub mod tune;
 pub mod twin;
 
 pub use measured::{Labels, Row};

@@ -214,6 +214,33 @@ impl Selector {
     }
 }
 
+impl Selector {
+    /// As [`Selector::pick`], but where no stat is named only the total (`mean`, `sum` or `gmean`), or the only stat that there is.
+    pub fn pick_totals(&self, keys: &[Key]) -> Result<Vec<usize>, Diagnostics> {
+        let mut picked = self.pick(keys)?;
+        if self.stat.is_some() {
+            return Ok(picked);
+        }
+        let mut stats: Vec<&str> = Vec::new();
+        for at in &picked {
+            if !stats.contains(&keys[*at].1) {
+                stats.push(keys[*at].1);
+            }
+        }
+        let total = match stats.as_slice() {
+            [only] => Some(*only),
+            _ => ["mean", "sum", "gmean"].into_iter().find(|total| stats.contains(total)),
+        };
+        let Some(total) = total else {
+            let message =
+                format!("{} has several stats, and none of them is its total", self.text());
+            return Err(self.fault(message, format!("it has {}", stats.join(", "))));
+        };
+        picked.retain(|at| keys[*at].1 == total);
+        Ok(picked)
+    }
+}
+
 /// Keeps the rows that any of the selectors means, in their order. One that means no row is a fault.
 pub fn choose<T>(
     selectors: &[Selector],

@@ -31,6 +31,11 @@ pub fn number(x: f64) -> String {
     }
 }
 
+/// A change, with its sign.
+pub fn signed(x: f64) -> String {
+    if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
+}
+
 /// A value in its unit: counts without decimals where they have none, a dash for what is undefined.
 pub fn value(x: Option<f64>, unit: &str) -> String {
     match x {

@@ -19,10 +19,12 @@ mod study;
 mod study_json;
 #[cfg(test)]
 mod tests;
+mod tune;
 
 pub use cells::{choose_metrics, choose_rows};
-pub(crate) use cells::{key_of, number};
+pub(crate) use cells::{key_of, number, signed};
 use schedtwin::result::RunResult;
+pub use tune::tuned;
 
 use crate::Provenance;
 use crate::compare::{Comparison, Iterations};
