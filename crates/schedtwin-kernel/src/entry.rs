@@ -18,6 +18,7 @@ use crate::policy::{
 use crate::sched::deadline::{DlRq, FairServer};
 use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::{Signal, StaleDemands};
+use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::demand::uclamp::{RqClamps, UclampKey};
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
@@ -124,7 +125,7 @@ impl Kernel {
             tasks: Arena::new(),
             se: Arena::new(),
             cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint)).collect(),
-            groups: std::iter::once(TaskGroup::root(nr_cpus)).collect(),
+            groups: std::iter::once(TaskGroup::root(nr_cpus, GroupClamps::root(&config))).collect(),
             rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
             topology,
             rd,

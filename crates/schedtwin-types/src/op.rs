@@ -142,10 +142,16 @@ pub struct SchedAttr {
     pub rt_priority: u8,
     /// Custom slice of a fair task (`sched_runtime`), 0 = the default slice.
     pub slice: Ns,
-    /// Utilisation clamp: at least this fast, 0..=1024; `None`: as before (`SCHED_FLAG_UTIL_CLAMP_MIN`).
+    /// Utilisation clamp: at least this fast, 0..=1024, or [`SchedAttr::UTIL_CLAMP_RESET`]; `None`: as before
+    /// (`SCHED_FLAG_UTIL_CLAMP_MIN`).
     pub util_min: Option<u16>,
     /// At most this fast, likewise.
     pub util_max: Option<u16>,
+}
+
+impl SchedAttr {
+    /// A clamp of −1: back to the default of the task's class.
+    pub const UTIL_CLAMP_RESET: u16 = u16::MAX;
 }
 
 impl Default for SchedAttr {
@@ -159,6 +165,17 @@ impl Default for SchedAttr {
             util_max: None,
         }
     }
+}
+
+/// What a workload writes into the files `cpu.uclamp.min` and `cpu.uclamp.max` of a task group before it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskGroupClamps {
+    /// The group.
+    pub group: TaskGroupId,
+    /// Hundredths of a percent, 0..=10000; `None`: not written.
+    pub min: Option<u32>,
+    /// Likewise; 10000 is `max`.
+    pub max: Option<u32>,
 }
 
 /// How the previous operation of a thread ended; handed to its program with the next question.

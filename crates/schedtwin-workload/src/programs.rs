@@ -4,7 +4,9 @@ use crate::builtin::player::Player;
 use crate::program;
 use crate::recorded::{Done, Replay};
 use schedtwin_types::metric::Metric;
-use schedtwin_types::{CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupId, ThreadId};
+use schedtwin_types::{
+    CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupClamps, TaskGroupId, ThreadId,
+};
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
@@ -99,6 +101,14 @@ impl Programs {
     pub fn task_groups(&self) -> &[TaskGroupId] {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_groups(),
+            Kind::Recorded(_) | Kind::Benchmark(_) => &[],
+        }
+    }
+
+    /// What is written into the files of task groups before the start.
+    pub fn task_group_clamps(&self) -> &[TaskGroupClamps] {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.task_group_clamps(),
             Kind::Recorded(_) | Kind::Benchmark(_) => &[],
         }
     }

@@ -172,6 +172,14 @@ impl Scenario {
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
         let programs = faults.absorb(workload.instantiate(&host, 0));
+        let clamped = programs.as_ref().is_some_and(|p| !p.task_group_clamps().is_empty());
+        if clamped && !kernel.config.uclamp.is_compiled_in() {
+            let source = Source::new("kernel", kernel_spec);
+            let message =
+                "has no utilisation clamps, which the workload gives to task groups".to_string();
+            let help = "add uclamp=key-off".to_string();
+            faults.push(&source, 0..kernel_spec.len(), message, Some(help));
+        }
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
         if groups && !kernel.config.fair_group_sched {
             let source = Source::new("kernel", kernel_spec);

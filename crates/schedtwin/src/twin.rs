@@ -235,6 +235,9 @@ impl<B: Board> Twin<B> {
             // What the cpu controller gives who asks for nothing.
             kernel.new_task_group(*above, DEFAULT_SHARES);
         }
+        for clamps in programs.task_group_clamps() {
+            kernel.cpu_uclamp_write(clamps.group, clamps.min, clamps.max);
+        }
         let nr_cpus = machine.nr_cpus();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
         let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);

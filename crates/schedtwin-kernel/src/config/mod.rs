@@ -142,6 +142,13 @@ impl Preempt {
     }
 }
 
+impl Uclamp {
+    /// Whether there are clamps in the build (`CONFIG_UCLAMP_TASK`).
+    pub fn is_compiled_in(self) -> bool {
+        self != Uclamp::CompiledOut
+    }
+}
+
 impl FrequencyGovernor {
     /// Whether frequencies follow utilisation, without which there is no EAS.
     pub fn is_schedutil(self) -> bool {

@@ -669,7 +669,7 @@ impl Kernel {
             on_rq: OnRq::No,
             in_iowait: false,
             uclamp_req: parent.map_or_else(Default::default, |p| self.tasks[p].uclamp_req),
-            uclamp: Default::default(),
+            uclamp: parent.map_or_else(Default::default, |p| self.uclamp_of_child(p)),
             last_wakee,
             wakee_flips,
             wakee_flip_decay_ts,

@@ -31,7 +31,7 @@ impl Kernel {
     pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
         let cpu = self.tasks[task].cpu;
         debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
-        let uclamp_req = self.uclamp_validate(task, &attr);
+        let uclamp_accepted = self.uclamp_validate(task, &attr);
         self.update_rq_clock(cpu);
         let realtime = matches!(attr.policy, Policy::Fifo | Policy::Rr);
         let prio = if realtime { 99 - attr.rt_priority as i32 } else { 120 + attr.nice as i32 };
@@ -39,6 +39,7 @@ impl Kernel {
             return;
         }
         let (old_class, old_prio) = (self.tasks[task].class, self.tasks[task].prio);
+        let uclamp_min = self.uclamp_min_request(task);
         // With the priority it has, it keeps its place: an RT task that of the first among its equals.
         let (moves, stays) = if prio == old_prio { (0, ENQUEUE_HEAD) } else { (DEQUEUE_MOVE, 0) };
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
@@ -60,7 +61,6 @@ impl Kernel {
                 asked => asked.clamp(*SLICE_NS.start(), *SLICE_NS.end()),
             };
         }
-        self.tasks[task].uclamp_req = uclamp_req;
         // set_load_weight(): through the old class, also if the weight stays.
         let load = fair::weight_of(attr.policy, nice);
         if old_class == Class::Fair {
@@ -71,6 +71,7 @@ impl Kernel {
         let t = &mut self.tasks[task];
         t.class = if realtime { Class::Rt } else { Class::Fair };
         t.prio = prio;
+        self.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min);
 
         let head = if old_prio < prio { ENQUEUE_HEAD } else { stays };
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);

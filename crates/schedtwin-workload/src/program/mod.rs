@@ -48,7 +48,8 @@ use code::{AttributeCode, Code, EventKind, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
-    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupId, ThreadId,
+    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupClamps,
+    TaskGroupId, ThreadId,
 };
 use std::sync::Arc;
 
@@ -225,6 +226,11 @@ impl Programs {
     /// Of each task group but the root, the group above it.
     pub fn task_groups(&self) -> &[TaskGroupId] {
         &self.code.task_groups
+    }
+
+    /// What is written into the files of task groups before the start.
+    pub fn task_group_clamps(&self) -> &[TaskGroupClamps] {
+        &self.code.group_clamps
     }
 
     /// Sets rt-app's `continue_running` to 0: threads end when they look the next time. Who sleeps

@@ -23,6 +23,8 @@ pub(crate) struct Model {
     pub barriers: Vec<BarrierDefinition>,
     /// Paths of task groups, each beginning with "/".
     pub task_groups: Vec<String>,
+    /// Clamps of groups: the group's number in `task_groups`, `cpu.uclamp.min` and `cpu.uclamp.max` in hundredths of a percent.
+    pub group_clamps: Vec<(u32, [Option<u32>; 2])>,
     /// What a user should know although the file runs.
     pub notices: Vec<String>,
     /// What the file asks for that is understood but not modelled yet: it cannot run.

@@ -88,6 +88,7 @@ pub(super) struct Reader {
     pub barriers: Vec<super::model::BarrierDefinition>,
     pub barrier_names: Names,
     pub task_groups: Names,
+    pub group_clamps: Vec<(u32, [Option<u32>; 2])>,
     pub condition_uses: Vec<super::event::ConditionUse>,
     /// All keys have been listed once already, in the help of a fault.
     pub keys_listed: bool,
@@ -141,6 +142,7 @@ pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
         barriers: Vec::new(),
         barrier_names: Names::default(),
         task_groups: Names::default(),
+        group_clamps: Vec::new(),
         condition_uses: Vec::new(),
         keys_listed: false,
     };
@@ -225,8 +227,13 @@ impl Reader {
                     }
                 }
                 "tasks" => tasks = tasks.or(Some(member)),
+                "taskgroups" => {
+                    if let Some(inner) = self.object(member) {
+                        self.group_clamps(inner);
+                    }
+                }
                 key => {
-                    let known = ["global", "tasks", "resources"];
+                    let known = ["global", "tasks", "resources", "taskgroups"];
                     let help = did_you_mean_or(key, known, || Some(one_of(&known)));
                     self.fault(
                         member.key_span.clone(),
@@ -269,6 +276,7 @@ impl Reader {
             timers: std::mem::take(&mut self.timers.list),
             barriers: std::mem::take(&mut self.barriers),
             task_groups: std::mem::take(&mut self.task_groups.list),
+            group_clamps: std::mem::take(&mut self.group_clamps),
             notices: std::mem::take(&mut self.notices),
             pending: std::mem::take(&mut self.pending),
         })

@@ -541,6 +541,11 @@ impl Reader {
             return None;
         }
         let span = member.value.span.clone();
+        self.task_group_of_path(path, span.clone()).map(|number| (number, span))
+    }
+
+    /// The number of a task group's path that stands at `span`.
+    pub(super) fn task_group_of_path(&mut self, path: &str, span: Range<usize>) -> Option<u32> {
         if !path.starts_with('/') {
             self.fault(
                 span,
@@ -564,7 +569,7 @@ impl Reader {
             );
             return None;
         }
-        Some((number, span))
+        Some(number)
     }
 
     fn check_task_group(&mut self, properties: &Properties, policy: PolicyName, owner: &str) {

@@ -52,3 +52,46 @@ fn rt_apps_own_examples_run() {
         assert_eq!(refused, expected);
     }
 }
+
+/// A group may use little of a CPU's speed: what its thread does takes longer; a thread of another group is as fast as
+/// ever. A minimum of the group above counts as well. It sleeps now and then: under sum aggregation the estimate that it came
+/// with is clamped at its next sleep only.
+#[test]
+fn groups_have_clamps() {
+    let tasks = r#"
+        "slow": { "taskgroup": "/apps/background", "cpus": [0], "loop": 6, "run": 500000, "sleep": 20000 },
+        "fast": { "taskgroup": "/apps", "cpus": [4], "loop": 1, "run": 3000000 }"#;
+    let with = |clamps: &str| format!("{tasks} }}, \"taskgroups\": {{ {clamps}");
+    let capped = with(r#""/apps/background": { "cpu.uclamp.max": "5" }"#);
+    let raised = with(r#""/apps": { "cpu.uclamp.min": "100" }"#);
+    let raised_all = with(
+        r#""/apps": { "cpu.uclamp.min": "max" }, "/apps/background": { "cpu.uclamp.min": "100.00" }"#,
+    );
+    // Each in a clock domain of its own.
+    let machine = "pixel6";
+    for kernel in [EEVDF, "linux-6.3:uclamp=key-off", "linux-6.12+uclamp-sum:fair_group_sched=true"]
+    {
+        let times = |tasks: &str| {
+            let scenario = written(machine, kernel, tasks, 10 * SECOND);
+            (cpu_time_ms(&scenario, "slow"), cpu_time_ms(&scenario, "fast"))
+        };
+        let plain = times(tasks);
+        let [capped, raised, raised_all] = [&capped, &raised, &raised_all].map(|t| times(t));
+        let all = format!("{kernel}: {plain:?}, {capped:?}, {raised:?}, {raised_all:?}");
+        assert!(2 * capped.0 > 3 * plain.0 && capped.1.abs_diff(plain.1) <= plain.1 / 10, "{all}");
+        assert!(raised.1 < plain.1 && raised.0.abs_diff(plain.0) <= plain.0 / 10, "{all}");
+        assert!(
+            raised_all.1.abs_diff(raised.1) <= plain.1 / 10 && raised_all.0 <= plain.0,
+            "{all}"
+        );
+    }
+    let refused = |kernel: &str, workload: &str| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("clamped.json");
+        let text = format!(r#"{{ "tasks": {{ {workload} }} }}"#);
+        std::fs::write(&path, text).expect("the temporary folder can be written");
+        Scenario::new(machine, kernel, &path.to_string_lossy(), None).err().unwrap().to_string()
+    };
+    let message = refused("linux-6.12:uclamp=compiled-out,fair_group_sched=true", &capped);
+    assert!(message.contains("has no utilisation clamps"), "{message}");
+}

@@ -39,6 +39,7 @@ use crate::config::TgLoadAvg;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
+use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
 use schedtwin_types::{CpuId, TaskGroupId, TaskId};
@@ -63,13 +64,15 @@ pub struct TaskGroup {
     pub cfs_rq: Vec<CfsRqId>,
     /// Its entity on each CPU; none for the root.
     pub se: Vec<EntityId>,
+    /// Its utilisation clamps.
+    pub uclamp: GroupClamps,
 }
 
 impl TaskGroup {
     /// The root of a machine with `nr_cpus` CPUs.
-    pub(crate) fn root(nr_cpus: usize) -> TaskGroup {
+    pub(crate) fn root(nr_cpus: usize, uclamp: GroupClamps) -> TaskGroup {
         let cfs_rq = (0..nr_cpus).map(|cpu| CfsRqId::root(CpuId(cpu as u16))).collect();
-        TaskGroup { parent: None, shares: NICE_0_LOAD, load_avg: 0, cfs_rq, se: Vec::new() }
+        TaskGroup { parent: None, shares: NICE_0_LOAD, load_avg: 0, cfs_rq, se: Vec::new(), uclamp }
     }
 }
 
@@ -115,6 +118,7 @@ impl Kernel {
             load_avg: 0,
             cfs_rq: queues.clone(),
             se: entities.clone(),
+            uclamp: GroupClamps::new(self.groups[parent].uclamp),
         };
         let pushed = self.groups.push(group);
         debug_assert_eq!(pushed, id);

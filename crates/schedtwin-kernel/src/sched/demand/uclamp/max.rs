@@ -222,6 +222,15 @@ impl UclampRq {
         self.idle |= self.max.dec(task.max, task.max);
     }
 
+    /// A task that has joined with `old` asks for `new` (`uclamp_rq_reinc_id`). The queue counts as without tasks for no
+    /// moment, but what it retained of the old maximum goes.
+    pub(super) fn reinc(&mut self, old: Clamps, new: Clamps) {
+        self.min.dec(old.min, Clamps::NONE.min);
+        self.min.inc(new.min, false);
+        let alone = self.max.dec(old.max, old.max);
+        self.max.inc(new.max, alone);
+    }
+
     /// What the run queue would ask for with a task that asks for `task` (`uclamp_rq_util_with`). Without tasks the
     /// maximum that it retains is the last one's, and no longer counts.
     pub(super) fn with(&self, task: Option<Clamps>) -> Clamps {

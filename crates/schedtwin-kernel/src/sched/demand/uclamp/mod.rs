@@ -5,7 +5,7 @@
 //!
 //! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
 //! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
-//! request within the system's limits, as it was when the task was queued. *Aggregate*: what a run queue makes of
+//! request within its group's clamps ([`group`]) and the system's limits, as it was when the task was queued. *Aggregate*: what a run queue makes of
 //! its tasks' ([`max`](self::max)): the largest minimum and the largest maximum; or, with a patch, the sum of
 //! the utilisations that each task's clamps leave ([`sum`]).
 //!
@@ -23,8 +23,9 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/core.c `uclamp_validate`, `uclamp_rq_inc`, `uclamp_rq_dec`,
 //! `uclamp_eff_value`, `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
-//! Differences: no groups; system-wide limits are those of boot.
+//! Differences: system-wide limits are those of boot. A refused request leaves the rest of its system call as it is.
 
+pub mod group;
 pub mod max;
 pub mod sum;
 
@@ -34,7 +35,12 @@ use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
 use max::Clamps;
-use schedtwin_types::{CpuId, SchedAttr, TaskId};
+use schedtwin_types::{CpuId, SchedAttr, TaskGroupId, TaskId};
+
+/// `uclamp_default`: the system-wide limits.
+fn system_clamps(config: &Config) -> Clamps {
+    Clamps { min: config.uclamp_util_min, max: config.uclamp_util_max }
+}
 
 /// What a task asked for (`uclamp_req`); `None`: the default of its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +56,9 @@ pub struct UclampRequest {
 pub struct TaskClamps {
     /// The clamps of its enqueue; `None`: it is not counted (`uclamp`, `active`).
     active: Option<Clamps>,
+    /// The minimum that its class gave it before the class changed. It stays if the call that changed the class gave a
+    /// clamp: only a call without clamps gives the new class's default.
+    kept_min: Option<u32>,
     /// What it adds to the sums of its CPU; nothing under max aggregation.
     pub(super) sums: sum::TaskSums,
 }
@@ -88,6 +97,14 @@ impl RqClamps {
         }
     }
 
+    /// The clamps of a task that has joined change.
+    fn reinc(&mut self, old: Clamps, new: Clamps) {
+        match self {
+            RqClamps::Max(rq) => rq.reinc(old, new),
+            RqClamps::Sum(_) => {}
+        }
+    }
+
     /// What the tasks ask for together (`uclamp_rq_get`). With sums it is in the utilisation already.
     #[inline(always)]
     fn clamps(&self) -> Clamps {
@@ -106,7 +123,7 @@ impl UclampKey {
     /// As of boot. Who has written a system-wide limit has used clamps.
     pub(crate) fn new(config: &Config) -> UclampKey {
         let scale = SCHED_CAPACITY_SCALE as u32;
-        let limited = (config.uclamp_util_min, config.uclamp_util_max) != (scale, scale);
+        let limited = system_clamps(config) != Clamps { min: scale, max: scale };
         UclampKey(match config.uclamp {
             Uclamp::CompiledOut => false,
             Uclamp::KeyOff => limited,
@@ -115,10 +132,15 @@ impl UclampKey {
     }
 }
 
+/// `SCHED_FLAG_UTIL_CLAMP`: one clamp or both are given.
+fn gives_clamps(attr: &SchedAttr) -> bool {
+    attr.util_min.is_some() || attr.util_max.is_some()
+}
+
 impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
-        self.config.uclamp != Uclamp::CompiledOut
+        self.config.uclamp.is_compiled_in()
     }
 
     /// Whether run queues add clamped utilisations up.
@@ -139,27 +161,60 @@ impl Kernel {
         self.sched_uclamp_used.0
     }
 
-    /// `uclamp_validate()`: what the task will ask for. A minimum above the maximum is refused, and so is everything
-    /// where clamps are compiled out: then what it asked for before. Whoever asks first turns the key on; who is
-    /// queued then is counted from its next enqueue.
-    pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr) -> UclampRequest {
-        let before = self.tasks[task].uclamp_req;
-        let UclampRequest { min, max } = before;
-        if attr.util_min.is_none() && attr.util_max.is_none() {
-            return before;
+    /// `uclamp_validate()`: whether the task may ask for this. A minimum above the maximum is refused, and so is
+    /// everything where clamps are compiled out. Whoever asks first turns the key on; who is queued then is counted
+    /// from its next enqueue.
+    pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr) -> bool {
+        if !gives_clamps(attr) || !self.uclamp_compiled_in() {
+            return false;
         }
-        let asked = UclampRequest { min: attr.util_min.or(min), max: attr.util_max.or(max) };
-        // A side that was never given counts with what it is by default.
+        // A side that is not given counts as it is; one that goes back to its default is not looked at.
         let present = self.uclamp_request(task);
-        let of = |value: Option<u16>, default: u32| value.map_or(default, u32::from);
-        if of(asked.min, present.min) > of(asked.max, present.max) {
-            return before;
-        }
-        if !self.uclamp_compiled_in() {
-            return before;
+        let resets = [attr.util_min, attr.util_max].contains(&Some(SchedAttr::UTIL_CLAMP_RESET));
+        let of = |value: Option<u16>, present: u32| value.map_or(present, u32::from);
+        if !resets && of(attr.util_min, present.min) > of(attr.util_max, present.max) {
+            return false;
         }
         self.set_uclamp_key(true);
-        asked
+        true
+    }
+
+    /// `__setscheduler_uclamp()`: the task's class is what it will be, and `min_before` was its minimum. `accepted`: by
+    /// [`Kernel::uclamp_validate`].
+    pub(crate) fn setscheduler_uclamp(
+        &mut self,
+        task: TaskId,
+        attr: &SchedAttr,
+        accepted: bool,
+        min_before: u32,
+    ) {
+        let gives = gives_clamps(attr) && self.uclamp_compiled_in();
+        let t = &mut self.tasks[task];
+        let give = |request: &mut Option<u16>, given: Option<u16>| match given {
+            None => {}
+            Some(SchedAttr::UTIL_CLAMP_RESET) => *request = None,
+            value => *request = value,
+        };
+        let resets_min = accepted && attr.util_min == Some(SchedAttr::UTIL_CLAMP_RESET);
+        if accepted {
+            give(&mut t.uclamp_req.min, attr.util_min);
+            give(&mut t.uclamp_req.max, attr.util_max);
+        }
+        // A default follows the class if no clamp is given, or if it is what the task goes back to.
+        let keeps = gives && !resets_min && t.uclamp_req.min.is_none();
+        t.uclamp.kept_min = keeps.then_some(min_before);
+    }
+
+    /// What a task asks for as its minimum, 0..=1024.
+    pub(crate) fn uclamp_min_request(&self, task: TaskId) -> u32 {
+        self.uclamp_request(task).min
+    }
+
+    /// `uclamp_post_fork()`: a child keeps what its parent asks for, but an RT task's default is its class's.
+    pub(crate) fn uclamp_of_child(&self, parent: TaskId) -> TaskClamps {
+        let t = &self.tasks[parent];
+        let kept_min = t.uclamp.kept_min.filter(|_| t.class != Class::Rt);
+        TaskClamps { kept_min, ..TaskClamps::default() }
     }
 
     /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
@@ -188,16 +243,20 @@ impl Kernel {
         self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task))
     }
 
-    /// `uclamp_eff_get()`: what a task asks for, as far as the system allows it.
+    /// `uclamp_eff_get()`: what a task asks for, as far as its group and the system allow it.
     fn uclamp_eff_get(&self, task: TaskId) -> Clamps {
         let Clamps { min, max } = self.uclamp_request(task);
         let asked = &self.tasks[task].uclamp_req;
         let min = if asked.min.is_some() { self.scaled_clamp(min) } else { min };
         let max = if max == SCHED_CAPACITY_SCALE as u32 { max } else { self.scaled_clamp(max) };
-        Clamps {
-            min: min.min(self.config.uclamp_util_min),
-            max: max.min(self.config.uclamp_util_max),
-        }
+        let asked = Clamps { min, max };
+        let group = self.tasks[task].group;
+        let Clamps { min, max } = match group {
+            TaskGroupId::ROOT => asked,
+            _ => self.groups[group].uclamp.restrict(asked),
+        };
+        let limits = system_clamps(&self.config);
+        Clamps { min: min.min(limits.min), max: max.min(limits.max) }
     }
 
     /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
@@ -208,7 +267,11 @@ impl Kernel {
     /// What a task asks for, or its class does for it (`uclamp_req`).
     fn uclamp_request(&self, task: TaskId) -> Clamps {
         let t = &self.tasks[task];
-        let default_min = if t.class == Class::Rt { self.config.uclamp_min_rt_default } else { 0 };
+        let default_min = match (t.uclamp.kept_min, t.class) {
+            (Some(min), _) => min,
+            (None, Class::Rt) => self.config.uclamp_min_rt_default,
+            (None, _) => 0,
+        };
         Clamps {
             min: t.uclamp_req.min.map_or(default_min, u32::from),
             max: t.uclamp_req.max.map_or(SCHED_CAPACITY_SCALE as u32, u32::from),

@@ -1,5 +1,7 @@
 //! Clamps on a kernel: who is counted when, and what the governor sees.
 
+mod sequences;
+
 use super::*;
 use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::{device_tree, kernel};
@@ -202,4 +204,48 @@ fn util_with() {
     // The key is off: nothing happens.
     let kernel = self::kernel(&[(1, 1024, OPPS)]);
     assert_eq!(with(&kernel, 800, None), 800);
+}
+
+/// −1 goes back to the default of the class. A change of class gives the new default to a side that nobody asked for,
+/// unless the same call gives a clamp: then it stays as it was.
+#[test]
+fn back_to_the_default() {
+    const RESET: Option<u16> = Some(SchedAttr::UTIL_CLAMP_RESET);
+    let (normal, fifo) = (Policy::Normal, Policy::Fifo);
+    type Call = (Policy, Option<u16>, Option<u16>, (u32, u32));
+    let check = |calls: &[Call]| {
+        let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
+        let p = task(&mut kernel, UclampRequest::default());
+        kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
+        kernel.put_prev_set_next_task(CPU, TaskId::IDLE, p);
+        kernel.rq[CPU].curr = p;
+        for (step, &(policy, util_min, util_max, (min, max))) in calls.iter().enumerate() {
+            let rt_priority = if policy == fifo { 50 } else { 0 };
+            let attr =
+                SchedAttr { policy, rt_priority, util_min, util_max, ..SchedAttr::default() };
+            kernel.sched_setattr(p, attr);
+            assert_eq!(kernel.uclamp_eff_value(p), Clamps { min, max }, "{calls:?}, step {step}");
+            kernel.verify_uclamp(CPU);
+        }
+    };
+    check(&[
+        (normal, Some(300), Some(600), (300, 600)),
+        (normal, RESET, None, (0, 600)),
+        (normal, Some(200), RESET, (200, 1024)),
+        (normal, RESET, RESET, (0, 1024)),
+    ]);
+    // By default 700; a request stays in every class.
+    check(&[(fifo, None, None, (700, 1024)), (normal, None, None, (0, 1024))]);
+    check(&[(fifo, Some(100), None, (100, 1024)), (fifo, RESET, None, (700, 1024))]);
+    check(&[(normal, Some(100), None, (100, 1024)), (fifo, None, None, (100, 1024))]);
+    // The call gives a maximum, so the minimum is no longer the class's.
+    check(&[(fifo, None, Some(500), (0, 500)), (normal, None, None, (0, 500))]);
+    check(&[(fifo, None, None, (700, 1024)), (normal, None, Some(800), (700, 800))]);
+    check(&[
+        (fifo, None, None, (700, 1024)),
+        (normal, None, Some(800), (700, 800)),
+        (normal, None, Some(600), (700, 800)), // refused: below the minimum
+        (fifo, None, None, (700, 800)),
+        (normal, None, None, (0, 800)),
+    ]);
 }

@@ -1,0 +1,264 @@
+//! Random sequences of whatever changes clamps: after each step what run queues keep is recomputed from their tasks.
+//!
+//! `SCHEDTWIN_UCLAMP_STEPS` says how many steps each configuration gets; a million takes some seconds.
+
+use crate::Kernel;
+use crate::config::{
+    Config, MaxUclampFactor, NegativeBias, Uclamp, UclampAggregation, UclampOrder, UtilBiasHook,
+};
+use crate::sched::core::{DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_NOCLOCK, ENQUEUE_WAKEUP};
+use crate::sched::demand::uclamp::group::capacity_from_percent;
+use crate::sched::root_domain::tests::little_and_big;
+use crate::sched::{Class, OnRq, TaskKind};
+use schedtwin_types::{CpuId, Policy, SchedAttr, TaskGroupId, TaskId};
+
+/// A sequence of numbers that look random (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+}
+
+/// What has happened, so that a test can say that everything has.
+#[derive(Debug, Default)]
+struct Tally {
+    woken: u32,
+    requeued: u32,
+    slept: u32,
+    delayed: u32,
+    migrated: u32,
+    switched: u32,
+    attributes: u32,
+    realtime: u32,
+    groups: u32,
+    group_clamps: u32,
+    capped: u32,
+    raised: u32,
+}
+
+struct Play {
+    kernel: Kernel,
+    tasks: Vec<TaskId>,
+    groups: Vec<TaskGroupId>,
+    random: Random,
+    tally: Tally,
+}
+
+impl Play {
+    fn new(config: Config, seed: u64) -> Play {
+        let mut kernel = little_and_big(config);
+        kernel.now = 100_000_000;
+        let app = kernel.new_task_group(TaskGroupId::ROOT, 1024);
+        let inner = kernel.new_task_group(app, 1024);
+        let groups = vec![TaskGroupId::ROOT, app, inner];
+        let mut random = Random(seed);
+        let tasks = (0..10)
+            .map(|_| {
+                let p = kernel.new_task(None, TaskKind::User);
+                let cpu = CpuId(random.below(2) as u16);
+                kernel.tasks[p].cpu = cpu;
+                kernel.tasks[p].group = groups[random.below(3) as usize];
+                kernel.set_task_rq(p, cpu);
+                p
+            })
+            .collect();
+        Play { kernel, tasks, groups, random, tally: Tally::default() }
+    }
+
+    fn any_cpu(&mut self) -> CpuId {
+        CpuId(self.random.below(2) as u16)
+    }
+
+    fn passes(&mut self) {
+        self.kernel.now += self.random.below(6_000_000);
+        for cpu in [CpuId(0), CpuId(1)] {
+            self.kernel.update_rq_clock(cpu);
+            let curr = self.kernel.rq[cpu].curr;
+            if self.kernel.tasks[curr].class == Class::Fair {
+                self.kernel.task_tick_fair(cpu, curr);
+            }
+        }
+    }
+
+    /// The CPU runs another task: a queued one, or none.
+    fn switches(&mut self, cpu: CpuId, leave: bool) {
+        let k = &mut self.kernel;
+        k.update_rq_clock(cpu);
+        let prev = k.rq[cpu].curr;
+        let realtime = self.tasks.iter().copied().find(|&p| {
+            let t = &k.tasks[p];
+            t.class == Class::Rt && t.cpu == cpu && t.on_rq == OnRq::Queued
+        });
+        let next = match realtime {
+            _ if leave => None,
+            Some(p) => Some(p),
+            None => k.pick_task_fair(cpu),
+        };
+        let next = next.unwrap_or(TaskId::IDLE);
+        if next != prev {
+            k.put_prev_set_next_task(cpu, prev, next);
+            k.rq[cpu].curr = next;
+            self.tally.switched += 1;
+        }
+    }
+
+    fn step(&mut self) {
+        let p = self.tasks[self.random.below(10) as usize];
+        let cpu = self.kernel.tasks[p].cpu;
+        self.kernel.this_cpu = cpu;
+        let delayed = self.kernel.se[self.kernel.tasks[p].se].sched_delayed;
+        let running = self.kernel.rq[cpu].curr == p;
+        let queued = self.kernel.tasks[p].on_rq == OnRq::Queued;
+        match self.random.below(12) {
+            0..=2 => self.passes(),
+            3..=4 if !queued => {
+                let to = self.any_cpu();
+                self.kernel.set_task_cpu(p, to);
+                self.kernel.activate_task(to, p, ENQUEUE_WAKEUP);
+                self.tally.woken += 1;
+            }
+            3..=4 if delayed => {
+                self.kernel.update_rq_clock(cpu);
+                self.kernel.enqueue_task(cpu, p, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
+                self.tally.requeued += 1;
+            }
+            5..=6 if queued && !delayed => {
+                if self.kernel.dequeue_task(cpu, p, DEQUEUE_SLEEP) {
+                    self.kernel.finish_block_task(p);
+                    self.tally.slept += 1;
+                } else {
+                    self.tally.delayed += 1;
+                }
+                if running {
+                    self.switches(cpu, false);
+                }
+            }
+            7 if queued && !running => {
+                self.kernel.deactivate_task(cpu, p, 0);
+                let to = self.any_cpu();
+                self.kernel.set_task_cpu(p, to);
+                self.kernel.activate_task(to, p, 0);
+                self.tally.migrated += 1;
+            }
+            8 => {
+                let leave = self.random.below(8) == 0;
+                self.switches(cpu, leave);
+            }
+            9..=10 if running && !delayed => {
+                let attr = self.any_attributes();
+                self.kernel.sched_setattr(p, attr);
+                self.tally.attributes += 1;
+                self.tally.realtime += u32::from(attr.policy == Policy::Fifo);
+            }
+            11 if running && !delayed && self.random.below(2) == 0 => {
+                let group = self.groups[self.random.below(3) as usize];
+                self.kernel.sched_move_task(p, group);
+                self.tally.groups += 1;
+            }
+            11 => {
+                let group = self.groups[1 + self.random.below(2) as usize];
+                let mut percent = || Some(self.random.below(10_001) as u32);
+                let (min, max) = (percent(), percent());
+                self.kernel.cpu_uclamp_write(group, min, max);
+                assert!(capacity_from_percent(max.unwrap_or(0)) <= 1024);
+                self.tally.group_clamps += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn any_attributes(&mut self) -> SchedAttr {
+        let mut clamp = || match self.random.below(6) {
+            0 => None,
+            1 => Some(SchedAttr::UTIL_CLAMP_RESET),
+            2 => Some(1024),
+            _ => Some(self.random.below(1025) as u16),
+        };
+        let (util_min, util_max) = (clamp(), clamp());
+        let realtime = self.random.below(5) == 0;
+        SchedAttr {
+            policy: if realtime { Policy::Fifo } else { Policy::Normal },
+            nice: self.random.below(40) as i8 - 20,
+            rt_priority: if realtime { 50 } else { 0 },
+            util_min,
+            util_max,
+            ..SchedAttr::default()
+        }
+    }
+
+    fn verify(&mut self) {
+        for cpu in [CpuId(0), CpuId(1)] {
+            self.kernel.verify_uclamp(cpu);
+            self.kernel.verify_demand(cpu);
+        }
+        for &p in &self.tasks {
+            let bias = self.kernel.tasks[p].uclamp.sums.bias;
+            self.tally.capped += u32::from(bias < 0);
+            self.tally.raised += u32::from(bias > 0);
+            assert!((-1100..=1024).contains(&bias), "{p:?}: bias {bias}");
+        }
+    }
+}
+
+fn steps() -> u64 {
+    let asked = std::env::var("SCHEDTWIN_UCLAMP_STEPS").ok();
+    asked.map_or(6_000, |steps| steps.parse().expect("a number of steps"))
+}
+
+fn play(name: &str, seed: u64, change: impl FnOnce(&mut Config)) -> Tally {
+    let mut config =
+        Config { uclamp: Uclamp::KeyOff, fair_group_sched: true, ..Config::linux_6_12() };
+    change(&mut config);
+    let mut play = Play::new(config, seed);
+    for step in 0..steps() {
+        play.step();
+        let verified = std::panic::AssertUnwindSafe(|| play.verify());
+        if let Err(cause) = std::panic::catch_unwind(verified) {
+            eprintln!("{name}, seed {seed}, step {step}");
+            std::panic::resume_unwind(cause);
+        }
+    }
+    let t = &play.tally;
+    let happened = [t.woken, t.requeued, t.slept, t.delayed, t.migrated, t.switched];
+    assert!(happened.iter().all(|count| *count > 20), "{name}: {t:?}");
+    let changed = [t.attributes, t.realtime, t.groups, t.group_clamps];
+    assert!(changed.iter().all(|count| *count > 20), "{name}: {t:?}");
+    play.tally
+}
+
+#[test]
+fn max_aggregation() {
+    for (seed, buckets) in [(1, 5), (2, 7), (3, 20)] {
+        for order in [UclampOrder::BeforeEnqueue, UclampOrder::AfterEnqueue] {
+            let tally = play(&format!("max, {buckets} buckets, {order:?}"), seed, |config| {
+                config.uclamp_buckets = buckets;
+                config.uclamp_order = order;
+            });
+            assert_eq!((tally.capped, tally.raised), (0, 0), "no sums");
+        }
+    }
+}
+
+#[test]
+fn sum_aggregation() {
+    for (seed, negative_bias) in [(4, NegativeBias::Removed), (5, NegativeBias::Propagated)] {
+        for factor in [MaxUclampFactor::Absent, MaxUclampFactor::Tracked] {
+            for hook in [UtilBiasHook::Always, UtilBiasHook::Boosted] {
+                let name = format!("sum, {negative_bias:?}, factor {factor:?}, {hook:?}");
+                let tally = play(&name, seed, |config| {
+                    config.uclamp_aggregation = UclampAggregation::Sum;
+                    config.util_est_uclamp = crate::config::UtilEstUclamp::Tracked;
+                    config.negative_bias = negative_bias;
+                    config.max_uclamp_factor = factor;
+                    config.enqueue_hook = hook;
+                });
+                assert!(tally.capped > 100 && tally.raised > 100, "{name}: {tally:?}");
+            }
+        }
+    }
+}
