@@ -35,6 +35,7 @@ mod invariants;
 mod machines;
 mod metamorphic;
 mod metrics;
+mod need;
 mod once_fell_over;
 mod power_and_heat;
 mod published;
