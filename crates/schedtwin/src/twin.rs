@@ -62,7 +62,7 @@ const MAX_PIECE: Work = 1 << 42;
 /// system call costs time and every event of a program works at least a little.
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
 
-/// `cpu.shares` of a new cgroup (`cpu.weight` 100).
+/// `cpu.shares` of a new cgroup that asks for nothing (`cpu.weight` 100).
 const DEFAULT_SHARES: u64 = 1024;
 
 /// Devices of a workload: those that wait at a CPU are a set of bits.
@@ -232,7 +232,6 @@ impl<B: Board> Twin<B> {
         let tick = config.tick_nsec();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
         for above in programs.task_groups() {
-            // What the cpu controller gives who asks for nothing.
             kernel.new_task_group(*above, DEFAULT_SHARES);
         }
         for clamps in programs.task_group_clamps() {
