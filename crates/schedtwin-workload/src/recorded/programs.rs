@@ -315,7 +315,8 @@ fn attributes(prio: i32) -> SchedAttr {
         let nice = (prio - DEFAULT_PRIO).clamp(-20, 19) as i8;
         return SchedAttr { nice, ..SchedAttr::default() };
     }
-    let rt_priority = (MAX_RT_PRIO - 1 - prio).clamp(1, 99) as u8;
+    // A damaged trace may name any priority.
+    let rt_priority = (MAX_RT_PRIO - 1).saturating_sub(prio).clamp(1, 99) as u8;
     SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
 }
 
@@ -333,6 +334,8 @@ mod tests {
             (100, nice(-20)),
             (139, nice(19)),
             (140, nice(19)),
+            (i32::MAX, nice(19)),
+            (i32::MIN, fifo(99)),
             (98, fifo(1)),
             (89, fifo(10)),
             (0, fifo(99)),
