@@ -9,7 +9,7 @@
 //! | its JSON, nothing else known | run + idle = span on each CPU, energies of the parts add up |
 
 use crate::scenario::Texts;
-use crate::watch::Watch;
+use crate::watch::{Seen, Watch};
 use schedtwin::board::{FlatBoard, MapBoard};
 use schedtwin::result::RunResult;
 use schedtwin::twin::Twin;
@@ -17,6 +17,7 @@ use schedtwin::{RunOptions, Scenario};
 use schedtwin_lab::crash::caught;
 use schedtwin_lab::report::{self, Extent, Format, RunReport};
 use schedtwin_trace::record::Reader;
+use schedtwin_types::CpuId;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -94,8 +95,8 @@ pub fn once(scenario: &Scenario, seed: u64) -> u64 {
     twin.introduce(&mut watch);
     while twin.step(&mut watch) {}
     let result = twin.finish();
-    let beyond = watch.finish(&result);
-    from_outside(scenario, seed, &result, &beyond);
+    let seen = watch.finish(&result);
+    from_outside(scenario, seed, &result, &seen);
     result.events
 }
 
@@ -107,10 +108,10 @@ fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
     });
     let other = other.unwrap_or_else(|panic| panic!("only on the second thread: {panic}"));
     assert!(other.as_ref() == Some(&result), "two threads, two results");
-    let beyond = watched(scenario, seed, &result);
+    let seen = watched(scenario, seed, &result);
     beside_the_reference(scenario, seed);
     written(scenario, seed, folder, &result);
-    from_outside(scenario, seed, &result, &beyond);
+    from_outside(scenario, seed, &result, &seen);
     Some(result.events)
 }
 
@@ -119,7 +120,7 @@ fn same(what: &str, result: &RunResult, expected: &RunResult) {
     assert!(result == expected, "{what}: result");
 }
 
-fn watched(scenario: &Scenario, seed: u64, expected: &RunResult) -> Vec<u64> {
+fn watched(scenario: &Scenario, seed: u64, expected: &RunResult) -> Vec<Seen> {
     let mut watch = Watch::new(scenario.machine().nr_cpus());
     let mut twin: Twin<FlatBoard> = scenario.twin(seed);
     twin.introduce(&mut watch);
@@ -131,12 +132,12 @@ fn watched(scenario: &Scenario, seed: u64, expected: &RunResult) -> Vec<u64> {
     }
     let result = twin.finish();
     same("watched", &result, expected);
-    let beyond = watch.finish(&result);
+    let seen = watch.finish(&result);
     if let Some(mut clone) = clone {
         while clone.step(&mut ()) {}
         same("cloned in the middle", &clone.finish(), expected);
     }
-    beyond
+    seen
 }
 
 fn beside_the_reference(scenario: &Scenario, seed: u64) {
@@ -177,16 +178,20 @@ fn written(scenario: &Scenario, seed: u64, folder: &Path, expected: &RunResult) 
     }
 }
 
-/// What anybody can check who has only the JSON. `beyond`: by CPU, how far paths that were under way reached beyond the end.
-fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, beyond: &[u64]) {
+/// What anybody can check who has only the JSON, and what the facts told of each CPU.
+fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, seen: &[Seen]) {
     let provenance = schedtwin_lab::twin::provenance(scenario);
     let kernel = scenario.kernel().identity.clone();
     let told = RunReport { provenance: &provenance, kernel: &kernel, seed, result };
     let json = report::run(&told, Format::Json, Extent::All);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON: it is no JSON");
+    adds_up(scenario, &json, seen);
+}
+
+fn adds_up(scenario: &Scenario, json: &serde_json::Value, seen: &[Seen]) {
     let span = json["simulated_ns"].as_u64().expect("JSON: simulated_ns");
     // Before a warm-up is over nothing is counted.
-    let warmup = metric(&json, "warmup", &[]).unwrap_or(0.0);
+    let warmup = metric(json, "warmup", &[]).unwrap_or(0.0);
     if warmup == 0.0 {
         let tasks = json["tasks"].as_array().expect("JSON: tasks");
         let task_ns = |task: &serde_json::Value, cpu: usize| {
@@ -202,26 +207,44 @@ fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, beyond: &[u6
             let index = cpu["cpu"].as_u64().expect("JSON: cpu") as usize;
             let run: u64 = tasks.iter().map(|task| task_ns(task, index)).sum();
             assert_eq!(busy, run, "JSON: tasks of cpu{index} add up");
-            // Silicon's idle time is without the ways in and out, which are neither.
-            let (sum, most) = (busy + idle, span + beyond[index]);
+            // A state may hold less and a shallower one more than the kernel asked for; together they hold all of it. While
+            // a CPU polls it also takes interrupts, which are no idle time.
+            let rested = &seen[index].rested;
+            let polls = scenario.machine().idle_states(CpuId(index as u16));
+            let polls = polls.first().is_some_and(|state| state.polling);
+            let asked: u64 = rested.iter().map(|(ns, _)| ns).sum();
+            assert!(idle <= asked, "JSON: cpu{index} is idle {idle} of {asked}");
+            assert!(polls || idle == asked, "JSON: idle states of cpu{index}: {idle} of {asked}");
+            // Paths of the kernel in the idle task are neither.
+            let (sum, most) = (busy + idle, span + seen[index].beyond_ns);
             assert!(sum <= most, "JSON: cpu{index} is busy {busy}, idle {idle} of {span}");
         }
     }
-    let Some(all) = metric(&json, "energy", &[]) else { return };
-    // A package's energy holds that of the clocks within it.
-    let clocks: f64 = labelled(&json, "energy", "domain").iter().sum();
-    let packages = labelled(&json, "energy", "package");
+    let Some(all) = metric(json, "energy", &[]) else { return };
+    let parts = energy_of_parts(scenario, json);
     let rounding = 1e-5 * (1.0 + all.abs());
-    if scenario.machine().power_domains.is_empty() {
-        assert!((all - clocks).abs() < rounding, "JSON: energy {all} mJ, its parts {clocks} mJ");
-    } else {
-        assert!(clocks < all + rounding, "JSON: energy {all} mJ, of clocks {clocks} mJ");
-        let widest = packages.iter().copied().fold(0.0, f64::max);
-        assert!(widest < all + rounding, "JSON: energy {all} mJ, of a package {widest} mJ");
-    }
-    for value in labelled(&json, "energy", "domain") {
+    assert!((all - parts).abs() < rounding, "JSON: energy {all} mJ, its parts {parts} mJ");
+    for value in labelled(json, "energy", "domain") {
         assert!(value >= 0.0, "JSON: energy below zero");
     }
+}
+
+/// Energy of the whole by its parts: what a power domain tells holds that of all within it, so the outermost of those that tell
+/// one are added, and the clocks that are in none.
+fn energy_of_parts(scenario: &Scenario, json: &serde_json::Value) -> f64 {
+    let machine = scenario.machine();
+    let told = |name: &str| {
+        let of = |label| metric(json, "energy", &[(label, name)]);
+        of("package").or_else(|| of("cluster"))
+    };
+    let telling = || machine.power_domains.iter().filter(|domain| told(&domain.name).is_some());
+    let within = |inner: &[CpuId], outer: &[CpuId]| inner.iter().all(|cpu| outer.contains(cpu));
+    let outermost = telling()
+        .filter(|d| !telling().any(|o| o.cpus.len() > d.cpus.len() && within(&d.cpus, &o.cpus)));
+    let packages: f64 = outermost.filter_map(|domain| told(&domain.name)).sum();
+    let alone = machine.domains.iter().filter(|c| !telling().any(|d| within(&c.cpus, &d.cpus)));
+    let of_clock = |name: &str| metric(json, "energy", &[("domain", name)]).expect("of a clock");
+    packages + alone.map(|clock| of_clock(&clock.name)).sum::<f64>()
 }
 
 fn rows<'a>(json: &'a serde_json::Value, name: &str) -> Vec<&'a serde_json::Value> {
@@ -232,7 +255,8 @@ fn rows<'a>(json: &'a serde_json::Value, name: &str) -> Vec<&'a serde_json::Valu
 fn metric(json: &serde_json::Value, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let fits = |row: &&serde_json::Value| {
         let of = row["labels"].as_object().expect("JSON: labels");
-        of.len() == labels.len() && labels.iter().all(|(key, value)| of[*key] == *value)
+        of.len() == labels.len()
+            && labels.iter().all(|(key, value)| of.get(*key).is_some_and(|told| told == value))
     };
     rows(json, name).into_iter().find(fits).and_then(|row| row["value"].as_f64())
 }
@@ -247,4 +271,57 @@ fn labelled(json: &serde_json::Value, name: &str, label: &str) -> Vec<f64> {
         })
         .filter_map(|row| row["value"].as_f64())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// What the JSON tells is taken away bit by bit: each time something no longer adds up.
+    #[test]
+    fn what_is_lost_is_noticed() {
+        let load = |machine| Scenario::new(machine, "linux-6.12", "ui-phone", Some(100_000_000));
+        for machine in ["juno-r2", "i5-10600k"] {
+            let scenario = load(machine).expect("a scenario");
+            let result = plain(&scenario, 1).expect("it is short");
+            let seen = watched(&scenario, 1, &result);
+            let provenance = schedtwin_lab::twin::provenance(&scenario);
+            let report =
+                RunReport { provenance: &provenance, kernel: "k", seed: 1, result: &result };
+            let json = report::run(&report, Format::Json, Extent::All);
+            let json: Value = serde_json::from_str(&json).expect("JSON");
+            let good = |json: &Value| caught(|| adds_up(&scenario, json, &seen)).is_ok();
+            assert!(good(&json), "{machine}");
+            let states = json["cpus"][0]["idle_ns"].as_array().expect("states").len();
+            let polls = scenario.machine().idle_states(CpuId(0))[0].polling;
+            let mut lost = 0;
+            for state in usize::from(polls)..states {
+                let mut less = json.clone();
+                if less["cpus"][0]["idle_ns"][state] == json!(0) {
+                    continue;
+                }
+                less["cpus"][0]["idle_ns"][state] = json!(0);
+                lost += u32::from(!polls);
+                assert!(polls || !good(&less), "{machine}: idle state {state}");
+            }
+            let rows = json["metrics"].as_array().expect("metrics");
+            for (at, row) in rows.iter().enumerate().filter(|(_, row)| row["name"] == "energy") {
+                let labels = row["labels"].as_object().expect("labels");
+                let counts = |label: &String| label == "domain" || label == "package";
+                let within = machine == "i5-10600k" && labels.contains_key("domain");
+                if (labels.is_empty() || labels.keys().any(counts)) && !within {
+                    let mut less = json.clone();
+                    less["metrics"][at]["value"] =
+                        json!(row["value"].as_f64().unwrap_or(1.0) / 2.0);
+                    lost += 1;
+                    assert!(!good(&less), "{machine}: {row}");
+                }
+            }
+            let mut less = json.clone();
+            less["cpus"][1]["busy_ns"] = json!(0);
+            assert!(!good(&less), "{machine}: busy time");
+            assert!(lost >= 2, "{machine}: {lost} things lost");
+        }
+    }
 }

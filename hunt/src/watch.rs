@@ -25,6 +25,30 @@ struct Cpu {
     last: Ns,
     busy_ns: Ns,
     idle_ns: Ns,
+    /// The idle state that the kernel is in, and since when.
+    resting: Option<(usize, Ns)>,
+    /// By idle state: time from its way in to its way out, and how often.
+    rested: Vec<(Ns, u64)>,
+}
+
+impl Cpu {
+    /// The kernel is back from the state that it asked for.
+    fn leave_idle(&mut self, at: Ns) {
+        let Some((state, since)) = self.resting.take() else { return };
+        if self.rested.len() <= state {
+            self.rested.resize(state + 1, (0, 0));
+        }
+        self.rested[state].0 += at.saturating_sub(since);
+        self.rested[state].1 += 1;
+    }
+}
+
+/// What facts alone tell of a CPU.
+pub struct Seen {
+    /// How far a path that was under way reached beyond the end.
+    pub beyond_ns: Ns,
+    /// By idle state: time between asking for it and being back, and how often.
+    pub rested: Vec<(Ns, u64)>,
 }
 
 /// What has been seen.
@@ -38,14 +62,21 @@ pub struct Watch {
 
 impl Watch {
     pub fn new(nr_cpus: usize) -> Watch {
-        let cpu = Cpu { running: TaskId::IDLE, since: 0, last: 0, busy_ns: 0, idle_ns: 0 };
+        let cpu = Cpu {
+            running: TaskId::IDLE,
+            since: 0,
+            last: 0,
+            busy_ns: 0,
+            idle_ns: 0,
+            resting: None,
+            rested: Vec::new(),
+        };
         let tasks = vec![(Stage::Running, true)];
         Watch { cpus: vec![cpu; nr_cpus], tasks, switches: 0 }
     }
 
-    /// The end: what is open is closed, and the sums are those that the result tells. Returns by CPU how far a path that was under
-    /// way reached beyond the end.
-    pub fn finish(mut self, result: &RunResult) -> Vec<Ns> {
+    /// The end: what is open is closed, and the sums are those that the result tells. Returns by CPU what was seen.
+    pub fn finish(mut self, result: &RunResult) -> Vec<Seen> {
         let end = result.simulated_ns;
         for (index, cpu) in self.cpus.iter_mut().enumerate() {
             let close = end.max(cpu.since);
@@ -60,7 +91,11 @@ impl Watch {
         }
         let told: u64 = result.tasks.iter().map(|task| task.switches).sum();
         assert!(told <= self.switches, "watch: {told} switches to tasks of {}", self.switches);
-        self.cpus.iter().map(|cpu| cpu.last.saturating_sub(end)).collect()
+        let seen = |mut cpu: Cpu| {
+            cpu.leave_idle(end);
+            Seen { beyond_ns: cpu.last.saturating_sub(end), rested: cpu.rested }
+        };
+        self.cpus.into_iter().map(seen).collect()
     }
 
     fn switch(&mut self, fact: &Fact, prev: TaskId, next: TaskId, state: TaskState) {
@@ -126,6 +161,12 @@ impl Observer for Watch {
                 assert_eq!(*stage, expected, "watch: a wakeup follows its waking: {fact:?}");
                 *stage = Stage::Queued;
             }
+            FactKind::IdleEnter { state, .. } => {
+                let cpu = &mut self.cpus[cpu.index()];
+                assert_eq!(cpu.resting, None, "watch: a state is left before another: {fact:?}");
+                cpu.resting = Some((usize::from(state), at));
+            }
+            FactKind::IdleExit { .. } => self.cpus[cpu.index()].leave_idle(at),
             FactKind::Exit { task } => {
                 let stage = &mut self.tasks[task.index()].0;
                 assert_eq!(*stage, Stage::Running, "watch: who exits runs: {fact:?}");
