@@ -65,6 +65,10 @@ pub struct TaskClamps {
 
 /// What a run queue makes of the clamps of its tasks (`rq.uclamp`): an arm is a way to aggregate them.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a CPU, and a box would be an indirection in the event path"
+)]
 pub enum RqClamps {
     /// The largest minimum and the largest maximum.
     Max(max::UclampRq),
