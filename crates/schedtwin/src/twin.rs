@@ -611,9 +611,7 @@ impl<B: Board> Twin<B> {
         if self.kernel.broadcast_changed() {
             self.sync_broadcast();
         }
-        if self.kernel.has_unseen_demands() {
-            self.look_at_needs();
-        }
+        self.look_at_needs();
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }

@@ -6,10 +6,12 @@ use schedtwin_types::ClockDomainId;
 
 impl<B: Board> Twin<B> {
     /// The demand of some CPUs may have changed: the meter hears of those that need another operating point.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_at_needs(&mut self) {
-        let Twin { kernel, meter, now, .. } = self;
-        kernel.look_at_needs(|cpu, opp| meter.cpu_needs(*now, cpu, opp));
+        if self.kernel.has_unseen_demands() {
+            let Twin { kernel, meter, now, .. } = self;
+            kernel.look_at_needs(|cpu, opp| meter.cpu_needs(*now, cpu, opp));
+        }
     }
 
     /// The governor has decided for a frequency, whether or not the driver knows.
