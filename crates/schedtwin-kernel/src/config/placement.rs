@@ -22,9 +22,9 @@ macro_rules! placement {
             only FindEnergyEfficientCpu in [Fits] else MayBeZero;
             unnamed MayBeZero;
             /// It cannot: of CPUs that capped tasks fill none is looked at.
-            AboveZero = "above-zero", "6.2 to 6.6.0; the first patch of uclamp-sum goes back to it";
+            AboveZero = "above-zero", "6.2 to 6.6; the first patch of uclamp-sum goes back to it";
             /// It can, if it fits.
-            MayBeZero = "may-be-zero", "6.1.y, 6.6.y, 6.7 and later";
+            MayBeZero = "may-be-zero", "6.7 and later; late in 6.1.y and 6.6.y";
         }
         /// When the target of a wakeup activates the task itself, by its wake list and an interrupt.
         ttwu_queue_cond: choice TtwuQueueCond {

@@ -20,7 +20,7 @@ macro_rules! uclamp {
             linux "/proc/sys/kernel/sched_util_clamp_min_rt_default";
             range 0..=1024;
         }
-        /// When a task's clamps join its run queue's.
+        /// Max aggregation: when a task's clamps join its run queue's.
         uclamp_order: choice UclampOrder {
             linux "enqueue_task()";
             /// Before the class enqueues it, so the governor sees them.
@@ -44,7 +44,7 @@ macro_rules! uclamp {
             only UclampAggregation in [Sum] else Absent;
             unnamed Tracked;
             /// They are not: a clamped utilisation knows no estimate.
-            Absent = "absent", "none; the series without its third patch";
+            Absent = "absent", "none; not posted either";
             /// They are.
             Tracked = "tracked", "none; as posted";
         }
@@ -70,7 +70,7 @@ macro_rules! uclamp {
             /// Not below its fair share beside the task that demands most for its weight.
             Tracked = "tracked", "none; as posted in March 2025";
         }
-        /// Sum aggregation: whether a wakeup tells the governor once more when the bias has joined the queue's.
+        /// Sum aggregation: whether an enqueue tells the governor once more when the bias has joined the queue's.
         enqueue_hook: choice UtilBiasHook {
             key "uclamp_sum.enqueue_hook";
             linux "util_bias_enqueue() in enqueue_task_fair()";

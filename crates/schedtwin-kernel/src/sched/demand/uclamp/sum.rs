@@ -12,7 +12,7 @@
 //! 1. Whenever a task's averages are refreshed, so is its bias: `clamp(util_avg, min, max) − util_avg`. A maximum of
 //!    1024 is none. The bias of a queued task moves its CPU's sum along.
 //! 2. The bias joins its CPU's sum at the end of the task's enqueue, and leaves with its dequeue. A delayed sleeper is
-//!    queued, so its bias stays. The governor is told once more after a wakeup, if the bias raises the demand.
+//!    queued, so its bias stays. The governor is told once more at the end of an enqueue, if the bias raises the demand.
 //! 3. A capped task that leaves takes along what its cap hid ([`Kernel::propagate_negative_bias`]).
 //! 4. A cap does not throttle below the fair share beside the task that demands most for its weight
 //!    ([`UclampRq::allowed`]).
@@ -35,13 +35,15 @@
 //! assert_eq!(util_avg_bias(1030, Clamps::NONE), 0);
 //! ```
 //!
-//! Nothing is frozen at enqueue: a change of clamps counts from the next refresh of the task's averages. Real-time tasks
-//! have no bias, so with the key on a runnable one raises no demand by its minimum.
+//! A change of clamps counts from the next refresh of the task's averages. Real-time tasks have no bias, so with the key
+//! on a runnable one raises no demand by its minimum.
 //!
 //! Kernel: the series "uclamp sum aggregation" by Hongyan Xia, version 2 of March 2025; its consumers and what its
 //! second version took out as in version 1 of June 2024. Never merged.
 //! Differences: runnable boosting has the posted form in every kernel that has any. A kernel that keeps two numbers
-//! for an estimate clamps the larger one.
+//! for an estimate clamps the larger one. Effective clamps are those of the moment: as posted they are noted when a task
+//! is forked, moved to another group or given clamps, so that a change of class alone would leave them. Averages have 64
+//! bits as ever: as posted `util_avg` has 32, and a sum of groups that falls below zero would wrap.
 
 use super::RqClamps;
 use super::max::Clamps;

@@ -11,7 +11,7 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `find_energy_efficient_cpu`, `eenv_pd_max_util`,
 //! `eenv_pd_busy_time`, `eenv_task_busy_time`.
-//! Before 6.7 a CPU without spare capacity was no candidate (`max_spare_cap`).
+//! Before 6.7, and before its backports, a CPU without spare capacity was no candidate (`max_spare_cap`).
 //! Quirk: a CPU without tasks keeps no clamps, so it is judged with those that the CPU before it in its
 //! domain left behind.
 
