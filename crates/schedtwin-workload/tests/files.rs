@@ -61,7 +61,7 @@ fn what_is_no_file_is_told() {
         (folder().to_str().unwrap(), "it is a directory; a workload is a file"),
         ("no/such/file.json", "cannot be read: No such file or directory"),
         ("w2", "unknown workload \"w2\"\n  help: did you mean `w1`?"),
-        ("messaging-of-any-kind", "built in are w1, ui-phone, jankbench, "),
+        ("messaging-of-any-kind", "built in are w1, ui-phone, juno-scenario1, "),
         (
             "w1 -f 73",
             "<command line>:1:4: workload \"w1\" has no option \"-f\"\n  help: it takes none",

@@ -28,6 +28,10 @@ use std::sync::Arc;
 /// lowest clock (some 50 times what they take at full speed).
 const IDLE_RESPONSE_MAX: Ns = 2 * MS;
 
+/// And what of that each CPU of the machine may add: who balances for all idle CPUs does so in one entry of the kernel, which here is
+/// not cut short when a task is given to it, as it is in Linux (up to 11 ms on 224 CPUs).
+const IDLE_RESPONSE_PER_CPU: Ns = 60_000;
+
 /// How late a tick may be against its grid on a CPU that runs a task: the interrupt's latency and the
 /// longest path that keeps interrupts off: a fork takes 1.3 ms on pixel6's little cores at their lowest clock, which
 /// rate limits of 10 ms before 6.9 let last.
@@ -47,6 +51,10 @@ const DEBT_MAX: Ns = 2 * MS;
 /// How many switches in a hundred wakeups may be so: up to 8 are, where one timer interrupt wakes many threads without
 /// wake lists, as jiffies do to a phone's background. More would be another reason.
 const OVERTAKEN_PERCENT_MAX: u64 = 8;
+
+/// The same without wake lists: a thread that is pinned to one CPU, and whose timer fires on another, is put into its queue by
+/// that one each time (`boosted-sleeper`: 16 % of the wakeups on a Juno r2).
+const OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX: u64 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -218,7 +226,7 @@ impl Invariants {
                     let given = c.since.max(task.since).max(task.placed_at);
                     let idle_with_it = at.saturating_sub(given);
                     self.must(
-                        idle_with_it <= IDLE_RESPONSE_MAX,
+                        idle_with_it <= self.idle_response_max(),
                         fact,
                         "an idle CPU takes up a task soon",
                     );
@@ -250,13 +258,21 @@ impl Invariants {
         }
     }
 
+    fn idle_response_max(&self) -> Ns {
+        IDLE_RESPONSE_MAX + IDLE_RESPONSE_PER_CPU * self.cpus.len() as Ns
+    }
+
     /// The end: closes what is open and compares with what the meter says.
     fn finish(mut self, scenario: &Scenario, result: &RunResult) {
         let end = result.simulated_ns;
         let [wakeups, switches] = self.overtaken;
         assert_eq!(wakeups, 0, "{}: woken before the waking", self.name);
         // Where many CPUs look for work, a burst is taken by many of them.
-        let most = self.wakeups * OVERTAKEN_PERCENT_MAX / 100 + 3 + self.cpus.len() as u64 / 5;
+        let percent = match scenario.kernel().config.features.ttwu_queue {
+            true => OVERTAKEN_PERCENT_MAX,
+            false => OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX,
+        };
+        let most = self.wakeups * percent / 100 + 3 + self.cpus.len() as u64 / 5;
         assert!(switches <= most, "{}: {switches} of {} wakeups", self.name, self.wakeups);
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
         for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains)
@@ -298,14 +314,14 @@ impl Invariants {
                     let idle_with_it =
                         end.saturating_sub(task.since.max(task.placed_at).max(cpu.since));
                     assert!(
-                        idle_with_it <= IDLE_RESPONSE_MAX,
+                        idle_with_it <= self.idle_response_max(),
                         "{name}: its CPU sleeps: lost wakeup"
                     );
                 }
             }
             if task.stage == Some(Stage::Waking) {
                 let since = end.saturating_sub(task.waking_at);
-                assert!(since <= IDLE_RESPONSE_MAX, "{name}: a wake list is not emptied");
+                assert!(since <= self.idle_response_max(), "{name}: a wake list is not emptied");
             }
             let told = result.tasks.iter().find(|t| t.id as usize == index).expect("it is told of");
             assert_eq!(told.name, task.name);
