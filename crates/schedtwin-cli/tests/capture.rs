@@ -507,3 +507,60 @@ fn shellcheck_finds_nothing() {
         Err(_) => eprintln!("skipped: there is no shellcheck here"),
     }
 }
+
+/// Without cpufreq, CPUs of equal capacity share a clock; capacities are scaled to 1024, and cluster 65535 is none.
+#[test]
+fn a_device_without_cpufreq_has_clocks_by_capacity() {
+    let device = Device::new();
+    device.says("proc/sys/kernel/osrelease", "6.12.1");
+    for (cpu, capacity) in [512, 512, 2048, 2048].into_iter().enumerate() {
+        device.cpu(cpu, "cpu_capacity", capacity);
+        device.cpu(cpu, "topology/cluster_id", 65535);
+    }
+    let (machine, _, text, _) = device.check();
+    let clocks: Vec<Vec<u16>> =
+        machine.domains.iter().map(|d| d.cpus.iter().map(|cpu| cpu.0).collect()).collect();
+    assert_eq!(clocks, [[0, 1], [2, 3]]);
+    let told: Vec<_> = machine.cpus.iter().map(|cpu| (cpu.capacity, cpu.cluster)).collect();
+    assert_eq!(told, [(256, None), (256, None), (1024, None), (1024, None)]);
+    for said in [
+        "cpus = \"0,1\" # estimated: no cpufreq; CPUs of equal capacity share a clock",
+        "capacity = 256 # estimated: scaled, the largest said was 2048",
+    ] {
+        assert!(text.contains(said), "{said} in\n{text}");
+    }
+}
+
+/// What a kernel multiplies for its CPUs is divided again, and what is out of bounds or means something else is not taken.
+#[test]
+fn what_a_kernel_says_is_taken_as_it_means_it() {
+    let device = Device::new();
+    for cpu in 0..12 {
+        device.cpu(cpu, "cpu_capacity", 1024);
+    }
+    device.cpu(0, "cpufreq/scaling_governor", "performance");
+    device.cpu(0, "cpufreq/scaling_driver", "intel_pstate");
+    for (file, said) in [
+        ("proc/sys/kernel/osrelease", "6.12.1"),
+        ("boot/config-6.12.1", "CONFIG_SMP=y\nCONFIG_HZ=9\nCONFIG_PREEMPT_VOLUNTARY=y"),
+        ("sys/kernel/debug/sched/tunable_scaling", "2"),
+        ("sys/kernel/debug/sched/base_slice_ns", "6000000"),
+        ("proc/sys/kernel/sched_energy_aware", "0"),
+        ("proc/sys/kernel/sched_rt_runtime_us", "940000"),
+        ("proc/self/timerslack_ns", "1000"),
+    ] {
+        device.says(file, said);
+    }
+    let (_, _, _, text) = device.check();
+    for line in [
+        "hz = 250 # estimated: as linux-6.12",
+        "preempt = \"voluntary\"",
+        "cpufreq = \"schedutil\" # estimated: as linux-6.12",
+        "energy_aware = false",
+        "rt_runtime_us = 940000",
+        "timer_slack_ns = 1000",
+        "base_slice_unscaled_ns = 750000",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+}

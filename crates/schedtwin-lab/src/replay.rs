@@ -428,4 +428,23 @@ mod tests {
             assert!(text.contains(expected), "{text}");
         }
     }
+
+    /// Where there is one kind of CPU, or nothing ran, no share has moved.
+    #[test]
+    fn what_cannot_be_compared_has_no_share() {
+        let kinds = [kind(383, &[0], &[0], 4.0), kind(1024, &[1], &[1], 1.0)];
+        assert_eq!(placement(&kinds, &[1.0, 4.0]).0, Some(60.0));
+        assert_eq!(placement(&kinds, &[0.0, 0.0]).0, None);
+        assert_eq!(placement(&kinds[..1], &[4.0]).0, None);
+    }
+
+    /// The commonest come first, at most five of them, and a part of nothing is none of it.
+    #[test]
+    fn the_commonest_are_named() {
+        let counts = ["a", "b", "c", "d", "e", "f"].map(String::from).into_iter();
+        let counts = counts.zip([1, 9, 2, 9, 3, 4]).collect();
+        let names: Vec<String> = commonest(&counts).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["b", "d", "f", "e", "c"]);
+        assert_eq!((percent(1, 4), percent(0, 0)), (25.0, 0.0));
+    }
 }

@@ -87,6 +87,7 @@ mod tests {
             repeats_the_whole(("power", "mean", labels), all)
         };
         assert!(check(&[&whole, &little, &cpu], &little));
+        assert!(check(&[&whole, &little], &little), "alone beside the whole");
         assert!(!check(&[&whole, &little, &cpu], &whole));
         assert!(!check(&[&whole, &little, &big], &little));
         assert!(!check(&[&little], &little), "there is no whole to repeat");

@@ -348,4 +348,16 @@ mod tests {
             assert!(faults.contains(message) && faults.contains(help), "{text}: {faults}");
         }
     }
+
+    /// Only where not all are listed does the list end in dots.
+    #[test]
+    fn long_lists_are_cut() {
+        let listed = |many: usize| {
+            let choices: Vec<String> = (0..many).map(|n| format!("m{n}")).collect();
+            help("?", &choices, "there are")
+        };
+        assert_eq!(listed(2), "there are m0, m1");
+        assert!(listed(LISTED).ends_with(", m38, m39"), "{}", listed(LISTED));
+        assert!(listed(LISTED + 1).ends_with(", m38, m39, ..."), "{}", listed(LISTED + 1));
+    }
 }

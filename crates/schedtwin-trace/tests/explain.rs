@@ -2,7 +2,7 @@
 
 mod sample;
 
-use schedtwin_trace::explain::{Query, Summary, explain_perfetto, explain_record};
+use schedtwin_trace::explain::{Query, Summary, explain, explain_perfetto, explain_record};
 use schedtwin_trace::{Perfetto, Record, Sink};
 use schedtwin_types::CpuId;
 
@@ -179,5 +179,24 @@ fn names_of_a_record_do_not_act_on_the_terminal() {
         assert!(!text.contains(acts), "{text:?}");
         assert!(summary.listed > 20 && text.lines().all(|line| line.starts_with(' ')), "{text}");
         assert!(!text.lines().any(|line| line.starts_with(" 1.0")), "{text}");
+    }
+}
+
+/// What a file is, a record or a trace, is told by what it holds, not by its name.
+#[test]
+fn a_file_is_listed_as_what_it_holds() {
+    let mut trace = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut trace, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    let query = Query { task: Some("ui".to_string()), ..Query::default() };
+    let of_record = list(&record(), &query).0;
+    let directory = tempfile::tempdir().expect("a fresh directory");
+    let path = directory.path().join("file");
+    for (bytes, expected) in [(trace, EXPECTED_PERFETTO), (record(), of_record.as_str())] {
+        std::fs::write(&path, bytes).expect("written");
+        let mut text = Vec::new();
+        explain(&path, &query, &mut text).expect("a record or a trace");
+        check(&String::from_utf8(text).expect("text"), expected);
     }
 }

@@ -122,3 +122,24 @@ fn truncated_and_damaged_records_do_not_panic() {
         }
     }
 }
+
+/// The rest of a line that is too long belongs to it, whether or not a line end follows, and lines keep their numbers.
+#[test]
+fn the_rest_of_an_overlong_line_is_no_line() {
+    let long = "x".repeat(LINE_BYTES_MAX as usize + 100);
+    let text = format!("{{\"schema\":\"schedtwin.record/1\",\"nr_cpus\":2}}\n{long}\n{{}}\n{long}");
+    // Small pieces: the rest is longer than what is read at once.
+    let input = std::io::BufReader::with_capacity(64, text.as_bytes());
+    let faults: Vec<String> = Reader::new(input)
+        .skip(1)
+        .map(|entry| entry.expect_err("not a line").to_string())
+        .collect();
+    assert_eq!(
+        faults,
+        [
+            "line 2: longer than 1048576 bytes",
+            "line 3: no `task` and no `at`: not a line of a record",
+            "line 4: longer than 1048576 bytes",
+        ]
+    );
+}

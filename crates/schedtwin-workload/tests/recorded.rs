@@ -433,3 +433,46 @@ proptest! {
         prop_assert_eq!(done.work, done.work_recorded);
     }
 }
+
+/// CPUs of one clock are told one after the other, so a recording's beginning or end may lie between them.
+#[test]
+fn one_clock_is_known_by_its_changes() {
+    for (one, other, same) in [
+        (&[][..], &[][..], true),
+        (&[1, 2, 3], &[1, 2, 3], true),
+        (&[1, 2, 3], &[1, 2], true),
+        (&[1, 2, 3], &[2, 3], true),
+        (&[1, 2, 3], &[1, 3], false),
+        (&[1, 2, 3], &[1, 2, 1], false),
+        (&[1, 2, 3], &[3], false),
+        // One change less, and nothing else to go by.
+        (&[1, 2], &[2], false),
+        (&[1], &[], false),
+        // What is told again is no change.
+        (&[1, 1, 2, 2, 3], &[1, 2, 3, 3], true),
+    ] {
+        let mut builder = Builder::new();
+        for (cpu, changes) in [one, other].into_iter().enumerate() {
+            builder.cpu_exists(cpu);
+            changes.iter().for_each(|khz| builder.frequency(0, cpu, *khz));
+        }
+        let (one_clock, other_clock) = (builder.frequencies(0), builder.frequencies(1));
+        assert_eq!(one_clock.same_clock(other_clock), same, "{one:?} {other:?}");
+        assert_eq!(other_clock.same_clock(one_clock), same, "{other:?} {one:?}");
+    }
+}
+
+/// Of many different frequencies the first 63 and the highest are kept, ascending.
+#[test]
+fn frequencies_are_kept_in_order_and_the_highest_always() {
+    let mut builder = Builder::new();
+    for khz in [3, 1, 1, 2] {
+        builder.frequency(0, 0, khz);
+    }
+    assert_eq!(builder.frequencies(0).khz, [1, 2, 3]);
+    for khz in (4..=64).chain([900, 800, 70]) {
+        builder.frequency(0, 0, khz);
+    }
+    let kept: Vec<u32> = (1..=63).chain([900]).collect();
+    assert_eq!(builder.frequencies(0).khz, kept);
+}

@@ -7,7 +7,7 @@
 //! ```text
 //! frame        |====|    |====|    |==========|    |====| ...  |====|
 //! target       |------|  |------|  |------|        |------|    |------|
-//! uclamp_min        480       231            480        470 ...     410
+//! uclamp_min        480       208            480        470 ...     410
 //!              reset                 too long       lowered, at most once in ten frames
 //! ```
 //!
@@ -22,8 +22,8 @@
 //!    [`LOW`] and [`HIGH`].
 //! 5. A clamp that no report renewed for 15 targets is 0.
 //!
-//! **Example**, at 60 Hz (target 16.67 ms, 166 units). A frame of 20 ms after one of 12: the error is 33, the rise 80, the output
-//! 2 * 33 + 500 * 80 / 166 = 306. One of 12 ms after that: the error is -46, the output -23.
+//! **Example**, at 60 Hz (target 16.67 ms, 166 units). A frame of 20 ms after one of 12: the error is 33, the rise 79, the output
+//! 2 * 33 + 500 * 79 / 166 = 303. One of 12 ms after that: the error is -46, the output -23.
 //!
 //! Numbers: the 60, 90 and 120 Hz profiles of a Pixel 9 [S: device_google_caimito, powerhint-tokay.json]; its integral gain is 0. The
 //! 100 ms are HWUI's [S: HintSessionWrapper].
@@ -31,6 +31,8 @@
 //! Differences:
 //! - A thread of the session takes its clamp over itself, when it begins or ends its part of a frame; the HAL sets it from outside. The
 //!   UI thread is through before the frame is, so its clamp is a frame older. Who could notice: the first frames of an animation.
+//! - The target is a period; HWUI's is 70 % of the app's time to its deadline where the device says nothing else, and the time that
+//!   RenderThread waits for the UI thread is not taken off. With a lower target more frames would raise the clamp.
 //! - Reports cost nothing but the call that sets the clamp; the binder calls and the HAL's threads are left out.
 //! - The HAL's boost after eight missed frames (up to 722), its hint for the first frame of an app, the sessions of SurfaceFlinger
 //!   and the boosts of the GPU are left out.

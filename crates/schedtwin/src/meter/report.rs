@@ -327,7 +327,7 @@ fn frequency(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 /// A time of a chain.
 type ChainTime = fn(&Chains) -> &Distribution;
 
-/// From need to clock. Of more without a label, because that is what somebody waits for; of less with `to=less`.
+/// From need to clock. Rises have no label, because tasks wait for them; falls have `to=less`.
 fn needs(sheet: &mut Sheet, meter: &Meter) {
     let domains = || meter.setup.domains.iter().zip(&meter.needs.domains);
     let labels = |domain: Option<&str>, more: bool| -> Labels {

@@ -1,5 +1,7 @@
 //! Scenarios computed by hand, and properties of random streams of events.
 
+mod shares;
+
 use super::*;
 use schedtwin_types::{ClockDomainId, PolicyId, TaskState, WakeSource};
 

@@ -17,8 +17,8 @@ fn chain(kernel: &str, workload: &str) -> ([f64; 3], f64) {
 const BASE: &str = "linux-6.12";
 const PATCHED: &str = "linux-6.12+uclamp-enqueue-order";
 
-/// Who sleeps off the run queue is asked for at once with the patch, and without it at the next occasion, which its own
-/// work makes. The hardware takes as long either way.
+/// With the patch the governor raises the clock when the sleeper wakes up. Without it, it waits for the next update, which the
+/// sleeper's own work causes. The hardware takes as long either way.
 #[test]
 fn a_boosted_sleeper_is_asked_for_as_it_wakes_up() {
     let (base, _) = chain(BASE, "boosted-sleeper");
@@ -29,7 +29,7 @@ fn a_boosted_sleeper_is_asked_for_as_it_wakes_up() {
     assert!((base[1] - patched[1]).abs() < 10.0, "{base:?} {patched:?}");
 }
 
-/// Who stays queued while it sleeps waits less with the patch.
+/// A task that stays queued while it sleeps waits less with the patch.
 #[test]
 fn a_boosted_delayed_task_waits_less() {
     let (base, _) = chain(BASE, "boosted-delayed");

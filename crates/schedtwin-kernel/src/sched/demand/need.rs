@@ -83,7 +83,7 @@ fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Confi
 }
 
 impl Kernel {
-    /// Whether [`Kernel::look_at_needs`] has anybody to look at.
+    /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
     #[inline(always)]
     pub fn has_unseen_demands(&self) -> bool {
         self.stale_demands.has_unseen()

@@ -76,8 +76,14 @@ pub(in crate::study) fn subjects(
             let named = &study.columns[column];
             let kernel = named.run_as.as_ref().unwrap_or(&named.kernel);
             let kernel = with_settings(kernel, Part::Kernel, &of_kernels);
-            let ready = prepare::scenario(&machine, &kernel, &workload, study, registry)
-                .map(|scenario| Column { kernel, scenario });
+            let wanted = of.recording.nr_cpus();
+            let ready = prepare::scenario(&machine, &kernel, &workload, study, registry);
+            let ready = ready.and_then(|scenario| match scenario.machine().nr_cpus() {
+                nr_cpus if nr_cpus >= wanted => Ok(Column { kernel, scenario }),
+                _ => {
+                    Err(vec![format!("a machine with the {wanted} CPUs of {}", of.recording.name)])
+                }
+            });
             subjects.push(Subject { execution, column, ready });
         }
     }
@@ -100,7 +106,7 @@ impl Subject {
         if self.ready.is_ok() { seeds } else { 0 }
     }
 
-    /// Runs it. Whoever calls it has announced its runs.
+    /// Runs it. The caller has already added these runs to the progress.
     pub(in crate::study) fn judge(
         &self,
         study: &Study,
@@ -242,6 +248,22 @@ mod tests {
         assert_eq!(late("linux-6.12", "S4.3.4 max"), [4, 2, 1, 1]);
         // Before 6.7 a CPU that capped tasks fill is no candidate: those that are not pinned stay where they were.
         assert_eq!(late("linux-6.3", "S4.3.4 max"), [1, 1, 1, 1]);
+    }
+
+    /// A recording of CPUs that the machine does not have waits for another machine.
+    #[test]
+    fn a_recording_needs_its_cpus() {
+        let (mut study, _) = subject("S4.3.4 max", "linux-6.12");
+        for task in &mut study.executions[0].recording.execution.tasks {
+            task.ran.push(1);
+        }
+        let subjects = subjects(&study, &[], &Registry::built_in());
+        let of_first = subjects.iter().filter(|subject| subject.execution == 0);
+        for subject in of_first {
+            let name = &study.executions[0].recording.name;
+            assert_eq!(subject.waits_for(), [format!("a machine with the 7 CPUs of {name}")]);
+        }
+        assert!(subjects.iter().any(|subject| subject.waits_for().is_empty()));
     }
 
     #[test]

@@ -25,10 +25,18 @@ pub struct Recording {
     pub name: String,
     /// In one line.
     pub about: String,
-    /// Whose last run on which CPU ends its stage.
+    /// The task and the CPU whose runs bound its stage.
     pub of_stage: Option<OfStage>,
     /// What happened.
     pub execution: Execution,
+}
+
+impl Recording {
+    /// How many CPUs a machine has to have.
+    pub fn nr_cpus(&self) -> usize {
+        let of_tasks = self.execution.tasks.iter().map(|task| task.ran.len());
+        of_tasks.chain(self.of_stage.as_ref().map(|of| of.cpu.saturating_add(1))).max().unwrap_or(0)
+    }
 }
 
 /// From where to where a stage goes: the runs of a task on a CPU.
@@ -96,7 +104,7 @@ fn recording(mut reader: TableReader, f: &mut Diagnostics) -> Option<Recording> 
         }
     };
     let (of_stage, stage) = stage.unzip();
-    let execution = Execution { length: length_us? * US, tasks, stage };
+    let execution = Execution { length: length_us?.saturating_mul(US), tasks, stage };
     Some(Recording { name: name?, about: about?, of_stage, execution })
 }
 
@@ -113,7 +121,7 @@ fn task(mut reader: TableReader, f: &mut Diagnostics) -> Option<Task> {
         f.push_at(&text.at, message, None);
     }
     let seats = text.value.chars().map(|c| seat(c).map(|cpu| cpu as u8)).collect();
-    Some(Task { name: name?, ran: ran_ms.iter().map(|ms| ms * MS).collect(), seats })
+    Some(Task { name: name?, ran: ran_ms.iter().map(|ms| ms.saturating_mul(MS)).collect(), seats })
 }
 
 fn stage(mut reader: TableReader, f: &mut Diagnostics) -> Option<(OfStage, [Ns; 2])> {
@@ -126,7 +134,10 @@ fn stage(mut reader: TableReader, f: &mut Diagnostics) -> Option<(OfStage, [Ns; 
     if to.value <= from {
         f.push_at(&to.at, "a stage ends after it has begun", None);
     }
-    Some((OfStage { task: task?, cpu: cpu? as usize }, [from * US, to.value * US]))
+    Some((
+        OfStage { task: task?, cpu: cpu? as usize },
+        [from.saturating_mul(US), to.value.saturating_mul(US)],
+    ))
 }
 
 fn clock(mut reader: TableReader, f: &mut Diagnostics) -> Option<Vec<(Ns, u32)>> {
@@ -141,7 +152,8 @@ fn clock(mut reader: TableReader, f: &mut Diagnostics) -> Option<Vec<(Ns, u32)>>
         f.push_at(&changes.at, "pairs of microseconds, rising, and MHz", None);
         return None;
     }
-    let steps = steps.map(|step| (step[0] * US, step[1] as u32));
+    let steps =
+        steps.map(|step| (step[0].saturating_mul(US), u32::try_from(step[1]).unwrap_or(u32::MAX)));
     Some([(0, mhz)].into_iter().chain(steps).collect())
 }
 
