@@ -1,7 +1,7 @@
 //! Any text is a calibration or a list of faults; a calibration that is written and read again is the same.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin_input::Source;
 use schedtwin_lab::calibrate::Calibration;
 
@@ -16,6 +16,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

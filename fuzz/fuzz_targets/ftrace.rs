@@ -1,7 +1,7 @@
 //! Any bytes can be read as ftrace text and become work that runs, or are refused with their lines.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin::recording::read_trace_from;
 use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
 use schedtwin_machine::Machine;
@@ -17,6 +17,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

@@ -1,7 +1,7 @@
 //! Any text is a kernel or a list of faults; a kernel that is written to a file and read again is the same, and it runs.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin::kernel_file::KernelFile;
 use schedtwin_fuzz::{MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::{Source, Spec};
@@ -21,6 +21,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

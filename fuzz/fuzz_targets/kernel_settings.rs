@@ -1,7 +1,7 @@
 //! Whatever follows the name of a kernel on the command line is patches and settings, with which it runs, or faults.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin::kernel_file::{KernelFile, builtin_texts};
 use schedtwin_fuzz::{MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::{Source, Spec};
@@ -30,6 +30,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

@@ -1,7 +1,7 @@
 //! Whatever follows the name of a benchmark is options, with which it runs, or faults that can be shown.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
 use schedtwin_workload::{Workload, builtin_names, builtin_options};
 use std::sync::LazyLock;
@@ -23,6 +23,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

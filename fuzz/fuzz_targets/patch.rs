@@ -1,7 +1,7 @@
 //! Any text is a patch that some kernel takes, or a list of faults.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin::kernel_file::check_patch;
 use schedtwin_input::Source;
 
@@ -12,6 +12,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

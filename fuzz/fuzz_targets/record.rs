@@ -1,7 +1,7 @@
 //! Any bytes can be explained and converted as a record, or say in which line they cannot.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin_trace::convert::convert_from;
 use schedtwin_trace::explain::{Query, explain_record};
 use schedtwin_trace::{FtraceText, Perfetto};
@@ -13,6 +13,4 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = convert_from(bytes, |meta| Ok(Box::new(Perfetto::new(&mut trace, meta))));
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

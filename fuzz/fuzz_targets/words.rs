@@ -1,7 +1,7 @@
 //! Any word of the command line that is taken apart by hand: names with patches and settings, metrics, conditions, times.
 #![no_main]
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use libfuzzer_sys::fuzz_target;
 use schedtwin_input::{Setting, Spec};
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::selector::Selector;
@@ -25,6 +25,4 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    schedtwin_fuzz::change_text(data, size, max_size, seed)
-});
+schedtwin_fuzz::text_mutator!();

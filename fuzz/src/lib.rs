@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzzer_mutate;
 use schedtwin::Scenario;
 use schedtwin::board::FlatBoard;
 use schedtwin::kernel_file::KernelFile;
-use schedtwin_input::Source;
+use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_workload::Workload;
 use std::ops::Range;
@@ -55,6 +55,27 @@ pub fn run_a_little(machine: Machine, kernel: KernelFile, workload: Workload) {
         }
         Err(faults) => drop(faults.render(false)),
     }
+}
+
+/// A machine that was read is described and runs; faults are shown.
+pub fn try_machine(machine: Result<Machine, Diagnostics>) {
+    match machine {
+        Ok(machine) => {
+            drop(machine.describe());
+            run_a_little(machine, KERNEL.clone(), WORKLOAD.clone());
+        }
+        Err(faults) => drop(faults.render(false)),
+    }
+}
+
+/// The mutator of a target that reads text.
+#[macro_export]
+macro_rules! text_mutator {
+    () => {
+        libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+            $crate::change_text(data, size, max_size, seed)
+        });
+    };
 }
 
 /// Numbers at which a check may be wrong by one, or a type may end.

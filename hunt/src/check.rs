@@ -90,12 +90,7 @@ fn plain(scenario: &Scenario, seed: u64) -> Option<RunResult> {
 
 /// Runs it once, watched, and does the sums of its JSON. Returns the number of events; panics at a finding.
 pub fn once(scenario: &Scenario, seed: u64) -> u64 {
-    let mut watch = Watch::new(scenario.machine().nr_cpus());
-    let mut twin: Twin<FlatBoard> = scenario.twin(seed);
-    twin.introduce(&mut watch);
-    while twin.step(&mut watch) {}
-    let result = twin.finish();
-    let seen = watch.finish(&result);
+    let (result, seen, _) = watched(scenario, seed, u64::MAX);
     from_outside(scenario, seed, &result, &seen);
     result.events
 }
@@ -108,7 +103,12 @@ fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
     });
     let other = other.unwrap_or_else(|panic| panic!("only on the second thread: {panic}"));
     assert!(other.as_ref() == Some(&result), "two threads, two results");
-    let seen = watched(scenario, seed, &result);
+    let (again, seen, clone) = watched(scenario, seed, result.events / 2);
+    same("watched", &again, &result);
+    if let Some(mut clone) = clone {
+        while clone.step(&mut ()) {}
+        same("cloned in the middle", &clone.finish(), &result);
+    }
     beside_the_reference(scenario, seed);
     written(scenario, seed, folder, &result);
     from_outside(scenario, seed, &result, &seen);
@@ -120,24 +120,20 @@ fn same(what: &str, result: &RunResult, expected: &RunResult) {
     assert!(result == expected, "{what}: result");
 }
 
-fn watched(scenario: &Scenario, seed: u64, expected: &RunResult) -> Vec<Seen> {
+/// A run with every fact checked: its result, what was seen, and the twin as it was after that many events.
+fn watched(scenario: &Scenario, seed: u64, clone_at: u64) -> (RunResult, Vec<Seen>, Option<Twin>) {
     let mut watch = Watch::new(scenario.machine().nr_cpus());
-    let mut twin: Twin<FlatBoard> = scenario.twin(seed);
+    let mut twin: Twin = scenario.twin(seed);
     twin.introduce(&mut watch);
     let mut clone = None;
     while twin.step(&mut watch) {
-        if twin.events() == expected.events / 2 {
+        if twin.events() == clone_at {
             clone = Some(twin.clone());
         }
     }
     let result = twin.finish();
-    same("watched", &result, expected);
     let seen = watch.finish(&result);
-    if let Some(mut clone) = clone {
-        while clone.step(&mut ()) {}
-        same("cloned in the middle", &clone.finish(), expected);
-    }
-    seen
+    (result, seen, clone)
 }
 
 fn beside_the_reference(scenario: &Scenario, seed: u64) {
@@ -284,8 +280,7 @@ mod tests {
         let load = |machine| Scenario::new(machine, "linux-6.12", "ui-phone", Some(100_000_000));
         for machine in ["juno-r2", "i5-10600k"] {
             let scenario = load(machine).expect("a scenario");
-            let result = plain(&scenario, 1).expect("it is short");
-            let seen = watched(&scenario, 1, &result);
+            let (result, seen, _) = watched(&scenario, 1, u64::MAX);
             let provenance = schedtwin_lab::twin::provenance(&scenario);
             let report =
                 RunReport { provenance: &provenance, kernel: "k", seed: 1, result: &result };

@@ -129,17 +129,13 @@ pub fn tune<S: Subject>(
     progress: &Progress,
 ) -> io::Result<Tuned> {
     let plan = Plan { first_seed, iterations: Iterations::Fixed(seeds) };
-    let measure = |subject: S| one_row(&subject, plan, metric, progress);
-    let wanted = match goal {
-        Goal::Value(_) => None,
+    // By seed, as the samples of each value are.
+    let wanted: Vec<Option<f64>> = match goal {
+        Goal::Value(value) => vec![Some(*value); seeds],
         Goal::Like(subject) => {
             progress.expect_runs(seeds as u64);
-            Some(one_row(subject, plan, metric, progress)?)
+            one_row(subject, plan, metric, progress)?.samples.swap_remove(0)
         }
-    };
-    let goal_samples = |n: usize| match (goal, &wanted) {
-        (Goal::Value(value), _) => vec![Some(*value); n],
-        (Goal::Like(_), row) => row.as_ref().expect("it was measured").samples[0].clone(),
     };
     let search = Search {
         steps: range.steps(),
@@ -147,11 +143,11 @@ pub fn tune<S: Subject>(
         measure: |step: u64| {
             progress.expect_runs(seeds as u64);
             let value = range.value(step);
-            let row = measure(at(&value)?)?;
+            let row = one_row(&at(&value)?, plan, metric, progress)?;
             let samples = &row.samples[0];
             let none = || io::Error::other(format!("{} has no value at {value}", row.title()));
             let estimate = stats::estimate(samples).ok_or_else(none)?;
-            let from_goal = stats::paired(&goal_samples(seeds), samples).ok_or_else(none)?;
+            let from_goal = stats::paired(&wanted, samples).ok_or_else(none)?;
             Ok((Point { value, estimate, from_goal }, row))
         },
         distance: |(point, _): &(Point, Row)| point.from_goal.diff,
@@ -159,14 +155,10 @@ pub fn tune<S: Subject>(
     let best = search.run()?;
     let known = search.known.into_inner();
     let (_, row) = known.values().next().expect("the ends were measured");
-    let goal = match &wanted {
-        None => stats::estimate(&goal_samples(1)),
-        Some(row) => stats::estimate(&row.samples[0]),
-    };
     Ok(Tuned {
         metric: row.title(),
         unit: row.unit,
-        goal: goal.expect("differences to it were taken").mean,
+        goal: stats::estimate(&wanted).expect("differences to it were taken").mean,
         best: best.map(|best| known.keys().position(|step| *step == best).expect("it is known")),
         points: known.into_values().map(|(point, _)| point).collect(),
     })

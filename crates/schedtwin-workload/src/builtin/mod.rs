@@ -39,52 +39,45 @@ pub(crate) struct RtAppFile {
     pub text: &'static str,
 }
 
+/// `workloads/NAME.json`, and what it is in one line.
+macro_rules! rtapp_file {
+    ($name:literal, $description:literal) => {
+        RtAppFile {
+            name: $name,
+            description: $description,
+            text: include_str!(concat!("../../../../workloads/", $name, ".json")),
+        }
+    };
+}
+
 const RT_APP_FILES: &[RtAppFile] = &[
-    RtAppFile {
-        name: "w1",
-        description: "40 threads, each 1.28 ms of work every 16 ms: the speed yardstick (60 s)",
-        text: include_str!("../../../../workloads/w1.json"),
-    },
-    RtAppFile {
-        name: "ui-phone",
-        description: "a phone's user interface at 60 Hz: scrolling with touch, audio and background work (10 s)",
-        text: include_str!("../../../../workloads/ui-phone.json"),
-    },
-    RtAppFile {
-        name: "juno-scenario1",
-        description: "four busy tasks capped at 110 (Juno r2, uclamp series) (20 s)",
-        text: include_str!("../../../../workloads/juno-scenario1.json"),
-    },
-    RtAppFile {
-        name: "juno-scenario2",
-        description: "two busy tasks clamped to 383-384 (Juno r2, uclamp series) (20 s)",
-        text: include_str!("../../../../workloads/juno-scenario2.json"),
-    },
-    RtAppFile {
-        name: "juno-scenario3",
-        description: "a small task joins a capped one on CPU 5 (Juno r2, uclamp series) (20 s)",
-        text: include_str!("../../../../workloads/juno-scenario3.json"),
-    },
-    RtAppFile {
-        name: "juno-scenario4",
-        description: "eight busy tasks capped at 110, four of them unpinned half way (Juno r2, uclamp series) (20 s)",
-        text: include_str!("../../../../workloads/juno-scenario4.json"),
-    },
-    RtAppFile {
-        name: "juno-scenario5",
-        description: "eight busy tasks capped at 110 (Juno r2, uclamp series) (20 s)",
-        text: include_str!("../../../../workloads/juno-scenario5.json"),
-    },
-    RtAppFile {
-        name: "boosted-sleeper",
-        description: "a small task with a large uclamp_min that wakes up alone on CPU 4 (10 s)",
-        text: include_str!("../../../../workloads/boosted-sleeper.json"),
-    },
-    RtAppFile {
-        name: "boosted-delayed",
-        description: "the same beside a capped task that never rests on CPU 5 (10 s)",
-        text: include_str!("../../../../workloads/boosted-delayed.json"),
-    },
+    rtapp_file!("w1", "40 threads, each 1.28 ms of work every 16 ms: the speed yardstick (60 s)"),
+    rtapp_file!(
+        "ui-phone",
+        "a phone's user interface at 60 Hz: scrolling with touch, audio and background work (10 s)"
+    ),
+    rtapp_file!("juno-scenario1", "four busy tasks capped at 110 (Juno r2, uclamp series) (20 s)"),
+    rtapp_file!(
+        "juno-scenario2",
+        "two busy tasks clamped to 383-384 (Juno r2, uclamp series) (20 s)"
+    ),
+    rtapp_file!(
+        "juno-scenario3",
+        "a small task joins a capped one on CPU 5 (Juno r2, uclamp series) (20 s)"
+    ),
+    rtapp_file!(
+        "juno-scenario4",
+        "eight busy tasks capped at 110, four of them unpinned half way (Juno r2, uclamp series) (20 s)"
+    ),
+    rtapp_file!("juno-scenario5", "eight busy tasks capped at 110 (Juno r2, uclamp series) (20 s)"),
+    rtapp_file!(
+        "boosted-sleeper",
+        "a small task with a large uclamp_min that wakes up alone on CPU 4 (10 s)"
+    ),
+    rtapp_file!(
+        "boosted-delayed",
+        "the same beside a capped task that never rests on CPU 5 (10 s)"
+    ),
 ];
 
 /// Every benchmark, in the order in which lists show them.

@@ -69,20 +69,28 @@ impl Kernel {
         if self.config.features.util_est {
             if let Some(p) = task {
                 let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
-                if dst == Some(cpu) {
-                    estimate += own;
-                } else if self.is_queued_or_current(p) {
-                    estimate -= estimate.min(own);
-                }
+                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu));
             }
             util = util.max(estimate);
         }
         util.min(self.rq[cpu].arch_capacity)
     }
 
+    /// A CPU's estimate, if `task`, whose own is `own`, ran there or nowhere.
+    #[inline(always)]
+    pub(super) fn estimate_with(&self, estimate: u64, task: TaskId, own: u64, there: bool) -> u64 {
+        if there {
+            estimate + own
+        } else if self.is_queued_or_current(task) {
+            estimate - estimate.min(own)
+        } else {
+            estimate
+        }
+    }
+
     /// Whether a task's estimate is part of its CPU's: it is queued, or it is the one that asks.
     #[inline(always)]
-    pub(super) fn is_queued_or_current(&self, task: TaskId) -> bool {
+    fn is_queued_or_current(&self, task: TaskId) -> bool {
         self.tasks[task].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == task
     }
 

@@ -68,12 +68,14 @@ impl Stage {
     }
 }
 
+/// Where a part of `span` begins, rounded down to whole nanoseconds; that of number [`PARTS`] is the end.
+fn edge(span: [Ns; 2], part: usize) -> Ns {
+    span[0] + ((span[1] - span[0]) as u128 * part as u128 / PARTS as u128) as Ns
+}
+
 /// The seats of a task that ran from, to and where, each part being a hundredth of `span`.
 pub fn seats(runs: &[(Ns, Ns, u8)], span: [Ns; 2], nr_cpus: usize) -> Vec<Option<u8>> {
-    let length = (span[1] - span[0]).max(1);
-    // Parts end at whole nanoseconds, rounded down.
-    let end_of =
-        |part: usize| span[0] + (length as u128 * (part as u128 + 1) / PARTS as u128) as Ns;
+    let end_of = |part: usize| edge([span[0], span[1].max(span[0] + 1)], part + 1);
     let mut ran = vec![vec![0; nr_cpus]; PARTS];
     let mut part = 0;
     for (from, to, cpu) in runs {

@@ -7,7 +7,7 @@ use schedtwin::twin::{Observer, Twin};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
 use super::recorded::Recording;
-use super::{Execution, PARTS, Stage, Task, seats};
+use super::{Execution, PARTS, Stage, Task, edge, seats};
 use crate::twin::Column;
 
 /// Watches a run.
@@ -130,12 +130,11 @@ fn stage(watch: &Watch, span: [Ns; 2]) -> Option<Stage> {
 
 /// Time-weighted means of a signal in the parts of `span`; each value holds until the next.
 fn in_parts(signal: &[(Ns, u32)], span: [Ns; 2]) -> Vec<f64> {
-    let length = span[1] - span[0];
-    let edge = |part: usize| span[0] + (length as u128 * part as u128 / PARTS as u128) as Ns;
     let mut next = signal.partition_point(|(at, _)| *at <= span[0]);
     let mut means = Vec::new();
     for part in 0..PARTS {
-        let (mut from, to) = (edge(part), edge(part + 1));
+        let (begin, to) = (edge(span, part), edge(span, part + 1));
+        let mut from = begin;
         let mut sum = 0.0;
         while from < to {
             let value = next.checked_sub(1).map_or(0, |last| signal[last].1);
@@ -146,7 +145,7 @@ fn in_parts(signal: &[(Ns, u32)], span: [Ns; 2]) -> Vec<f64> {
                 next += 1;
             }
         }
-        means.push(sum / (to - edge(part)).max(1) as f64);
+        means.push(sum / (to - begin).max(1) as f64);
     }
     means
 }

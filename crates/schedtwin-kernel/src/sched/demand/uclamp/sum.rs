@@ -300,11 +300,7 @@ impl Kernel {
             let mut estimate = sums.util_est as u64;
             if let Some(p) = task {
                 let own = self.tasks[p].uclamp.sums.util_est as u64;
-                if dst == Some(cpu) {
-                    estimate += own;
-                } else if self.is_queued_or_current(p) {
-                    estimate -= estimate.min(own);
-                }
+                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu));
             }
             util = util.max(estimate);
         }
