@@ -50,10 +50,39 @@ pub fn workload(tape: &mut Tape, nr_cpus: u64) -> Workload {
         tasks.push(format!("  \"t{number}\": {{ {body} }}"));
     }
     let calibration = tape.pick(&["1000", "20", "\"CPU0\"", "\"largest\""]);
+    let files = if groups { task_group_files(tape) } else { String::new() };
     Workload::File(format!(
-        "{{ \"global\": {{ \"calibration\": {calibration}, \"default_policy\": \"SCHED_OTHER\" }},\n\"tasks\": {{\n{}\n}} }}\n",
+        "{{ \"global\": {{ \"calibration\": {calibration}, \"default_policy\": \"SCHED_OTHER\" }},\n\"tasks\": {{\n{}\n}}{files} }}\n",
         tasks.join(",\n")
     ))
+}
+
+/// What is written into the files of some groups.
+fn task_group_files(tape: &mut Tape) -> String {
+    let mut groups = Vec::new();
+    for group in ["/a", "/b", "/a/c", "/a/c/d"] {
+        if !tape.percent(40) {
+            continue;
+        }
+        let mut files = Vec::new();
+        match tape.below(5) {
+            0 => {
+                tape.mark("workload: idle groups");
+                files.push("\"cpu.idle\": \"1\"".to_string());
+            }
+            1 | 2 => {
+                tape.mark("workload: weights of groups");
+                files.push(format!("\"cpu.weight\": \"{}\"", tape.magnitude(1, 10_000)));
+            }
+            3 => {
+                let nice = tape.pick(&[-20i64, -5, 3, 19]);
+                files.push(format!("\"cpu.weight.nice\": \"{nice}\""));
+            }
+            _ => {}
+        }
+        groups.push(format!("  \"{group}\": {{ {} }}", files.join(", ")));
+    }
+    format!(",\n\"taskgroups\": {{\n{}\n}}", groups.join(",\n"))
 }
 
 fn task(

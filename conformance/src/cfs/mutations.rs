@@ -30,7 +30,7 @@ pub const CFS: &[Mutation] = &[
     m(CFS_FILE, "if entity.on_rq { 0 }", "if true { 0 }"),
     m(CFS_FILE, "slice.max(floor)", "slice.min(floor)"),
     m(CFS_FILE, "self.se_is_idle(se) && !self", "self.se_is_idle(se) && self"),
-    m(CFS_FILE, "nr_queued == cfs.h_nr_idle", "nr_queued >= cfs.h_nr_idle"),
+    m(CFS_FILE, "entities.all(|se| self", "entities.any(|se| self"),
     m(CFS_FILE, "if ran > ideal_runtime {", "if ran >= ideal_runtime {"),
     m(CFS_FILE, "if ran < self.cfs", "if ran <= self.cfs"),
     m(CFS_FILE, "if lead > ideal_runtime as", "if lead >= ideal_runtime as"),

@@ -521,6 +521,7 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         removed: Removed::default(),
         cpu,
         group: TaskGroupId::ROOT,
+        idle: false,
         propagate: false,
         prop_runnable_sum: 0,
         tg_load_avg_contrib: 0,

@@ -188,3 +188,68 @@ fn classes_and_groups() {
     assert_eq!(board.kernel.inside().tasks[board.task("a")].group, TaskGroupId(1));
     assert!(board.cpu_time("a") > 300 * MS);
 }
+
+fn files(group: u32) -> TaskGroupFiles {
+    TaskGroupFiles::none(TaskGroupId(group))
+}
+
+/// `cpu.weight` and `cpu.weight.nice`, before tasks come and while they run: 200 to 100, then 335 (nice 5) to 1024.
+#[test]
+fn weights_are_written() {
+    for config in [with_groups(), cfs_with_groups()] {
+        let hogs = "a @0: group 1, [run 1s]\nb @0: group 2, [run 1s]";
+        let mut board = board(1, &config, &[(0, 1024), (0, 1024)], hogs);
+        let weight = Some(GroupWeight::Weight(200));
+        board.kernel.write_task_group(&TaskGroupFiles { weight, ..files(1) });
+        board.run_until(3_000 * MS);
+        let share = board.cpu_time("a") / (3 * MS);
+        assert!(share.abs_diff(667) <= 5, "{:?}: {share}", config.fair);
+        let before = (board.cpu_time("a"), board.cpu_time("b"));
+        for (group, nice) in [(1, 5), (2, 0)] {
+            let weight = Some(GroupWeight::Nice(nice));
+            board.kernel.write_task_group(&TaskGroupFiles { weight, ..files(group) });
+        }
+        board.kernel.verify();
+        board.run_until(13_000 * MS);
+        let share = (board.cpu_time("a") - before.0) / (10 * MS);
+        assert!(share.abs_diff(1000 * 335 / 1359) <= 5, "{:?}: {share}", config.fair);
+        assert_eq!(board.kernel.inside().groups[TaskGroupId(1)].shares, 335 << 10);
+    }
+}
+
+/// An idle group has a weight of 3 and gives way at once, whatever the policies of those in it; its tasks count as
+/// idle above it, and no longer when it is not idle any more.
+#[test]
+fn idle_groups_give_way() {
+    for config in [with_groups(), cfs_with_groups()] {
+        let tasks = "a @0: group 2, [run 1s]
+            b @0: group 2, policy idle, [run 1s]
+            c @100ms: [run 2ms, sleep 8ms]";
+        let mut board = board(1, &config, &[(0, 1024), (1, 1024)], tasks);
+        let counts = |b: &Board, group: u32| {
+            let inside = b.kernel.inside();
+            let cfs = &inside.cfs[inside.groups[TaskGroupId(group)].cfs_rq[0]];
+            (cfs.h_nr_queued, cfs.h_nr_idle)
+        };
+        board.run_until(50 * MS);
+        assert_eq!([counts(&board, 2), counts(&board, 0)], [(2, 1), (2, 1)]);
+        assert!(!board.kernel.sched_idle_cpu(CpuId(0)));
+        // The group in the middle: what is in its child counts as idle above it.
+        board.kernel.write_task_group(&TaskGroupFiles { idle: Some(true), ..files(1) });
+        board.kernel.verify();
+        assert_eq!(
+            [counts(&board, 2), counts(&board, 1), counts(&board, 0)],
+            [(2, 1), (2, 1), (2, 2)]
+        );
+        assert!(board.kernel.sched_idle_cpu(CpuId(0)), "both are below an idle group");
+        let shares = |b: &Board| b.kernel.inside().groups[TaskGroupId(1)].shares >> 10;
+        assert_eq!(shares(&board), 3);
+        board.run_until(3_100 * MS);
+        let ran = board.cpu_time("c");
+        assert!(ran >= 3_000 * MS / 5 - 4 * MS, "{:?}: {ran} of 600 ms", config.fair);
+        board.kernel.write_task_group(&TaskGroupFiles { idle: Some(false), ..files(1) });
+        board.kernel.verify();
+        assert_eq!(shares(&board), 1024, "of a new group");
+        assert_eq!(counts(&board, 0).1, 1);
+    }
+}

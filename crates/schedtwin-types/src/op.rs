@@ -167,15 +167,35 @@ impl Default for SchedAttr {
     }
 }
 
-/// What a workload writes into the files `cpu.uclamp.min` and `cpu.uclamp.max` of a task group before it starts.
+/// What a workload writes into the files of a task group before it starts; `None`: not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskGroupClamps {
-    /// The group.
+pub struct TaskGroupFiles {
+    /// The group, not the root.
     pub group: TaskGroupId,
-    /// Hundredths of a percent, 0..=10000; `None`: not written.
-    pub min: Option<u32>,
-    /// Likewise; 10000 is `max`.
-    pub max: Option<u32>,
+    /// `cpu.weight` or `cpu.weight.nice`.
+    pub weight: Option<GroupWeight>,
+    /// `cpu.idle`. An idle group's weight cannot be written.
+    pub idle: Option<bool>,
+    /// `cpu.uclamp.min`: hundredths of a percent, 0..=10000.
+    pub uclamp_min: Option<u32>,
+    /// `cpu.uclamp.max`, likewise; 10000 is `max`.
+    pub uclamp_max: Option<u32>,
+}
+
+/// How a task group competes with what is beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupWeight {
+    /// `cpu.weight`: 1..=10000; a new group has 100.
+    Weight(u16),
+    /// `cpu.weight.nice`: as a task of this nice value, −20..=19; a new group has 0.
+    Nice(i8),
+}
+
+impl TaskGroupFiles {
+    /// Nothing is written.
+    pub fn none(group: TaskGroupId) -> TaskGroupFiles {
+        TaskGroupFiles { group, weight: None, idle: None, uclamp_min: None, uclamp_max: None }
+    }
 }
 
 /// How the previous operation of a thread ended; handed to its program with the next question.

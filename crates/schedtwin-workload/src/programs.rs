@@ -5,7 +5,7 @@ use crate::program;
 use crate::recorded::{Done, Replay};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupClamps, TaskGroupId, ThreadId,
+    CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupFiles, TaskGroupId, ThreadId,
 };
 
 /// All threads of a workload with their user memory. A clone goes on independently.
@@ -106,9 +106,9 @@ impl Programs {
     }
 
     /// What is written into the files of task groups before the start.
-    pub fn task_group_clamps(&self) -> &[TaskGroupClamps] {
+    pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         match &self.0 {
-            Kind::RtApp(programs) => programs.task_group_clamps(),
+            Kind::RtApp(programs) => programs.task_group_files(),
             Kind::Recorded(_) | Kind::Benchmark(_) => &[],
         }
     }

@@ -172,7 +172,10 @@ impl Scenario {
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
         let programs = faults.absorb(workload.instantiate(&host, 0));
-        let clamped = programs.as_ref().is_some_and(|p| !p.task_group_clamps().is_empty());
+        let clamped = programs.as_ref().is_some_and(|programs| {
+            let mut files = programs.task_group_files().iter();
+            files.any(|files| files.uclamp_min.is_some() || files.uclamp_max.is_some())
+        });
         if clamped && !kernel.config.uclamp.is_compiled_in() {
             let source = Source::new("kernel", kernel_spec);
             let message =

@@ -234,8 +234,8 @@ impl<B: Board> Twin<B> {
         for above in programs.task_groups() {
             kernel.new_task_group(*above, DEFAULT_SHARES);
         }
-        for clamps in programs.task_group_clamps() {
-            kernel.cpu_uclamp_write(clamps.group, clamps.min, clamps.max);
+        for files in programs.task_group_files() {
+            kernel.write_task_group(files);
         }
         let nr_cpus = machine.nr_cpus();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.

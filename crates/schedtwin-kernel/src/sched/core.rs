@@ -86,7 +86,7 @@ impl Kernel {
 
     /// Keeps `sched_idle_mask` in step after a change of the number of tasks.
     #[inline(always)]
-    fn refresh_sched_idle(&mut self, cpu: CpuId) {
+    pub(crate) fn refresh_sched_idle(&mut self, cpu: CpuId) {
         if self.sched_idle_cpu(cpu) {
             self.sched_idle_mask.insert(cpu);
         } else {

@@ -141,7 +141,8 @@ pub struct CfsRq {
     pub h_nr_runnable: u32,
     /// Tasks in the hierarchy below that are delayed.
     pub h_nr_delayed: u32,
-    /// `SCHED_IDLE` tasks in the hierarchy below (`idle_h_nr_running`).
+    /// Tasks in the hierarchy below that are of `SCHED_IDLE`, or in an idle group below this queue
+    /// (`idle_h_nr_running`).
     pub h_nr_idle: u32,
     /// EEVDF: Σ (v − zero_vruntime) · w over the timeline.
     pub avg_vruntime: i64,
@@ -169,6 +170,8 @@ pub struct CfsRq {
     pub cpu: CpuId,
     /// Its group.
     pub group: TaskGroupId,
+    /// Its group is idle (`cpu.idle`).
+    pub idle: bool,
     /// Something has changed that the levels above do not know yet.
     pub propagate: bool,
     /// By how much the unweighted runnable sum has changed since they were told.

@@ -65,7 +65,11 @@ impl Kernel {
             let se = &self.se[t.se];
             queued += 1;
             delayed += se.sched_delayed as u32;
-            idle += (t.policy == schedtwin_types::Policy::Idle) as u32;
+            // So it does to the queues above an idle group.
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
+            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
+            let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
+            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
             if !se.sched_delayed {
                 estimate += pelt::_task_util_est(&se.avg);
             }
@@ -94,6 +98,7 @@ impl Kernel {
             assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
         }
         self.verify_timeline(id);
+        assert_eq!(cfs.idle, self.groups[cfs.group].idle, "{what:?}: idle");
         if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
             let se = &self.se[se];
             // A group with a queued entity competes above; an empty one may wait for its dequeue.

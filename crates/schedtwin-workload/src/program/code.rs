@@ -13,7 +13,7 @@
 //! `Event` opens each event of the file. It is where rt-app looks whether to go on, where a job may
 //! end, and where the work of an event that did nothing else is charged.
 
-use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, TaskGroupClamps, TaskGroupId, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, TaskGroupFiles, TaskGroupId, Work};
 
 /// One step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(crate) struct Code {
     /// Of each task group but the root: the group above. The first is number 1.
     pub task_groups: Vec<TaskGroupId>,
     /// What is written into the groups' files before the start.
-    pub group_clamps: Vec<TaskGroupClamps>,
+    pub group_files: Vec<TaskGroupFiles>,
     /// Every CPU of the machine: the affinity of a thread that nothing restricts.
     pub all_cpus: CpuMask,
 }

@@ -48,8 +48,8 @@ use code::{AttributeCode, Code, EventKind, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
-    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupClamps,
-    TaskGroupId, ThreadId,
+    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupFiles, TaskGroupId,
+    ThreadId,
 };
 use std::sync::Arc;
 
@@ -229,8 +229,8 @@ impl Programs {
     }
 
     /// What is written into the files of task groups before the start.
-    pub fn task_group_clamps(&self) -> &[TaskGroupClamps] {
-        &self.code.group_clamps
+    pub fn task_group_files(&self) -> &[TaskGroupFiles] {
+        &self.code.group_files
     }
 
     /// Sets rt-app's `continue_running` to 0: threads end when they look the next time. Who sleeps

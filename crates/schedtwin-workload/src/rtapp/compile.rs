@@ -21,7 +21,7 @@ use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, Policy
 use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
 use crate::{EVENT_WORK, Host};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{CpuMask, Ns, Policy, TaskGroupClamps, TaskGroupId, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, TaskGroupFiles, TaskGroupId, Work};
 
 const NS_PER_US: Ns = 1000;
 const NS_PER_S: Ns = 1_000_000_000;
@@ -80,13 +80,12 @@ pub(crate) fn compile(
         timers: model.timers.iter().map(|t| t.absolute).collect(),
         barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
         task_groups,
-        group_clamps: model
-            .group_clamps
+        group_files: model
+            .group_files
             .iter()
-            .map(|(number, [min, max])| TaskGroupClamps {
+            .map(|(number, files)| TaskGroupFiles {
                 group: group_of_path[*number as usize],
-                min: *min,
-                max: *max,
+                ..*files
             })
             .collect(),
         all_cpus: CpuMask::first(cpus),

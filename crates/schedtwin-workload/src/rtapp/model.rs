@@ -5,7 +5,7 @@
 //! version of the twin ([`Model::pending`]).
 
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::CpuMask;
+use schedtwin_types::{CpuMask, TaskGroupFiles};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub(crate) struct Model {
     pub barriers: Vec<BarrierDefinition>,
     /// Paths of task groups, each beginning with "/".
     pub task_groups: Vec<String>,
-    /// Clamps of groups: the group's number in `task_groups`, `cpu.uclamp.min` and `cpu.uclamp.max` in hundredths of a percent.
-    pub group_clamps: Vec<(u32, [Option<u32>; 2])>,
+    /// Files of groups: the group's number in `task_groups`, and what is written; the group in that says nothing yet.
+    pub group_files: Vec<(u32, TaskGroupFiles)>,
     /// What a user should know although the file runs.
     pub notices: Vec<String>,
     /// What the file asks for that is understood but not modelled yet: it cannot run.

@@ -12,7 +12,7 @@
 use super::json::{self, Kind, Member, Value, shorten};
 use super::model::{Calibration, Global, Model, PolicyName};
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
-use schedtwin_types::MAX_CPUS;
+use schedtwin_types::{MAX_CPUS, TaskGroupFiles};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ pub(super) struct Reader {
     pub barriers: Vec<super::model::BarrierDefinition>,
     pub barrier_names: Names,
     pub task_groups: Names,
-    pub group_clamps: Vec<(u32, [Option<u32>; 2])>,
+    pub group_files: Vec<(u32, TaskGroupFiles)>,
     pub condition_uses: Vec<super::event::ConditionUse>,
     /// All keys have been listed once already, in the help of a fault.
     pub keys_listed: bool,
@@ -142,7 +142,7 @@ pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
         barriers: Vec::new(),
         barrier_names: Names::default(),
         task_groups: Names::default(),
-        group_clamps: Vec::new(),
+        group_files: Vec::new(),
         condition_uses: Vec::new(),
         keys_listed: false,
     };
@@ -229,7 +229,7 @@ impl Reader {
                 "tasks" => tasks = tasks.or(Some(member)),
                 "taskgroups" => {
                     if let Some(inner) = self.object(member) {
-                        self.group_clamps(inner);
+                        self.task_group_files(inner);
                     }
                 }
                 key => {
@@ -276,7 +276,7 @@ impl Reader {
             timers: std::mem::take(&mut self.timers.list),
             barriers: std::mem::take(&mut self.barriers),
             task_groups: std::mem::take(&mut self.task_groups.list),
-            group_clamps: std::mem::take(&mut self.group_clamps),
+            group_files: std::mem::take(&mut self.group_files),
             notices: std::mem::take(&mut self.notices),
             pending: std::mem::take(&mut self.pending),
         })

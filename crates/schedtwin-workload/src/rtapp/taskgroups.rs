@@ -4,58 +4,118 @@
 //! such section, and rt-app itself does not read it.
 //!
 //! ```json
-//! { "taskgroups": { "/background": { "cpu.uclamp.min": "0", "cpu.uclamp.max": "20.00" } } }
+//! { "taskgroups": { "/background": { "cpu.weight": "20", "cpu.uclamp.max": "20.00" } } }
 //! ```
 //!
-//! The values are those that one writes there: percent with at most two decimals, or `max`.
+//! | file | value |
+//! |---|---|
+//! | `cpu.weight` | 1 to 10000; a new group has 100 |
+//! | `cpu.weight.nice` | the weight of a nice value, −20 to 19; a new group has 0 |
+//! | `cpu.idle` | 1: the group's threads are to others as those of `SCHED_IDLE`; it has no weight of its own |
+//! | `cpu.uclamp.min`, `cpu.uclamp.max` | percent with at most two decimals, or `max` |
+//!
+//! Values are strings, as one writes them there. What the kernel would refuse is a fault.
 
 use super::json::{Member, shorten};
 use super::reader::{Reader, one_of};
+use schedtwin_types::{GroupWeight, TaskGroupFiles, TaskGroupId};
 
-const FILES: [&str; 2] = ["cpu.uclamp.min", "cpu.uclamp.max"];
-/// Help for a value that is none.
-const WANTED: &str = "write percent with at most two decimals, \"0\" to \"100\", or \"max\"";
+const FILES: [&str; 5] =
+    ["cpu.weight", "cpu.weight.nice", "cpu.idle", "cpu.uclamp.min", "cpu.uclamp.max"];
+/// Help for a clamp that is none.
+const PERCENT: &str = "write percent with at most two decimals, \"0\" to \"100\", or \"max\"";
+const WEIGHT: &str = "write a whole number, \"1\" to \"10000\"; a new group has \"100\"";
+const NICE: &str = "write a nice value, \"-20\" to \"19\"";
+const IDLE: &str = "write \"0\" or \"1\"";
 
 impl Reader {
-    pub(super) fn group_clamps(&mut self, groups: &[Member]) {
+    pub(super) fn task_group_files(&mut self, groups: &[Member]) {
         self.no_duplicates(groups, |_| true);
         for group in groups {
             let path = group.key.as_str();
             let number = self.task_group_of_path(path, group.key_span.clone());
-            let Some(files) = self.object(group) else { continue };
-            self.no_duplicates(files, |_| true);
+            let Some(members) = self.object(group) else { continue };
+            self.no_duplicates(members, |_| true);
             if path.split('/').all(|name| name.is_empty()) {
-                let message = "the root group has no files of clamps".to_owned();
+                let message = "the root group has no such files".to_owned();
                 let help =
                     "the kernel's settings uclamp_util_min and uclamp_util_max limit all tasks";
                 self.fault(group.key_span.clone(), message, Some(help.to_owned()));
                 continue;
             }
-            let mut clamps = [None; 2];
-            for file in files {
-                match FILES.iter().position(|name| *name == file.key) {
-                    Some(at) => clamps[at] = self.percent(file),
-                    None => {
-                        let message =
-                            format!("unknown file \"{}\" of a task group", shorten(&file.key));
-                        self.fault(file.key_span.clone(), message, Some(one_of(&FILES)));
-                    }
-                }
-            }
-            self.group_clamps.extend(number.map(|number| (number, clamps)));
+            let files = self.files_of_group(members);
+            self.group_files.extend(number.map(|number| (number, files)));
         }
     }
 
-    /// Hundredths of a percent.
-    fn percent(&mut self, member: &Member) -> Option<u32> {
-        let text = self.text(member)?;
-        let percent = hundredths(text);
-        if percent.is_none() {
-            let message = format!("\"{}\" cannot be \"{}\"", member.key, shorten(text));
-            self.fault(member.value.span.clone(), message, Some(WANTED.to_owned()));
+    fn files_of_group(&mut self, members: &[Member]) -> TaskGroupFiles {
+        let mut files = TaskGroupFiles::none(TaskGroupId::ROOT);
+        let mut written: Option<&Member> = None;
+        for member in members {
+            match member.key.as_str() {
+                "cpu.uclamp.min" => files.uclamp_min = self.value(member, hundredths, PERCENT),
+                "cpu.uclamp.max" => files.uclamp_max = self.value(member, hundredths, PERCENT),
+                "cpu.idle" => files.idle = self.value(member, zero_or_one, IDLE),
+                name @ ("cpu.weight" | "cpu.weight.nice") => {
+                    files.weight = match name {
+                        "cpu.weight" => self.value(member, weight, WEIGHT),
+                        _ => self.value(member, nice, NICE),
+                    };
+                    if let Some(other) = written.replace(member)
+                        && other.key != name
+                    {
+                        let message = format!("\"{name}\" writes over \"{}\"", other.key);
+                        let help = "they are two forms of one weight; keep one of them";
+                        self.fault(member.key_span.clone(), message, Some(help.to_owned()));
+                    }
+                }
+                name => {
+                    let message = format!("unknown file \"{}\" of a task group", shorten(name));
+                    self.fault(member.key_span.clone(), message, Some(one_of(&FILES)));
+                }
+            }
         }
-        percent
+        if let (Some(member), Some(true)) = (written, files.idle) {
+            let message = format!("\"{}\" of an idle group", member.key);
+            let help = "the kernel gives an idle group a weight of its own and refuses another";
+            self.fault(member.key_span.clone(), message, Some(help.to_owned()));
+        }
+        files
     }
+
+    /// A value in a file's own notation.
+    fn value<T>(
+        &mut self,
+        member: &Member,
+        read: impl Fn(&str) -> Option<T>,
+        help: &str,
+    ) -> Option<T> {
+        let text = self.text(member)?;
+        let value = read(text);
+        if value.is_none() {
+            let message = format!("\"{}\" cannot be \"{}\"", member.key, shorten(text));
+            self.fault(member.value.span.clone(), message, Some(help.to_owned()));
+        }
+        value
+    }
+}
+
+fn zero_or_one(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+fn weight(text: &str) -> Option<GroupWeight> {
+    let weight: u16 = text.parse().ok()?;
+    (1..=10_000).contains(&weight).then_some(GroupWeight::Weight(weight))
+}
+
+fn nice(text: &str) -> Option<GroupWeight> {
+    let nice: i8 = text.parse().ok()?;
+    (-20..=19).contains(&nice).then_some(GroupWeight::Nice(nice))
 }
 
 /// Percent with at most two decimals as hundredths of a percent (`capacity_from_percent`, `cgroup_parse_float`).
@@ -100,6 +160,32 @@ mod tests {
             ("99999999999", None),
         ] {
             assert_eq!(hundredths(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn weights_of_both_forms() {
+        for (text, expected) in [
+            ("100", Some(100)),
+            ("1", Some(1)),
+            ("10000", Some(10_000)),
+            ("0", None),
+            ("10001", None),
+            ("-1", None),
+            ("1.5", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(weight(text), expected.map(GroupWeight::Weight), "{text}");
+        }
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("-20", Some(-20)),
+            ("19", Some(19)),
+            ("20", None),
+            ("-21", None),
+            ("300", None),
+        ] {
+            assert_eq!(nice(text), expected.map(GroupWeight::Nice), "{text}");
         }
     }
 }

@@ -95,3 +95,19 @@ fn groups_have_clamps() {
     let message = refused("linux-6.12:uclamp=compiled-out,fair_group_sched=true", &capped);
     assert!(message.contains("has no utilisation clamps"), "{message}");
 }
+
+/// Weights from the file: 300 to 100, then an idle group beside a normal one.
+#[test]
+fn groups_have_weights_and_may_be_idle() {
+    let hogs = r#"
+        "one": { "taskgroup": "/one", "cpus": [0], "run": 100000000 },
+        "two": { "taskgroup": "/two", "cpus": [0], "run": 100000000 } },
+        "taskgroups": { "/one": { "cpu.weight": "300" }, "/two": { FILE }"#;
+    for kernel in [EEVDF, "linux-5.18"] {
+        for (file, per_mille) in [("", 750), (r#""cpu.idle": "1""#, 998)] {
+            let scenario = written("uniform8", kernel, &hogs.replace("FILE", file), 4 * SECOND);
+            let share = cpu_time_ms(&scenario, "one") / 4;
+            assert!(share.abs_diff(per_mille) < 12, "{kernel} {file}: {share}");
+        }
+    }
+}

@@ -50,8 +50,8 @@
 //! `pick_next_entity`, `check_preempt_wakeup`, `yield_task_fair`, `task_fork_fair`,
 //! `migrate_task_rq_fair`.
 //! Differences: a sorted array instead of a tree. The vruntime that a very long sleeper (104 days) loses
-//! is as in 6.1.y and 6.3; before, it depended on how the clocks wrapped. No group of
-//! `SCHED_IDLE`; no `sched_child_runs_first`, no hrtick.
+//! is as in 6.1.y and 6.3; before, it depended on how the clocks wrapped. No
+//! `sched_child_runs_first`, no hrtick.
 
 #[cfg(test)]
 mod tests;
@@ -93,10 +93,13 @@ impl CfsRq {
 }
 
 impl Kernel {
-    /// `sched_idle_cfs_rq()`: nothing but `SCHED_IDLE` here.
+    /// `sched_idle_cfs_rq()`: nothing but idle entities here. What is below a normal group does not count. Linux keeps
+    /// their number (`idle_nr_running`); as only idle entities ask, it is counted here.
     fn sched_idle_cfs_rq(&self, cfs_rq: CfsRqId) -> bool {
         let cfs = &self.cfs[cfs_rq];
-        cfs.nr_queued != 0 && cfs.nr_queued == cfs.h_nr_idle
+        let waiting = cfs.timeline.iter().map(|node| node.se);
+        let mut entities = waiting.chain(self.curr_on_rq(cfs_rq));
+        cfs.nr_queued != 0 && entities.all(|se| self.se_is_idle(se))
     }
 
     /// `sched_nr_latency`: how many slices of `min_granularity` a latency holds.
@@ -344,16 +347,22 @@ impl Kernel {
                 return (false, PreemptionRule::FeatureOff);
             }
             (se, pse) = self.find_matching_se(se, pse);
-            self.update_curr(self.se[se].cfs_rq);
-            match self.wakeup_preempt_entity(se, pse) {
-                1 => {}
-                0 => return (false, PreemptionRule::BehindTooLittle),
-                _ => return (false, PreemptionRule::NotBehind),
+            match (self.se_is_idle(se), self.se_is_idle(pse)) {
+                (true, false) => PreemptionRule::IdleGivesWay,
+                (false, true) => return (false, PreemptionRule::IdleDoesNotPreempt),
+                _ => {
+                    self.update_curr(self.se[se].cfs_rq);
+                    match self.wakeup_preempt_entity(se, pse) {
+                        1 => {}
+                        0 => return (false, PreemptionRule::BehindTooLittle),
+                        _ => return (false, PreemptionRule::NotBehind),
+                    }
+                    if !marked {
+                        self.set_next_buddy(pse);
+                    }
+                    PreemptionRule::Behind
+                }
             }
-            if !marked {
-                self.set_next_buddy(pse);
-            }
-            PreemptionRule::Behind
         };
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
         let entity = &self.se[se];

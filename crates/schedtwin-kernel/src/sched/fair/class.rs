@@ -176,10 +176,13 @@ impl Kernel {
         }
     }
 
-    /// `se_is_idle()`: a task of `SCHED_IDLE` (no group is idle).
+    /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
     pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
         let entity = &self.se[se];
-        entity.my_q.is_none() && self.tasks[entity.task].policy == Policy::Idle
+        match entity.my_q {
+            None => self.tasks[entity.task].policy == Policy::Idle,
+            Some(my_q) => self.cfs[my_q].idle,
+        }
     }
 
     /// Whether moving `se` elsewhere would waste its cache, since it is to run next or again
@@ -298,7 +301,7 @@ impl Kernel {
         }
         let task_new = flags & ENQUEUE_WAKEUP == 0;
         let still_delayed = task_new && delayed;
-        let idle_policy = (self.tasks[task].policy == Policy::Idle) as u32;
+        let mut idle = (self.tasks[task].policy == Policy::Idle) as u32;
         let queued_before = self.cfs[root].h_nr_queued;
 
         let mut level = Some(se);
@@ -329,7 +332,10 @@ impl Kernel {
                 cfs.h_nr_runnable += 1;
             }
             cfs.h_nr_queued += 1;
-            cfs.h_nr_idle += idle_policy;
+            cfs.h_nr_idle += idle;
+            if cfs.idle {
+                idle = 1;
+            }
             level = self.se[id].parent;
         }
 
@@ -405,7 +411,7 @@ impl Kernel {
         let task = entity.my_q.is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
-        let idle_policy = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
+        let mut idle = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
 
         let mut level = Some(se);
         let mut parent_stays = false;
@@ -430,7 +436,10 @@ impl Kernel {
                 cfs.h_nr_runnable -= tasks;
             }
             cfs.h_nr_queued -= tasks;
-            cfs.h_nr_idle -= idle_policy;
+            cfs.h_nr_idle -= idle;
+            if cfs.idle {
+                idle = tasks;
+            }
             let occupied = cfs.load_weight != 0;
             if let Some(parent) = parent {
                 if occupied && !parent_stays && sleep {

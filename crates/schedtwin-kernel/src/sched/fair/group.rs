@@ -25,14 +25,18 @@
 //! slice keep their worth in real time. A group that has become empty keeps its weight, as its entity may still
 //! wait to be dequeued.
 //!
+//! **Idle groups** (`cpu.idle`) stand to their neighbours as `SCHED_IDLE` tasks do: shares of 3, preempted by whoever is
+//! not idle, less credit after a sleep. All tasks below one count as idle in the queues above it, whatever their
+//! policy, so a CPU that runs nothing else is as good as an idle one for a wakee (`sched_idle_cpu`).
+//!
 //! Kernel: 6.12.95 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
 //! `update_tg_load_avg`, `propagate_entity_load_avg`, `task_change_group_fair`, kernel/sched/core.c
-//! `sched_move_task`; before 6.6 as in 6.1.192.
-//! Differences: no `cpu.max` and no `cpu.idle`; groups are made before the run and stay; the list of a CPU's
+//! `sched_move_task`, `sched_group_set_shares`, `sched_group_set_idle`; before 6.6 as in 6.1.192.
+//! Differences: no `cpu.max`; groups are made before the run and stay; the list of a CPU's
 //! leaf queues is children first, in other respects not in Linux's order, which nothing depends on but roundings
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
-use super::{NICE_0_LOAD, scale_load_down};
+use super::{NICE_0_LOAD, scale_load_down, weight_of};
 use crate::Kernel;
 use crate::arena::Id;
 use crate::config::TgLoadAvg;
@@ -42,14 +46,28 @@ use crate::sched::core::{
 use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
-use schedtwin_types::{CpuId, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `MIN_SHARES`, not scaled up where a CPU's part of the shares is concerned.
 const MIN_SHARES: i64 = 2;
 /// `MAX_SHARES`.
 const MAX_SHARES: u64 = 1 << 18;
+/// `WEIGHT_IDLEPRIO`: the shares of an idle group.
+const IDLE_SHARES: u64 = 3;
 /// How often a CPU may change its contribution to a group's `load_avg`, where that is limited.
 const TG_LOAD_AVG_NS: u64 = 1_000_000;
+
+/// `sched_weight_from_cgroup()`: `cpu.weight` (1..=10000) as shares: 100 is 1024, to the nearest.
+///
+/// ```
+/// use schedtwin_kernel::sched::fair::group::sched_weight_from_cgroup;
+/// assert_eq!(sched_weight_from_cgroup(100), 1024);
+/// assert_eq!(sched_weight_from_cgroup(3), 31); // 30.72
+/// assert_eq!(sched_weight_from_cgroup(10_000), 102_400);
+/// ```
+pub fn sched_weight_from_cgroup(weight: u16) -> u64 {
+    (u64::from(weight) * 1024 + 50) / 100
+}
 
 /// `struct task_group`.
 #[derive(Clone, Debug)]
@@ -60,6 +78,8 @@ pub struct TaskGroup {
     pub shares: u64,
     /// What the CPUs have contributed.
     pub load_avg: i64,
+    /// `cpu.idle`.
+    pub idle: bool,
     /// Its run queue of each CPU.
     pub cfs_rq: Vec<CfsRqId>,
     /// Its entity on each CPU; none for the root.
@@ -72,7 +92,15 @@ impl TaskGroup {
     /// The root of a machine with `nr_cpus` CPUs.
     pub(crate) fn root(nr_cpus: usize, uclamp: GroupClamps) -> TaskGroup {
         let cfs_rq = (0..nr_cpus).map(|cpu| CfsRqId::root(CpuId(cpu as u16))).collect();
-        TaskGroup { parent: None, shares: NICE_0_LOAD, load_avg: 0, cfs_rq, se: Vec::new(), uclamp }
+        TaskGroup {
+            parent: None,
+            shares: NICE_0_LOAD,
+            load_avg: 0,
+            idle: false,
+            cfs_rq,
+            se: Vec::new(),
+            uclamp,
+        }
     }
 }
 
@@ -116,6 +144,7 @@ impl Kernel {
             parent: Some(parent),
             shares,
             load_avg: 0,
+            idle: false,
             cfs_rq: queues.clone(),
             se: entities.clone(),
             uclamp: GroupClamps::new(self.groups[parent].uclamp),
@@ -191,6 +220,78 @@ impl Kernel {
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
         self.set_running(cpu, task);
         self.resched_curr(cpu);
+    }
+
+    /// Writes files of a group. The caller has checked what the kernel would refuse.
+    pub fn write_task_group(&mut self, files: &TaskGroupFiles) {
+        match files.weight {
+            Some(GroupWeight::Weight(weight)) => {
+                self.sched_group_set_shares(files.group, sched_weight_from_cgroup(weight));
+            }
+            Some(GroupWeight::Nice(nice)) => {
+                let shares = scale_load_down(weight_of(Policy::Normal, nice).weight);
+                self.sched_group_set_shares(files.group, shares);
+            }
+            None => {}
+        }
+        if let Some(idle) = files.idle {
+            self.sched_group_set_idle(files.group, idle);
+        }
+        self.cpu_uclamp_write(files.group, files.uclamp_min, files.uclamp_max);
+    }
+
+    /// `sched_group_set_shares()`: `cpu.shares`, 2..=2^18, of a group that is not idle.
+    pub fn sched_group_set_shares(&mut self, group: TaskGroupId, shares: u64) {
+        assert!(group != TaskGroupId::ROOT, "the root has no weight");
+        assert!(!self.groups[group].idle, "an idle group keeps its weight");
+        self.set_shares(group, shares);
+    }
+
+    fn set_shares(&mut self, group: TaskGroupId, shares: u64) {
+        let shares = shares.clamp(MIN_SHARES as u64, MAX_SHARES) << 10;
+        if std::mem::replace(&mut self.groups[group].shares, shares) == shares {
+            return;
+        }
+        for cpu in self.rq.ids() {
+            self.update_rq_clock(cpu);
+            let mut level = Some(self.groups[group].se[cpu.index()]);
+            while let Some(se) = level {
+                self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+                self.update_cfs_group(se);
+                level = self.se[se].parent;
+            }
+        }
+    }
+
+    /// `sched_group_set_idle()`: `cpu.idle`. A group that is no longer idle gets the shares of a new one.
+    pub fn sched_group_set_idle(&mut self, group: TaskGroupId, idle: bool) {
+        assert!(group != TaskGroupId::ROOT, "the root cannot be idle");
+        if std::mem::replace(&mut self.groups[group].idle, idle) == idle {
+            return;
+        }
+        for cpu in self.rq.ids() {
+            let my_q = self.groups[group].cfs_rq[cpu.index()];
+            let cfs = &mut self.cfs[my_q];
+            cfs.idle = idle;
+            // Who has counted as busy above counts as idle, or the other way round.
+            let changed = cfs.h_nr_queued - cfs.h_nr_idle;
+            let mut level = Some(self.groups[group].se[cpu.index()]);
+            while let Some(se) = level
+                && self.se[se].on_rq
+            {
+                let above = &mut self.cfs[self.se[se].cfs_rq];
+                match idle {
+                    true => above.h_nr_idle += changed,
+                    false => above.h_nr_idle -= changed,
+                }
+                if above.idle {
+                    break;
+                }
+                level = self.se[se].parent;
+            }
+            self.refresh_sched_idle(cpu);
+        }
+        self.set_shares(group, if idle { IDLE_SHARES } else { NICE_0_LOAD >> 10 });
     }
 
     // ---- attach and detach ----------------------------------------------------------------------

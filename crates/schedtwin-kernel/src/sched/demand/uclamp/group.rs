@@ -85,9 +85,9 @@ impl Kernel {
     /// hundredths of a percent, 0..=10000; `max` is 10000.
     pub fn cpu_uclamp_write(&mut self, group: TaskGroupId, min: Option<u32>, max: Option<u32>) {
         assert!(group != TaskGroupId::ROOT, "the root's clamps are the system's limits");
-        assert!(self.uclamp_compiled_in(), "there are no such files without clamps");
         for (percent, is_max) in [(min, false), (max, true)] {
             let Some(percent) = percent else { continue };
+            assert!(self.uclamp_compiled_in(), "there are no such files without clamps");
             assert!(percent <= PERCENT_SCALE, "{percent} hundredths of a percent");
             let mut value = capacity_from_percent(percent);
             if value != SCHED_CAPACITY_SCALE as u32 {
