@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::time::{ClockId, clock_gettime};
 use schedtwin_hunt::built_in;
 use schedtwin_hunt::check::{Outcome, check};
 use schedtwin_hunt::cover::Cover;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Tapes that are tried to make a finding smaller.
@@ -21,8 +23,11 @@ const SHRINK_ATTEMPTS: usize = 2_000;
 /// No finding is worth more time.
 const SHRINK_TIME: Duration = Duration::from_secs(60);
 
-/// A scenario of so much wall time hangs: the longest take seconds.
+/// A scenario of so much CPU time hangs: the longest take seconds. Time of the wall would count what other programs take.
 const HANGS_AFTER: Duration = Duration::from_secs(300);
+
+/// How often the watchdog looks.
+const LOOKS_EVERY: Duration = Duration::from_secs(10);
 
 /// Random scenarios against the twin: none may panic, hang, or depend on how it is run.
 #[derive(Parser)]
@@ -101,7 +106,7 @@ fn main() -> ExitCode {
                     if number >= count || over {
                         break;
                     }
-                    one(arguments.seed.wrapping_add(number), &arguments.keep, &hunt);
+                    one(arguments.seed.wrapping_add(number), &arguments, &hunt);
                     bar.inc(1);
                 }
             });
@@ -166,14 +171,26 @@ fn built_in(seeds: u64, threads: usize) -> ExitCode {
     }
 }
 
+/// CPU time of this process.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Runs one scenario under the eyes of a watchdog.
-fn watched(texts: &Texts, seed: u64, folder: &Path) -> Outcome {
+fn watched(texts: &Texts, seed: u64, arguments: &Arguments, folder: &Path) -> Outcome {
     let (done, waits) = std::sync::mpsc::channel::<()>();
+    // All threads share this clock.
+    let over = cpu_time() + HANGS_AFTER * arguments.threads as u32;
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            if waits.recv_timeout(HANGS_AFTER) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("seed {seed} hangs; again: cargo run -p schedtwin-hunt -- --seed {seed}");
-                std::process::exit(1);
+            while waits.recv_timeout(LOOKS_EVERY) == Err(RecvTimeoutError::Timeout) {
+                if cpu_time() > over {
+                    eprintln!(
+                        "seed {seed} hangs; again: cargo run -p schedtwin-hunt -- --seed {seed}"
+                    );
+                    std::process::exit(1);
+                }
             }
         });
         let outcome = check(texts, folder);
@@ -182,11 +199,11 @@ fn watched(texts: &Texts, seed: u64, folder: &Path) -> Outcome {
     })
 }
 
-fn one(seed: u64, keep: &Path, hunt: &Mutex<Hunt>) {
+fn one(seed: u64, arguments: &Arguments, hunt: &Mutex<Hunt>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut tape = Tape::of_seed(seed);
     let texts = Texts::generate(&mut tape);
-    let outcome = watched(&texts, seed, folder.path());
+    let outcome = watched(&texts, seed, arguments, folder.path());
     let adding = || hunt.lock().expect("nobody panics while adding");
     match outcome {
         Outcome::Ran(settings, events) => {
@@ -212,7 +229,7 @@ fn one(seed: u64, keep: &Path, hunt: &Mutex<Hunt>) {
                     &tape,
                     &kind,
                     &format!("{finding}\nFound by: {command}"),
-                    keep,
+                    &arguments.keep,
                     folder.path(),
                 );
             }

@@ -75,7 +75,7 @@ impl Texts {
         })
     }
 
-    /// Writes it as one file, which [`Texts::read`] reads.
+    /// Writes it as one file, which [`Texts::read`] reads. Makes its folder.
     pub fn write(&self, path: &Path, what: &str) -> io::Result<()> {
         let mut text: String = what.lines().map(|line| format!("# {line}\n")).collect();
         text.push_str(&format!(
@@ -84,6 +84,7 @@ impl Texts {
         ));
         text.push_str(&format!("machine = '''\n{}'''\n", self.machine));
         text.push_str(&format!("workload = '''\n{}'''\n", self.workload));
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         fs::write(path, text)
     }
 

@@ -1,6 +1,7 @@
 //! Every scenario that was ever a finding runs in every way. `hunt/found` holds them, made smaller.
 
-use schedtwin_hunt::check::{Outcome, check};
+use schedtwin::Scenario;
+use schedtwin_hunt::check::{Outcome, check, once};
 use schedtwin_hunt::scenario::{Texts, files};
 use std::path::Path;
 
@@ -34,4 +35,12 @@ fn the_first_seeds_run() {
         }
     }
     assert!(ran >= 6, "{ran} of 12 ran");
+}
+
+/// An interrupt came at the very instant at which a CPU had paid its way into an idle state: the way into the state was then
+/// counted as time awake.
+#[test]
+fn an_interrupt_at_the_end_of_the_way_to_idle_leaves_its_time_idle() {
+    let scenario = Scenario::new("pixel9", "linux-6.6", "jankbench", Some(140_000_000));
+    once(&scenario.expect("built in"), 1);
 }

@@ -131,6 +131,8 @@ enum Phase {
     Task(TaskId),
     /// Runs the idle loop.
     IdleLoop,
+    /// Has asked for an idle state and still pays the kernel's way there, with interrupts off.
+    BeforeIdle { state: u8, asleep_at: Ns },
     /// On the way into an idle state, or in it.
     Idle { state: u8, asleep_at: Ns },
     /// In the polling state; `spins`: the kernel's way there has been paid for.
@@ -505,9 +507,8 @@ impl<B: Board> Twin<B> {
         }
         let c = &mut self.cpus[cpu.index()];
         c.pending.insert(line);
-        let masked = now < c.masked_until;
         let executes = matches!(c.phase, Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. });
-        if executes && !masked {
+        if executes && now >= c.masked_until {
             // The line's slot is set again when its wires are read after the entry.
             self.deliver(cpu, observer);
             return;
@@ -518,8 +519,8 @@ impl<B: Board> Twin<B> {
                 let until = c.masked_until;
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), until);
             }
-            // Interrupts are off until the debt is paid.
-            Phase::Idle { .. } if masked => {}
+            // The end of the debt notices it, even if it comes at that very instant.
+            Phase::BeforeIdle { .. } => {}
             Phase::Idle { state, asleep_at } => {
                 let aborted = now < asleep_at;
                 let refuses = self.machine.idle_states(cpu)[state as usize].refuses_pending;
@@ -686,12 +687,13 @@ impl<B: Board> Twin<B> {
             Activity::Idle { state } => {
                 let entry = self.machine.idle_states(cpu)[state as usize].entry_latency_ns;
                 let asleep_at = paid_at + entry;
-                c.phase = Phase::Idle { state, asleep_at };
                 self.board.set(work_slot, NEVER);
                 if paid_at > self.now {
                     // An idle balance on the way costs time, in which the CPU still executes.
+                    c.phase = Phase::BeforeIdle { state, asleep_at };
                     self.board.set(idle_slot, paid_at);
                 } else {
+                    c.phase = Phase::Idle { state, asleep_at };
                     self.enter_idle(cpu, state, asleep_at, observer);
                 }
             }

@@ -27,7 +27,9 @@ impl<B: Board> Twin<B> {
                     self.deliver(cpu, observer);
                 }
             }
-            Phase::Idle { state, asleep_at } => {
+            Phase::Idle { state, asleep_at } => self.enter_idle(cpu, state, asleep_at, observer),
+            Phase::BeforeIdle { state, asleep_at } => {
+                self.cpus[cpu.index()].phase = Phase::Idle { state, asleep_at };
                 self.enter_idle(cpu, state, asleep_at, observer);
                 if !self.cpus[cpu.index()].pending.is_empty() {
                     // It came while the debt was paid: the entry notices it as soon as it can be aborted.
