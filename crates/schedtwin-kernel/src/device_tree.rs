@@ -18,6 +18,8 @@ pub struct DeviceTree {
     pub policies: Vec<DtPolicy>,
     /// Idle-state tables; a CPU names its table.
     pub idle_tables: Vec<Vec<DtIdleState>>,
+    /// What scheduling domains are built from beside the CPUs.
+    pub topology: DtTopology,
     /// What kernel paths cost.
     pub path_costs: PathCosts,
     /// Number of threads and futexes to make room for at the start.
@@ -38,10 +40,75 @@ pub struct DtCpu {
     /// The cpu-map's leaf cluster; `None`: there is no cpu-map, or it names no clusters. What a kernel
     /// makes of it is up to `cpu_map_package` and `sched_cluster`.
     pub cluster: Option<u16>,
-    /// Last-level cache.
+    /// Last-level cache. powerpc does not ask for it: its domains follow `core` and `l2`.
     pub llc: u16,
     /// NUMA node.
     pub node: u16,
+    /// The core of which the CPU is a hardware thread; `None`: it is a core by itself. On a powerpc with big cores:
+    /// the small core.
+    pub core: Option<u16>,
+    /// Level 2 cache, for x86 and powerpc; `None`: the core's own.
+    pub l2: Option<u16>,
+    /// powerpc: the hemisphere of the chip (`coregroup`); `None`: firmware names none.
+    pub hemisphere: Option<u16>,
+    /// `arch_asym_cpu_priority()`, higher is preferred; `None`: lower CPU numbers are.
+    pub asym_priority: Option<i32>,
+}
+
+/// Whose code makes levels of domains out of what firmware says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Architecture {
+    /// arm64, riscv and others: drivers/base/arch_topology.c.
+    #[default]
+    Arm64,
+    /// x86: arch/x86/kernel/smpboot.c.
+    X86,
+    /// powerpc: arch/powerpc/kernel/smp.c.
+    Powerpc,
+}
+
+/// What scheduling domains are built from beside the CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DtTopology {
+    /// Which levels there are.
+    pub architecture: Architecture,
+    /// `node_distance()` from the row's node to the column's, 10..=255; a node's distance to itself is 10. Empty: all
+    /// nodes are 20 from each other.
+    pub distances: Vec<Vec<u8>>,
+    /// `node_reclaim_distance`: tasks are not spread at fork, exec and wakeup to nodes that are farther. 30; 32 on AMD's
+    /// Zen.
+    pub reclaim_distance: u8,
+    /// Some CPUs are preferred to others (`SD_ASYM_PACKING`): x86 with ITMT, powerpc on shared processors.
+    pub asym_packing: bool,
+}
+
+impl Default for DtTopology {
+    fn default() -> DtTopology {
+        DtTopology {
+            architecture: Architecture::Arm64,
+            distances: Vec::new(),
+            reclaim_distance: 30,
+            asym_packing: false,
+        }
+    }
+}
+
+impl DtTopology {
+    /// `LOCAL_DISTANCE`: from a node to itself.
+    pub const LOCAL_DISTANCE: u8 = 10;
+    /// `REMOTE_DISTANCE`: between nodes of which nothing is known.
+    pub const REMOTE_DISTANCE: u8 = 20;
+
+    /// `node_distance()`.
+    pub fn distance(&self, from: u16, to: u16) -> u8 {
+        if from == to {
+            DtTopology::LOCAL_DISTANCE
+        } else if self.distances.is_empty() {
+            DtTopology::REMOTE_DISTANCE
+        } else {
+            self.distances[from as usize][to as usize]
+        }
+    }
 }
 
 /// A frequency domain.
@@ -140,9 +207,21 @@ pub struct PathCosts {
 }
 
 impl DtCpu {
-    /// A CPU whose package, node and last-level cache are the first ones, without clusters.
+    /// A CPU whose package, node and last-level cache are the first ones, without clusters and threads.
     pub const fn new(capacity: Capacity, policy: usize) -> DtCpu {
-        DtCpu { capacity, policy, idle_table: 0, package: 0, cluster: None, llc: 0, node: 0 }
+        DtCpu {
+            capacity,
+            policy,
+            idle_table: 0,
+            package: 0,
+            cluster: None,
+            llc: 0,
+            node: 0,
+            core: None,
+            l2: None,
+            hemisphere: None,
+            asym_priority: None,
+        }
     }
 }
 
@@ -190,6 +269,7 @@ impl DeviceTree {
             cpus,
             policies,
             idle_tables: vec![vec![DtIdleState::new(1_000, 1_000)]],
+            topology: DtTopology::default(),
             path_costs: PathCosts::default(),
             nr_threads_hint: 8,
         }

@@ -2,8 +2,8 @@
 
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{
-    self as dt, BroadcastDevice, DeviceTree, DtCpu, DtIdleState, DtPolicy, DtThermalZone, DtTrip,
-    PathCosts,
+    self as dt, BroadcastDevice, DeviceTree, DtCpu, DtIdleState, DtPolicy, DtThermalZone,
+    DtTopology, DtTrip, PathCosts,
 };
 use schedtwin_machine::{
     Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence,
@@ -31,6 +31,11 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                 cluster: cpu.cluster,
                 llc: cpu.llc,
                 node: cpu.node,
+                // Kernel paths and wakeups do not know hardware threads yet.
+                core: None,
+                l2: None,
+                hemisphere: None,
+                asym_priority: None,
             })
             .collect(),
         policies: machine
@@ -63,6 +68,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                     .collect()
             })
             .collect(),
+        topology: DtTopology::default(),
         path_costs: PathCosts {
             constant_time: costs.scale == CostScale::Time,
             running_clocks: costs.running_clocks,

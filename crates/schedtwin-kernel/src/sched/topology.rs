@@ -35,9 +35,6 @@
 //! Kernel: 6.12.95 kernel/sched/topology.c, sd_flags.h, and what `levels.rs` names.
 //! Differences:
 //! - One partition of all CPUs, built once: no cpusets, isolated CPUs, hotplug or changing capacities.
-//! - No SMT (the device tree has no threads), hence no `SD_SHARE_CPUCAPACITY`; no `SD_ASYM_PACKING`.
-//! - All NUMA nodes are equally far from each other (distance 20), which is nearer than the reclaim
-//!   distance: one NUMA level. The device tree has no distance table.
 //! - Masks that do not nest are refused, where Linux widens the upper domain and goes on.
 //! - `relax_domain_level` is not modelled.
 //! - `level` counts the domains that are left, from 0; Linux counts those it removed, too.
@@ -66,7 +63,7 @@ pub const SD_WAKE_AFFINE: u32 = 0x10;
 pub const SD_ASYM_CPUCAPACITY: u32 = 0x20;
 /// And every capacity of the machine occurs in it.
 pub const SD_ASYM_CPUCAPACITY_FULL: u32 = 0x40;
-/// CPUs are threads of a core. Not modelled yet: no domain has it.
+/// CPUs are threads of a core.
 pub const SD_SHARE_CPUCAPACITY: u32 = 0x80;
 /// CPUs of a cluster inside the last-level cache.
 pub const SD_CLUSTER: u32 = 0x100;
@@ -74,12 +71,33 @@ pub const SD_CLUSTER: u32 = 0x100;
 pub const SD_SHARE_LLC: u32 = 0x200;
 /// One balance pass at a time in the machine. Entries are atomic here, so it never has to wait.
 pub const SD_SERIALIZE: u32 = 0x400;
+/// Work is packed onto the CPUs with the highest priority.
+pub const SD_ASYM_PACKING: u32 = 0x800;
 /// Prefer to place tasks in a sibling domain.
 pub const SD_PREFER_SIBLING: u32 = 0x1000;
 /// The level's masks may overlap (NUMA).
 pub const SD_OVERLAP: u32 = 0x2000;
 /// The domain spans NUMA nodes.
 pub const SD_NUMA: u32 = 0x4000;
+
+/// Every flag with its name, ascending (`sd_flag_debug`).
+pub const SD_FLAG_NAMES: [(u32, &str); 15] = [
+    (SD_BALANCE_NEWIDLE, "BALANCE_NEWIDLE"),
+    (SD_BALANCE_EXEC, "BALANCE_EXEC"),
+    (SD_BALANCE_FORK, "BALANCE_FORK"),
+    (SD_BALANCE_WAKE, "BALANCE_WAKE"),
+    (SD_WAKE_AFFINE, "WAKE_AFFINE"),
+    (SD_ASYM_CPUCAPACITY, "ASYM_CPUCAPACITY"),
+    (SD_ASYM_CPUCAPACITY_FULL, "ASYM_CPUCAPACITY_FULL"),
+    (SD_SHARE_CPUCAPACITY, "SHARE_CPUCAPACITY"),
+    (SD_CLUSTER, "CLUSTER"),
+    (SD_SHARE_LLC, "SHARE_LLC"),
+    (SD_SERIALIZE, "SERIALIZE"),
+    (SD_ASYM_PACKING, "ASYM_PACKING"),
+    (SD_PREFER_SIBLING, "PREFER_SIBLING"),
+    (SD_OVERLAP, "OVERLAP"),
+    (SD_NUMA, "NUMA"),
+];
 
 /// Flags that mean nothing in a domain with one group.
 const SD_DEGENERATE_GROUPS_MASK: u32 = 0x7fff & !SD_WAKE_AFFINE;
@@ -143,7 +161,7 @@ pub struct SchedDomain {
     pub imb_numa_nr: u32,
     /// 0 = the lowest domain of the CPU.
     pub level: u8,
-    /// Name of the level: `CLS`, `MC`, `PKG`, `NODE`, `NUMA`.
+    /// Name of the level: `SMT`, `CLS`, `CACHE`, `MC`, `PKG`, `NODE`, `NUMA`.
     pub name: &'static str,
 }
 
@@ -160,6 +178,9 @@ pub struct SchedGroup {
     pub group_weight: u32,
     /// Number of cores: without SMT the same.
     pub cores: u32,
+    /// The CPU with the highest priority, of equals the lowest. Means something where the domain has
+    /// `SD_ASYM_PACKING`.
+    pub asym_prefer_cpu: CpuId,
     /// Flags of the domain below that the group stands for; 0 for single CPUs.
     pub flags: u32,
     /// Index into [`Topology::capacities`].
@@ -221,10 +242,18 @@ pub struct Topology {
     pub sd_asym_cpucapacity: Vec<Option<DomainId>>,
     /// Per CPU: the lowest NUMA domain.
     pub sd_numa: Vec<Option<DomainId>>,
+    /// Per CPU: the highest domain that packs work.
+    pub sd_asym_packing: Vec<Option<DomainId>>,
+    /// Per CPU: the hardware threads of its core, itself included (`cpu_smt_mask`).
+    pub smt_mask: Vec<CpuMask>,
+    /// Per CPU: `arch_asym_cpu_priority()`.
+    pub asym_priority: Vec<i32>,
     /// `sched_asym_cpucap_active()`: capacities differ somewhere.
     pub asym_cpucapacity: bool,
     /// `sched_cluster_active`: some CPU has a cluster domain.
     pub cluster: bool,
+    /// `sched_smt_active()`: some core has two threads.
+    pub smt: bool,
 }
 
 /// Why no domains can be built for a machine.
@@ -250,6 +279,20 @@ pub enum TopologyError {
         /// Whose masks.
         cpu: CpuId,
     },
+    /// The table of distances is not square, or it has fewer nodes than the machine.
+    DistanceTable {
+        /// How many nodes there are at least.
+        nodes: usize,
+    },
+    /// A node that is not 10 from itself, or another that is no farther.
+    Distance {
+        /// The row.
+        from: usize,
+        /// The column.
+        to: usize,
+        /// What stands there.
+        distance: u8,
+    },
     /// A capacity of 0, or above 1024.
     Capacity {
         /// Whose.
@@ -263,13 +306,22 @@ impl std::fmt::Display for TopologyError {
             TopologyError::NoCpu => write!(f, "the machine has no CPU"),
             TopologyError::BrokenLevel { level, a, b } => write!(
                 f,
-                "CPUs {a} and {b} see {level} masks that overlap without being equal: package, \
+                "CPUs {a} and {b} see {level} masks that overlap without being equal: core, package, \
                  cluster, llc and node have to nest"
             ),
             TopologyError::NotNested { lower, upper, cpu } => write!(
                 f,
-                "CPU {cpu}: its {lower} mask is not inside its {upper} mask: package, cluster, llc \
-                 and node have to nest"
+                "CPU {cpu}: its {lower} mask is not inside its {upper} mask: core, package, cluster, \
+                 llc and node have to nest"
+            ),
+            TopologyError::DistanceTable { nodes } => write!(
+                f,
+                "the table of node distances is not square, or has fewer rows than there are nodes ({nodes})"
+            ),
+            TopologyError::Distance { from, to, distance } => write!(
+                f,
+                "distance {distance} from node {from} to node {to}: a node is 10 from itself, and \
+                 others are farther"
             ),
             TopologyError::Capacity { cpu } => write!(f, "CPU {cpu}: capacity is not in 1..=1024"),
         }
@@ -352,6 +404,12 @@ impl Topology {
     /// The highest domain of a CPU up to which all have `flag` (`highest_flag_domain`).
     pub fn highest_flag_domain(&self, cpu: CpuId, flag: u32) -> Option<DomainId> {
         self.domains_of(cpu).take_while(|sd| self[*sd].flags & flag != 0).last()
+    }
+
+    /// `sched_asym_prefer()`: whether `a` has the higher priority.
+    #[inline]
+    pub fn sched_asym_prefer(&self, a: CpuId, b: CpuId) -> bool {
+        self.asym_priority[a.index()] > self.asym_priority[b.index()]
     }
 
     /// `cpus_share_cache()`.

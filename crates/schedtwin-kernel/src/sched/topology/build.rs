@@ -10,10 +10,20 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/topology.c `build_sched_domains`, `sd_init`, `get_group`,
 //! `build_overlap_sched_groups`, `cpu_attach_domain`.
-//! Differences: see the parent module. As all nodes are equally far, a group at the NUMA level is
-//! always a whole node; the kernel's descent into siblings with other spans has no case.
+//! Differences: see the parent module.
+//!
+//! **Overlapping groups.** Where some nodes are farther than others, domains of a NUMA level overlap, and so do the
+//! groups of one domain. On a ring of four nodes, 0 to 3, each 20 from its neighbours and 30 from the one opposite:
+//!
+//! ```text
+//! node 0   NUMA 20: nodes 3, 0, 1      groups {0} {1} {3}
+//!          NUMA 30: nodes 0 to 3       groups {3,0,1} {1,2,3}
+//! ```
+//!
+//! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. What a group can do is shared by
+//! all who have the same one, and only the CPUs whose own domain below is exactly the group may balance for it.
 
-use super::levels::{Level, levels};
+use super::levels::{Level, levels, smt_mask};
 use super::*;
 
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
@@ -52,8 +62,15 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
         sd_share_id: cpus.iter().collect(),
         sd_asym_cpucapacity: vec![None; nr],
         sd_numa: vec![None; nr],
+        sd_asym_packing: vec![None; nr],
+        smt_mask: cpus.iter().map(|cpu| smt_mask(dt, cpu)).collect(),
+        asym_priority: cpus
+            .iter()
+            .map(|cpu| dt.cpus[cpu.index()].asym_priority.unwrap_or(-(cpu.0 as i32)))
+            .collect(),
         asym_cpucapacity: false,
         cluster: false,
+        smt: cpus.iter().any(|cpu| smt_mask(dt, cpu).weight() > 1),
     };
     let mut b = Builder {
         t,
@@ -139,9 +156,10 @@ impl Builder {
             (imbalance_pct, cache_nice_tries) = (110, 0);
         } else if flags & SD_NUMA != 0 {
             cache_nice_tries = 2;
-            // The distance between nodes, 20, is below node_reclaim_distance (30), so EXEC, FORK and
-            // WAKE_AFFINE stay.
             flags = flags & !SD_PREFER_SIBLING | SD_SERIALIZE;
+            if level.distance > dt.topology.reclaim_distance {
+                flags &= !(SD_BALANCE_EXEC | SD_BALANCE_FORK | SD_WAKE_AFFINE);
+            }
         }
         let shared = (flags & SD_SHARE_LLC != 0).then(|| {
             let first = span.lowest().expect("a CPU is in its own mask").index();
@@ -195,19 +213,21 @@ impl Builder {
         id
     }
 
-    /// `build_sched_groups()`, and `build_overlap_sched_groups()` for nodes equally far apart.
+    /// `build_sched_groups()` and `build_overlap_sched_groups()`.
     fn build_sched_groups(&mut self, sd: DomainId, cpu: CpuId) {
         let number = self.level_of[sd.0 as usize];
         let span = self.t[sd].span;
+        let overlap = self.t[sd].flags & SD_OVERLAP != 0;
         let mut covered = CpuMask::EMPTY;
         let mut ring: Vec<GroupId> = Vec::new();
         for i in span.iter_wrapping_from(cpu) {
             if covered.contains(i) {
                 continue;
             }
-            let sg = if self.t[sd].flags & SD_OVERLAP != 0 {
-                // Groups of an overlapping level are each CPU's own; the capacity is shared.
-                self.new_group(number, i)
+            let sg = if overlap {
+                // A CPU whose domains end below this level has no group to offer.
+                let Some(sibling) = self.sd[number][i.index()] else { continue };
+                self.overlap_group(&span, sibling)
             } else {
                 self.get_group(number, i)
             };
@@ -222,31 +242,58 @@ impl Builder {
 
     /// `get_group()`: one object per span of the level below.
     fn get_group(&mut self, number: usize, cpu: CpuId) -> GroupId {
-        let first = self.group_span(number, cpu).0.lowest().expect("a group has CPUs");
+        let sd = self.sd[number][cpu.index()].expect("levels that do not overlap are equally deep");
+        let (span, flags) = match self.t[sd].child {
+            Some(child) => (self.t[child].span, self.t[child].flags),
+            None => (CpuMask::of(cpu), 0),
+        };
+        let first = span.lowest().expect("a group has CPUs");
         match self.sg[number][first.index()] {
             Some(sg) => sg,
             None => {
-                let sg = self.new_group(number, cpu);
+                let sg = self.new_group(number, span, flags, span);
                 self.sg[number][first.index()] = Some(sg);
                 sg
             }
         }
     }
 
-    /// CPUs and flags of the group that `cpu` is in: those of its child domain at this moment.
-    fn group_span(&self, number: usize, cpu: CpuId) -> (CpuMask, u32) {
-        let sd = self.sd[number][cpu.index()].expect("levels are equally deep for all CPUs");
-        match self.t[sd].child {
-            Some(child) => (self.t[child].span, self.t[child].flags),
-            None => (CpuMask::of(cpu), 0),
+    /// A group of an overlapping domain of CPUs `span`: what the domain `sibling` of another CPU has below it.
+    fn overlap_group(&mut self, span: &CpuMask, sibling: DomainId) -> GroupId {
+        let t = &self.t;
+        let child_span = |sd: DomainId| t[sd].child.map(|child| t[child].span);
+        let mut sibling = sibling;
+        // find_descended_sibling(): where nodes are three steps apart, what a sibling has below may reach beyond.
+        if child_span(sibling).is_some_and(|below| !below.is_subset(span)) {
+            while child_span(sibling).is_some_and(|below| !below.is_subset(span)) {
+                sibling = t[sibling].child.expect("it has a span");
+            }
+            while child_span(sibling) == Some(t[sibling].span) {
+                sibling = t[sibling].child.expect("it has a span");
+            }
         }
+        let number = self.level_of[sibling.0 as usize];
+        let child = t[sibling].child.expect("NUMA is not the lowest level");
+        let (group_span, flags) = (t[child].span, t[child].flags);
+        // build_balance_mask(): who would end up at this group, too.
+        let ends_up_here = |cpu: &CpuId| {
+            let own = self.sd[number][cpu.index()].and_then(|sd| t[sd].child);
+            own.is_some_and(|child| t[child].span == group_span)
+        };
+        let balance_mask = group_span.iter().filter(ends_up_here).collect();
+        self.new_group(number, group_span, flags, balance_mask)
     }
 
-    fn new_group(&mut self, number: usize, cpu: CpuId) -> GroupId {
-        let (span, flags) = self.group_span(number, cpu);
-        let first_cpu = span.lowest().expect("a group has CPUs");
+    fn new_group(
+        &mut self,
+        number: usize,
+        span: CpuMask,
+        flags: u32,
+        balance_mask: CpuMask,
+    ) -> GroupId {
         let weight = span.weight();
-        let sgc = *self.sgc[number][first_cpu.index()].get_or_insert_with(|| {
+        let balancer = balance_mask.lowest().expect("somebody balances for a group");
+        let sgc = *self.sgc[number][balancer.index()].get_or_insert_with(|| {
             self.t.capacities.push(SchedGroupCapacity {
                 capacity: SCHED_CAPACITY_SCALE * weight as u64,
                 min_capacity: SCHED_CAPACITY_SCALE,
@@ -256,16 +303,26 @@ impl Builder {
             });
             self.t.capacities.len() - 1
         });
+        let mut rest = span;
+        let mut cores = 0;
+        while let Some(cpu) = rest.lowest() {
+            cores += 1;
+            rest = rest.and_not(&self.t.smt_mask[cpu.index()]);
+        }
+        let first_cpu = span.lowest().expect("a group has CPUs");
+        let prefer = |a: CpuId, b: CpuId| if self.t.sched_asym_prefer(b, a) { b } else { a };
+        let asym_prefer_cpu = span.iter().fold(first_cpu, prefer);
         let id = GroupId(self.t.groups.len() as u32);
         self.t.groups.push(SchedGroup {
             span,
             next: id,
             first_cpu,
             group_weight: weight,
-            cores: weight,
+            cores,
+            asym_prefer_cpu,
             flags,
             sgc,
-            balance_mask: span,
+            balance_mask,
         });
         id
     }
@@ -378,6 +435,8 @@ impl Builder {
             None => t.sd_llc_id[c],
         };
         t.sd_numa[c] = t.lowest_flag_domain(cpu, SD_NUMA);
+        t.sd_asym_packing[c] =
+            t.domains_of(cpu).filter(|sd| t[*sd].flags & SD_ASYM_PACKING != 0).last();
         t.sd_asym_cpucapacity[c] = t.lowest_flag_domain(cpu, SD_ASYM_CPUCAPACITY_FULL);
     }
 }
@@ -418,7 +477,13 @@ fn compact(t: &mut Topology) {
     for sg in &mut t.groups {
         move_group(&mut sg.next);
     }
-    for pointers in [&mut t.base, &mut t.sd_llc, &mut t.sd_asym_cpucapacity, &mut t.sd_numa] {
+    for pointers in [
+        &mut t.base,
+        &mut t.sd_llc,
+        &mut t.sd_asym_cpucapacity,
+        &mut t.sd_numa,
+        &mut t.sd_asym_packing,
+    ] {
         pointers.iter_mut().flatten().for_each(move_domain);
     }
 }

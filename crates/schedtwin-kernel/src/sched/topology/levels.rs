@@ -1,14 +1,21 @@
 //! From what firmware says to the levels of domains: which CPUs see each other as near.
 //!
-//! The levels, bottom-up, each a mask per CPU: SMT, CLS (cluster), MC (core group), PKG (all CPUs of the
-//! node), and with several nodes NODE and NUMA.
+//! The levels, bottom-up, each a mask per CPU. What an architecture's own code knows decides which there are:
+//!
+//! | architecture | levels (their flags) |
+//! |---|---|
+//! | arm64 and others | SMT (threads, cache) · CLS the cluster (cluster, cache) · MC the core group (cache) · PKG the node |
+//! | x86 | SMT · CLS who shares an L2 · MC who shares the last-level cache, each with ASYM_PACKING above SMT · PKG the node, unless a package holds several |
+//! | powerpc | SMT the small core · CACHE who shares an L2 (cache), if that is more than a core · MC the hemisphere, if there are any · PKG the node |
+//! | all | NODE the node · for each further distance NUMA: all nodes that are no farther (NUMA, overlapping) |
 //!
 //! | term | is |
 //! |---|---|
 //! | cpu-map | the tree of sockets, clusters and cores in a device tree |
 //! | leaf cluster | the innermost clusters, which hold cores |
 //! | package | what the cpu-map's sockets are, or in older kernels its leaf clusters |
-//! | core group | the smallest of node, package and last-level cache: the level MC |
+//! | core group | the smallest of node, package and last-level cache: arm64's level MC |
+//! | small core | half of POWER's core of eight threads: two L2 caches, and to the kernel two cores |
 //!
 //! Up to 5.19 a phone with one last-level cache and three leaf clusters has three packages, and so three
 //! MC domains that its hardware knows nothing of. From 6.0 on it has one, and its leaf clusters become the
@@ -23,12 +30,18 @@
 //! ```
 //!
 //! Kernel: 6.12.95 and 6.1.192 drivers/base/arch_topology.c `parse_cluster`, `update_siblings_masks`,
-//! `cpu_coregroup_mask`, `cpu_clustergroup_mask`; for 5.19 the patches of 2022 that ended it.
-//! Differences: the level of all CPUs is PKG in all releases (DIE before 6.7).
+//! `cpu_coregroup_mask`, `cpu_clustergroup_mask`, for 5.19 the patches of 2022 that ended it; kernel/sched/topology.c
+//! `sched_init_numa`; arch/x86/kernel/smpboot.c and arch/powerpc/kernel/smp.c by the behaviour notes (10 §1).
+//! Differences:
+//! - The level of all CPUs is PKG in all releases (DIE before 6.7).
+//! - Where a cluster has no number, arm64's cluster mask is smaller than a core with threads. Linux complains and
+//!   widens the domain; here the mask is the core at once.
+//! - x86's ASYM_PACKING is on CLS, MC and PKG in all releases; POWER7's on SMT is not modelled.
 
 use super::*;
 use crate::config::CpuMapPackage;
-use crate::device_tree::DtCpu;
+use crate::device_tree::{Architecture, DtCpu, DtTopology};
+use std::collections::BTreeSet;
 
 /// `struct sched_domain_topology_level`.
 pub(super) struct Level {
@@ -36,6 +49,8 @@ pub(super) struct Level {
     pub flags: u32,
     pub mask: Vec<CpuMask>,
     pub overlap: bool,
+    /// Of a NUMA level: how far its nodes are at most.
+    pub distance: u8,
 }
 
 /// `cpu_topology[]`: what the architecture has made of the firmware's tables.
@@ -66,18 +81,18 @@ impl CpuTopology<'_> {
         match self.package {
             // Caches were known from ACPI only, which has no cpu-map; and clusters had no number.
             CpuMapPackage::LeafCluster => {
-                (self.siblings(cpu, leaf), (!in_leaf).then(llc), CpuMask::of(cpu))
+                (self.siblings(cpu, leaf), (!in_leaf).then(llc), smt_mask(self.dt, cpu))
             }
             CpuMapPackage::Socket => (
                 self.siblings(cpu, |a, b| a.package == b.package),
                 Some(llc()),
-                self.siblings(cpu, |a, b| in_leaf && leaf(a, b)),
+                self.siblings(cpu, |a, b| in_leaf && leaf(a, b)).or(&smt_mask(self.dt, cpu)),
             ),
         }
     }
 
-    /// `cpu_coregroup_mask()`: the smallest of node, package, last-level cache and cluster, as far as
-    /// each is inside the one before.
+    /// `cpu_coregroup_mask()` of arm64: the smallest of node, package, last-level cache and cluster, as far
+    /// as each is inside the one before.
     fn coregroup(&self, cpu: CpuId) -> CpuMask {
         let (core, llc, cluster) = self.core_llc_cluster(cpu);
         let mut mask = self.node(cpu);
@@ -89,34 +104,121 @@ impl CpuTopology<'_> {
         if self.sched_cluster && mask.is_subset(&cluster) { cluster } else { mask }
     }
 
-    /// `cpu_clustergroup_mask()`: the cluster, unless it is no less than the core group.
+    /// `cpu_clustergroup_mask()` of arm64: the cluster, unless it is no less than the core group.
     fn clustergroup(&self, cpu: CpuId) -> CpuMask {
         let (_, _, cluster) = self.core_llc_cluster(cpu);
-        if self.coregroup(cpu).is_subset(&cluster) { CpuMask::of(cpu) } else { cluster }
+        if self.coregroup(cpu).is_subset(&cluster) { smt_mask(self.dt, cpu) } else { cluster }
     }
+
+    /// Who shares the level 2 cache; where it is not known, the threads of the core do.
+    fn l2(&self, cpu: CpuId) -> CpuMask {
+        let shared = self.siblings(cpu, |a, b| a.l2.is_some() && a.l2 == b.l2);
+        shared.or(&smt_mask(self.dt, cpu))
+    }
+
+    /// x86's `cpu_coregroup_mask()`: who shares the last-level cache, within the node.
+    fn llc_of_node(&self, cpu: CpuId) -> CpuMask {
+        self.siblings(cpu, |a, b| (a.llc, a.node) == (b.llc, b.node))
+    }
+
+    /// powerpc's `cpu_coregroup_mask()`.
+    fn hemisphere(&self, cpu: CpuId) -> CpuMask {
+        match self.dt.cpus[cpu.index()].hemisphere {
+            Some(_) => self.siblings(cpu, |a, b| a.hemisphere == b.hemisphere),
+            None => self.node(cpu),
+        }
+    }
+
+    /// `x86_has_numa_in_package`.
+    fn numa_in_package(&self) -> bool {
+        let cpus = &self.dt.cpus;
+        cpus.iter().any(|a| cpus.iter().any(|b| a.package == b.package && a.node != b.node))
+    }
+
+    fn level(
+        &self,
+        name: &'static str,
+        flags: u32,
+        mask: impl Fn(&Self, CpuId) -> CpuMask,
+    ) -> Level {
+        let mask = self.dt.all_cpus().iter().map(|cpu| mask(self, cpu)).collect();
+        Level { name, flags, mask, overlap: false, distance: 0 }
+    }
+
+    /// The levels inside a node.
+    fn within_node(&self) -> Vec<Level> {
+        let asym = if self.dt.topology.asym_packing { SD_ASYM_PACKING } else { 0 };
+        let smt = SD_SHARE_CPUCAPACITY | SD_SHARE_LLC;
+        // Without threads a core is one CPU. The level is removed again, but while it exists it takes the
+        // loss of PREFER_SIBLING that an asymmetric domain inflicts on its child.
+        let mut levels = vec![self.level("SMT", smt, |t, cpu| smt_mask(t.dt, cpu))];
+        match self.dt.topology.architecture {
+            Architecture::Arm64 => {
+                if self.sched_cluster {
+                    levels.push(self.level("CLS", SD_CLUSTER | SD_SHARE_LLC, Self::clustergroup));
+                }
+                levels.push(self.level("MC", SD_SHARE_LLC, Self::coregroup));
+                levels.push(self.level("PKG", 0, Self::node));
+            }
+            Architecture::X86 => {
+                if self.sched_cluster {
+                    levels.push(self.level("CLS", SD_CLUSTER | SD_SHARE_LLC | asym, Self::l2));
+                }
+                levels.push(self.level("MC", SD_SHARE_LLC | asym, Self::llc_of_node));
+                if !self.numa_in_package() {
+                    levels.push(self.level("PKG", asym, Self::node));
+                }
+            }
+            Architecture::Powerpc => {
+                let cache = self.level("CACHE", SD_SHARE_LLC | asym, Self::l2);
+                let more = |(l2, smt): (&CpuMask, &CpuMask)| l2.weight() > smt.weight();
+                // `shared_caches`
+                if cache.mask.iter().zip(&levels[0].mask).any(more) {
+                    levels.push(cache);
+                }
+                if self.dt.cpus.iter().any(|cpu| cpu.hemisphere.is_some()) {
+                    levels.push(self.level("MC", asym, Self::hemisphere));
+                }
+                levels.push(self.level("PKG", asym, Self::node));
+            }
+        }
+        levels
+    }
+
+    /// `sched_init_numa()`: NODE, and a level for each distance between nodes with CPUs.
+    fn between_nodes(&self) -> Vec<Level> {
+        let nodes: BTreeSet<u16> = self.dt.cpus.iter().map(|cpu| cpu.node).collect();
+        if nodes.len() == 1 {
+            return Vec::new();
+        }
+        let topology = &self.dt.topology;
+        let mut distances: BTreeSet<u8> = nodes
+            .iter()
+            .flat_map(|from| nodes.iter().map(|to| topology.distance(*from, *to)))
+            .collect();
+        distances.remove(&DtTopology::LOCAL_DISTANCE);
+        let numa = |distance: u8| {
+            let near = |a: &DtCpu, b: &DtCpu| topology.distance(a.node, b.node) <= distance;
+            let level = self.level("NUMA", SD_NUMA, |t, cpu| t.siblings(cpu, near));
+            Level { overlap: true, distance, ..level }
+        };
+        let node = self.level("NODE", 0, Self::node);
+        std::iter::once(node).chain(distances.into_iter().map(numa)).collect()
+    }
+}
+
+/// `cpu_smt_mask()`: the hardware threads of a CPU's core, itself included.
+pub(super) fn smt_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
+    let core = dt.cpus[cpu.index()].core;
+    let is_sibling = |c: &CpuId| *c == cpu || core.is_some() && dt.cpus[c.index()].core == core;
+    dt.all_cpus().iter().filter(is_sibling).collect()
 }
 
 /// The levels of this machine, bottom-up.
 pub(super) fn levels(dt: &DeviceTree, package: CpuMapPackage, sched_cluster: bool) -> Vec<Level> {
     let topology = CpuTopology { dt, package, sched_cluster };
-    let level = |name, flags, mask: &dyn Fn(CpuId) -> CpuMask| Level {
-        name,
-        flags,
-        mask: dt.all_cpus().iter().map(mask).collect(),
-        overlap: false,
-    };
-    // Without threads a core is one CPU. The level is removed again, but while it exists it takes the
-    // loss of PREFER_SIBLING that an asymmetric domain inflicts on its child.
-    let mut levels = vec![level("SMT", SD_SHARE_CPUCAPACITY | SD_SHARE_LLC, &CpuMask::of)];
-    if sched_cluster {
-        levels.push(level("CLS", SD_CLUSTER | SD_SHARE_LLC, &|c| topology.clustergroup(c)));
-    }
-    levels.push(level("MC", SD_SHARE_LLC, &|c| topology.coregroup(c)));
-    levels.push(level("PKG", 0, &|c| topology.node(c)));
-    if dt.cpus.iter().any(|c| c.node != dt.cpus[0].node) {
-        levels.push(level("NODE", 0, &|c| topology.node(c)));
-        levels.push(Level { overlap: true, ..level("NUMA", SD_NUMA, &|_| dt.all_cpus()) });
-    }
+    let mut levels = topology.within_node();
+    levels.extend(topology.between_nodes());
     levels
 }
 
@@ -128,9 +230,32 @@ pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
     if let Some(i) = dt.cpus.iter().position(|c| !(1..=1024).contains(&c.capacity)) {
         return Err(TopologyError::Capacity { cpu: CpuId(i as u16) });
     }
+    check_distances(dt)?;
     for package in [CpuMapPackage::LeafCluster, CpuMapPackage::Socket] {
         for sched_cluster in [false, true] {
             check_levels(dt, &levels(dt, package, sched_cluster))?;
+        }
+    }
+    Ok(())
+}
+
+/// What `acpi_numa` and `of_numa` refuse in a table of distances. That from one node to another need not be the one
+/// back.
+fn check_distances(dt: &DeviceTree) -> Result<(), TopologyError> {
+    let distances = &dt.topology.distances;
+    if distances.is_empty() {
+        return Ok(());
+    }
+    let nodes = dt.cpus.iter().map(|cpu| cpu.node as usize + 1).max().unwrap_or(0);
+    if distances.len() < nodes || distances.iter().any(|row| row.len() != distances.len()) {
+        return Err(TopologyError::DistanceTable { nodes });
+    }
+    for (from, row) in distances.iter().enumerate() {
+        for (to, distance) in row.iter().enumerate() {
+            let local = *distance == DtTopology::LOCAL_DISTANCE;
+            if *distance < DtTopology::LOCAL_DISTANCE || local != (from == to) {
+                return Err(TopologyError::Distance { from, to, distance: *distance });
+            }
         }
     }
     Ok(())

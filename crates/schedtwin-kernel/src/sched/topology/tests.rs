@@ -1,8 +1,11 @@
-//! The worked examples of the behaviour notes (10 §11), and machines that cannot be.
+//! The worked examples of the behaviour notes (10 §11), machines that cannot be, and random machines beside a second
+//! implementation (`plain.rs`).
+
+mod plain;
 
 use super::*;
 use crate::config::CpuMapPackage;
-use crate::device_tree::DtCpu;
+use crate::device_tree::{Architecture, DtCpu};
 
 /// Some equal CPUs of a machine.
 #[derive(Clone)]
@@ -32,6 +35,22 @@ impl Part {
         self.cpu.node = node;
         self
     }
+    pub(crate) fn core(mut self, core: u16) -> Part {
+        self.cpu.core = Some(core);
+        self
+    }
+    pub(crate) fn l2(mut self, l2: u16) -> Part {
+        self.cpu.l2 = Some(l2);
+        self
+    }
+    pub(crate) fn hemisphere(mut self, hemisphere: u16) -> Part {
+        self.cpu.hemisphere = Some(hemisphere);
+        self
+    }
+    pub(crate) fn priority(mut self, priority: i32) -> Part {
+        self.cpu.asym_priority = Some(priority);
+        self
+    }
 }
 
 /// A machine of these CPUs, in this order.
@@ -44,6 +63,32 @@ pub(crate) fn machine(parts: &[Part]) -> DeviceTree {
 fn altra() -> Vec<Part> {
     let pair = |n| Part::of(2, 1024).package(n / 40).llc(n).node(n / 40);
     (0..80).map(pair).collect()
+}
+
+/// Cores of so many threads each, numbered one core after the other; `llc` and `node` of a core's number.
+fn cores(
+    count: u16,
+    threads: usize,
+    llc: impl Fn(u16) -> u16,
+    node: impl Fn(u16) -> u16,
+) -> Vec<Part> {
+    let core = |n| Part::of(threads, 1024).core(n).llc(llc(n)).node(node(n)).package(node(n));
+    (0..count).map(core).collect()
+}
+
+/// The same machine on another architecture.
+fn on(architecture: Architecture, parts: &[Part]) -> DeviceTree {
+    let mut dt = machine(parts);
+    dt.topology.architecture = architecture;
+    dt
+}
+
+/// Nodes of two CPUs and a cache each, with these distances.
+fn nodes(distances: &[&[u8]]) -> DeviceTree {
+    let part = |n| Part::of(2, 1024).llc(n).node(n).package(n);
+    let mut dt = machine(&(0..distances.len() as u16).map(part).collect::<Vec<_>>());
+    dt.topology.distances = distances.iter().map(|row| row.to_vec()).collect();
+    dt
 }
 
 /// The stack of a CPU, as text: a line per domain.
@@ -73,6 +118,29 @@ fn show(topology: &Topology, cpu: u16) -> String {
         );
     }
     out
+}
+
+/// Four big cores of eight threads, even and odd ones a small core each; in hemispheres of two on request, and then on
+/// shared processors.
+fn power10(hemispheres: bool) -> DeviceTree {
+    let thread = |n: u16| {
+        let small_core = n / 8 * 2 + n % 2;
+        let part = Part::of(1, 1024).core(small_core).l2(small_core).llc(small_core);
+        if hemispheres { part.hemisphere(n / 16) } else { part }
+    };
+    let mut dt = on(Architecture::Powerpc, &(0..32).map(thread).collect::<Vec<_>>());
+    dt.topology.asym_packing = hemispheres;
+    dt
+}
+
+/// Two cores of two threads, and four small ones that share an L2; the higher the number, the less preferred.
+fn hybrid() -> DeviceTree {
+    let large = |n| Part::of(2, 1024).core(n).l2(n).priority(40 - n as i32);
+    let small = |n| Part::of(1, 1024).core(n).l2(9).priority(20);
+    let mut dt =
+        on(Architecture::X86, &[large(0), large(1), small(2), small(3), small(4), small(5)]);
+    dt.topology.asym_packing = true;
+    dt
 }
 
 const JUNO_LITTLE: &str = "MC 0-3 217 pct 117 tries 1 4/8 imb 0: {2}0{3}0{0}0{1}0\n\
@@ -181,6 +249,103 @@ fn worked_examples() {
              NUMA 0-7 6417 pct 117 tries 2 8/16 imb 1: {0-3}1217{4-7}1017\n",
         ),
         ("one CPU", newer(), machine(&[Part::of(1, 1024)]), 0, ""),
+        (
+            "8 cores of 2 threads, one LLC: groups of MC keep the flags of SMT",
+            newer(),
+            on(Architecture::X86, &cores(8, 2, |_| 0, |_| 0)),
+            3,
+            "SMT 2-3 1297 pct 110 tries 0 2/4 imb 0: {3}0{2}0\n\
+             MC 0-15 1217 pct 117 tries 1 16/32 imb 0: {2-3}1297{4-5}1297{6-7}1297{8-9}1297\
+             {10-11}1297{12-13}1297{14-15}1297{0-1}1297\n",
+        ),
+        (
+            "two sockets of 56 cores of 2 threads, one LLC each: an eighth of a node may stay",
+            newer(),
+            on(Architecture::X86, &cores(112, 2, |n| n / 56, |n| n / 56)),
+            0,
+            "SMT 0-1 1297 pct 110 tries 0 2/4 imb 0: {0}0{1}0\n\
+             MC 0-111 1217 pct 117 tries 1 112/224 imb 0: 56 groups, first {0-1}1297\n\
+             NUMA 0-223 6417 pct 117 tries 2 224/448 imb 14: {0-111}1217{112-223}1017\n",
+        ),
+        (
+            "EPYC, two sockets of 8 caches of 8 cores of 2 threads",
+            newer(),
+            on(Architecture::X86, &cores(128, 2, |n| n / 8, |n| n / 64)),
+            16,
+            "SMT 16-17 1297 pct 110 tries 0 2/4 imb 0: {16}0{17}0\n\
+             MC 16-31 1217 pct 117 tries 1 16/32 imb 0: {16-17}1297{18-19}1297{20-21}1297{22-23}1297\
+             {24-25}1297{26-27}1297{28-29}1297{30-31}1297\n\
+             PKG 0-127 1017 pct 117 tries 1 128/256 imb 8: {16-31}1217{32-47}1217{48-63}1217\
+             {64-79}1217{80-95}1217{96-111}1217{112-127}1217{0-15}1217\n\
+             NUMA 0-255 6417 pct 117 tries 2 256/512 imb 8: {0-127}1017{128-255}1017\n",
+        ),
+        (
+            "POWER10: four threads of a small core share all caches, so CACHE says nothing and is left out",
+            newer(),
+            power10(false),
+            0,
+            "SMT 0,2,4,6 1297 pct 110 tries 0 4/8 imb 0: {0}0{2}0{4}0{6}0\n\
+             PKG 0-31 1017 pct 117 tries 1 32/64 imb 8: {0,2,4,6}1297{1,3,5,7}1297\
+             {8,10,12,14}1297{9,11,13,15}1297{16,18,20,22}1297{17,19,21,23}1297{24,26,28,30}1297\
+             {25,27,29,31}1297\n",
+        ),
+        (
+            "POWER10 with hemispheres, on shared processors",
+            newer(),
+            power10(true),
+            17,
+            "SMT 17,19,21,23 1297 pct 110 tries 0 4/8 imb 0: {17}0{19}0{21}0{23}0\n\
+             MC 16-31 1817 pct 117 tries 1 16/32 imb 4: {17,19,21,23}1297{24,26,28,30}1297\
+             {25,27,29,31}1297{16,18,20,22}1297\n\
+             PKG 0-31 1817 pct 117 tries 1 32/64 imb 8: {16-31}1817{0-15}1817\n",
+        ),
+        (
+            "POWER9: pairs of cores share an L2",
+            newer(),
+            on(
+                Architecture::Powerpc,
+                &(0..4).map(|n| Part::of(4, 1024).core(n).l2(n / 2)).collect::<Vec<_>>(),
+            ),
+            5,
+            "SMT 4-7 1297 pct 110 tries 0 4/8 imb 0: {5}0{6}0{7}0{4}0\n\
+             CACHE 0-7 1217 pct 117 tries 1 8/16 imb 0: {4-7}1297{0-3}1297\n\
+             PKG 0-15 1017 pct 117 tries 1 16/32 imb 2: {0-7}1217{8-15}1217\n",
+        ),
+        (
+            "hybrid x86 with ITMT: two large cores of 2 threads, four small ones that share an L2",
+            with_clusters(),
+            hybrid(),
+            5,
+            "CLS 4-7 1b17 pct 117 tries 1 4/8 imb 0: {5}0{6}0{7}0{4}0\n\
+             MC 0-7 1a17 pct 117 tries 1 8/16 imb 0: {4-7}1b17{0-1}1297{2-3}1297\n",
+        ),
+        (
+            "a ring of four nodes: 0 and 2 are opposite",
+            newer(),
+            nodes(&[&[10, 20, 30, 20], &[20, 10, 20, 30], &[30, 20, 10, 20], &[20, 30, 20, 10]]),
+            0,
+            "MC 0-1 1217 pct 117 tries 1 2/4 imb 0: {0}0{1}0\n\
+             NUMA 0-3,6-7 6417 pct 117 tries 2 6/12 imb 1: {0-1}1217{2-3}1017{6-7}1017\n\
+             NUMA 0-7 6417 pct 117 tries 2 8/16 imb 1: {0-3,6-7}6417{2-7}6417\n",
+        ),
+        (
+            "beyond the reclaim distance a wakeup stays on its node",
+            newer(),
+            nodes(&[&[10, 31], &[31, 10]]),
+            3,
+            "MC 2-3 1217 pct 117 tries 1 2/4 imb 0: {3}0{2}0\n\
+             NUMA 0-3 6401 pct 117 tries 2 4/8 imb 1: {2-3}1217{0-1}1017\n",
+        ),
+        (
+            "four nodes in a line, the first: what node 3 has at the second level reaches beyond node 0's view",
+            newer(),
+            nodes(&[&[10, 20, 30, 40], &[20, 10, 20, 30], &[30, 20, 10, 20], &[40, 30, 20, 10]]),
+            0,
+            "MC 0-1 1217 pct 117 tries 1 2/4 imb 0: {0}0{1}0\n\
+             NUMA 0-3 6417 pct 117 tries 2 4/8 imb 1: {0-1}1217{2-3}1017\n\
+             NUMA 0-5 6417 pct 117 tries 2 6/12 imb 1: {0-3}6417{4-5}1017\n\
+             NUMA 0-7 6401 pct 117 tries 2 8/16 imb 2: {0-5}6417{2-7}6417\n",
+        ),
     ];
     for (name, config, dt, cpu, expected) in table {
         let topology = Topology::try_build(dt, config).expect(name);
@@ -224,6 +389,14 @@ fn shortcuts() {
     let one_package = Topology::build(&pixel6, &newer());
     assert_eq!(one_package.sd_llc_size, [8; 8]);
     assert!(!one_package.cluster, "CONFIG_SCHED_CLUSTER is off");
+
+    let hybrid = Topology::build(&hybrid(), &with_clusters());
+    assert!(hybrid.smt && hybrid.cluster && !phantom.smt);
+    assert_eq!(hybrid.smt_mask[2].to_string(), "2-3");
+    let packs = hybrid.sd_asym_packing[0].expect("ITMT");
+    assert_eq!((hybrid[packs].name, hybrid[hybrid[packs].groups].cores), ("MC", 1));
+    assert_eq!(hybrid[hybrid[packs].groups].asym_prefer_cpu, CpuId(0));
+    assert_eq!((hybrid.sd_share_id[6], hybrid.sd_llc_id[6]), (CpuId(4), CpuId(0)));
 
     let single = Topology::build(&machine(&[Part::of(1, 1024)]), &newer());
     assert_eq!((single.base[0], single.sd_llc_size[0], single.sd_llc_id[0]), (None, 1, CpuId(0)));
@@ -288,6 +461,20 @@ fn impossible_machines_are_refused() {
             TopologyError::BrokenLevel { level: "CLS", a: CpuId(0), b: CpuId(1) },
         ),
     ];
+    let table = table.into_iter().chain([
+        (nodes(&[&[10, 20], &[20, 10, 30]]), TopologyError::DistanceTable { nodes: 2 }),
+        (
+            DeviceTree { topology: nodes(&[&[10]]).topology, ..nodes(&[&[10, 20], &[20, 10]]) },
+            TopologyError::DistanceTable { nodes: 2 },
+        ),
+        (nodes(&[&[10, 10], &[20, 10]]), TopologyError::Distance { from: 0, to: 1, distance: 10 }),
+        (nodes(&[&[10, 20], &[20, 11]]), TopologyError::Distance { from: 1, to: 1, distance: 11 }),
+        (
+            // Threads of a core in two caches.
+            on(Architecture::X86, &[Part::of(1, 1024).core(0), Part::of(1, 1024).core(0).llc(1)]),
+            TopologyError::NotNested { lower: "SMT", upper: "MC", cpu: CpuId(0) },
+        ),
+    ]);
     for (dt, expected) in table {
         assert_eq!(Topology::try_build(&dt, &newer()).unwrap_err(), expected);
     }

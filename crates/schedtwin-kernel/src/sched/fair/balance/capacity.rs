@@ -7,10 +7,11 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `scale_rt_capacity`, `update_cpu_capacity`,
 //! `update_group_capacity`, `check_cpu_capacity`.
-//! Differences: none known (overlapping NUMA children do not occur, see `topology.rs`).
+//! Differences: none known.
 
 use super::*;
 use crate::sched::pelt::scale_irq_capacity;
+use crate::sched::topology::SD_OVERLAP;
 
 /// `capacity_greater()`: by more than 5 %.
 #[inline]
@@ -53,11 +54,22 @@ impl Kernel {
             return;
         };
         let (mut capacity, mut min_capacity, mut max_capacity) = (0, u64::MAX, 0);
-        for sg in self.topology.groups_of(child) {
-            let below = &self.topology.capacities[self.topology[sg].sgc];
-            capacity += below.capacity;
-            min_capacity = min_capacity.min(below.min_capacity);
-            max_capacity = max_capacity.max(below.max_capacity);
+        let mut add = |sum: u64, min: u64, max: u64| {
+            capacity += sum;
+            min_capacity = min_capacity.min(min);
+            max_capacity = max_capacity.max(max);
+        };
+        if self.topology[child].flags & SD_OVERLAP != 0 {
+            // The groups below overlap, so they cannot be added up.
+            for cpu in self.topology[self.topology[sd].groups].span.iter() {
+                let below = self.capacity_of(cpu);
+                add(below, below, below);
+            }
+        } else {
+            for sg in self.topology.groups_of(child) {
+                let below = &self.topology.capacities[self.topology[sg].sgc];
+                add(below.capacity, below.min_capacity, below.max_capacity);
+            }
         }
         let sgc = &mut self.topology.capacities[sgc];
         sgc.capacity = capacity;
