@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::cells::{letter, plain_table, wrap};
 use super::markdown::escape;
 use crate::study::execution::distance::Compared;
-use crate::study::execution::judge::{Judged, summary, unit_of_distance};
+use crate::study::execution::judge::{Judged, Summary, summary, unit_of_distance};
 use crate::study::run::Ran;
 
 /// As wide as mails are.
@@ -23,6 +23,7 @@ fn cells_of(compared: &Compared) -> [String; 6] {
         format!("{}{}", rounded(distance), unit(unit_of_distance(figure)))
     });
     let word = match compared.is_in() {
+        Some(true) if compared.still_is_in() => "in, still too",
         Some(true) => "in",
         Some(false) => "out",
         None => "no value",
@@ -96,8 +97,15 @@ pub fn text(ran: &Ran) -> String {
 
 /// How many figures are within their limits, in words.
 pub fn conclusion(ran: &Ran) -> String {
-    let [inside, outside] = summary(&ran.executions);
-    format!("executions: {inside} figures in, {outside} out of the stated limits")
+    let Summary { inside, inside_if_still, outside, without_value } = summary(&ran.executions);
+    let without = match without_value {
+        0 => String::new(),
+        count => format!(", {count} without a value in the twin"),
+    };
+    format!(
+        "executions: {inside} figures in, {outside} out of the stated limits{without}; {inside_if_still} of those in would be in, too, for a twin \
+         in which nothing moves (\"still too\")"
+    )
 }
 
 /// All executions as a table of Markdown; empty where there are none.
@@ -129,7 +137,7 @@ pub fn json(ran: &Ran) -> Value {
     let figure = |one: &Compared| {
         json!({
             "figure": one.figure.word(), "unit": one.figure.unit(), "recorded": one.board, "twin": one.twin,
-            "distance": one.distance, "limit": one.limit, "in": one.is_in(),
+            "distance": one.distance, "limit": one.limit, "in": one.is_in(), "still_distance": one.still,
         })
     };
     let judged = |judged: &Judged| {

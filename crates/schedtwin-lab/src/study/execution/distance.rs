@@ -87,6 +87,8 @@ pub struct Compared {
     pub distance: Option<f64>,
     /// How far they may be.
     pub limit: f64,
+    /// How far the recording is from a twin in which nothing moves, [`Execution::still`].
+    pub still: Option<f64>,
 }
 
 /// All figures that a recording has, in the order of the documents. `domains`: of each frequency domain its CPUs; `levels`: all MHz that
@@ -97,10 +99,24 @@ pub fn compare(
     domains: &[Vec<usize>],
     levels: &[u32],
 ) -> Vec<Compared> {
+    let mut found = compare_one(board, twin, domains, levels);
+    let still = compare_one(board, &twin.still(), domains, levels);
+    for (one, still) in found.iter_mut().zip(still) {
+        one.still = still.distance;
+    }
+    found
+}
+
+fn compare_one(
+    board: &Execution,
+    twin: &Execution,
+    domains: &[Vec<usize>],
+    levels: &[u32],
+) -> Vec<Compared> {
     let mut found = Vec::new();
     let mut put = |figure: Figure, board: Vec<f64>, twin: Vec<f64>, distance: Option<f64>| {
         let limit = figure.limit(&board);
-        found.push(Compared { figure, board, twin, distance, limit });
+        found.push(Compared { figure, board, twin, distance, limit, still: None });
     };
     if !board.tasks.is_empty() {
         let (a, b) = (cpu_share(board, domains), cpu_share(twin, domains));
@@ -324,6 +340,30 @@ mod tests {
         assert_eq!(distance(&found, Figure::SquareWaves), 99.0, "20 ms is no spike");
         assert_eq!(distance(&found, Figure::FreqLevels), 0.0);
         assert_eq!(distance(&found, Figure::FreqSpacing), 15.0);
+    }
+
+    /// A limit that is so wide that nothing need move says nothing, and is told.
+    #[test]
+    fn a_still_twin_is_compared_beside_the_twin() {
+        let mut board = staged(waves(20 * MS));
+        board.tasks = sitting(&[0, 1]).tasks;
+        board.tasks[0].seats[50..].fill(Some(4));
+        board.tasks[0].ran = vec![600, 0, 0, 0, 600, 0];
+        let found = compare(&board, &board, &domains(), &[600, 1200]);
+        let still: Vec<_> = found.iter().map(|one| (one.figure, one.still)).collect();
+        assert_eq!(
+            still,
+            [
+                (Figure::CpuShare, Some(25.0)),
+                (Figure::Crowding, Some(25.0)),
+                (Figure::Moves, Some(0.5)),
+                (Figure::FreqChanges, Some(49.0)),
+                (Figure::FreqSpacing, None),
+                (Figure::SquareWaves, Some(0.0)),
+                (Figure::FreqLevels, Some(50.0)),
+                (Figure::Util, Some(0.0)),
+            ]
+        );
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl Compared {
     pub fn is_in(&self) -> Option<bool> {
         self.distance.map(|distance| distance <= self.limit)
     }
+
+    /// Whether a twin in which nothing moves is within the limit.
+    pub fn still_is_in(&self) -> bool {
+        self.still.is_some_and(|distance| distance <= self.limit)
+    }
 }
 
 /// Makes the scenarios of a study's executions.
@@ -167,19 +172,40 @@ fn means(all: &[Vec<Compared>]) -> Vec<Compared> {
             let values = same().filter(|one| !one.twin.is_empty());
             mean(values.map(|one| one.twin.get(at).copied().unwrap_or(0.0)).collect())
         };
-        let distance = mean(same().filter_map(|one| one.distance).collect());
-        Compared { twin: (0..longest).filter_map(place).collect(), distance, ..first.clone() }
+        Compared {
+            twin: (0..longest).filter_map(place).collect(),
+            distance: mean(same().filter_map(|one| one.distance).collect()),
+            still: mean(same().filter_map(|one| one.still).collect()),
+            ..first.clone()
+        }
     };
     all.first().map_or(Vec::new(), |figures| figures.iter().map(of).collect())
 }
 
-/// How many figures are in, and how many out.
-pub fn summary(judged: &[Judged]) -> [usize; 2] {
-    let count = |wanted| {
-        let all = judged.iter().flat_map(|one| &one.figures);
-        all.filter(|figure| figure.is_in() == Some(wanted)).count()
-    };
-    [count(true), count(false)]
+/// How many figures stand where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Within their limits.
+    pub inside: usize,
+    /// Those of them that a twin in which nothing moves would have within, too.
+    pub inside_if_still: usize,
+    /// Beyond their limits.
+    pub outside: usize,
+    /// Figures that the recording has and the twin has not.
+    pub without_value: usize,
+}
+
+/// Counts the figures.
+pub fn summary(judged: &[Judged]) -> Summary {
+    let all = || judged.iter().flat_map(|one| &one.figures);
+    let count = |wanted| all().filter(|figure| figure.is_in() == wanted).count();
+    let as_still = |figure: &&Compared| figure.is_in() == Some(true) && figure.still_is_in();
+    Summary {
+        inside: count(Some(true)),
+        inside_if_still: all().filter(as_still).count(),
+        outside: count(Some(false)),
+        without_value: count(None),
+    }
 }
 
 /// The unit of a distance.

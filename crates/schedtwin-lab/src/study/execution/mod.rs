@@ -61,6 +61,33 @@ pub struct Stage {
     pub util: Vec<f64>,
 }
 
+impl Execution {
+    /// The same in which nothing moves: each task stays where it first sat, the clock as it was when the stage began, and the
+    /// queue is always full. What is near a recording must be nearer than this to say something.
+    pub fn still(&self) -> Execution {
+        let still = |task: &Task| {
+            let seat = task.seats.iter().copied().find_map(|seat| seat);
+            let all = task.ran.iter().sum();
+            let here = |cpu| if seat.map(usize::from) == Some(cpu) { all } else { 0 };
+            Task {
+                name: task.name.clone(),
+                ran: (0..task.ran.len()).map(here).collect(),
+                seats: task.seats.iter().map(|own| own.and(seat)).collect(),
+            }
+        };
+        let stage = self.stage.as_ref().map(|stage| {
+            let begun = stage.clock.partition_point(|(at, _)| *at <= stage.span[0]);
+            let mhz = stage.clock.get(begun.saturating_sub(1)).map(|(_, mhz)| (0, *mhz));
+            Stage {
+                span: stage.span,
+                clock: mhz.into_iter().collect(),
+                util: vec![1024.0; stage.util.len()],
+            }
+        });
+        Execution { length: self.length, tasks: self.tasks.iter().map(still).collect(), stage }
+    }
+}
+
 impl Stage {
     /// How long it takes, s.
     pub fn seconds(&self) -> f64 {
