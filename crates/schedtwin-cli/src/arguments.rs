@@ -192,7 +192,8 @@ Examples:
   schedtwin explain r.jsonl --at 1.5s               what happened around 1.5 s
   schedtwin explain r.jsonl --task ui --at 1.5s --window 5ms
   schedtwin explain r.jsonl --cpu 3 --limit 100
-RECORD is what run --record wrote (facts and decisions) or --trace as Perfetto (facts only).";
+  schedtwin explain r.jsonl --chains --cpu 3        from what needs a clock to the clock, and where the time went
+RECORD is what run --record wrote (facts, decisions and chains) or --trace as Perfetto (facts only).";
 
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
@@ -581,7 +582,7 @@ pub struct StudyRun {
 }
 
 #[derive(Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "chains"]))]
 pub struct Explain {
     /// What --record or --trace wrote
     #[arg(value_name = "RECORD")]
@@ -601,6 +602,9 @@ pub struct Explain {
     /// At most so many entries
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub limit: u64,
+    /// Only chains: what needed another clock, who asked for it when, and where the time went
+    #[arg(long)]
+    pub chains: bool,
 }
 
 #[derive(Args)]

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
-    let Explain { record, at, task, cpu, window, limit } = arguments;
+    let Explain { record, at, task, cpu, window, limit, chains } = arguments;
     let at = match at.as_deref().map(trace::parse_time).transpose() {
         Ok(at) => at,
         Err(message) => {
@@ -21,7 +21,8 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     // Opened here to tell a file that cannot be read from an output that cannot be written.
     schedtwin_trace::open_readable(&record)
         .map_err(|error| Failure::of_file("read", &record, &error))?;
-    let query = Query { at, window_ns: window, task: task.clone(), cpu: cpu.map(CpuId), limit };
+    let cpu_id = cpu.map(CpuId);
+    let query = Query { at, window_ns: window, task: task.clone(), cpu: cpu_id, limit, chains };
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match trace::explain(&record, &query, &mut out) {
         Ok(summary) => summary,
@@ -57,7 +58,11 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
         }
         (_, 0) => {
-            let hint = if at.is_some() { "; --window looks further around --at" } else { "" };
+            let hint = match at {
+                Some(_) => "; --window looks further around --at",
+                None if chains => "; chains are in what run --record wrote",
+                None => "",
+            };
             eprintln!("note: nothing matches{hint}");
             Ok(())
         }

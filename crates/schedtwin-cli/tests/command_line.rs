@@ -351,6 +351,8 @@ fn a_record_follows_its_schema_and_can_be_explained() {
         explained.stderr,
         explained.stdout
     );
+    let chains = schedtwin(&["explain", &record, "--chains"]);
+    assert!(chains.code == 0 && chains.stdout.contains("where the time went"), "{}", chains.stderr);
     let nobody = schedtwin(&["explain", &record, "--task", "nobody-of-this-name"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("has no task"), "{}", nobody.stderr);
 }

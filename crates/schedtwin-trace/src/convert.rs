@@ -110,6 +110,7 @@ fn convert_record<'a>(
                 sink.fact(&fact);
             }
             Entry::Decision(..) => converted.decisions_dropped += 1,
+            Entry::Chain(..) => {}
             Entry::Power(at, domain, microwatts) => sink.power_uw(at, domain, microwatts),
         }
     }

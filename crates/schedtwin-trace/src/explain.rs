@@ -15,6 +15,7 @@
 //! ([`crate::perfetto_read`]), which hold facts only. A record is streamed; of a trace the matching
 //! facts are kept, since its CPUs have to be merged.
 
+mod chain;
 mod pick;
 
 use crate::ftrace_text::state_letters;
@@ -23,6 +24,7 @@ use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, InputLine, Reader, RecordedDecision, tasks_of};
 use crate::tasks::Tasks;
 use crate::{Meta, TaskInfo, open_readable};
+use chain::WhereTimeWent;
 use schedtwin_types::printable;
 use schedtwin_types::wildcard::{Wildcards, matches};
 use schedtwin_types::{
@@ -44,14 +46,16 @@ pub struct Query {
     pub task: Option<String>,
     /// On, to or about this CPU.
     pub cpu: Option<CpuId>,
-    /// At most so many facts and decisions.
+    /// At most so many facts, decisions and chains.
     pub limit: u64,
+    /// Only chains from need to clock, with where the time of all of them went.
+    pub chains: bool,
 }
 
 impl Default for Query {
     /// Everything; half a millisecond to each side; a hundred thousand lines.
     fn default() -> Query {
-        Query { at: None, window_ns: 500_000, task: None, cpu: None, limit: 100_000 }
+        Query { at: None, window_ns: 500_000, task: None, cpu: None, limit: 100_000, chains: false }
     }
 }
 
@@ -100,8 +104,9 @@ pub fn explain_record(
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
     let mut listing = Listing::new(query);
-    let last =
-        query.at.map(|at| at.saturating_add(query.window_ns).saturating_add(DISORDER_NS_MAX));
+    // A chain is listed where it ends, which may be long after the window.
+    let until = query.at.filter(|_| !query.chains);
+    let last = until.map(|at| at.saturating_add(query.window_ns).saturating_add(DISORDER_NS_MAX));
     let mut end = 0;
     for entry in Reader::new(input) {
         let (at, line) = match entry {
@@ -127,6 +132,13 @@ pub fn explain_record(
                 let wanted = listing.wants_decision(at, cpu, &decision);
                 (at, wanted.then(|| listing.decision(at, cpu, &decision)))
             }
+            Ok(Entry::Chain(at, chain)) => {
+                let wanted = listing.wants_chain(at, &chain);
+                if wanted {
+                    listing.time_went.add(at, &chain);
+                }
+                (at, wanted.then(|| listing.chain(at, &chain)))
+            }
             Err(error) => {
                 if !listing.header_seen {
                     let message = format!("read the record: {error}");
@@ -146,6 +158,9 @@ pub fn explain_record(
         if let Some(line) = line {
             listing.write(&line, out)?;
         }
+    }
+    if query.chains && listing.summary.matched > 0 {
+        listing.time_went.write(out)?;
     }
     Ok(listing.finish(end))
 }
@@ -228,7 +243,8 @@ pub struct Teller {
 }
 
 /// Everything: a teller does not choose.
-static ALL: Query = Query { at: None, window_ns: 0, task: None, cpu: None, limit: u64::MAX };
+static ALL: Query =
+    Query { at: None, window_ns: 0, task: None, cpu: None, limit: u64::MAX, chains: false };
 
 impl Default for Teller {
     fn default() -> Teller {
@@ -275,11 +291,13 @@ struct Listing<'a> {
     query: &'a Query,
     /// Policies by index, as Linux and the machine name them.
     policies: Vec<String>,
+    policy_cpus: Vec<CpuMask>,
     tasks: Tasks,
     /// Tasks whose names match.
     named: BTreeSet<TaskId>,
     header_seen: bool,
     summary: Summary,
+    time_went: WhereTimeWent,
 }
 
 impl<'a> Listing<'a> {
@@ -287,10 +305,12 @@ impl<'a> Listing<'a> {
         Listing {
             query,
             policies: Vec::new(),
+            policy_cpus: Vec::new(),
             tasks: Tasks::default(),
             named: BTreeSet::new(),
             header_seen: false,
             summary: Summary { task_found: query.task.is_none(), ..Summary::default() },
+            time_went: WhereTimeWent::default(),
         }
     }
 
@@ -304,6 +324,7 @@ impl<'a> Listing<'a> {
             let named = |domain: &String| format!("policy{number} ({})", printable::line(domain));
             domain.map_or(format!("policy{number}"), named)
         };
+        self.policy_cpus = meta.policy_cpus.clone();
         self.policies = meta.policy_cpus.iter().enumerate().map(name).collect();
     }
 
@@ -364,7 +385,10 @@ impl<'a> Listing<'a> {
                     _ => false,
                 }
         };
-        self.in_window(at) && (self.query.task.is_none() || task()) && self.query.cpu.is_none_or(on)
+        !self.query.chains
+            && self.in_window(at)
+            && (self.query.task.is_none() || task())
+            && self.query.cpu.is_none_or(on)
     }
 
     fn wants_decision(&self, at: Ns, cpu: CpuId, decision: &RecordedDecision) -> bool {
@@ -396,7 +420,8 @@ impl<'a> Listing<'a> {
                     | RecordedDecision::Pick { .. } => false,
                 }
         };
-        self.in_window(at)
+        !self.query.chains
+            && self.in_window(at)
             && (self.query.task.is_none() || about_task)
             && self.query.cpu.is_none_or(about_cpu)
     }
@@ -541,6 +566,7 @@ impl<'a> Listing<'a> {
                 khz,
                 previous_khz,
                 rule,
+                limited_until,
             } => {
                 let change = if khz == previous_khz {
                     format!("stays at {khz} kHz")
@@ -585,9 +611,10 @@ impl<'a> Listing<'a> {
                     row
                 }));
                 let text = format!("{}: {change}, {rule}", self.policy(*policy));
-                // Refused before anything was looked at: within the rate limit.
+                // Refused before anything was looked at.
                 if inputs.is_empty() {
-                    return head(at, cpu, "frequency", &text);
+                    let until = limited_until.map(|at| format!(" until {}", chain::clock(at)));
+                    return head(at, cpu, "frequency", &(text + &until.unwrap_or_default()));
                 }
                 let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
                     let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;

@@ -57,7 +57,7 @@ pub use open::open_readable;
 pub use perfetto::Perfetto;
 pub use record::Record;
 
-use schedtwin_types::{CpuMask, DecisionRecord, Fact, Ns, TaskId};
+use schedtwin_types::{CpuMask, DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io;
 use std::path::Path;
 
@@ -102,6 +102,8 @@ pub trait Sink {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something. Only the record keeps decisions.
     fn decision(&mut self, _decision: &DecisionRecord) {}
+    /// A need has got its clock, or has gone. Only the record keeps chains.
+    fn chain(&mut self, _chain: &NeedChain) {}
     /// The power that domain number `domain` draws from `at` on, microwatts.
     fn power_uw(&mut self, _at: Ns, _domain: u16, _microwatts: u64) {}
     /// Writes what is left and puts the file in its place, or says what failed.

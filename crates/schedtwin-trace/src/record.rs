@@ -1,7 +1,7 @@
 //! The record: what `--record` writes and `explain` reads, complete and lossless.
 //!
 //! JSON Lines: one object a line, so that a record can be cut, searched and streamed. The first line
-//! is the header; every other is one of five kinds, told by the member that is present:
+//! is the header; every other is one of six kinds, told by the member that is present:
 //!
 //! ```text
 //! {"schema":"schedtwin.record/1","title":"...","nr_cpus":8,"domains":["cpu-little",...],
@@ -11,6 +11,7 @@
 //! {"at":1000,"cpu":3,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}
 //! {"at":1000,"cpu":3,"decision":{"idle":{"state":1,...}}}        why
 //! {"at":1000,"power":{"domain":0,"mw":412,"uw":412000}}
+//! {"at":1000,"chain":{"policy":1,"more":true,...}}               a need has got its clock, or has gone
 //! ```
 //!
 //! Times are nanoseconds; lines come in the order in which things happened. Facts are named after
@@ -24,12 +25,15 @@ use crate::atomic_file::Output;
 use crate::record_lines::{Line, PowerLine};
 use crate::tasks::TASKS_MAX;
 use crate::{Destination, Meta, Sink, TaskInfo};
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, Ns, TaskId};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
+};
 use std::fmt;
 use std::io::{self, BufRead};
 
 pub use crate::record_lines::{
-    CandidateLine, DecisionLine as RecordedDecision, InputLine, PickLine, Text,
+    CandidateLine, ChainEventLine, ChainLine as RecordedChain, DecisionLine as RecordedDecision,
+    InputLine, PickLine, Text, WaitLine,
 };
 
 /// The first line's `schema`.
@@ -108,6 +112,10 @@ impl<D: Destination> Sink for Record<D> {
         self.write(&Line { at: Some(at), power, ..Line::default() });
     }
 
+    fn chain(&mut self, chain: &NeedChain) {
+        self.write(&Line { at: Some(chain.end_at), chain: Some(chain.into()), ..Line::default() });
+    }
+
     fn finish(self: Box<Self>) -> io::Result<()> {
         self.output.finish()
     }
@@ -128,6 +136,8 @@ pub enum Entry {
     Decision(Ns, CpuId, RecordedDecision),
     /// The power of a domain: when, which, microwatts.
     Power(Ns, u16, u64),
+    /// A chain from a need to the clock has ended: when, which.
+    Chain(Ns, RecordedChain),
 }
 
 /// A line that could not be read.
@@ -247,6 +257,12 @@ impl<R: BufRead> Reader<R> {
         let Some(at) = line.at else {
             return Err(self.fail("no `task` and no `at`: not a line of a record"));
         };
+        if let (Some(chain), None, None, None) =
+            (&line.chain, &line.fact, &line.decision, &line.power)
+        {
+            self.check_chain(at, chain)?;
+            return Ok(Entry::Chain(at, line.chain.expect("looked at")));
+        }
         match (cpu, line.fact, line.decision, line.power) {
             (Some(cpu), Some(fact), None, None) => {
                 let kind = FactKind::from(fact);
@@ -260,8 +276,27 @@ impl<R: BufRead> Reader<R> {
             (_, None, None, Some(power)) => {
                 Ok(Entry::Power(at, power.domain(), power.microwatts()))
             }
-            _ => Err(self.fail("one of `fact`, `decision` and `power` is expected")),
+            _ => Err(self.fail("one of `fact`, `decision`, `power` and `chain` is expected")),
         }
+    }
+
+    /// Refuses times that run backwards, so that whoever reads may subtract them, and what does not exist.
+    fn check_chain(&self, end_at: Ns, chain: &RecordedChain) -> Result<(), ReadError> {
+        let times = [Some(chain.need_at), chain.requested_at, chain.driver_at, Some(end_at)];
+        if !times.iter().flatten().is_sorted() {
+            return Err(self.fail("the times of a chain run backwards"));
+        }
+        for event in &chain.events {
+            let (cpu, task) = match event {
+                ChainEventLine::Need { cpu, task, .. } => (*cpu, *task),
+                ChainEventLine::Governor { cpu, .. } => (*cpu, None),
+            };
+            if usize::from(cpu) >= self.nr_cpus {
+                return Err(self.fail(format!("CPU {cpu}, but there are {} CPUs", self.nr_cpus)));
+            }
+            task.map(|task| self.task(task)).transpose()?;
+        }
+        Ok(())
     }
 
     fn task(&self, task: u32) -> Result<TaskId, ReadError> {

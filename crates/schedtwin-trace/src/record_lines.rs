@@ -5,8 +5,8 @@
 //! read back.
 
 use schedtwin_types::{
-    Candidate, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz, Ns, PickCandidate,
-    PolicyId, TaskId, TaskState, WakeSource,
+    Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz,
+    NeedChain, Ns, PickCandidate, PolicyId, TaskId, TaskState, WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -49,6 +49,8 @@ pub(crate) struct Line {
     pub(crate) decision: Option<DecisionLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) power: Option<PowerLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chain: Option<ChainLine>,
 }
 
 /// The power of a domain: whole milliwatts, rounded down, which is all that older records have, and microwatts.
@@ -183,6 +185,8 @@ pub enum DecisionLine {
         khz: Khz,
         previous_khz: Khz,
         rule: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limited_until: Option<Ns>,
     },
     Idle {
         state: u8,
@@ -212,6 +216,100 @@ pub enum DecisionLine {
         rule: Text,
         candidates: Vec<PickLine>,
     },
+}
+
+/// [`NeedChain`] as a record holds it; its end is the line's time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::NeedChain, which this mirrors")]
+pub struct ChainLine {
+    pub policy: u16,
+    pub more: bool,
+    pub from_khz: Khz,
+    pub khz: Khz,
+    pub need_at: Ns,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_at: Option<Ns>,
+    /// On which CPU the request was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_at: Option<Ns>,
+    pub end: Text,
+    pub events: Vec<ChainEventLine>,
+    pub events_left_out: u32,
+    /// Those that it has waited for, in order.
+    pub waits: Vec<WaitLine>,
+}
+
+/// [`ChainEvent`] as a record holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "documented at schedtwin_types::ChainEvent, which this mirrors")]
+pub enum ChainEventLine {
+    Need {
+        at: Ns,
+        cpu: u16,
+        khz: Khz,
+        cause: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<u32>,
+    },
+    Governor {
+        at: Ns,
+        cpu: u16,
+        khz: Khz,
+        rule: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limited_until: Option<Ns>,
+        times: u32,
+    },
+}
+
+/// How long a chain has waited for something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::ChainWait, which this mirrors")]
+pub struct WaitLine {
+    #[serde(rename = "for")]
+    pub wait: Text,
+    pub ns: Ns,
+}
+
+impl From<&NeedChain> for ChainLine {
+    fn from(chain: &NeedChain) -> ChainLine {
+        let waits = ChainWait::ALL.into_iter().zip(chain.waits).filter(|(_, ns)| *ns > 0);
+        ChainLine {
+            policy: chain.policy.0,
+            more: chain.more,
+            from_khz: chain.from_khz,
+            khz: chain.khz,
+            need_at: chain.need_at,
+            requested_at: chain.requested.map(|(at, _)| at),
+            requested_by: chain.requested.and_then(|(_, cpu)| cpu).map(|cpu| cpu.0),
+            driver_at: chain.driver_at,
+            end: chain.end.text().into(),
+            events: chain.events.iter().map(ChainEventLine::from).collect(),
+            events_left_out: chain.events_left_out,
+            waits: waits.map(|(wait, ns)| WaitLine { wait: wait.text().into(), ns }).collect(),
+        }
+    }
+}
+
+impl From<&ChainEvent> for ChainEventLine {
+    fn from(event: &ChainEvent) -> ChainEventLine {
+        match *event {
+            ChainEvent::Need { at, cpu, khz, cause } => ChainEventLine::Need {
+                at,
+                cpu: cpu.0,
+                khz,
+                cause: cause.text().into(),
+                task: cause.task().map(|task| task.0),
+            },
+            ChainEvent::Governor { at, cpu, khz, rule, limited_until, times } => {
+                let rule = rule.text().into();
+                ChainEventLine::Governor { at, cpu: cpu.0, khz, rule, limited_until, times }
+            }
+        }
+    }
 }
 
 /// [`PickCandidate`] as a record holds it.
@@ -294,17 +392,25 @@ impl From<&Decision> for DecisionLine {
                     candidates: candidates.iter().map(CandidateLine::from).collect(),
                 }
             }
-            Decision::Frequency { policy, inputs, util, raw_khz, khz, previous_khz, rule } => {
-                DecisionLine::Frequency {
-                    policy: policy.0,
-                    inputs: inputs.iter().map(InputLine::from).collect(),
-                    util: *util,
-                    raw_khz: *raw_khz,
-                    khz: *khz,
-                    previous_khz: *previous_khz,
-                    rule: rule.text().into(),
-                }
-            }
+            Decision::Frequency {
+                policy,
+                inputs,
+                util,
+                raw_khz,
+                khz,
+                previous_khz,
+                rule,
+                limited_until,
+            } => DecisionLine::Frequency {
+                policy: policy.0,
+                inputs: inputs.iter().map(InputLine::from).collect(),
+                util: *util,
+                raw_khz: *raw_khz,
+                khz: *khz,
+                previous_khz: *previous_khz,
+                rule: rule.text().into(),
+                limited_until: *limited_until,
+            },
             Decision::Idle { state, stop_tick, sleep_length_ns, rule } => DecisionLine::Idle {
                 state: *state,
                 stop_tick: *stop_tick,

@@ -110,14 +110,16 @@ fn what_was_not_looked_at_is_not_listed() {
     let header = r#"{"schema":"schedtwin.record/1","title":"t","nr_cpus":8,"domains":["little","mid"],"policies":[[0,1,2,3],[4,5,6,7]],"provenance":{}}"#;
     let lines = [
         r#"{"at":5,"cpu":4,"decision":{"frequency":{"policy":1,"inputs":[],"util":0,"raw_khz":0,"khz":930000,"previous_khz":930000,"rule":"rate limit"}}}"#,
+        r#"{"at":5,"cpu":4,"decision":{"frequency":{"policy":1,"inputs":[],"util":0,"raw_khz":0,"khz":930000,"previous_khz":930000,"rule":"rate limit","limited_until":1500000007}}}"#,
         r#"{"at":6,"cpu":1,"decision":{"idle":{"state":1,"stop_tick":true,"sleep_length_ns":9223372036854775807,"rule":"teo"}}}"#,
     ];
-    let record = format!("{header}\n{}\n{}\n", lines[0], lines[1]);
+    let record = format!("{header}\n{}\n", lines.join("\n"));
     let (text, summary) = list(record.as_bytes(), &Query::default());
     assert_eq!(summary.problem_count, 0, "{summary:?}");
     check(
         &text,
         "    0.000000005 [004] frequency           policy4 (mid): stays at 930000 kHz, rate limit\n    \
+         0.000000005 [004] frequency           policy4 (mid): stays at 930000 kHz, rate limit until 1.500000007\n    \
          0.000000006 [001] idle                state 1, tick stops, no timer; teo\n",
     );
 }

@@ -56,7 +56,10 @@ fn errors_name_their_line_and_reading_goes_on() {
         ("[]", "line 2: not a JSON object"),
         ("{}", "line 2: no `task` and no `at`: not a line of a record"),
         (r#"{"at":-1}"#, "line 2: invalid value: integer `-1`, expected u64 (column 8)"),
-        (r#"{"at":1,"cpu":1}"#, "line 2: one of `fact`, `decision` and `power` is expected"),
+        (
+            r#"{"at":1,"cpu":1}"#,
+            "line 2: one of `fact`, `decision`, `power` and `chain` is expected",
+        ),
         (r#"{"at":1,"cpu":2,"fact":"sched_tick"}"#, "line 2: CPU 2, but there are 2 CPUs"),
         (r#"{"at":1,"fact":"sched_tick"}"#, "line 2: missing member `cpu`"),
         (

@@ -51,6 +51,8 @@ pub enum Decision {
         previous_khz: Khz,
         /// What became of it.
         rule: FrequencyRule,
+        /// Refused by the rate limit: until when.
+        limited_until: Option<Ns>,
     },
     /// The idle governor chose a state.
     Idle {

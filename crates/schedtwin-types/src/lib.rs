@@ -9,6 +9,7 @@
 //! mistaken for something else (a CPU, a task, a thread of a workload) is a newtype.
 
 pub mod arena;
+mod chain;
 mod decision;
 pub mod draw;
 mod fact;
@@ -21,6 +22,7 @@ pub mod printable;
 mod rule;
 pub mod wildcard;
 
+pub use chain::{ChainEnd, ChainEvent, ChainWait, NeedCause, NeedChain};
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{

@@ -120,6 +120,8 @@ rules! {
         RateLimit = "rate limit",
         /// schedutil: a domain's only CPU has not been idle since the last request, so it does not slow down.
         Held = "held: the CPU has not been idle",
+        /// schedutil: code on a CPU of another domain, where only a domain's own CPUs may change it.
+        NotFromHere = "not from a CPU of another domain",
     }
     custom {
         /// A user's governor, in its words.

@@ -41,6 +41,7 @@
 //! * Facts about signals exist only while a trace asks for them, so they are not in the digest:
 //!   recording must not change it.
 
+pub mod chain_log;
 mod cluster_idle;
 mod columns;
 mod contention;
@@ -55,6 +56,7 @@ mod truth;
 mod visits;
 
 use crate::result::{CpuResult, Metric, TaskResult};
+use chain_log::ChainLog;
 use cluster_idle::ClusterIdle;
 use contention::Contention;
 use digest::{Code, Digest};
@@ -660,9 +662,19 @@ impl Meter {
 
     /// The hardware does not follow the governor's last wish for `domain`, because another domain
     /// forces a higher frequency: the wish has no update latency.
-    pub fn frequency_overridden(&mut self, domain: ClockDomainId) {
+    pub fn frequency_overridden(&mut self, at: Ns, domain: ClockDomainId) {
         self.truth.frequency_overridden(domain);
-        self.needs.overridden(domain);
+        self.needs.overridden(at, domain);
+    }
+
+    /// From `at` on, somebody records why chains from need to clock take as long as they do.
+    pub fn log_chains(&mut self, at: Ns) {
+        self.needs.keep_log(at, &self.setup);
+    }
+
+    /// What is known of those chains, if somebody records.
+    pub fn chain_log(&mut self) -> Option<&mut ChainLog> {
+        self.needs.log()
     }
 
     /// From `at` on, `cpu` needs operating point number `opp` of its domain (`need.rs`). The digest does without: it

@@ -6,7 +6,7 @@
 
 use crate::twin::Observer;
 use schedtwin_trace::{Sink, TaskInfo};
-use schedtwin_types::{DecisionRecord, Fact, Ns, PowerSource, TaskId};
+use schedtwin_types::{DecisionRecord, Fact, NeedChain, Ns, PowerSource, TaskId};
 use std::io;
 
 /// Facts that may wait before they are handed on.
@@ -19,6 +19,8 @@ pub struct Output {
     record: Option<Box<dyn Sink>>,
     facts: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
+    /// Chains that wait with the facts, by their ends.
+    chains: Vec<NeedChain>,
     /// Power that waits with the facts: when, of which number, microwatts.
     power: Vec<(Ns, u16, u64)>,
     /// Power by number as told last, microwatts.
@@ -42,14 +44,17 @@ impl Output {
         let facts = self.facts.partition_point(|f| f.at <= until);
         let decisions = self.decisions.partition_point(|d| d.at <= until);
         let power = self.power.partition_point(|p| p.0 <= until);
+        let chains = self.chains.partition_point(|chain| chain.end_at <= until);
         for sink in self.trace.iter_mut().chain(self.record.iter_mut()) {
             hand_on(
                 sink.as_mut(),
                 &self.facts[..facts],
                 &self.decisions[..decisions],
                 &self.power[..power],
+                &self.chains[..chains],
             );
         }
+        self.chains.drain(..chains);
         self.facts.drain(..facts);
         self.decisions.drain(..decisions);
         self.power.drain(..power);
@@ -72,20 +77,26 @@ impl Output {
     }
 }
 
-/// Hands all of it to a sink in time order. At one instant: power, then why, then what.
+/// Hands all of it to a sink in time order. At one instant: power, then why, then what has been waited for, then what.
 fn hand_on(
     sink: &mut dyn Sink,
     facts: &[Fact],
     decisions: &[DecisionRecord],
     power: &[(Ns, u16, u64)],
+    chains: &[NeedChain],
 ) {
     let (mut decisions, mut power) = (decisions.iter().peekable(), power.iter().peekable());
+    let mut chains = chains.iter().peekable();
     let mut until = |at: Ns, sink: &mut dyn Sink| loop {
         let decided_at = decisions.peek().map_or(Ns::MAX, |d| d.at);
-        if let Some((at, number, microwatts)) = power.next_if(|p| p.0 <= at.min(decided_at)) {
+        let ended_at = chains.peek().map_or(Ns::MAX, |chain| chain.end_at);
+        let next = at.min(decided_at).min(ended_at);
+        if let Some((at, number, microwatts)) = power.next_if(|p| p.0 <= next) {
             sink.power_uw(*at, *number, *microwatts);
-        } else if let Some(decision) = decisions.next_if(|d| d.at <= at) {
+        } else if let Some(decision) = decisions.next_if(|d| d.at <= at.min(ended_at)) {
             sink.decision(decision);
+        } else if let Some(chain) = chains.next_if(|chain| chain.end_at <= at) {
+            sink.chain(chain);
         } else {
             return;
         }
@@ -129,6 +140,13 @@ impl Observer for Output {
                 at -= 1;
             }
             self.decisions.insert(at, decision.clone());
+        }
+    }
+
+    fn chain(&mut self, chain: NeedChain) {
+        if self.record.is_some() {
+            // Chains of several domains may end at one instant; the time of the board only goes forward.
+            self.chains.push(chain);
         }
     }
 

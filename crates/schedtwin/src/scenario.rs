@@ -306,6 +306,7 @@ impl Scenario {
                 tell(twin.now());
             }
         }
+        twin.tell_open_chains(&mut output);
         output.finish()?;
         Ok(twin.finish())
     }

@@ -50,7 +50,7 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
     ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz,
-    Mode, NEVER, Ns, PowerSource, TaskId, ThreadId, Work,
+    Mode, NEVER, NeedChain, Ns, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -81,6 +81,8 @@ pub trait Observer {
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something.
     fn decision(&mut self, decision: &DecisionRecord);
+    /// A need has got its clock, or has gone. Wanted with decisions.
+    fn chain(&mut self, _chain: NeedChain) {}
     /// The power of `source` may have changed at `at`.
     fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64);
     /// All that is stamped up to `now` has been told.
@@ -351,9 +353,10 @@ impl<B: Board> Twin<B> {
         self
     }
 
-    /// Has the kernel record its decisions, for the observer.
+    /// Has the kernel record its decisions, and the meter its chains, for the observer.
     pub fn record_decisions(&mut self) {
         self.kernel.record_decisions(true);
+        self.meter.log_chains(self.now);
     }
 
     /// Has the kernel tell the signals of CPUs and tasks, for the observer.
@@ -438,7 +441,7 @@ impl<B: Board> Twin<B> {
     }
 
     /// Takes the next event. `false`: the run is over.
-    pub fn step(&mut self, observer: &mut impl Observer) -> bool {
+    pub fn step<O: Observer>(&mut self, observer: &mut O) -> bool {
         if self.events == 0 {
             self.tell_all_power(observer);
             for c in 0..self.cpus.len() {
@@ -486,6 +489,9 @@ impl<B: Board> Twin<B> {
         }
         if self.eager {
             self.look_at_everything();
+        }
+        if O::DECISIONS {
+            self.tell_chains(observer);
         }
         observer.settled(self.now);
         true
@@ -589,7 +595,7 @@ impl<B: Board> Twin<B> {
     // ---- after an entry -----------------------------------------------------------------------
 
     /// Reads the wires of all CPUs that an entry touched. `executed`: the CPU that executed it.
-    fn after_entry(&mut self, executed: Option<CpuId>, observer: &mut impl Observer) {
+    fn after_entry<O: Observer>(&mut self, executed: Option<CpuId>, observer: &mut O) {
         self.sync_devices();
         if let Some(cpu) = executed {
             self.take_up_activity(cpu, observer);
@@ -604,41 +610,26 @@ impl<B: Board> Twin<B> {
                 let requested = self.kernel.hardware().requested(policy);
                 let told = requested == domain.requested;
                 if told && domain.target != domain.requested {
-                    self.meter.frequency_overridden(policy.clock_domain());
+                    self.meter.frequency_overridden(self.now, policy.clock_domain());
                 }
             }
+        }
+        if O::DECISIONS {
+            self.log_facts();
         }
         self.kernel.clear_facts();
         if self.kernel.broadcast_changed() {
             self.sync_broadcast();
         }
+        if self.kernel.records_decisions() {
+            self.tell_decisions(observer);
+        }
         self.look_at_needs();
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
-        if self.kernel.records_decisions() {
-            for decision in self.kernel.take_decisions() {
-                observer.decision(&decision);
-            }
-        }
-    }
-
-    /// Frequency domains whose frequency the kernel has set are asked for it.
-    fn ask_for_frequencies(&mut self) {
-        for policy in self.kernel.take_wishing_policies().iter() {
-            self.frequency_wanted(policy.clock_domain());
-        }
-        for policy in self.kernel.take_dirty_policies().iter() {
-            let domain = policy.clock_domain();
-            self.frequency_wanted(domain);
-            let hardware = self.kernel.hardware();
-            self.domains[domain].requested = hardware.requested(policy);
-            if hardware.driver_may_interrupt(policy) {
-                let at = hardware.driver_interrupt_at(policy).unwrap_or(NEVER);
-                self.board.set(self.slots.driver(domain), at.max(self.now));
-            }
-            let settle = self.machine.domains[domain].settle_ns;
-            self.retarget(domain, settle);
+        if O::DECISIONS {
+            self.log_entry_ends();
         }
     }
 
@@ -771,9 +762,14 @@ impl<B: Board> Twin<B> {
         }
     }
 
+    /// When the run is over, after the last step.
+    fn ends_at(&self) -> Ns {
+        if self.threads_done { self.now } else { self.end }
+    }
+
     /// Ends the run: the meter's results.
     pub fn finish(mut self) -> crate::result::RunResult {
-        let simulated_ns = if self.threads_done { self.now } else { self.end };
+        let simulated_ns = self.ends_at();
         if let Some(limit) = self.programs.limit_reached() {
             self.notices.push(limit.to_string());
         }

@@ -191,18 +191,14 @@ impl Kernel {
         }
         let may = policy.dvfs_possible_from_any_cpu || policy.cpus.contains(self.this_cpu);
         if !may {
+            if self.want_decisions {
+                self.record_refusal(index, FrequencyRule::NotFromHere);
+            }
             return;
         }
         if !policy.sugov.should_update(time) {
             if self.want_decisions {
-                let khz = self.policies[index].sugov.next_freq;
-                let choice = FrequencyChoice {
-                    raw_khz: 0,
-                    khz,
-                    cached_raw_khz: 0,
-                    rule: FrequencyRule::RateLimit,
-                };
-                self.record_frequency(index, Vec::new(), 0, &choice);
+                self.record_refusal(index, FrequencyRule::RateLimit);
             }
             return;
         }
@@ -255,6 +251,14 @@ impl Kernel {
         }
     }
 
+    /// The governor was called, and did not look at anything.
+    #[cold]
+    fn record_refusal(&mut self, index: PolicyId, rule: FrequencyRule) {
+        let khz = self.policies[index].sugov.next_freq;
+        let choice = FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule };
+        self.record_frequency(index, Vec::new(), 0, &choice);
+    }
+
     pub(crate) fn record_frequency(
         &mut self,
         index: PolicyId,
@@ -266,6 +270,9 @@ impl Kernel {
             0 => self.policies[index].cur,
             khz => khz,
         };
+        let sugov = &self.policies[index].sugov;
+        let limited_until = (choice.rule == FrequencyRule::RateLimit)
+            .then(|| sugov.last_freq_update_time.saturating_add_signed(sugov.freq_update_delay_ns));
         self.record(Decision::Frequency {
             policy: index,
             inputs,
@@ -274,6 +281,7 @@ impl Kernel {
             khz: choice.khz,
             previous_khz,
             rule: choice.rule,
+            limited_until,
         });
     }
 

@@ -233,6 +233,9 @@ fn the_study_and_record_schemas_accept_their_examples() {
         json!({"at": 1000, "cpu": 1, "fact": {"sched_switch": {"prev": 0, "next": 12, "prev_state": "R"}}}),
         json!({"at": 1000, "cpu": 1, "fact": "sched_tick"}),
         json!({"at": 1000, "power": {"domain": 0, "mw": 412}}),
+        json!({"at": 1000, "chain": {"policy": 0, "more": true, "from_khz": 1, "khz": 2, "need_at": 900,
+            "requested_at": 950, "end": "settled", "events": [{"need": {"at": 900, "cpu": 0, "khz": 2, "cause": "tick"}}],
+            "events_left_out": 0, "waits": [{"for": "rate limit", "ns": 50}]}}),
     ] {
         assert_eq!(errors("record", &line), [""; 0], "{line}");
     }

@@ -133,6 +133,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
             khz: 1_803_000,
             previous_khz: 1_197_000,
             rule: FrequencyRule::Changed,
+            limited_until: None,
         },
         Decision::Idle {
             state: 2,

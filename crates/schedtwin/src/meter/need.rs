@@ -31,15 +31,18 @@
 //!
 //! Every chain that settles has all three times, so the first two add up to the third.
 //!
+//! Why a chain took its time is what a record says of it, and kept only while somebody records (`chain_log.rs`).
+//!
 //! # Differences
 //!
 //! An entry of the kernel is atomic: a need and a request of the same entry are 0 apart. Where another domain forces a higher
 //! frequency, less is never settled, and the chain counts nowhere.
 
 use super::MeterSetup;
+use super::chain_log::{ChainLog, DomainLog};
 use super::distribution::Distribution;
 use schedtwin_types::arena::Arena;
-use schedtwin_types::{ClockDomainId, CpuId, Ns};
+use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, Ns};
 
 /// The needs of all domains.
 #[derive(Clone, Debug)]
@@ -48,6 +51,8 @@ pub(super) struct Needs {
     /// Index of the operating point that each CPU needs.
     cpus: Vec<usize>,
     pub(super) domains: Arena<ClockDomainId, DomainNeed>,
+    /// Somebody records.
+    log: Option<Box<ChainLog>>,
 }
 
 /// The need of a domain, and what becomes of it. Numbers are indexes of operating points.
@@ -123,13 +128,32 @@ impl Needs {
             window_start: setup.warmup_ns,
             domains: domains.collect(),
             cpus: vec![0; setup.cpus.len()],
+            log: None,
         }
     }
 
+    /// From `at` on, somebody records.
+    pub(super) fn keep_log(&mut self, at: Ns, setup: &MeterSetup) {
+        let domains = self.domains.iter_ids().map(|(id, needs)| {
+            (id, needs, setup.domains[id].opps.iter().map(|opp| opp.khz).collect())
+        });
+        self.log = Some(Box::new(ChainLog::new(domains, self.cpus.len(), at)));
+    }
+
+    /// What is kept for a record, if somebody records.
+    pub(super) fn log(&mut self) -> Option<&mut ChainLog> {
+        self.log.as_deref_mut()
+    }
+
+    /// As in a record: what of a domain is kept, if anything.
+    fn domain_log(&mut self, domain: ClockDomainId) -> (&mut DomainNeed, Option<&mut DomainLog>) {
+        (&mut self.domains[domain], self.log.as_deref_mut().map(|log| log.domain(domain)))
+    }
+
     /// From `at` on, `cpu` of `domain` needs operating point `opp`.
-    pub(super) fn cpu_needs(&mut self, at: Ns, cpu: CpuId, domain: ClockDomainId, opp: usize) {
+    pub(super) fn cpu_needs(&mut self, at: Ns, cpu: CpuId, id: ClockDomainId, opp: usize) {
         let before = std::mem::replace(&mut self.cpus[cpu.index()], opp);
-        let domain = &mut self.domains[domain];
+        let domain = &mut self.domains[id];
         let need = if opp >= domain.need {
             opp
         } else if before == domain.need {
@@ -138,34 +162,49 @@ impl Needs {
             return;
         };
         if need != domain.need {
+            let rises = need > domain.need;
             domain.need = need;
-            domain.need_changed(at, at >= self.window_start);
+            let counted = at >= self.window_start;
+            let Some(log) = &mut self.log else { return domain.need_changed(at, counted, None) };
+            let cause = log.cause_of(cpu, rises);
+            domain.need_changed(at, counted, Some(log.domain(id)));
+            log.domain(id).needs(at, cpu, need, cause);
         }
     }
 
     /// The governor wants `domain` at operating point `opp` from now on.
     pub(super) fn requested(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         let counted = at >= self.window_start;
-        self.domains[domain].request(at, opp, counted);
+        let (domain, log) = self.domain_log(domain);
+        domain.request(at, opp, counted, log);
     }
 
     /// The clock of `domain` runs at operating point `opp` from now on.
     pub(super) fn settled(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         let counted = at >= self.window_start;
-        let domain = &mut self.domains[domain];
+        let (domain, log) = self.domain_log(domain);
         domain.clock = opp;
-        domain.settle(at, counted);
+        domain.settle(at, counted, log);
     }
 
     /// Another domain forces a higher frequency on `domain` than it has requested.
-    pub(super) fn overridden(&mut self, domain: ClockDomainId) {
-        self.domains[domain].asked.retain(|asked| asked.more);
+    pub(super) fn overridden(&mut self, at: Ns, domain: ClockDomainId) {
+        let (domain, mut log) = self.domain_log(domain);
+        for index in (0..domain.asked.len()).rev().filter(|index| !domain.asked[*index].more) {
+            if let Some(log) = &mut log {
+                log.asked_ends(index, at, ChainEnd::Overridden);
+            }
+        }
+        domain.asked.retain(|asked| asked.more);
     }
 
     /// Asserts what must be so after every event.
     pub(super) fn verify(&self) {
         for (id, domain) in self.domains.iter_ids() {
             assert_eq!(domain.need, highest(&self.cpus, &domain.members), "{id:?}: highest need");
+            if let Some(log) = &self.log {
+                log.verify(id, domain);
+            }
             if let Some(open) = domain.open {
                 let answered = answers(open.more, domain.requested, domain.need);
                 assert!(!answered, "{id:?}: a chain goes on that is answered");
@@ -201,7 +240,17 @@ impl DomainNeed {
         &self.chains[usize::from(more)]
     }
 
-    fn need_changed(&mut self, at: Ns, counted: bool) {
+    /// The chain that is not answered: of more or less, what has been requested, and what is needed.
+    pub(super) fn open(&self) -> Option<(bool, usize, usize)> {
+        self.open.map(|open| (open.more, self.requested, self.need))
+    }
+
+    /// The chains that the clock has not answered: of more or less, and what was needed.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (bool, usize)> {
+        self.asked.iter().map(|asked| (asked.more, asked.opp))
+    }
+
+    fn need_changed(&mut self, at: Ns, counted: bool, mut log: Option<&mut DomainLog>) {
         let more = self.need > self.requested;
         let unanswered = self.need != self.requested;
         if let Some(open) = self.open {
@@ -209,11 +258,17 @@ impl DomainNeed {
                 return;
             }
             self.pass(open.more, counted);
+            if let Some(log) = &mut log {
+                log.open_ends(at, ChainEnd::NeedGone);
+            }
         }
         self.open = unanswered.then_some(Open { need_at: at, more });
+        if unanswered && let Some(log) = log {
+            log.begins(at, more, self.requested, self.need);
+        }
     }
 
-    fn request(&mut self, at: Ns, opp: usize, counted: bool) {
+    fn request(&mut self, at: Ns, opp: usize, counted: bool, mut log: Option<&mut DomainLog>) {
         self.requested = opp;
         // Answers that this one takes back.
         for index in (0..self.asked.len()).rev() {
@@ -221,6 +276,9 @@ impl DomainNeed {
             if !answers(asked.more, opp, asked.opp) {
                 self.asked.remove(index);
                 self.pass(asked.more, counted);
+                if let Some(log) = &mut log {
+                    log.asked_ends(index, at, ChainEnd::TakenBack);
+                }
             }
         }
         if let Some(Open { need_at, more }) = self.open
@@ -228,21 +286,32 @@ impl DomainNeed {
         {
             self.open = None;
             self.asked.push(Asked { need_at, requested_at: at, more, opp: self.need });
-            self.settle(at, counted);
+            if let Some(log) = &mut log {
+                log.answered(at);
+            }
+            self.settle(at, counted, log);
         }
     }
 
-    fn settle(&mut self, at: Ns, counted: bool) {
+    fn settle(&mut self, at: Ns, counted: bool, mut log: Option<&mut DomainLog>) {
         let (chains, clock) = (&mut self.chains, self.clock);
+        let mut index = 0;
         self.asked.retain(|asked| {
             let settled = answers(asked.more, clock, asked.opp);
-            if settled && counted {
+            if !settled {
+                index += 1;
+                return true;
+            }
+            if counted {
                 let chains = &mut chains[usize::from(asked.more)];
                 chains.need_to_request.record(asked.requested_at - asked.need_at);
                 chains.request_to_settled.record(at - asked.requested_at);
                 chains.need_to_settled.record(at - asked.need_at);
             }
-            !settled
+            if let Some(log) = &mut log {
+                log.asked_ends(index, at, ChainEnd::Settled);
+            }
+            false
         });
     }
 
@@ -307,7 +376,7 @@ mod tests {
                 Need(cpu, opp) => needs.cpu_needs(*at, cpu, DOMAIN, opp),
                 Request(opp) => needs.requested(*at, DOMAIN, opp),
                 Clock(opp) => needs.settled(*at, DOMAIN, opp),
-                Override => needs.overridden(DOMAIN),
+                Override => needs.overridden(*at, DOMAIN),
             }
             needs.verify();
         }

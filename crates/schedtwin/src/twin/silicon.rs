@@ -249,7 +249,7 @@ impl<B: Board> Twin<B> {
     pub(super) fn retarget(&mut self, domain: ClockDomainId, settle: Ns) {
         let target = self.target_khz(domain);
         if target != self.domains[domain].requested {
-            self.meter.frequency_overridden(domain);
+            self.meter.frequency_overridden(self.now, domain);
         }
         if target == self.domains[domain].target {
             return;

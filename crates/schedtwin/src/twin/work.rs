@@ -13,7 +13,7 @@ use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
-use schedtwin_types::{CpuId, NEVER, Ns, Op, Outcome, TaskId, ThreadId};
+use schedtwin_types::{CpuId, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
 
 impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
@@ -120,13 +120,13 @@ impl<B: Board> Twin<B> {
     }
 
     /// Asks the program what comes next, until it is something that takes time.
-    pub(super) fn next_operation(
+    pub(super) fn next_operation<O: Observer>(
         &mut self,
         cpu: CpuId,
         task: TaskId,
         thread: ThreadId,
         outcome: Outcome,
-        observer: &mut impl Observer,
+        observer: &mut O,
     ) {
         for _ in 0..MAX_OPS_AT_ONCE {
             match self.programs.next(thread, outcome, self.now) {
@@ -144,6 +144,9 @@ impl<B: Board> Twin<B> {
                     return;
                 }
                 Op::Call(call) => {
+                    if O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
+                        self.log_because(NeedCause::SchedSetattr(task));
+                    }
                     let effect = self.kernel.syscall(cpu, self.now, call);
                     if let Some(prio) = effect.new_prio {
                         observer.task_prio(self.now, task, prio);

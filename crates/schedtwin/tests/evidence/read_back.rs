@@ -25,6 +25,7 @@ struct Found {
     /// Per CPU, in the order of the file.
     facts: Vec<Vec<Fact>>,
     decisions: usize,
+    chains: usize,
     /// Per frequency domain, then per power domain: when and how many microwatts.
     power: BTreeMap<u16, Vec<(Ns, u64)>>,
 }
@@ -68,6 +69,10 @@ fn read_record(path: &Path) -> Found {
             Entry::Decision(at, ..) => {
                 in_order(at);
                 found.decisions += 1;
+            }
+            Entry::Chain(at, _) => {
+                in_order(at);
+                found.chains += 1;
             }
             Entry::Power(at, domain, uw) => {
                 in_order(at);
@@ -366,6 +371,8 @@ fn record_and_trace_hold_the_run() {
         let passes = |k: &FactKind| matches!(k, FactKind::Balance { .. });
         assert_eq!(recorded.count(passes) as f64, metric(&result, "balance_passes", "sum", &[]));
         assert!(recorded.decisions > 0, "{name}: a record holds decisions");
+        let changes = metric(&result, "freq_transitions", "sum", &[]);
+        assert!(changes == 0.0 || recorded.chains > 0, "{name}: a record holds chains");
         for facts in &recorded.facts {
             let mut last = None;
             for fact in facts {
