@@ -236,7 +236,7 @@ read_clocks() {
         elif [ "$MOST" -eq 1024 ]; then
             eval "told_$clock="
         else
-            while [ "$MOST" -gt 1000000 ]; do MOST=$((MOST / 2)) capacity=$((capacity / 2)); done
+            # Neither is above 1000000, so the product fits 31 bits.
             capacity=$((capacity * 1024 / MOST))
             [ "$capacity" -gt 0 ] || capacity=1
             eval "capacity_$clock=\$capacity told_$clock=' # estimated: scaled, the largest said was $MOST'"

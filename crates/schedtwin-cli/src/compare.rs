@@ -14,6 +14,7 @@ use schedtwin_lab::report;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab, crash};
+use schedtwin_trace::{AtomicFile, Destination};
 use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
@@ -80,7 +81,8 @@ pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
 
 pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
     interrupt::guard(path);
-    std::fs::write(path, page).map_err(|error| Failure::of_file("write", path, &error))
+    let written = AtomicFile::create(path).and_then(|file| file.commit_with(page.as_bytes()));
+    written.map_err(|error| Failure::of_file("write", path, &error))
 }
 
 /// What the arguments ask for.

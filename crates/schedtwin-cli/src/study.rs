@@ -16,6 +16,7 @@ use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
 use schedtwin_lab::twin::Column;
+use schedtwin_trace::{AtomicFile, Destination};
 
 use crate::arguments::{
     Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
@@ -244,7 +245,12 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     let found = found.map_err(|error| Failure::bad(format!("failed to calibrate: {error}")))?;
     // What is fitted is used for long: it must not rest on runs that are missing.
     no_crashes(&progress)?;
-    std::fs::write(&path, found.text())
+    // A link beside a study that somebody else wrote is not followed; one that the user names is.
+    let file = match &arguments.output {
+        Some(named) => AtomicFile::create(named),
+        None => AtomicFile::replace(&path),
+    };
+    file.and_then(|file| file.commit_with(found.text().as_bytes()))
         .map_err(|error| Failure::of_file("write", &path, &error))?;
     output::print(&fitted(&found, &path))
 }

@@ -231,9 +231,15 @@ why = "a test"
     assert_eq!((fitted.code, fitted.stderr.as_str()), (0, ""));
     let path = folder.path().join("calibrations/mine.toml");
     let written = std::fs::read_to_string(&path).unwrap();
+    // Somebody else's folder may have a link where the calibration belongs: what it points to stays.
+    let precious = folder.path().join("precious");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&precious, "mine").unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
     let again = schedtwin(&["calibrate", study, "-n", "1", "--threads", "1"]);
     assert_eq!((again.code, again.stderr.as_str()), (0, ""), "the folder exists now");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written, "the same bytes");
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
     let page = folder.path().join("page.html");
     let run = ["study", "run", study, "-n", "2", "--html", page.to_str().unwrap()];
     let ran = schedtwin(&run);

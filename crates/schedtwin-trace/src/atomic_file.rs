@@ -25,6 +25,15 @@ const PARTIAL: &str = ".partial";
 pub trait Destination: Write {
     /// Everything has been written: makes it the result.
     fn commit(self) -> io::Result<()>;
+
+    /// Writes all that there is to write and makes it the result.
+    fn commit_with(mut self, bytes: &[u8]) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        self.write_all(bytes)?;
+        self.commit()
+    }
 }
 
 /// A file that appears under its name only when it is committed.
@@ -70,6 +79,14 @@ impl AtomicFile {
             Ok(_) => fs::canonicalize(path)?,
             Err(_) => path.to_path_buf(),
         };
+        AtomicFile::replace(&path)
+    }
+
+    /// Opens a temporary file that will replace whatever is at `path`, be it a symbolic link or a device.
+    ///
+    /// For a path that the user did not name: a folder that somebody else made may have a link there.
+    pub fn replace(path: &Path) -> io::Result<AtomicFile> {
+        let path = path.to_path_buf();
         let prefix = partial_prefix(&path)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
         // Opened here, because tempfile would let nobody but the owner read the result.
@@ -224,6 +241,21 @@ mod tests {
         file.commit().expect("committed");
         assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
         assert_eq!(fs::read_to_string(&result).expect("read"), "new");
+    }
+
+    /// What a link at a path that nobody named points to is not touched.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_replaced_where_it_is_not_to_be_followed() {
+        let directory = tempfile::tempdir().expect("a fresh directory");
+        let [precious, link] = ["precious", "link"].map(|n| directory.path().join(n));
+        fs::write(&precious, "old").expect("written");
+        std::os::unix::fs::symlink("precious", &link).expect("linked");
+        AtomicFile::replace(&link).expect("created").commit_with(b"new").expect("committed");
+        assert!(fs::symlink_metadata(&link).expect("exists").is_file());
+        assert_eq!(fs::read_to_string(&link).expect("read"), "new");
+        assert_eq!(fs::read_to_string(&precious).expect("read"), "old");
+        assert_eq!(names(directory.path()), ["link", "precious"]);
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! Times are rounded to microseconds, as trace-cmd does without `-t`. The task at the start of a
 //! line is the one that runs on the CPU.
 //!
+//! Names are not cut to the kernel's 15 characters, so one could hold the head of a line of its own, or fields. A
+//! name that would be read back as anything but itself is written with `_` in place of what makes it so.
+//!
 //! Besides the kernel's events there are the ones of LISA's module for what the kernel offers to
 //! modules only: `sched_pelt_cfs`, `sched_pelt_se`, `sched_util_est_cfs`, `sched_util_est_se`
 //! (without `load`, which no fact carries) and `sched_overutilized`.
@@ -21,14 +24,19 @@
 //! hrtimer, without the address. An interrupt's number is the bit set of lines delivered together.
 
 use crate::atomic_file::Output;
+use crate::ftrace_read::{Event, read};
 use crate::perfetto::{PWR_EVENT_EXIT, ipi_reason, push_lines};
 use crate::tasks::Tasks;
 use crate::{Destination, Meta, Sink, TaskInfo};
 use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, Ns, TaskId, TaskState, printable};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 /// Width that trace-cmd gives to an event's name.
 const EVENT_COLUMNS: usize = 20;
+
+/// Characters of a task's name that are written: a line with three names stays shorter than readers accept.
+const COMM_CHARS_MAX: usize = 200;
 
 /// A text trace being written; see the module.
 pub struct FtraceText<D: Destination> {
@@ -123,6 +131,36 @@ fn one_line(text: &str) -> String {
     printable::line(text).into_owned()
 }
 
+/// A task's name as lines can hold it: readers find the end of a name by what follows it.
+fn comm(name: &str) -> String {
+    let mut name: String = printable::line(name).chars().take(COMM_CHARS_MAX).collect();
+    if !reads_back(&name) {
+        name = name.replace(['[', ':', '=', '#', ' '], "_");
+    }
+    name
+}
+
+/// Whether a reader of the lines in which a task runs and is woken finds its name.
+fn reads_back(name: &str) -> bool {
+    let switch = format!("prev_comm={name} prev_pid=1 prev_prio=120 prev_state=S ==> ");
+    let arguments = [
+        format!("sched_switch: {switch}next_comm={name} next_pid=1 next_prio=120"),
+        format!("sched_wakeup: comm={name} pid=1 prio=120 target_cpu=000"),
+    ];
+    let lines = arguments.map(|event| format!("{name:>16}-1     [000]     0.000000: {event}\n"));
+    let mut found = 0;
+    let read = read(lines.concat().as_bytes(), &mut |line, event| {
+        let same = match event {
+            Event::Switch { prev, next, .. } => prev.comm == name && next.comm == name,
+            Event::Wakeup(task) => task.comm == name,
+            _ => false,
+        };
+        found += u32::from(same && line.comm == name.trim_start_matches(' '));
+        ControlFlow::Continue(())
+    });
+    read.is_ok() && found == 2
+}
+
 /// `prev_state` as `sched_switch` prints it.
 pub(crate) fn state_letters(state: TaskState) -> &'static str {
     match state {
@@ -136,7 +174,7 @@ pub(crate) fn state_letters(state: TaskState) -> &'static str {
 
 impl<D: Destination> Sink for FtraceText<D> {
     fn task(&mut self, info: &TaskInfo) {
-        self.tasks.insert(&TaskInfo { name: one_line(&info.name), ..*info });
+        self.tasks.insert(&TaskInfo { name: comm(&info.name), ..*info });
     }
 
     fn task_prio(&mut self, id: TaskId, prio: i32) {

@@ -2,9 +2,11 @@
 
 mod sample;
 
-use schedtwin_trace::explain::{Query, Summary, explain, explain_perfetto, explain_record};
+use schedtwin_trace::explain::{Query, Summary, Teller, explain, explain_perfetto, explain_record};
 use schedtwin_trace::{Perfetto, Record, Sink};
-use schedtwin_types::CpuId;
+use schedtwin_types::{
+    CpuId, Decision, DecisionRecord, Fact, FactKind, IdleRule, PickRule, TaskId, TeoRule,
+};
 
 fn record() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -86,6 +88,13 @@ const EXPECTED_CPU: &str = " 1999.999998700 [001] sched_migrate_task  ui-12: CPU
  2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); find_src_group: overloaded
 ";
 
+/// A CPU to which only an interrupt was sent.
+#[test]
+fn a_cpu_shows_nothing_of_others() {
+    let (text, _) = list(&record(), &Query { cpu: Some(CpuId(31)), ..Query::default() });
+    check(&text, " 1999.999999900 [001] ipi                 wake list to CPU 31\n");
+}
+
 #[test]
 fn what_lies_beyond_the_record_is_told() {
     for (at, window_ns, ends_before) in [
@@ -99,6 +108,12 @@ fn what_lies_beyond_the_record_is_told() {
         assert!(summary.ends_before >= ends_before, "{summary:?}");
         assert_eq!(summary.nr_cpus, 40);
     }
+    // A window that begins with the last event.
+    let end = list(&record(), &Query { at: Some(u64::MAX), window_ns: 0, ..Query::default() }).1;
+    let end = end.ends_before.expect("no record is so long");
+    let query = Query { at: Some(end + 100), window_ns: 100, ..Query::default() };
+    let summary = list(&record(), &query).1;
+    assert_eq!((summary.matched, summary.ends_before), (1, None));
     let query = Query { task: Some("uii".to_string()), ..Query::default() };
     let summary = list(&record(), &query).1;
     assert!(!summary.task_found && summary.task_names.contains("ui"), "{summary:?}");
@@ -143,6 +158,95 @@ fn damaged_lines_are_told_and_skipped() {
     let error = explain_record(&b"junk\n"[..], &Query::default(), &mut Vec::new());
     let error = error.expect_err("no header");
     assert_eq!(error.to_string(), "read the record: line 1: not a JSON object");
+}
+
+#[test]
+fn the_first_twenty_damaged_lines_are_told() {
+    let mut record = record();
+    record.extend_from_slice(&b"{\"at\":\n".repeat(30));
+    let summary = list(&record, &Query::default()).1;
+    assert_eq!((summary.problems.len(), summary.problem_count), (20, 30));
+}
+
+/// Lines are a little out of order, so reading goes on for 10 ms behind the window, and no further.
+#[test]
+fn reading_ends_behind_the_window() {
+    let query = Query { at: Some(1_000), window_ns: 100, ..Query::default() };
+    for (behind, read) in [(0, true), (1, false)] {
+        let at = 1_000 + 100 + 10_000_000 + behind;
+        let fact = format!(r#"{{"at":{at},"cpu":0,"fact":"sched_tick"}}"#);
+        let record = format!("{HEADER}\n{fact}\nnot a line\n");
+        let summary = list(record.as_bytes(), &query).1;
+        assert_eq!(summary.problem_count, u64::from(read), "{at}: {summary:?}");
+    }
+}
+
+const HEADER: &str = r#"{"schema":"schedtwin.record/1","title":"t","nr_cpus":8,"domains":[],"policies":[],"provenance":{}}"#;
+
+/// What is told without a file is worded as in a listing.
+#[test]
+fn a_teller_says_what_a_listing_shows() {
+    let mut teller = Teller::default();
+    teller.header(&sample::meta());
+    sample::tasks().iter().for_each(|task| teller.task(task));
+    let mut text = String::new();
+    sample::facts().iter().for_each(|fact| text.push_str(&teller.fact(fact)));
+    sample::decisions().iter().for_each(|record| text.push_str(&teller.decision(record)));
+    check(&text, &list(&record(), &Query::default()).0);
+}
+
+#[test]
+fn numbers_are_worded_by_their_size() {
+    let (teller, cpu) = (Teller::default(), CpuId(0));
+    let balance = |moved| FactKind::Balance { level: 1, idle: 2, moved };
+    let after = |spent_ns| FactKind::IrqExit { spent_ns };
+    for (kind, end) in [
+        (balance(0), "newidle: 0 tasks moved"),
+        (balance(1), "newidle: 1 task moved"),
+        (balance(2), "newidle: 2 tasks moved"),
+        (after(9_999), "after 9999 ns"),
+        (after(10_000), "after 10.000 us"),
+        (after(999_999), "after 999.999 us"),
+        (after(1_000_000), "after 1.000 ms"),
+    ] {
+        let text = teller.fact(&Fact { at: 0, cpu, kind });
+        assert!(text.ends_with(&format!(" {end}\n")), "{text}");
+    }
+    for (sleep_length_ns, end) in [
+        (None, ""),
+        (Some(-1), ", the timer is overdue"),
+        (Some(0), ", sleep length 0 ns"),
+        (Some(i64::MAX), ", no timer"),
+    ] {
+        let rule = IdleRule::Teo(TeoRule::Deepest);
+        let decision = Decision::Idle { state: 1, stop_tick: false, sleep_length_ns, rule };
+        let text = teller.decision(&DecisionRecord { at: 0, cpu, decision });
+        assert!(text.contains(&format!("state 1, tick stays{end};")), "{text}");
+    }
+}
+
+/// A choice among one shows no table, and both who leaves and who comes are asked about.
+#[test]
+fn a_pick_is_about_all_who_take_part() {
+    let template = sample::decisions().pop().expect("a pick");
+    let Decision::Pick { candidates, .. } = template.decision else { panic!("a pick") };
+    for (count, lines) in [(0, 1), (1, 1), (2, 4)] {
+        let candidates = candidates[..count].to_vec();
+        let (prev, next, rule) = (TaskId(12), TaskId(3), PickRule::EarliestDeadline);
+        let decision = Decision::Pick { prev, next, rule, candidates };
+        let record = DecisionRecord { at: 5, cpu: CpuId(0), decision };
+        let text = Teller::default().decision(&record);
+        assert_eq!(text.lines().count(), lines, "{text}");
+        let mut bytes = Vec::new();
+        let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+        sample::tasks().iter().for_each(|task| sink.task(task));
+        sink.decision(&record);
+        sink.finish().expect("memory takes everything");
+        for (task, matched) in [("ui", 1), ("sugov:0", 1), ("a name*", 0)] {
+            let query = Query { task: Some(task.to_string()), ..Query::default() };
+            assert_eq!(list(&bytes, &query).1.matched, matched, "{task}");
+        }
+    }
 }
 
 #[test]

@@ -77,6 +77,19 @@ fn odd_names_stay_in_their_line() {
         ("\u{202e}txt.exe\r", "?txt.exe?"),
         ("=1+1", "=1+1"),
         ("漢字漢字漢字漢字", "漢字漢字漢字漢字"),
+        // Whole heads, fields, comments and headings of their own.
+        (
+            "x-3 [000] 1.000000: sched_wakeup: comm=y pid=1 prio=1",
+            "x-3__000]_1.000000__sched_wakeup__comm_y_pid_1_prio_1",
+        ),
+        ("a prev_pid=9 prev_prio=1", "a_prev_pid_9_prev_prio_1"),
+        ("a next_pid=9", "a_next_pid_9"),
+        ("a pid=9", "a_pid_9"),
+        ("#a-long-name-of-a-task", "_a-long-name-of-a-task"),
+        ("cpus=16-or-more-characters", "cpus_16-or-more-characters"),
+        ("CPU 5 has this one for itself", "CPU_5_has_this_one_for_itself"),
+        // Longer than a line may be.
+        (&"漢".repeat(2_000), &"漢".repeat(200)),
     ] {
         let mut meta = sample::meta();
         meta.title = format!("{name}\ncpus=1");
