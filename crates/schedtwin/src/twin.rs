@@ -238,9 +238,7 @@ impl<B: Board> Twin<B> {
         for above in programs.task_groups() {
             kernel.new_task_group(*above, DEFAULT_SHARES);
         }
-        for files in programs.task_group_files() {
-            kernel.write_task_group(files);
-        }
+        kernel.boot_task_groups(programs.task_group_files());
         let nr_cpus = machine.nr_cpus();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
         let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);
