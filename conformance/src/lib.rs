@@ -23,3 +23,4 @@ pub mod rational;
 pub mod schedutil;
 pub mod subjects;
 pub mod teo;
+pub mod uclamp;

@@ -10,6 +10,8 @@ use crate::menu::{Menu5_18, Menu6_12};
 use crate::pelt::{Pelt, Pelt61};
 use crate::schedutil::Schedutil;
 use crate::teo::{Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+use crate::uclamp::max::Max;
+use crate::uclamp::sum::Sum;
 
 /// A subject on the command line.
 pub struct Entry {
@@ -49,6 +51,9 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Cfs>(),
     of::<Schedutil<false>>(),
     of::<Schedutil<true>>(),
+    of::<Max<false>>(),
+    of::<Max<true>>(),
+    of::<Sum>(),
 ];
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use schedtwin_conformance::schedutil::Schedutil;
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
+use schedtwin_conformance::uclamp::max::Max;
+use schedtwin_conformance::uclamp::sum::Sum;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -75,6 +77,13 @@ fn schedutil_golden_vectors() {
     golden::<Schedutil<true>>();
 }
 
+#[test]
+fn golden_vectors_of_clamps() {
+    golden::<Max<false>>();
+    golden::<Max<true>>();
+    golden::<Sum>();
+}
+
 fn oracle<S: Subject>(cases: u64) {
     let Some(tree) = l0::kernel_tree(S::TREE) else {
         println!("skipped: {} is not set", S::TREE);
@@ -132,6 +141,13 @@ fn eevdf_equals_the_kernels_c() {
 fn schedutil_equals_the_kernels_c() {
     oracle::<Schedutil<false>>(5_000);
     oracle::<Schedutil<true>>(5_000);
+}
+
+#[test]
+fn clamps_equal_the_kernels_c() {
+    oracle::<Max<false>>(5_000);
+    oracle::<Max<true>>(5_000);
+    oracle::<Sum>(5_000);
 }
 
 #[test]

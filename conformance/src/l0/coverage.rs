@@ -37,7 +37,7 @@ pub fn report<S: Subject>(
     for block in summary.split("\n\n") {
         let name = block.lines().next().unwrap_or_default();
         let short = name.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
-        let extracts = ["pelt.h", "fair", "eevdf", "cfs", "schedutil"];
+        let extracts = ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp"];
         let extract = short.trim_end_matches("_extract.h");
         if short == kernels_file || extracts.contains(&extract) {
             text += &format!("{short}\n");

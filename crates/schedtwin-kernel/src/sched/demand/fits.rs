@@ -73,9 +73,8 @@ impl TaskDemand {
         FitSearch { own, clamps: own }
     }
 
-    /// A demand that no task of a test has.
-    #[cfg(test)]
-    pub(crate) fn for_test(util: u64, min: u32, max: u32) -> TaskDemand {
+    /// A demand that no task has, for tests and comparisons.
+    pub(crate) fn of_clamps(util: u64, min: u32, max: u32) -> TaskDemand {
         TaskDemand { util, wish: Wish::Clamps(Clamps { min, max }) }
     }
 }
@@ -258,7 +257,7 @@ mod tests {
             (1000, 1024, 1024, big, 0, 0),
         ] {
             let case = (util, min, max, cpu);
-            let of = |k: &Kernel| match k.fits_cpu(&TaskDemand::for_test(util, min, max), cpu) {
+            let of = |k: &Kernel| match k.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu) {
                 Fits::No => 0,
                 Fits::TooSlow => -1,
                 Fits::Yes => 1,

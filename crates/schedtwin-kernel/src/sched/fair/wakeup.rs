@@ -670,7 +670,7 @@ mod tests {
         let task = kernel.new_task(None, TaskKind::User);
         let span = kernel.device_tree.all_cpus();
         let choose = |k: &Kernel, util, target: u16| {
-            let asked = TaskDemand::for_test(util, 0, 1024);
+            let asked = TaskDemand::of_clamps(util, 0, 1024);
             k.select_idle_capacity(task, &span, CpuId(target), &asked, &mut ()).0.map(|c| c.0)
         };
         assert_eq!(choose(&kernel, 100, 1), Some(1));
@@ -684,7 +684,7 @@ mod tests {
         // makes a large task fit a small CPU.
         DemandSteps(&mut kernel).turn_uclamp_key(true);
         let choose = |util, min, max| {
-            let asked = TaskDemand::for_test(util, min, max);
+            let asked = TaskDemand::of_clamps(util, min, max);
             kernel.select_idle_capacity(task, &span, CpuId(0), &asked, &mut ()).0.map(|c| c.0)
         };
         assert_eq!(choose(100, 0, 1024), Some(0));

@@ -209,6 +209,15 @@ impl UclampRq {
         self.idle
     }
 
+    /// Value and tasks of a bucket: of minima, of maxima.
+    #[doc(hidden)]
+    pub fn bucket(&self, number: usize) -> [(u32, u32); 2] {
+        [&self.min, &self.max].map(|aggregate| {
+            let bucket = aggregate.buckets[number];
+            (bucket.value, bucket.tasks)
+        })
+    }
+
     /// A task joins.
     pub fn inc(&mut self, task: Clamps) {
         self.min.inc(task.min, self.idle);

@@ -25,6 +25,8 @@
 //! `uclamp_eff_value`, `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
 //! Differences: system-wide limits are those of boot. A refused request leaves the rest of its system call as it is.
 
+#[doc(hidden)]
+pub mod conformance;
 pub mod group;
 pub mod max;
 pub mod sum;

@@ -117,6 +117,11 @@ impl UclampRq {
         max
     }
 
+    /// Bias, estimate, highest factor and whose it is, for comparisons.
+    pub(super) fn parts(&self) -> (i32, u32, u64, Option<TaskId>) {
+        (self.bias, self.util_est, self.max_factor, self.max_factor_of)
+    }
+
     /// Asserts that the sums are those of these tasks: `(queued, runnable, sums)`.
     pub(super) fn verify(&self, tasks: impl Iterator<Item = (bool, bool, TaskSums)>) {
         let (mut bias, mut util_est) = (0, 0);
