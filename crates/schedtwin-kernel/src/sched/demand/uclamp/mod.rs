@@ -418,7 +418,7 @@ impl Kernel {
             RqClamps::Max(rq) => rq.verify(here.filter_map(|task| self.tasks[task].uclamp.active)),
             RqClamps::Sum(rq) => rq.verify(here.map(|task| {
                 let se = &self.se[self.tasks[task].se];
-                (se.on_rq, se.on_rq && !se.sched_delayed, self.tasks[task].uclamp.sums)
+                (task, se.on_rq, se.on_rq && !se.sched_delayed, self.tasks[task].uclamp.sums)
             })),
         }
     }

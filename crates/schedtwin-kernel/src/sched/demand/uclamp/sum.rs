@@ -122,14 +122,20 @@ impl UclampRq {
         (self.bias, self.util_est, self.max_factor, self.max_factor_of)
     }
 
-    /// Asserts that the sums are those of these tasks: `(queued, runnable, sums)`.
-    pub(super) fn verify(&self, tasks: impl Iterator<Item = (bool, bool, TaskSums)>) {
-        let (mut bias, mut util_est) = (0, 0);
-        for (queued, runnable, task) in tasks {
-            bias += if queued { task.bias } else { 0 };
-            util_est += if runnable { task.util_est } else { 0 };
+    /// Asserts that the sums are those of these tasks, `(task, queued, runnable, sums)`, and that the highest factor is a
+    /// queued one's.
+    pub(super) fn verify(&self, tasks: impl Iterator<Item = (TaskId, bool, bool, TaskSums)>) {
+        let (mut bias, mut util_est, mut owner_is_queued) = (0, 0, false);
+        for (task, queued, runnable, sums) in tasks {
+            bias += if queued { sums.bias } else { 0 };
+            util_est += if runnable { sums.util_est } else { 0 };
+            owner_is_queued |= queued && self.max_factor_of == Some(task);
         }
         assert_eq!((self.bias, self.util_est), (bias, util_est), "util_avg_bias, util_est_uclamp");
+        match self.max_factor_of {
+            Some(owner) => assert!(owner_is_queued, "max_uclamp_factor_pid: {owner:?} has left"),
+            None => assert_eq!(self.max_factor, 0, "max_uclamp_factor is nobody's"),
+        }
     }
 }
 

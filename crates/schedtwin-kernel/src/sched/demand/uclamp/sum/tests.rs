@@ -256,6 +256,43 @@ fn the_governor_is_told_of_the_bias() {
     }
 }
 
+/// A capped task lowers its CPU's demand when its bias joins. Only the first version tells the governor of that; the
+/// second one tells it of raised demands alone.
+#[test]
+fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
+    for (hook, told) in [(UtilBiasHook::Always, true), (UtilBiasHook::Boosted, false)] {
+        let mut kernel = boot(|config| config.enqueue_hook = hook);
+        let p = task(&mut kernel, BIG, 800, 0, 300);
+        let policy = kernel.policy_of(BIG);
+        kernel.policies[policy].sugov.freq_update_delay_ns = 0;
+        kernel.this_cpu = BIG;
+        kernel.now = 101_000_000;
+        wake(&mut kernel, BIG, p);
+        assert!(sums(&kernel, BIG).bias < 0);
+        assert_eq!(!kernel.stale_demands.contains(BIG), told, "{hook:?}");
+        // 300 with headroom; who is not told goes on asking for what the enqueue found before.
+        assert_eq!(kernel.sugov_cpus[BIG].util == 375, told, "{hook:?}");
+    }
+}
+
+/// Whoever has the highest factor is queued: an owner that has left, and a factor of nobody, are found.
+#[test]
+fn verify_finds_a_factor_whose_owner_has_left() {
+    let found = |break_it: fn(&mut UclampRq, TaskId)| {
+        let mut kernel = boot(|config| config.max_uclamp_factor = MaxUclampFactor::Tracked);
+        let [here, away] = [512, 300].map(|util| task(&mut kernel, BIG, util, 0, 1024));
+        wake(&mut kernel, BIG, here);
+        kernel.util_bias_update(here);
+        assert_eq!(sums(&kernel, BIG).max_factor_of, Some(here));
+        kernel.change_sums(BIG, |sums| break_it(sums, away));
+        let verified = std::panic::AssertUnwindSafe(|| kernel.verify_uclamp(BIG));
+        std::panic::catch_unwind(verified).is_err()
+    };
+    assert!(!found(|_, _| {}));
+    assert!(found(|sums, away| sums.max_factor_of = Some(away)));
+    assert!(found(|sums, _| sums.max_factor_of = None));
+}
+
 /// Until somebody uses a clamp there are none, and a real-time task fits anywhere, as posted.
 #[test]
 fn the_key_is_off() {

@@ -9,7 +9,7 @@ use crate::config::{
 use crate::sched::core::{DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_NOCLOCK, ENQUEUE_WAKEUP};
 use crate::sched::demand::uclamp::group::capacity_from_percent;
 use crate::sched::root_domain::tests::little_and_big;
-use crate::sched::{Class, OnRq, TaskKind};
+use crate::sched::{CfsRqId, Class, OnRq, TaskKind, pelt};
 use schedtwin_types::{CpuId, Policy, SchedAttr, TaskGroupId, TaskId};
 
 /// A sequence of numbers that look random (xorshift64*).
@@ -32,6 +32,7 @@ struct Tally {
     slept: u32,
     delayed: u32,
     migrated: u32,
+    moved_delayed: u32,
     switched: u32,
     attributes: u32,
     realtime: u32,
@@ -144,6 +145,7 @@ impl Play {
                 self.kernel.set_task_cpu(p, to);
                 self.kernel.activate_task(to, p, 0);
                 self.tally.migrated += 1;
+                self.tally.moved_delayed += u32::from(delayed);
             }
             8 => {
                 let leave = self.random.below(8) == 0;
@@ -191,10 +193,26 @@ impl Play {
         }
     }
 
+    /// The rule of 6.16 counts an estimate from an enqueue of a task that is not delayed, or is being woken, to a
+    /// dequeue of one that is not delayed: the runnable ones. Those of 6.12, which look at moves instead, count the same.
+    fn verify_util_est(&self, cpu: CpuId) {
+        let k = &self.kernel;
+        let runnable = |&&p: &&TaskId| {
+            let t = &k.tasks[p];
+            let queued = t.cpu == cpu && t.on_rq == OnRq::Queued && t.class == Class::Fair;
+            queued && !k.se[t.se].sched_delayed
+        };
+        let estimates = self.tasks.iter().filter(runnable);
+        let estimates = estimates.map(|&p| pelt::_task_util_est(&k.se[k.tasks[p].se].avg));
+        let counted = k.cfs[CfsRqId::root(cpu)].avg.util_est;
+        assert_eq!(u64::from(counted), estimates.sum::<u64>(), "{cpu:?}: util_est");
+    }
+
     fn verify(&mut self) {
         for cpu in [CpuId(0), CpuId(1)] {
             self.kernel.verify_uclamp(cpu);
             self.kernel.verify_demand(cpu);
+            self.verify_util_est(cpu);
         }
         for &p in &self.tasks {
             let bias = self.kernel.tasks[p].uclamp.sums.bias;
@@ -224,7 +242,8 @@ fn play(name: &str, seed: u64, change: impl FnOnce(&mut Config)) -> Tally {
         }
     }
     let t = &play.tally;
-    let happened = [t.woken, t.requeued, t.slept, t.delayed, t.migrated, t.switched];
+    let happened =
+        [t.woken, t.requeued, t.slept, t.delayed, t.migrated, t.switched, t.moved_delayed];
     assert!(happened.iter().all(|count| *count > 20), "{name}: {t:?}");
     let changed = [t.attributes, t.realtime, t.groups, t.group_clamps];
     assert!(changed.iter().all(|count| *count > 20), "{name}: {t:?}");
