@@ -76,16 +76,34 @@ impl Machine {
     fn describe_topology(&self, out: &mut String) {
         let _ = writeln!(out, "\ntopology `{}`: {} CPUs", self.topology, self.nr_cpus());
         // Each level splits the CPUs of the one above by the number they have there.
-        let levels: [LevelOf; 4] = [
+        let levels: [LevelOf; 6] = [
             ("node", |cpu| Some(cpu.node)),
             ("package", |cpu| Some(cpu.package)),
+            ("hemisphere", |cpu| cpu.hemisphere),
             ("cache", |cpu| Some(cpu.llc)),
             ("cluster", |cpu| cpu.cluster),
+            ("L2", |cpu| cpu.l2),
         ];
         // A node that is the only one tells nothing.
         let first = usize::from(self.cpus.iter().all(|cpu| cpu.node == self.cpus[0].node));
         let everything = CpuMask::first(self.nr_cpus());
         self.draw(&everything, &levels[first..], "  ", out);
+        self.describe_kernel_topology(out);
+    }
+
+    /// What the kernel is told beside the places of CPUs, where there is something to tell.
+    fn describe_kernel_topology(&self, out: &mut String) {
+        let told = &self.kernel_topology;
+        if self.smt.is_some() {
+            let threads = if told.smt { "knows" } else { "does not know" };
+            let levels = told.architecture.name();
+            let _ =
+                writeln!(out, "  the kernel {threads} the threads of a core; levels of {levels}");
+        }
+        for (from, row) in told.distances.iter().enumerate() {
+            let row: Vec<String> = row.iter().map(|distance| format!("{distance:>3}")).collect();
+            let _ = writeln!(out, "  distances from node {from}: {}", row.join(" "));
+        }
     }
 
     fn draw(&self, cpus: &CpuMask, levels: &[LevelOf], indent: &str, out: &mut String) {
@@ -113,9 +131,13 @@ impl Machine {
 
     /// One line for each run of equal CPUs.
     fn draw_cpus(&self, cpus: &CpuMask, indent: &str, out: &mut String) {
+        let own = |cpu: &Cpu| self.domains[cpu.domain].cpus.len() == 1;
         let alike = |a: CpuId, b: CpuId| {
             let (a, b) = (&self.cpus[a.index()], &self.cpus[b.index()]);
-            (a.core_type, a.capacity, a.domain) == (b.core_type, b.capacity, b.domain)
+            let one_clock = a.domain == b.domain;
+            let like_clocks =
+                own(a) && own(b) && self.domains[a.domain].opps == self.domains[b.domain].opps;
+            (a.core_type, a.capacity) == (b.core_type, b.capacity) && (one_clock || like_clocks)
         };
         let mut rest = *cpus;
         while let Some(first) = rest.lowest() {
@@ -123,9 +145,10 @@ impl Machine {
             rest = rest.and_not(&run);
             let cpu = &self.cpus[first.index()];
             let domain = &self.domains[cpu.domain];
+            let each = if run.weight() > 1 && own(cpu) { " each, as" } else { "" };
             let _ = writeln!(
                 out,
-                "{indent}CPU {:<8} {:<16} capacity {:>4}   clock {} (policy{})",
+                "{indent}CPU {:<8} {:<16} capacity {:>4}   clock{each} {} (policy{})",
                 run.to_string(),
                 self.core_types[cpu.core_type].name,
                 cpu.capacity,

@@ -173,6 +173,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         name,
         description: sure(description),
         topology: topology_name,
+        kernel_topology: topology.kernel().clone(),
         cpus,
         domains,
         core_types,
@@ -452,6 +453,7 @@ fn build_cpus(
         let domain = domains.find(|d| d.cpus.contains(&cpu)).expect("every CPU has a clock");
         let core_type = core_names.iter().position(|n| *n == group.core.value);
         let (package, llc, cluster, node) = topology.of(cpu);
+        let (l2, hemisphere) = topology.l2_and_hemisphere(cpu);
         Cpu {
             core_type: core_type.expect("the core of every group is known"),
             domain,
@@ -461,6 +463,8 @@ fn build_cpus(
             package,
             llc,
             node,
+            l2,
+            hemisphere,
         }
     };
     cpus.iter().map(build).collect()

@@ -69,3 +69,4 @@ pub use smt::Smt;
 pub use speed::{
     PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,
 };
+pub use topology::{Architecture, KernelTopology};

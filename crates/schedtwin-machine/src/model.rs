@@ -11,7 +11,8 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
-    Broadcast, Coupling, Heat, Interrupts, PathCosts, PowerDependence, PowerDomain, Smt, WorkKind,
+    Broadcast, Coupling, Heat, Interrupts, KernelTopology, PathCosts, PowerDependence, PowerDomain,
+    Smt, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -30,6 +31,8 @@ pub struct Machine {
     pub description: String,
     /// Which of the file's topologies is in use: `mc`.
     pub topology: String,
+    /// What the kernel is told about it beside the places of CPUs.
+    pub kernel_topology: KernelTopology,
     /// The CPUs, numbered from 0 without gaps.
     pub cpus: Vec<Cpu>,
     /// The frequency domains (cpufreq policies), in the order of their lowest CPU.
@@ -87,6 +90,10 @@ pub struct Cpu {
     pub llc: u16,
     /// The NUMA node.
     pub node: u16,
+    /// The level 2 cache; `None` where the file does not say: the core's own.
+    pub l2: Option<u16>,
+    /// The half of a powerpc chip (`coregroup`); `None` where there are none.
+    pub hemisphere: Option<u16>,
 }
 
 /// CPUs that share one clock: a cpufreq policy, which is also a performance domain of the kernel's

@@ -9,7 +9,21 @@
 //! llc     = ["0-7"]
 //! core    = ["0,1"]               # hardware threads of one core, see `smt`; who is in none is a core
 //! cluster = ["0-3", "4-5", "6-7"] # the leaf clusters of the device tree's cpu-map
+//!
+//! [topologies.server]
+//! like = "cpu-map"                # what this table does not say is as there
+//! node = ["0-3", "4-7"]
+//! distances = [[10, 21], [21, 10]]
 //! ```
+//!
+//! | key | is |
+//! |---|---|
+//! | `architecture` | whose code makes levels of domains: `"arm64"` (and all that share its code; the default), `"x86"`, `"powerpc"` |
+//! | `kernel_smt` | whether the kernel is told of `core`; `false`: threads slow each other down, and the kernel takes each for a core |
+//! | `l2` | who shares a level 2 cache beyond a core, for x86 and powerpc |
+//! | `hemisphere` | halves of a powerpc chip |
+//! | `distances` | from node (row) to node (column), 10 to 255, nodes in the order of their lowest CPUs; 20 where left out |
+//! | `reclaim_distance` | beyond it the kernel spreads no new or woken tasks; 30, on AMD's Zen 32 |
 //!
 //! What clusters mean is up to the kernel: up to 5.19 each is a package, from 6.0 on a level of its own
 //! if that is compiled in (variation points `cpu_map_package` and `sched_cluster`).
@@ -18,7 +32,7 @@
 //!
 //! Checked for every topology of the file, chosen or not: the parts of a level do not overlap and
 //! name only CPUs that exist; every CPU is in a package and shares a last-level cache; a cluster is
-//! within one cache and one package, a cache within one package and one node.
+//! within one cache and one package, a cache within one package and one node, a hemisphere within a package.
 
 use schedtwin_input::{Diagnostics, Located, Location, TableReader, did_you_mean};
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
@@ -27,6 +41,9 @@ use crate::cpu_list::CpuList;
 
 /// The most topologies of a file.
 const MAX_TOPOLOGIES: usize = 16;
+
+/// `LOCAL_DISTANCE`: from a node to itself.
+const LOCAL_DISTANCE: u8 = 10;
 
 /// A level of a topology: for each CPU the number of its part.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +61,51 @@ pub(crate) struct Topology {
     cluster: Level,
     node: Level,
     core: Level,
+    l2: Level,
+    hemisphere: Level,
+    kernel: KernelTopology,
+}
+
+/// What the kernel is told about the machine's topology beside each CPU's own places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTopology {
+    /// Whose code makes levels of domains.
+    pub architecture: Architecture,
+    /// Whether the kernel knows which CPUs are threads of one core.
+    pub smt: bool,
+    /// From the row's node to the column's, 10..=255; empty: all nodes are 20 apart.
+    pub distances: Vec<Vec<u8>>,
+    /// `node_reclaim_distance`, 10..=255: tasks are not spread to nodes that are farther.
+    pub reclaim_distance: u8,
+}
+
+/// Whose code makes levels of domains out of what firmware says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// arm64, and all that share its code.
+    Arm64,
+    /// x86.
+    X86,
+    /// powerpc.
+    Powerpc,
+}
+
+impl KernelTopology {
+    /// `RECLAIM_DISTANCE`.
+    const RECLAIM_DISTANCE: u8 = 30;
+}
+
+impl Architecture {
+    const ALL: [Architecture; 3] = [Architecture::Arm64, Architecture::X86, Architecture::Powerpc];
+
+    /// The name in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Architecture::Arm64 => "arm64",
+            Architecture::X86 => "x86",
+            Architecture::Powerpc => "powerpc",
+        }
+    }
 }
 
 impl Level {
@@ -67,6 +129,16 @@ impl Topology {
         part.and_then(|part| part.mask.lowest()).unwrap_or(cpu).0
     }
 
+    /// Level 2 cache and hemisphere of a CPU, where the file names them.
+    pub(crate) fn l2_and_hemisphere(&self, cpu: CpuId) -> (Option<u16>, Option<u16>) {
+        (self.l2.of(cpu), self.hemisphere.of(cpu))
+    }
+
+    /// What the kernel is told beside.
+    pub(crate) fn kernel(&self) -> &KernelTopology {
+        &self.kernel
+    }
+
     /// The first core of several hardware threads.
     pub(crate) fn first_smt_core(&self) -> Option<&CpuList> {
         self.core.parts.iter().find(|part| part.mask.weight() > 1)
@@ -80,9 +152,9 @@ pub(crate) fn read(
     cpus: &CpuMask,
     faults: &mut Diagnostics,
 ) -> Option<Topology> {
-    let mut names = Vec::new();
-    let mut found = None;
+    let mut all: Vec<(Located<String>, Option<Topology>)> = Vec::new();
     let mut renamed = None;
+    let mut waiting = Vec::new();
     for (index, (name, mut table)) in tables.into_iter().enumerate() {
         if index == MAX_TOPOLOGIES {
             faults.push_at(&name.at, format!("more than {MAX_TOPOLOGIES} topologies"), None);
@@ -92,15 +164,34 @@ pub(crate) fn read(
         if chosen.is_some_and(|chosen| formerly.contains(&chosen.value)) {
             renamed = Some(format!("it is called `{}` now", name.value));
         }
-        let topology = read_one(table, cpus, faults);
-        if chosen.is_some_and(|chosen| chosen.value == name.value) {
-            found = Some(topology);
+        match table.optional::<Located<String>>("like", faults) {
+            Some(like) => waiting.push((name, like, table)),
+            None => all.push((name, read_one(table, None, cpus, faults))),
         }
-        names.push(name.value);
+    }
+    let first_hand = all.len();
+    for (name, like, table) in waiting {
+        let base = all[..first_hand].iter().find(|(name, _)| name.value == like.value);
+        let topology = match base {
+            Some((_, Some(base))) => {
+                let base = base.clone();
+                read_one(table, Some(base), cpus, faults)
+            }
+            // Its faults are noted already.
+            Some((_, None)) => None,
+            None => {
+                let message = format!("no topology `{}` that has no `like` itself", like.value);
+                faults.push_at(&like.at, message, None);
+                None
+            }
+        };
+        all.push((name, topology));
     }
     let chosen = chosen?;
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.value.as_str()).collect();
+    let found = names.iter().position(|name| *name == chosen.value);
     if found.is_none() {
-        let near = did_you_mean(&chosen.value, names.iter().map(String::as_str));
+        let near = did_you_mean(&chosen.value, names.iter().copied());
         let help = match near {
             _ if renamed.is_some() => renamed.unwrap_or_default(),
             Some(near) => format!("did you mean `{near}`?"),
@@ -112,22 +203,33 @@ pub(crate) fn read(
         };
         faults.push_at(&chosen.at, format!("there is no topology `{}`", chosen.value), Some(help));
     }
-    found.flatten()
+    all.swap_remove(found?).1
 }
 
 fn read_one(
     mut table: TableReader<'_>,
+    like: Option<Topology>,
     cpus: &CpuMask,
     faults: &mut Diagnostics,
 ) -> Option<Topology> {
     let before = faults.0.len();
-    let package = read_level(&mut table, "package", true, faults);
-    let llc = read_level(&mut table, "llc", true, faults);
-    let cluster = read_level(&mut table, "cluster", false, faults);
-    let node = read_level(&mut table, "node", false, faults);
-    let core = read_level(&mut table, "core", false, faults);
+    let is_like = like.is_some();
+    let like = like.as_ref();
+    let mut level = |key, required, of: fn(&Topology) -> &Level| {
+        read_level(&mut table, key, required && !is_like, like.map(of), faults)
+    };
+    let package = level("package", true, |t| &t.package);
+    let llc = level("llc", true, |t| &t.llc);
+    let cluster = level("cluster", false, |t| &t.cluster);
+    let node = level("node", false, |t| &t.node);
+    let core = level("core", false, |t| &t.core);
+    let l2 = level("l2", false, |t| &t.l2);
+    let hemisphere = level("hemisphere", false, |t| &t.hemisphere);
+    let nodes = node.as_ref().map_or(0, |node| node.parts.len().max(1));
+    let kernel = read_kernel(&mut table, like.map(|t| &t.kernel), nodes, faults);
     table.finish(faults);
     let (package, llc, cluster, node, core) = (package?, llc?, cluster?, node?, core?);
+    let (l2, hemisphere) = (l2?, hemisphere?);
 
     for (name, level, complete) in [
         ("package", &package, true),
@@ -135,6 +237,8 @@ fn read_one(
         ("cluster", &cluster, false),
         ("node", &node, !node.parts.is_empty()),
         ("core", &core, false),
+        ("l2", &l2, false),
+        ("hemisphere", &hemisphere, !hemisphere.parts.is_empty()),
     ] {
         check_parts(name, level, complete, cpus, faults);
     }
@@ -144,16 +248,92 @@ fn read_one(
         ("cluster", &cluster, "package", &package),
         ("last-level cache", &llc, "package", &package),
         ("last-level cache", &llc, "node", &node),
+        ("core", &core, "l2", &l2),
+        ("l2", &l2, "last-level cache", &llc),
+        ("hemisphere", &hemisphere, "package", &package),
+        ("hemisphere", &hemisphere, "node", &node),
     ] {
         check_within(inner_name, inner, outer_name, outer, faults);
     }
-    (faults.0.len() == before).then_some(Topology { package, llc, cluster, node, core })
+    let kernel = kernel?;
+    let topology = Topology { package, llc, cluster, node, core, l2, hemisphere, kernel };
+    (faults.0.len() == before).then_some(topology)
+}
+
+fn read_kernel(
+    table: &mut TableReader<'_>,
+    like: Option<&KernelTopology>,
+    nodes: usize,
+    faults: &mut Diagnostics,
+) -> Option<KernelTopology> {
+    let before = faults.0.len();
+    let mut kernel = like.cloned().unwrap_or(KernelTopology {
+        architecture: Architecture::Arm64,
+        smt: false,
+        distances: Vec::new(),
+        reclaim_distance: KernelTopology::RECLAIM_DISTANCE,
+    });
+    if let Some(name) = table.optional::<Located<String>>("architecture", faults) {
+        match Architecture::ALL.into_iter().find(|known| known.name() == name.value) {
+            Some(known) => kernel.architecture = known,
+            None => {
+                let help = Some("known: `arm64`, `x86`, `powerpc`".to_string());
+                faults.push_at(&name.at, format!("no architecture `{}`", name.value), help);
+            }
+        }
+    }
+    kernel.smt = table.optional("kernel_smt", faults).unwrap_or(kernel.smt);
+    if let Some(distance) = table.optional::<Located<u64>>("reclaim_distance", faults) {
+        match u8::try_from(distance.value) {
+            Ok(value) if value >= LOCAL_DISTANCE => kernel.reclaim_distance = value,
+            _ => faults.push_at(&distance.at, "`reclaim_distance` is not within 10 to 255", None),
+        }
+    }
+    let at = table.location_of("distances");
+    if let Some(rows) = table.optional::<Vec<Vec<Located<u64>>>>("distances", faults) {
+        kernel.distances = if has_shape(&rows, nodes) {
+            read_distances(&rows, faults)
+        } else {
+            rows.iter().map(|row| vec![LOCAL_DISTANCE; row.len()]).collect()
+        };
+    }
+    if !kernel.distances.is_empty() && nodes > 0 && !has_shape(&kernel.distances, nodes) {
+        let message = format!("`distances` needs {nodes} rows of {nodes}: one for each node");
+        faults.push_at(&at, message, None);
+    }
+    (faults.0.len() == before).then_some(kernel)
+}
+
+fn has_shape<T>(rows: &[Vec<T>], nodes: usize) -> bool {
+    rows.len() == nodes && rows.iter().all(|row| row.len() == nodes)
+}
+
+fn read_distances(rows: &[Vec<Located<u64>>], faults: &mut Diagnostics) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for (from, row) in rows.iter().enumerate() {
+        let mut checked = Vec::new();
+        for (to, distance) in row.iter().enumerate() {
+            let value = u8::try_from(distance.value).unwrap_or(0);
+            if value < LOCAL_DISTANCE || (value == LOCAL_DISTANCE) != (from == to) {
+                let message = if from == to {
+                    "a node's distance to itself is 10"
+                } else {
+                    "the distance between two nodes is not within 11 to 255"
+                };
+                faults.push_at(&distance.at, message, None);
+            }
+            checked.push(value);
+        }
+        all.push(checked);
+    }
+    all
 }
 
 fn read_level(
     table: &mut TableReader<'_>,
     key: &str,
     required: bool,
+    like: Option<&Level>,
     faults: &mut Diagnostics,
 ) -> Option<Level> {
     let at = Some(table.location_of(key));
@@ -163,7 +343,7 @@ fn read_level(
         match table.optional(key, faults) {
             Some(parts) => parts,
             None => {
-                return Some(Level { parts: Vec::new(), at });
+                return Some(like.cloned().unwrap_or(Level { parts: Vec::new(), at }));
             }
         }
     };

@@ -20,14 +20,18 @@ fn every_built_in_machine_loads_and_describes_itself() {
         names.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         [
             "altra-2p160",
+            "epyc-milan-2x64",
             "i5-10600k",
+            "i7-3630qm",
             "juno-r2",
+            "laptop-8c16t",
             "pixel6",
             "pixel9",
             "power10-8core",
             "rig8",
             "spr-2s224",
-            "uniform8"
+            "uniform8",
+            "x86-2cpu-hz100"
         ]
     );
     for (name, description) in names {
@@ -41,6 +45,57 @@ fn every_built_in_machine_loads_and_describes_itself() {
             assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
         }
     }
+}
+
+/// Each CPU's place beside its number, in the topologies that tell the kernel of threads, nodes and distances.
+#[test]
+fn servers_and_laptops_have_the_published_topologies() {
+    // Machine, then the number of cores, caches, packages and nodes.
+    for (spec, counts) in [
+        ("altra-2p160", [160, 80, 2, 2]),
+        ("epyc-milan-2x64", [128, 16, 2, 2]),
+        ("epyc-milan-2x64:topology=nps2", [128, 16, 2, 4]),
+        ("epyc-milan-2x64:topology=nps4", [128, 16, 2, 8]),
+        ("i5-10600k:topology=threads", [6, 1, 1, 1]),
+        ("i7-3630qm", [4, 1, 1, 1]),
+        ("laptop-8c16t", [8, 1, 1, 1]),
+        ("power10-8core:topology=hemispheres", [16, 16, 1, 1]),
+        ("spr-2s224:topology=threads", [112, 2, 2, 2]),
+        ("x86-2cpu-hz100", [2, 1, 1, 1]),
+    ] {
+        let machine = Machine::load(spec).unwrap();
+        let parts = |of: fn(&schedtwin_machine::Cpu) -> u16| {
+            machine.cpus.iter().map(of).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        let found = [parts(|c| c.core), parts(|c| c.llc), parts(|c| c.package), parts(|c| c.node)];
+        assert_eq!(found, counts, "{spec}");
+        let threads = machine.smt.is_some();
+        assert_eq!(machine.kernel_topology.smt, threads, "{spec}");
+        // Every core has as many threads as any other.
+        let first = machine.threads_of(CpuId(0)).count();
+        assert!(
+            (0..machine.nr_cpus()).all(|c| machine.threads_of(CpuId(c as u16)).count() == first)
+        );
+    }
+    let epyc = Machine::load("epyc-milan-2x64:topology=nps4").unwrap();
+    let (node, socket) = (|cpu: usize| epyc.cpus[cpu].node, |cpu: usize| epyc.cpus[cpu].package);
+    // Socket 0 is 0-63 and 128-191, as published.
+    let (near, far) = ([0, 63, 128, 191].map(socket), [64, 127, 192, 255].map(socket));
+    assert_eq!((near, far), ([0; 4], [1; 4]));
+    assert_eq!([0, 15, 16, 143, 144, 112, 240].map(node), [0, 0, 1, 0, 1, 7, 7]);
+    let distances = &epyc.kernel_topology.distances;
+    for (from, row) in distances.iter().enumerate() {
+        for (to, distance) in row.iter().enumerate() {
+            let expected = match (from == to, from / 4 == to / 4) {
+                (true, _) => 10,
+                (_, true) => 12,
+                _ => 32,
+            };
+            assert_eq!(*distance, expected, "{from} {to}");
+        }
+    }
+    let power10 = Machine::load("power10-8core:topology=hemispheres").unwrap();
+    assert_eq!([0, 31, 32, 63].map(|c: usize| power10.cpus[c].hemisphere.unwrap()), [0, 0, 1, 1]);
 }
 
 #[test]
@@ -353,7 +408,8 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
-             help: built in: `altra-2p160`, `i5-10600k`, `juno-r2`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`; a path ends in .toml or contains `/`",
+             help: built in: `altra-2p160`, `epyc-milan-2x64`, `i5-10600k`, `i7-3630qm`, `juno-r2`, \
+             `laptop-8c16t`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`, `x86-2cpu-hz100`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (

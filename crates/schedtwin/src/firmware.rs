@@ -6,8 +6,8 @@ use schedtwin_kernel::device_tree::{
     DtTopology, DtTrip, PathCosts,
 };
 use schedtwin_machine::{
-    Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower, Machine, PowerDependence,
-    PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
+    Architecture, Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower,
+    KernelTopology, Machine, PowerDependence, PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
 };
 use schedtwin_types::{ClockDomainId, CpuId, CpuMask, PowerDomainId};
 use schedtwin_workload::WORK_KIND;
@@ -31,10 +31,9 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                 cluster: cpu.cluster,
                 llc: cpu.llc,
                 node: cpu.node,
-                // Kernel paths and wakeups do not know hardware threads yet.
-                core: None,
-                l2: None,
-                hemisphere: None,
+                core: machine.kernel_topology.smt.then_some(cpu.core),
+                l2: cpu.l2,
+                hemisphere: cpu.hemisphere,
                 asym_priority: None,
             })
             .collect(),
@@ -68,7 +67,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                     .collect()
             })
             .collect(),
-        topology: DtTopology::default(),
+        topology: topology(&machine.kernel_topology),
         path_costs: PathCosts {
             constant_time: costs.scale == CostScale::Time,
             running_clocks: costs.running_clocks,
@@ -92,6 +91,19 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             exit: costs.exit_ns,
         },
         nr_threads_hint,
+    }
+}
+
+fn topology(told: &KernelTopology) -> DtTopology {
+    DtTopology {
+        architecture: match told.architecture {
+            Architecture::Arm64 => dt::Architecture::Arm64,
+            Architecture::X86 => dt::Architecture::X86,
+            Architecture::Powerpc => dt::Architecture::Powerpc,
+        },
+        distances: told.distances.clone(),
+        reclaim_distance: told.reclaim_distance,
+        asym_packing: false,
     }
 }
 
