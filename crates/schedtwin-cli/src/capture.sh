@@ -9,7 +9,7 @@
 # nothing else. What the device did not say is marked `# estimated`. As root, and with debugfs mounted, it
 # says more: the energy model, voltages, scheduler features.
 #
-# Needs a POSIX shell, mkdir, mv, rm and cat; zcat and sleep help. Numbers stay below 2^31, which is all that
+# Needs a POSIX shell, mkdir, mv, rm and cat; zcat, sleep and uname help. Numbers stay below 2^31, which is all that
 # the shell of Android computes with. SCHEDTWIN_ROOT: where to read instead of / (for tests).
 
 # shellcheck disable=SC2034,SC2154  # variables per CPU and clock are set and read by eval
@@ -142,6 +142,14 @@ read_cpus() {
         CPUS_ESTIMATED=' # estimated: the device shows no CPUs'
     fi
     SMT=
+    # Whose code makes domains; kernels before 6.1 have no file for it.
+    ARCH=
+    line /proc/sys/kernel/arch || { [ -z "$ROOT" ] && LINE=$(uname -m 2>/dev/null); }
+    case $LINE in
+    x86_64 | i?86) ARCH=x86 ;;
+    ppc64*) ARCH=powerpc ;;
+    ?*) ARCH=arm64 ;;
+    esac
     cpu=0
     while [ "$cpu" -lt "$NCPU" ]; do
         topology=$CPU/cpu$cpu/topology
@@ -150,10 +158,12 @@ read_cpus() {
         cluster=none
         # 65535: the firmware knows none.
         number "$topology/cluster_id" && [ "$NUMBER" -ne 65535 ] && cluster=$NUMBER
+        core=none
         if line "$topology/thread_siblings_list"; then
             expand "$LINE"
-            case $LIST in ' '*' '*) SMT=1 ;; esac
+            case $LIST in ' '*' '*) SMT=1 core=$LIST ;; esac
         fi
+        l2=none
         cache=none
         deepest=0
         index=0
@@ -164,6 +174,7 @@ read_cpus() {
                     expand "$LINE"
                     cache=$LIST
                     deepest=$level
+                    [ "$level" -ne 2 ] || l2=$LIST
                 fi
             fi
             index=$((index + 1))
@@ -173,6 +184,7 @@ read_cpus() {
             [ -d "$directory" ] && whole "${directory##*node}" && node=$NUMBER
         done
         eval "package_$cpu=\$package cluster_$cpu=\$cluster cache_$cpu=\$cache node_$cpu=\$node"
+        eval "core_$cpu=\$core l2_$cpu=\$l2"
         cpu=$((cpu + 1))
     done
 }
@@ -325,13 +337,103 @@ write_topology() {
     unknown) echo "llc = $PARTS # estimated: the device does not say" ;;
     *) echo "llc = $PARTS" ;;
     esac
-    if [ -z "$SMT" ]; then
+    kind=
+    case $ARCH in
+    x86 | powerpc)
+        echo "architecture = \"$ARCH\""
+        parts package node cache l2
+        [ "$PARTS" = '[]' ] || echo "l2 = $PARTS"
+        kind=l2
+        ;;
+    *)
         parts package node cache cluster
         [ "$PARTS" = '[]' ] || echo "cluster = $PARTS"
+        kind=cluster
+        ;;
+    esac
+    if [ -n "$SMT" ]; then
+        parts package node cache $kind core
+        echo "core = $PARTS"
+        echo 'kernel_smt = true'
     fi
     parts node
-    case $PARTS in *'", "'*) echo "node = $PARTS" ;; esac
-    [ -z "$SMT" ] || echo '# estimated: hardware threads stand here as cores of their own'
+    case $PARTS in
+    *'", "'*)
+        if distances; then
+            echo "node = $PARTS"
+            echo "distances = $DISTANCES"
+        else
+            echo "node = $PARTS # estimated: how far they are from each other"
+        fi
+        ;;
+    esac
+    [ -z "$SMT" ] || cat <<'END'
+
+[smt]
+second_permille = 150 # estimated
+speed_permille = [1000, 650] # estimated
+END
+}
+
+# How far nodes are from each other, in DISTANCES: nodes with CPUs, in the order of their lowest CPUs. Fails unless every node
+# says so, and says what Linux would take.
+distances() {
+    known=' '
+    nodes=
+    cpu=0
+    while [ "$cpu" -lt "$NCPU" ]; do
+        eval "node=\$node_$cpu"
+        case $known in *" $node "*) ;; *) known="$known$node " nodes="$nodes $node" ;; esac
+        cpu=$((cpu + 1))
+    done
+    # A row has a number for each node that is online, also for those without CPUs.
+    line /sys/devices/system/node/online || return 1
+    expand "$LINE"
+    online=$LIST
+    DISTANCES=
+    for from in $nodes; do
+        line "/sys/devices/system/node/node$from/distance" || return 1
+        row=
+        for to in $nodes; do
+            column=0
+            place=
+            for node in $online; do
+                column=$((column + 1))
+                [ "$node" -ne "$to" ] || place=$column
+            done
+            [ -n "$place" ] || return 1
+            column=0
+            found=
+            for distance in $LINE; do
+                column=$((column + 1))
+                [ "$column" -ne "$place" ] || found=$distance
+            done
+            whole "$found" && [ "$NUMBER" -ge 10 ] && [ "$NUMBER" -le 255 ] || return 1
+            if [ "$from" -eq "$to" ]; then
+                [ "$NUMBER" -eq 10 ] || return 1
+            else
+                [ "$NUMBER" -ne 10 ] || return 1
+            fi
+            row="$row, $NUMBER"
+        done
+        DISTANCES="$DISTANCES, [${row#, }]"
+    done
+    DISTANCES="[${DISTANCES#, }]"
+}
+
+# The timer that wakes CPUs whose own timers stop.
+write_broadcast() {
+    line /sys/devices/system/clockevents/broadcast/current_device || return 0
+    echo
+    echo '[broadcast]'
+    clean "$LINE" 40
+    case $LINE in
+    bc_hrtimer) echo 'device = "hrtimer"' ;;
+    *)
+        echo "device = \"$CLEAN\""
+        echo 'moves = true # estimated: whether its interrupt goes to the CPU with the earliest event'
+        ;;
+    esac
 }
 
 write_idle() {
@@ -393,7 +495,11 @@ write_idle() {
             if [ "$count" -eq 0 ]; then
                 printf 'power = "wfi" }, # estimated: entry, power%s\n' "$notes"
             else
-                printf 'power = "off", deep = true }, # estimated: entry, power, deep%s\n' "$notes"
+                stops=
+                # The firmware's node has the name of the state.
+                stop=$ROOT/sys/firmware/devicetree/base/cpus/idle-states/$name/local-timer-stop
+                [ ! -e "$stop" ] || stops=' local_timer_stops = true,'
+                printf 'power = "off",%s deep = true }, # estimated: entry, power, deep%s\n' "$stops" "$notes"
             fi
             names="$names$name "
             least_latency=$latency
@@ -563,6 +669,7 @@ END
         write_clock "$clock"
         clock=$((clock + 1))
     done
+    write_broadcast
     cat <<'END'
 
 @COSTS@

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use schedtwin::kernel_file::KernelFile;
-use schedtwin_machine::Machine;
+use schedtwin_machine::{Architecture, Machine};
 use schedtwin_types::ClockDomainId;
 
 /// Shells that devices have: Debian's, Alpine's and routers', Android's, and the usual one.
@@ -297,6 +297,7 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     let device = Device::new();
     device.says("proc/sys/kernel/osrelease", "6.3.0-1-amd64");
     device.says("sys/class/dmi/id/product_name", "Z490M");
+    device.says("proc/sys/kernel/arch", "x86_64");
     device.says("sys/devices/system/cpu/cpuidle/current_governor", "quiet");
     for cpu in 0..12 {
         device.cpu(cpu, "topology/physical_package_id", 0);
@@ -358,6 +359,10 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
         [("POLL", 0, 0), ("C1_ACPI", 2_000, 2_000), ("C3_ACPI", 1_034_000, 3_102_000)]
     );
     assert!(states[0].polling && !states[1].polling);
+    let told = &machine.kernel_topology;
+    assert_eq!((told.architecture, told.smt), (Architecture::X86, true));
+    assert_eq!([0, 5, 6, 11].map(|c: usize| machine.cpus[c].core), [0, 5, 0, 5]);
+    assert!(machine.smt.is_some() && machine.broadcast.is_none());
     // The powers rise, and the strongest gets two watts.
     let powers: Vec<u64> =
         machine.domains[ClockDomainId(1)].opps.iter().map(|o| o.em_power_uw).collect();
@@ -367,7 +372,8 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     );
     for said in [
         "capacity = 1024 # estimated: the device does not say",
-        "# estimated: hardware threads stand here as cores of their own",
+        "core = [\"0,6\", \"1,7\", \"2,8\", \"3,9\", \"4,10\", \"5,11\"]",
+        "speed_permille = [1000, 650] # estimated",
         "fast_switch = true # estimated: driver acpi-cpufreq usually can",
         "transition_latency_us = 1_000 # estimated",
         "# estimated: em_uw, active_uw, wfi_uw",
@@ -389,6 +395,89 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     let trust = scenario.unwrap_or_else(|faults| panic!("{faults}")).provenance().trust;
     let told = format!("machine: {} lines of its file estimated", machine.estimated);
     assert!(trust.contains(&told), "{trust}");
+}
+
+/// Threads, shared L2 caches, nodes with their distances. Node 1 has memory only, and node 2 has the first CPUs.
+#[test]
+fn a_server_is_captured_with_its_threads_caches_and_nodes() {
+    let server = |arch: &str| {
+        let device = Device::new();
+        device.says("proc/sys/kernel/osrelease", "6.12.1");
+        device.says("proc/sys/kernel/arch", arch);
+        device.says("sys/devices/system/node/online", "0-2");
+        for (node, row) in [(0, "10 17 32"), (1, "17 10 28"), (2, "31 28 10")] {
+            device.says(&format!("sys/devices/system/node/node{node}/distance"), row);
+        }
+        // Two threads a core, two cores an L2, two L2 caches a node and socket.
+        for cpu in 0..16 {
+            let (core, l2, node) = (cpu / 2, cpu / 4, cpu / 8);
+            let list = |index: usize, of: usize| format!("{}-{}", index * of, index * of + of - 1);
+            device.cpu(cpu, "topology/physical_package_id", node);
+            device.cpu(cpu, "topology/cluster_id", l2);
+            device.cpu(cpu, "topology/thread_siblings_list", list(core, 2));
+            device.cpu(cpu, &format!("node{}/cpumap", 2 - 2 * node), "x");
+            for (index, (level, list)) in
+                [(1, list(core, 2)), (2, list(l2, 4)), (3, list(node, 8))].into_iter().enumerate()
+            {
+                device.cpu(cpu, &format!("cache/index{index}/level"), level);
+                device.cpu(cpu, &format!("cache/index{index}/shared_cpu_list"), list);
+            }
+        }
+        device
+    };
+    for (arch, architecture, l2, cluster) in [
+        ("x86_64", Architecture::X86, Some(2), None),
+        ("ppc64le", Architecture::Powerpc, Some(2), None),
+        ("aarch64", Architecture::Arm64, None, Some(2)),
+    ] {
+        let device = server(arch);
+        let (machine, _, text, _) = device.check();
+        let cpu = &machine.cpus[11];
+        let place = (cpu.core, cpu.l2, cpu.cluster, cpu.llc, cpu.package, cpu.node);
+        assert_eq!(place, (10, l2, cluster, 1, 1, 1), "{arch}: {text}");
+        let told = &machine.kernel_topology;
+        // In the order of lowest CPUs: the device's node 2, then 0.
+        assert_eq!(told.distances, [[10, 31], [32, 10]], "{text}");
+        assert_eq!((told.architecture, told.smt), (architecture, true));
+        for line in
+            ["second_permille = 150 # estimated", "speed_permille = [1000, 650] # estimated"]
+        {
+            assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+        }
+        schedtwin::check_file(Path::new(&machine.source.name)).unwrap();
+    }
+    // What Linux would refuse is not taken.
+    for (file, said) in
+        [("node0/distance", "10 17"), ("node2/distance", "9 28 10"), ("online", "x")]
+    {
+        let device = server("x86_64");
+        device.says(&format!("sys/devices/system/node/{file}"), said);
+        let (machine, _, text, _) = device.check();
+        assert!(machine.kernel_topology.distances.is_empty(), "{file}: {text}");
+        assert!(text.contains("# estimated: how far they are from each other"), "{file}: {text}");
+    }
+}
+
+/// The device that stands in for timers that stop, and the states in which they do.
+#[test]
+fn timers_that_stop_are_captured() {
+    let current = "sys/devices/system/clockevents/broadcast/current_device";
+    let state = "sys/firmware/devicetree/base/cpus/idle-states";
+    for (name, hrtimer) in [("arch_mem_timer", false), ("bc_hrtimer", true)] {
+        let device = phone(&Machine::load("juno-r2").unwrap(), "6.12.1");
+        device.says(current, name);
+        device.says(&format!("{state}/cluster-sleep-0/local-timer-stop"), "");
+        let (machine, _, text, _) = device.check();
+        let timer = machine.broadcast.as_ref().unwrap();
+        assert_eq!((timer.hrtimer, timer.moves), (hrtimer, !hrtimer), "{text}");
+        assert_eq!(timer.device, if hrtimer { "hrtimer" } else { name });
+        let stops: Vec<bool> = machine
+            .idle_states(schedtwin_types::CpuId(0))
+            .iter()
+            .map(|s| s.local_timer_stops)
+            .collect();
+        assert_eq!(stops, [false, false, true], "{text}");
+    }
 }
 
 #[test]
@@ -431,6 +520,9 @@ fn a_device_that_says_nothing_or_nonsense_still_gives_files_that_load() {
             "cpuidle/state1/latency",
             "cpuidle/state1/residency",
             "cpuidle/state1/disable",
+            "cache/index1/level",
+            "cache/index1/shared_cpu_list",
+            "node0/distance",
         ] {
             device.cpu(cpu, key, word);
         }
@@ -460,6 +552,10 @@ fn a_device_that_says_nothing_or_nonsense_still_gives_files_that_load() {
     }
     device.says("proc/sys/kernel/sched_rt_runtime_us", "x");
     device.says("proc/sys/kernel/sched_rt_period_us", "5");
+    device.says("proc/sys/kernel/arch", junk[5]);
+    device.says("sys/devices/system/node/online", junk[9]);
+    device.says("sys/devices/system/node/node0/distance", junk[11]);
+    device.says("sys/devices/system/clockevents/broadcast/current_device", junk[5]);
     let (machine, _, text, _) = device.check();
     assert_eq!(machine.nr_cpus(), junk.len(), "{text}");
 }
