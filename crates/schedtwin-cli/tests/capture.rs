@@ -172,7 +172,13 @@ fn phone(machine: &Machine, release: &str) -> Device {
 
 #[test]
 fn a_phone_that_says_everything_is_captured_as_it_is() {
-    for spec in ["pixel6", "pixel6:switch=stock,capacities=late"] {
+    for (spec, switch) in [
+        ("pixel6", "fast_switch = false # a thread sugov:4 is there"),
+        (
+            "pixel6:switch=fast,capacities=late",
+            "fast_switch = true # schedutil runs and has no thread",
+        ),
+    ] {
         let truth = Machine::load(spec).unwrap();
         let device = phone(&truth, "6.12.95-android16-5-gabc");
         let features = "PLACE_LAG NO_RUN_TO_PARITY WA_IDLE NO_NEXT_BUDDY UTIL_EST TTWU_QUEUE";
@@ -228,6 +234,7 @@ fn a_phone_that_says_everything_is_captured_as_it_is() {
             assert!(lines.iter().all(|l| l.contains("estimated") == estimated), "{lines:?}");
         }
         assert!(!machine_text.contains("em_uw,"), "the energy model was read");
+        assert!(machine_text.contains(switch), "{machine_text}");
         assert!(!machine_text.contains("$("), "the model's name is a name");
 
         let six = KernelFile::load("linux-6.12").unwrap().config;
@@ -608,17 +615,25 @@ fn shellcheck_finds_nothing() {
 #[test]
 fn a_device_without_cpufreq_has_clocks_by_capacity() {
     let device = Device::new();
-    device.says("proc/sys/kernel/osrelease", "6.12.1");
-    for (cpu, capacity) in [512, 512, 2048, 2048].into_iter().enumerate() {
+    device.says("proc/sys/kernel/osrelease", "6.0.1");
+    for (khz, uw) in [(500_000, 1_000), (1_000_000, 4_000)] {
+        device.says(&format!("sys/kernel/debug/energy_model/cpu0/ps:{khz}/power"), uw);
+    }
+    for (cpu, capacity) in [512, 512, 2048, 2048, 0].into_iter().enumerate() {
         device.cpu(cpu, "cpu_capacity", capacity);
         device.cpu(cpu, "topology/cluster_id", 65535);
     }
     let (machine, _, text, _) = device.check();
     let clocks: Vec<Vec<u16>> =
         machine.domains.iter().map(|d| d.cpus.iter().map(|cpu| cpu.0).collect()).collect();
-    assert_eq!(clocks, [[0, 1], [2, 3]]);
+    assert_eq!(clocks, [vec![0, 1], vec![2, 3], vec![4]]);
+    // Its frequencies are those of the energy model, which is in microwatts from 6.0 on.
+    let opps = machine.domains[ClockDomainId(0)].opps.iter();
+    let told: Vec<_> = opps.map(|opp| (opp.khz, opp.em_power_uw)).collect();
+    assert_eq!(told, [(500_000, 1_000), (1_000_000, 4_000)]);
     let told: Vec<_> = machine.cpus.iter().map(|cpu| (cpu.capacity, cpu.cluster)).collect();
-    assert_eq!(told, [(256, None), (256, None), (1024, None), (1024, None)]);
+    // A device that says 0 has said nothing.
+    assert_eq!(told, [256, 256, 1024, 1024, 1024].map(|capacity| (capacity, None)));
     for said in [
         "cpus = \"0,1\" # estimated: no cpufreq; CPUs of equal capacity share a clock",
         "capacity = 256 # estimated: scaled, the largest said was 2048",
@@ -643,7 +658,7 @@ fn what_a_kernel_says_is_taken_as_it_means_it() {
         ("sys/kernel/debug/sched/base_slice_ns", "6000000"),
         ("proc/sys/kernel/sched_energy_aware", "0"),
         ("proc/sys/kernel/sched_rt_runtime_us", "940000"),
-        ("proc/self/timerslack_ns", "1000"),
+        ("proc/self/timerslack_ns", "123456789"),
     ] {
         device.says(file, said);
     }
@@ -654,8 +669,45 @@ fn what_a_kernel_says_is_taken_as_it_means_it() {
         "cpufreq = \"schedutil\" # estimated: as linux-6.12",
         "energy_aware = false",
         "rt_runtime_us = 940000",
-        "timer_slack_ns = 1000",
+        "timer_slack_ns = 123456789",
         "base_slice_unscaled_ns = 750000",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+}
+
+/// Ten idle states, as many as the kernel has; a residency that is missing is guessed, and equal limits are no fault.
+#[test]
+fn idle_states_are_taken_as_far_as_the_kernel_has_them() {
+    let device = Device::new();
+    device.says("proc/sys/kernel/osrelease", "6.12.1");
+    for index in 0..12 {
+        let (latency, residency) = match index {
+            0 => (3, None),
+            1 => (100, None),
+            2 => (100, Some(200)),
+            _ => (100 + index, Some(300 + index)),
+        };
+        let state = format!("cpuidle/state{index}");
+        device.cpu(0, &format!("{state}/name"), format!("S{index}"));
+        device.cpu(0, &format!("{state}/latency"), latency);
+        if let Some(residency) = residency {
+            device.cpu(0, &format!("{state}/residency"), residency);
+        }
+    }
+    let (machine, _, text, _) = device.check();
+    assert_eq!(machine.idle_states(schedtwin_types::CpuId(0)).len(), 10);
+    let deep = "power = \"off\", deep = true }, # estimated: entry, power, deep";
+    for line in [
+        "  { name = \"S0\", entry_ns = 1000, exit_ns = 2000, residency_us = 1, power = \"wfi\" }, \
+         # estimated: entry, power residency residency-said-6"
+            .to_string(),
+        format!(
+            "  {{ name = \"S1\", entry_ns = 33000, exit_ns = 67000, residency_us = 200, {deep} residency"
+        ),
+        format!(
+            "  {{ name = \"S2\", entry_ns = 33000, exit_ns = 67000, residency_us = 200, {deep}"
+        ),
     ] {
         assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
     }
