@@ -4,8 +4,8 @@
  * lists of tasks, groups, domains, and signals that are plain numbers. Written for this purpose.
  *
  * Replaced, not compared here: the signals themselves (PELT has an oracle of its own), the refresh
- * of group capacities, activation of tasks (only list and counters move), locks, statistics, SMT,
- * asymmetric packing, NUMA balancing, core scheduling and bandwidth control (all absent).
+ * of group capacities, activation of tasks (only list and counters move), locks, statistics, NUMA
+ * balancing, core scheduling and bandwidth control (all absent).
  */
 #ifndef L0_BALANCE_KERNEL_H
 #define L0_BALANCE_KERNEL_H
@@ -24,6 +24,7 @@ enum { CPUS_MAX = 64 };
 
 #define CONFIG_SMP 1
 #define CONFIG_NUMA 1
+#define CONFIG_SCHED_SMT 1
 #define CONFIG_PREEMPTION 1
 #define NR_CPUS 512
 
@@ -225,9 +226,12 @@ static struct task_struct *executing_task;
 #define update_rq_clock(rq) ((void)0)
 #define idle_get_state(rq) ((rq)->idle_state)
 #define sched_idle_cpu(cpu) (cpu_rq(cpu)->only_sched_idle)
-#define sched_smt_active() 0
-#define is_core_idle(cpu) true
-#define sched_asym_prefer(a, b) 0
+/* Of each CPU: the threads of its core, and its priority. */
+static struct cpumask smt_masks[CPUS_MAX];
+static int asym_priorities[CPUS_MAX], smt_active;
+#define cpu_smt_mask(cpu) (&smt_masks[cpu])
+#define sched_smt_active() smt_active
+#define sched_asym_prefer(a, b) (asym_priorities[a] > asym_priorities[b])
 #define migrate_degrades_locality(task, env) (-1)
 #define fbq_classify_group(stats) all
 #define fbq_classify_rq(rq) regular
@@ -238,7 +242,11 @@ static int idle_cpu(int cpu)
 
 	return rq->curr == rq->idle && !rq->nr_running && !rq->ttwu_pending;
 }
-#define available_idle_cpu(cpu) idle_cpu(cpu)
+
+static int available_idle_cpu(int cpu)
+{
+	return idle_cpu(cpu);
+}
 
 /* Only what later decisions look at. */
 #define DEQUEUE_NOCLOCK 0
@@ -327,7 +335,7 @@ struct sched_group {
 	int asym_prefer_cpu, flags;
 };
 
-struct sched_domain_shared { int nr_idle_scan; };
+struct sched_domain_shared { int nr_idle_scan, has_idle_cores; };
 
 struct sched_domain {
 	struct sched_domain *parent, *child;
@@ -386,10 +394,10 @@ static u64 scanned, scan_ns;
 #define lockdep_assert_irqs_disabled() ((void)0)
 #define is_per_cpu_kthread(task) 0
 #define in_task() 1
-#define test_idle_cores(cpu) false
-#define set_idle_cores(cpu, value) ((void)0)
-#define select_idle_smt(task, domain, cpu) (-1)
-#define select_idle_core(task, cpu, cpus, idle) (-1)
+#define test_idle_cores(cpu) (per_cpu_sd_llc_shared[cpu] && per_cpu_sd_llc_shared[cpu]->has_idle_cores)
+/* All CPUs of a cache share it; only the target's is looked at. */
+#define set_idle_cores(cpu, value) ((void)(per_cpu_sd_llc_shared[cpu] && \
+	(per_cpu_sd_llc_shared[cpu]->has_idle_cores = (value))))
 #define UCLAMP_MIN 0
 #define UCLAMP_MAX 1
 #define uclamp_eff_value(task, clamp) ((clamp) == UCLAMP_MAX ? 1024 : 0)

@@ -16,6 +16,8 @@
 //! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. *Wakeups*: `wake_affine`
 //! and `select_idle_sibling`, with what SIS_PROP spends.
 //!
+//! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric packing has them.
+//!
 //! **Two forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
 //! with one that has `load_balance`, `find_busiest_group` and so on.
 //!
@@ -49,6 +51,8 @@ const MACROS: &[&str] = &[
 ];
 /// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
 const FUNCTIONS: &[(&str, &str)] = &[
+    // Hardware threads.
+    ("is_core_idle", "is_core_idle"),
     // Which task may move.
     ("task_hot", "task_hot"),
     ("can_migrate_task", "can_migrate_task"),
@@ -96,6 +100,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("wake_affine_idle", "wake_affine_idle"),
     ("wake_affine_weight", "wake_affine_weight"),
     ("wake_affine", "wake_affine"),
+    ("select_idle_core", "select_idle_core"),
+    ("select_idle_smt", "select_idle_smt"),
     ("select_idle_cpu", "select_idle_cpu"),
     ("select_idle_capacity", "select_idle_capacity"),
     ("asym_fits_cpu", "asym_fits_cpu"),
@@ -156,8 +162,9 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     oracle::compile("balance/shim.c", &[build_dir], build_dir, &flags)
 }
 
-/// Lets the kernel crate's tests write their cases: the files of decisions, passes and wakeups.
-fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 3], String> {
+/// Lets the kernel crate's tests write their cases: the files of decisions, passes and wakeups, without and with hardware
+/// threads.
+fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<Vec<PathBuf>, String> {
     let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
     let file = dir.join("cases");
     let mut command = Command::new(&cargo);
@@ -174,7 +181,9 @@ fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<[PathBuf; 3], Strin
         let text = String::from_utf8_lossy(out) + String::from_utf8_lossy(err);
         return Err(format!("the test that writes the cases:\n{text}"));
     }
-    Ok(["decisions", "passes", "wakeups"].map(|kind| file.with_extension(kind)))
+    let kinds = ["decisions", "passes", "wakeups"];
+    let with_threads = kinds.map(|kind| file.with_extension(format!("threads-{kind}")));
+    Ok(kinds.map(|kind| file.with_extension(kind)).into_iter().chain(with_threads).collect())
 }
 
 /// Compares `cases` decisions and wakeups and a quarter as many passes: the oracle's summaries and first

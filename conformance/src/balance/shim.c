@@ -10,6 +10,9 @@
  *   shim passes      a whole sched_balance_rq(), and every queue afterwards
  *   shim wakeups     wake_affine() and select_idle_sibling()
  *
+ * With "threads-" before it, cores have hardware threads: after its first number, a case lists of each CPU
+ * the threads of its core, its priority, and whether its cache is said to have an idle core.
+ *
  * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
  */
 #include "kernel.h"
@@ -85,10 +88,30 @@ static void read_groups(struct sched_domain *domain, int dst)
 		group->sgc->max_capacity = number();
 		group->sgc->imbalance = number();
 		group->span.bits = ((1ULL << weight) - 1) << first;
-		group->group_weight = group->cores = weight;
+		group->group_weight = weight;
+		group->asym_prefer_cpu = first;
+		for (int cpu = first; cpu < first + weight; cpu++) {
+			/* A core counts at the first of its threads that the group has. */
+			group->cores += !(smt_masks[cpu].bits & group->span.bits & ((1ULL << cpu) - 1));
+			if (sched_asym_prefer(cpu, group->asym_prefer_cpu))
+				group->asym_prefer_cpu = cpu;
+		}
 		group->next = &groups[(i + 1) % count];
 		if (cpumask_test_cpu(dst, &group->span))
 			domain->groups = group;
+	}
+}
+
+static int idle_cores[CPUS_MAX];
+
+/* What a case says of hardware threads; without them each CPU is a core. */
+static void read_threads(int cpus)
+{
+	smt_active = cpus > 0;
+	for (int cpu = 0; cpu < CPUS_MAX; cpu++) {
+		smt_masks[cpu].bits = cpu < cpus ? number() : 1ULL << cpu;
+		asym_priorities[cpu] = cpu < cpus ? number() : 0;
+		idle_cores[cpu] = cpu < cpus ? number() : 0;
 	}
 }
 
@@ -309,6 +332,7 @@ static void wakeup(char *answer)
 		llc_id[cpu] = number();
 		share_id[cpu] = number();
 		shared[cpu].nr_idle_scan = number();
+		shared[cpu].has_idle_cores = idle_cores[cpu];
 		rq->only_sched_idle = state == 1;
 		rq->curr = state ? &waker : &idle_task;
 		per_cpu_sd_llc[cpu] = llcs[cpu].span.bits ? &llcs[cpu] : NULL;
@@ -326,9 +350,11 @@ static void wakeup(char *answer)
 	int target = this == prev ? prev : wake_affine(&domain, &task, this, prev, sync);
 	int chosen = select_idle_sibling(&task, prev, target);
 
-	sprintf(answer, "%d %d %d %llu %lu %llu", target, chosen, task.recent_used_cpu,
+	answer += sprintf(answer, "%d %d %d %llu %lu %llu", target, chosen, task.recent_used_cpu,
 		(unsigned long long)cpu_rq(this)->wake_avg_idle, cpu_rq(this)->wake_stamp,
 		(unsigned long long)(sd_llc ? sd_llc->avg_scan_cost : 0));
+	if (smt_active)
+		sprintf(answer, " %d", test_idle_cores(target));
 }
 
 int main(int argc, char **argv)
@@ -336,11 +362,14 @@ int main(int argc, char **argv)
 	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
 	unsigned long differing = 0;
 	const char *what = argc > 1 ? argv[1] : "decisions";
-	int kind;
+	int kind, threads = !strncmp(what, "threads-", 8);
 
+	what += threads ? 8 : 0;
 	idle_task.cpus_ptr = &no_cpu;
 	while (scanf("%d", &kind) == 1) {
 		case_number++;
+		/* All cases are of eight CPUs. */
+		read_threads(threads ? 8 : 0);
 		if (!strcmp(what, "passes"))
 			pass(kernels);
 		else if (!strcmp(what, "wakeups"))

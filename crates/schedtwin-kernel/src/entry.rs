@@ -53,7 +53,7 @@ impl Kernel {
         let nr_cpus = device_tree.cpus.len();
         let topology = Topology::build(&device_tree, &config);
         let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
-        let rd = RootDomain::build(&device_tree, &config, asymmetric);
+        let rd = RootDomain::build(&device_tree, &config, asymmetric, topology.smt);
         let policies = device_tree
             .policies
             .iter()

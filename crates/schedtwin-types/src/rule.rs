@@ -92,6 +92,12 @@ rules! {
         SelectIdleCapacityNone = "select_idle_capacity: no idle CPU, target",
         /// There is nothing to scan.
         SisNoSharedCache = "select_idle_sibling: no shared cache, target",
+        /// Step 6: an idle thread of prev's core, as no core is idle as a whole.
+        SelectIdleSmt = "select_idle_smt: idle thread of prev's core",
+        /// Step 7: a core that is idle as a whole.
+        SelectIdleCore = "select_idle_core: idle core of the LLC",
+        /// Step 7: no core is idle as a whole any more.
+        SelectIdleCoreThread = "select_idle_core: no idle core, first idle thread",
         /// Step 7.
         SelectIdleCpu = "select_idle_cpu: first idle CPU of the LLC scan",
         /// Step 8.
@@ -221,6 +227,10 @@ rules! {
         Misfit = "find_src_group: misfit task",
         /// Energy-aware placement is in charge.
         EasPlaces = "find_src_group: EAS places tasks, not overutilized",
+        /// The destination is preferred to the busiest group's CPUs.
+        AsymPacking = "find_src_group: asymmetric packing",
+        /// A core without siblings relieves one whose threads share it.
+        SmtBalance = "find_src_group: threads share a core there, not here",
         /// Affinity keeps the busiest group from balancing itself.
         ImbalancedByAffinity = "find_src_group: imbalanced by affinity",
         /// The local group is busier.
@@ -253,6 +263,8 @@ rules! {
         ActiveFailed = "active balance: failed too often",
         /// The source's running task is pushed: interrupts and other classes take much of its CPU.
         ActiveReducedCapacity = "active balance: the source's capacity is reduced",
+        /// The source's running task is pushed: the destination is preferred.
+        ActiveAsymPacking = "active balance: asymmetric packing",
         /// The source's running task is pushed: it does not fit its CPU.
         ActiveMisfit = "active balance: misfit",
     }

@@ -55,6 +55,25 @@ macro_rules! balance {
             /// The last.
             Last = "last", "6.5 and later";
         }
+        /// What balancing makes of hardware threads that share a core. Moves nothing where every CPU is a core.
+        smt_balance: choice SmtBalance {
+            linux "group_smt_balance, should_we_balance()";
+            unnamed Cores;
+            /// Nothing: the first idle CPU of a group balances for it.
+            None = "none", "up to 6.5";
+            /// A core of which two threads work is relieved by others, and idle cores balance first.
+            Cores = "cores", "6.6 and later";
+        }
+        /// When a CPU takes work from others because it is preferred to them (x86 with ITMT, powerpc on shared
+        /// processors).
+        asym_packing: choice AsymPacking {
+            linux "sched_asym(), asym_smt_can_pull_tasks()";
+            unnamed IdleCore;
+            /// It compares how many threads work in its core and in the other.
+            BusyThreads = "busy-threads", "up to 6.4";
+            /// Its core has to be idle as a whole.
+            IdleCore = "idle-core", "6.5 and later";
+        }
         /// Which of several groups with equally large misfits is the busiest.
         pick_busiest_misfit: choice PickBusiestMisfit {
             linux "update_sd_pick_busiest()";

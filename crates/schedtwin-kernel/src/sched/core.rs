@@ -67,6 +67,14 @@ impl Kernel {
         rq.curr.is_idle() && rq.nr_running == 0 && !rq.ttwu_pending
     }
 
+    /// `is_core_idle()`: whether the other hardware threads of the CPU's core are idle.
+    #[inline]
+    pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
+        let mut siblings = self.topology.smt_mask[cpu.index()];
+        siblings.remove(cpu);
+        siblings.is_subset(&self.idle_mask)
+    }
+
     /// `sched_idle_cpu()`: only `SCHED_IDLE` tasks are queued.
     #[inline]
     pub fn sched_idle_cpu(&self, cpu: CpuId) -> bool {

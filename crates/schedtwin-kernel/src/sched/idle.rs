@@ -8,10 +8,23 @@ use schedtwin_types::{CpuId, Ns};
 impl Kernel {
     /// `set_next_task_idle()`.
     pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId) {
+        if self.topology.smt {
+            self.update_idle_core(cpu);
+        }
         self.update_idle_rq_clock_pelt(cpu);
         let rq = &mut self.rq[cpu];
         rq.idle_exec_start = rq.clock_task;
         self.cpuidle[cpu].idle_since = self.now;
+    }
+
+    /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
+    fn update_idle_core(&mut self, cpu: CpuId) {
+        if let Some(shared) = self.topology.sd_llc_shared[cpu.index()]
+            && !self.topology.shared[shared].has_idle_cores
+            && self.is_core_idle(cpu)
+        {
+            self.topology.shared[shared].has_idle_cores = true;
+        }
     }
 
     /// `put_prev_task_idle()`.

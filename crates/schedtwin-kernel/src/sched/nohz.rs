@@ -18,7 +18,7 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `nohz_balancer_kick` … `nohz_newidle_balance`, core.c
 //! `nohz_csd_func`.
-//! Differences: all CPUs do housekeeping; no asymmetric packing. While the balancer works nobody can
+//! Differences: all CPUs do housekeeping. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
 use crate::Kernel;
@@ -117,6 +117,13 @@ impl Kernel {
             && self.check_cpu_capacity(cpu, sd)
         {
             return true;
+        }
+        // A CPU that is preferred to this one may be idle.
+        if let Some(sd) = self.topology.sd_asym_packing[cpu.index()] {
+            let mut idle = self.topology[sd].span.and(&self.nohz.idle_cpus_mask).iter();
+            if idle.any(|other| self.sched_asym(sd, other, cpu)) {
+                return true;
+            }
         }
         // Where capacities differ, cache domains do not matter.
         if let Some(sd) = self.topology.sd_asym_cpucapacity[cpu.index()] {

@@ -99,12 +99,15 @@ pub fn perf_states(config: &Config, capacity: u64, opps: &[(u32, u64)]) -> Vec<P
 }
 
 impl RootDomain {
-    /// Builds it (`build_perf_domains`). `asymmetric`: some CPU has `sd_asym_cpucapacity`.
-    pub fn build(dt: &DeviceTree, config: &Config, asymmetric: bool) -> RootDomain {
+    /// Builds it (`build_perf_domains`). `asymmetric`: some CPU has `sd_asym_cpucapacity`;
+    /// `smt`: `sched_smt_active()`.
+    pub fn build(dt: &DeviceTree, config: &Config, asymmetric: bool, smt: bool) -> RootDomain {
         let max_cpu_capacity = dt.cpus.iter().map(|c| c.capacity as u64).max().unwrap_or(0);
         let mut rd = RootDomain { span: dt.all_cpus(), max_cpu_capacity, ..RootDomain::default() };
         rd.energy_aware_off_because = if !asymmetric {
             Some("all CPUs have the same capacity")
+        } else if smt {
+            Some("cores have several hardware threads")
         } else if !config.cpufreq.is_schedutil() {
             Some("the frequency governor is not schedutil")
         } else if !config.energy_aware {

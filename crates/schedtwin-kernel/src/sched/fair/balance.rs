@@ -44,7 +44,6 @@
 //! Differences:
 //! - A pass is atomic: nobody queues or takes tasks while it looks. It costs time only afterwards
 //!   (`path_costs.balance_per_cpu`, `migrate_task`).
-//! - No SMT, hence no `smt_balance` groups and no search for idle cores; no asymmetric packing.
 //! - No NUMA balancing: `fbq_type` never excludes a queue.
 //! - All CPUs are active and do housekeeping.
 

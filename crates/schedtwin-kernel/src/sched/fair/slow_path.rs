@@ -116,7 +116,7 @@ impl Kernel {
                     || idlest_sgs.avg_load >= local_sgs.avg_load + margin
                     || 100 * local_sgs.avg_load <= pct * idlest_sgs.avg_load
             }
-            GroupType::Imbalanced => true,
+            GroupType::Imbalanced | GroupType::SmtBalance | GroupType::AsymPacking => true,
             GroupType::MisfitTask => self.max_capacity(local) >= self.max_capacity(idlest),
             GroupType::HasSpare => {
                 // How many tasks a node may have more than another, fewer if the task may use only a
@@ -146,7 +146,7 @@ impl Kernel {
         }
         match sgs.group_type {
             GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load < idlest_sgs.avg_load,
-            GroupType::Imbalanced => false,
+            GroupType::Imbalanced | GroupType::SmtBalance | GroupType::AsymPacking => false,
             GroupType::MisfitTask => {
                 let idlest = idlest.expect("the start is of type overloaded");
                 self.max_capacity(group) > self.max_capacity(idlest)

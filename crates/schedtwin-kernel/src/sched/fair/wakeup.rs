@@ -5,26 +5,28 @@
 //!
 //! **Algorithm of `select_idle_sibling`** (numbers in the code). 1. target idle. 2. prev idle, same cache. 3. the
 //! waker is a per-CPU kthread (not modelled). 4. recently used CPU. 5. asymmetric machines: the first idle CPU
-//! that fits, or the largest idle one. 6. SMT (not modelled). 7. scan of the LLC, limited by how busy it is
-//! (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and recent from
-//! another cluster. 10. target.
+//! that fits, or the largest idle one. 6. with hardware threads, and no core known to be idle as a whole: an idle
+//! thread of prev's core. 7. scan of the LLC, for an idle core if there is one, else for an idle CPU; the latter is
+//! limited by how busy the LLC is (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and
+//! recent from another cluster. 10. target.
 //!
 //! **SIS_PROP** bets that a CPU that idles much can afford to search: on eight CPUs, with 100 µs of idle
 //! time a wakeup and 10 µs a scan, 8 · 100 / 10 = 80 CPUs may be looked at, that is all; with 2 µs of idle
 //! time the least, 4, of which the last ends the search unseen.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c; 5.18 is taken to scan as 6.1.192 does with its features.
-//! Differences: no SMT; clamps as of 6.1 in every form; wakers are tasks or interrupts, never per-CPU kthreads.
+//! Differences: clamps as of 6.1 in every form; wakers are tasks or interrupts, never per-CPU kthreads.
 
 #[cfg(test)]
 mod golden;
+mod smt;
 
 use crate::Kernel;
 use crate::config::SelectIdleCluster;
 use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::demand::fits::{Fits, TaskDemand};
-use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE};
+use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE, SchedDomain};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, PlacementRule, TaskId};
 
@@ -43,12 +45,16 @@ enum Placement {
 struct Trail {
     /// CPUs that a scan looked at.
     looked_at: u32,
+    /// Threads of prev's core that were looked at before it.
+    looked_at_threads: u32,
     /// Domains whose energy EAS has computed.
     computed: u32,
     /// `select_idle_sibling()` has aged the task (`sync_entity_load_avg`).
     aged: bool,
     /// It has looked at the recently used CPU and put prev in its place.
     used_recent: bool,
+    /// A scan for an idle core has found none: whose `has_idle_cores` it clears.
+    no_idle_core: Option<usize>,
     /// SIS_PROP has limited the scan.
     budget: Option<ScanBudget>,
 }
@@ -114,8 +120,15 @@ impl Kernel {
         if trail.used_recent {
             self.tasks[task].recent_used_cpu = prev;
         }
+        if let Some(shared) = trail.no_idle_core {
+            self.topology.shared[shared].has_idle_cores = false;
+        }
         let cost = self.device_tree.path_costs.energy_per_domain;
         self.charge(cost * trail.computed as u64);
+        if trail.looked_at_threads != 0 {
+            let cost = self.device_tree.path_costs.select_per_cpu;
+            self.charge(cost * trail.looked_at_threads as u64);
+        }
         let before = self.local_clock();
         if trail.looked_at != 0 {
             let cost = self.device_tree.path_costs.select_per_cpu;
@@ -344,9 +357,22 @@ impl Kernel {
         let Some(sd) = self.topology.sd_llc[target.index()] else {
             return (target, PlacementRule::SisNoSharedCache);
         };
+        // 6.
+        let mut has_idle_core = false;
+        if self.topology.smt {
+            let shared = self.topology.sd_llc_shared[target.index()];
+            has_idle_core =
+                shared.is_some_and(|shared| self.topology.shared[shared].has_idle_cores);
+            if !has_idle_core
+                && share_cache(self, prev)
+                && let Some(cpu) = self.select_idle_smt(task, prev, trail, see)
+            {
+                return (cpu, PlacementRule::SelectIdleSmt);
+            }
+        }
         // 7.
-        if let Some(cpu) = self.select_idle_cpu(task, sd, target, trail, see) {
-            return (cpu, PlacementRule::SelectIdleCpu);
+        if let Some(choice) = self.select_idle_cpu(task, sd, target, has_idle_core, trail, see) {
+            return choice;
         }
         // 8., 9., 10.
         if let Some(cpu) = prev_aff {
@@ -402,13 +428,14 @@ impl Kernel {
         task: TaskId,
         sd: DomainId,
         target: CpuId,
+        has_idle_core: bool,
         trail: &mut Trail,
         see: &mut impl See,
-    ) -> Option<CpuId> {
+    ) -> Option<Choice> {
         let sd = &self.topology.domains[sd.0 as usize];
         let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
         let mut left = i32::MAX as u32;
-        if self.config.features.sis_prop {
+        if self.config.features.sis_prop && !has_idle_core {
             let (nr, budget) = self.scan_budget(sd.span_weight)?;
             left = nr;
             trail.budget = Some(budget);
@@ -422,16 +449,15 @@ impl Kernel {
             }
         }
         let start = CpuId(target.0 + 1);
+        let near = self.cluster_within(sd, target);
+        if has_idle_core {
+            let far = cpus.and_not(&near);
+            return self.scan_for_core([cpus.and(&near), far], start, target, trail, see);
+        }
         let mut found = None;
-        if self.wakeups_know_clusters() {
-            let cluster = self.topology.base[target.index()]
-                .map(|id| &self.topology.domains[id.0 as usize])
-                .filter(|lowest| lowest.flags & SD_CLUSTER != 0);
-            if let Some(cluster) = cluster {
-                let near = cpus.and(&cluster.span);
-                found = self.scan(&near, start, &mut left, &mut trail.looked_at, see);
-                cpus = cpus.and_not(&cluster.span);
-            }
+        if !near.is_empty() {
+            found = self.scan(&cpus.and(&near), start, &mut left, &mut trail.looked_at, see);
+            cpus = cpus.and_not(&near);
         }
         if found.is_none() && left != 0 {
             found = self.scan(&cpus, start, &mut left, &mut trail.looked_at, see);
@@ -439,7 +465,19 @@ impl Kernel {
         if let Some(budget) = &mut trail.budget {
             budget.measured = found.is_some() || left != 0;
         }
-        found
+        found.map(|cpu| (cpu, PlacementRule::SelectIdleCpu))
+    }
+
+    /// The CPUs of the target's cluster, if a wakeup looks at them before the rest of its cache domain; else none.
+    fn cluster_within(&self, llc: &SchedDomain, target: CpuId) -> CpuMask {
+        if !self.wakeups_know_clusters() {
+            return CpuMask::EMPTY;
+        }
+        let group = &self.topology[llc.groups];
+        if group.flags & SD_CLUSTER != 0 && group.span.contains(target) {
+            return group.span;
+        }
+        CpuMask::EMPTY
     }
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
@@ -656,7 +694,8 @@ mod tests {
             kernel.rq[CpuId(0)].wake_avg_idle = avg_idle;
             kernel.topology[sd].avg_scan_cost = cost;
             let mut trail = Trail::default();
-            assert_eq!(kernel.select_idle_cpu(task, sd, CpuId(3), &mut trail, &mut ()), None);
+            let found = kernel.select_idle_cpu(task, sd, CpuId(3), false, &mut trail, &mut ());
+            assert_eq!(found, None);
             kernel.commit_trail(task, CpuId(3), trail);
             let rq = &kernel.rq[CpuId(0)];
             assert_eq!((rq.wake_avg_idle, kernel.topology[sd].avg_scan_cost), (left, learnt));

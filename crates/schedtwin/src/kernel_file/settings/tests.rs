@@ -5,7 +5,7 @@ use crate::kernel_file::{KernelFile, write};
 use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
-    HaltpollShrink, InitUtilWeight, MigrateSePeltLag, RtTask, TgLoadAvg,
+    AsymPacking, HaltpollShrink, InitUtilWeight, MigrateSePeltLag, RtTask, SmtBalance, TgLoadAvg,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -96,6 +96,8 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         migrate_se_pelt_lag: MigrateSePeltLag::Decayed,
         rt_task: RtTask::RtOnly,
         fair_group_sched: false,
+        smt_balance: SmtBalance::Cores,
+        asym_packing: AsymPacking::IdleCore,
         ..today
     };
     let first = parse(FIRST).unwrap();

@@ -6,7 +6,7 @@
 //! and so makes it movable.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `need_active_balance`, `active_load_balance_cpu_stop`.
-//! Differences: no asymmetric packing.
+//! Differences: none known.
 
 use super::*;
 use crate::sched::CfsRqId;
@@ -15,6 +15,14 @@ use schedtwin_types::BalanceRule;
 impl Kernel {
     /// `need_active_balance()`: is it time for the stopper? Returns the reason.
     pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<BalanceRule> {
+        // asym_active_balance()
+        if env.idle.is_idle()
+            && self.sched_use_asym_prio(env.sd, env.dst_cpu)
+            && (self.topology.sched_asym_prefer(env.dst_cpu, env.src_cpu)
+                || !self.sched_use_asym_prio(env.sd, env.src_cpu))
+        {
+            return Some(BalanceRule::ActiveAsymPacking);
+        }
         let sd = &self.topology[env.sd];
         if env.migration_type == MigrationType::Task
             && sd.nr_balance_failed > sd.cache_nice_tries + 2

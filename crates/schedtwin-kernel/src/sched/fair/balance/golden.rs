@@ -10,19 +10,24 @@
 //! FILE.passes, one a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to
 //! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always. Wakeups go the
 //! same way (`wakeup/golden.rs`).
+//!
+//! Cases called `threads-...` are of machines whose cores have hardware threads; each CPU's threads and priority stand
+//! after the first number of a line.
 
 use super::tests::Board;
 use super::*;
 use crate::Activity;
 use crate::config::{
-    BalanceFair, CheckMisfitStatus, Config, MisfitFailure, PickBusiestBigger, PickBusiestFull,
-    PickBusiestMisfit, PreferSibling, RunnableBoost, SelectIdleCluster, SiblingImbalance,
+    AsymPacking, BalanceFair, CheckMisfitStatus, Config, MisfitFailure, PickBusiestBigger,
+    PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost, SelectIdleCluster,
+    SiblingImbalance, SmtBalance,
 };
 use crate::sched::CfsRqId;
 use crate::sched::TaskKind;
 use crate::sched::topology::tests::Part;
 use crate::sched::topology::{
-    GroupId, SD_ASYM_CPUCAPACITY, SD_NUMA, SD_PREFER_SIBLING, SD_SHARE_LLC,
+    GroupId, SD_ASYM_CPUCAPACITY, SD_ASYM_PACKING, SD_NUMA, SD_PREFER_SIBLING,
+    SD_SHARE_CPUCAPACITY, SD_SHARE_LLC,
 };
 use schedtwin_types::Policy;
 use schedtwin_types::fnv::Fnv1a;
@@ -61,9 +66,22 @@ impl Random {
     pub(in crate::sched::fair) fn mask(&mut self) -> u64 {
         1 + self.below(255)
     }
-    fn flags(&mut self) -> u32 {
+    /// Of a domain.
+    fn flags(&mut self, smt: bool) -> u32 {
         let flags = [SD_ASYM_CPUCAPACITY, SD_SHARE_LLC, SD_NUMA];
-        flags.into_iter().filter(|_| self.one_in(3)).sum()
+        let flags = flags.into_iter().filter(|_| self.one_in(3)).sum();
+        if !smt {
+            return flags;
+        }
+        let of_threads = if self.one_in(4) { SD_SHARE_CPUCAPACITY } else { 0 };
+        flags | of_threads | if self.one_in(2) { SD_ASYM_PACKING } else { 0 }
+    }
+    /// Of a group.
+    fn group_flags(&mut self, smt: bool) -> u32 {
+        if smt {
+            return self.of(&[0, 0x1217, 0x1297, 0x1297]);
+        }
+        if self.one_in(3) { 0x1217 } else { 0 }
     }
 }
 
@@ -79,6 +97,8 @@ pub(in crate::sched::fair) fn balance_as_6_1(config: &mut Config) {
     config.misfit_failure = MisfitFailure::Counted;
     config.check_misfit_status = CheckMisfitStatus::IfItCanBeHelped;
     config.runnable_boost = RunnableBoost::Off;
+    config.smt_balance = SmtBalance::None;
+    config.asym_packing = AsymPacking::BusyThreads;
 }
 
 /// Makes a kernel of 6.12.95 stay what it is.
@@ -99,6 +119,73 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
         kernel
     };
     machines.iter().map(kernel).collect()
+}
+
+/// 6.12.117, which is compared where cores have threads: newer than 6.12.95 by what came late.
+pub(in crate::sched::fair) fn balance_as_6_12_117(config: &mut Config) {
+    config.pick_busiest_bigger = PickBusiestBigger::Always;
+}
+
+/// The same caches with cores of two threads, one of four, and cores with and without threads.
+fn kernels_with_threads(balance: fn(&mut Config)) -> Vec<Kernel> {
+    let core = |count, llc, core| Part::of(count, 1024).llc(llc).core(core);
+    let machines: [Vec<Part>; 4] = [
+        (0..4).map(|n| core(2, 0, n)).collect(),
+        (0..4).map(|n| core(2, n / 2, n)).collect(),
+        vec![core(4, 0, 0), core(2, 1, 1), core(2, 1, 2)],
+        vec![
+            core(2, 0, 0),
+            core(1, 0, 1),
+            core(1, 0, 2),
+            core(2, 0, 3),
+            core(1, 0, 4),
+            core(1, 0, 5),
+        ],
+    ];
+    let kernel = |parts: &Vec<Part>| {
+        let mut kernel = Board::new(parts, false).kernel;
+        balance(&mut kernel.config);
+        kernel
+    };
+    machines.iter().map(kernel).collect()
+}
+
+/// Where cores have threads: draws priorities and what groups make of them, and whether caches are said to have idle
+/// cores. Gives what a line says of that: per CPU its threads, its priority and the latter.
+pub(in crate::sched::fair) fn draw_threads(k: &mut Kernel, r: &mut Random) -> String {
+    let mut text = String::new();
+    if !k.topology.smt {
+        return text;
+    }
+    for priority in &mut k.topology.asym_priority {
+        *priority = r.below(4) as i32;
+    }
+    for group in 0..k.topology.groups.len() {
+        let span = k.topology.groups[group].span;
+        let better = |a, b| if k.topology.sched_asym_prefer(b, a) { b } else { a };
+        k.topology.groups[group].asym_prefer_cpu = span.iter().reduce(better).unwrap();
+    }
+    for shared in &mut k.topology.shared {
+        shared.has_idle_cores = r.one_in(2);
+    }
+    for cpu in k.device_tree.all_cpus().iter() {
+        let threads = bits_of(&k.topology.smt_mask[cpu.index()]);
+        let priority = k.topology.asym_priority[cpu.index()];
+        let idle_cores = has_idle_cores(k, cpu) as u8;
+        write!(text, " {threads} {priority} {idle_cores}").unwrap();
+    }
+    text
+}
+
+pub(in crate::sched::fair) fn has_idle_cores(k: &Kernel, cpu: CpuId) -> bool {
+    let shared = k.topology.sd_llc_shared[cpu.index()];
+    shared.is_some_and(|shared| k.topology.shared[shared].has_idle_cores)
+}
+
+/// Puts what a line says of threads after its first number.
+pub(in crate::sched::fair) fn insert_threads(line: &mut String, threads: &str) {
+    let at = line.find(' ').expect("a line has several numbers");
+    line.insert_str(at, threads);
 }
 
 /// 6.1 asks the domain below whether it prefers siblings: draws and writes that.
@@ -175,6 +262,8 @@ fn write_groups(k: &Kernel, groups: &[GroupId], line: &mut String) {
 /// A state for the read-only decisions, and what they say.
 fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(4) as usize];
+    let threads = draw_threads(k, r);
+    let smt = k.topology.smt;
     let dst = r.cpu();
     let all = CpuMask::first(NR_CPUS as usize);
     let sd = k.topology.domains_of(dst).find(|sd| k.topology[*sd].span == all);
@@ -182,7 +271,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let has_parent = r.one_in(2);
     let llc_sized = r.one_in(2);
     let domain = &mut k.topology[sd];
-    domain.flags = r.flags();
+    domain.flags = r.flags(smt);
     domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
     domain.imb_numa_nr = r.below(6) as u32;
     domain.parent = has_parent.then_some(sd);
@@ -200,7 +289,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let groups = groups_by_cpu(k, sd);
     for g in &groups {
-        k.topology[*g].flags = if r.one_in(3) { 0x1217 } else { 0 };
+        k.topology[*g].flags = r.group_flags(smt);
         let (weight, sgc) = (k.topology[*g].group_weight as u64, k.topology[*g].sgc);
         let sgc = &mut k.topology.capacities[sgc];
         sgc.min_capacity = 200 + r.below(824);
@@ -284,6 +373,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         .unwrap();
     }
     k.clear_facts();
+    insert_threads(&mut line, &threads);
     line
 }
 
@@ -352,6 +442,8 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     let mut kernel = kernels[r.below(4) as usize].clone();
     let k = &mut kernel;
     k.now = NOW;
+    let threads = draw_threads(k, r);
+    let smt = k.topology.smt;
     draw_tasks(k, r);
     let all = k.device_tree.all_cpus();
     for cpu in all.iter() {
@@ -370,7 +462,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     k.rd.energy_aware = r.one_in(4);
     k.rd.overutilized = r.one_in(2);
     let domain = &mut k.topology[sd];
-    domain.flags = r.flags();
+    domain.flags = r.flags(smt);
     domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
     domain.imb_numa_nr = r.below(6) as u32;
     domain.nr_balance_failed = r.below(6) as u32;
@@ -395,7 +487,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     }
     let groups = groups_by_cpu(k, sd);
     for g in &groups {
-        k.topology[*g].flags = if r.one_in(3) { 0x1217 } else { 0 };
+        k.topology[*g].flags = r.group_flags(smt);
         let sgc = k.topology[*g].sgc;
         k.topology.capacities[sgc].imbalance = r.one_in(12);
     }
@@ -459,6 +551,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
             write!(line, " {task}").unwrap();
         }
     }
+    insert_threads(&mut line, &threads);
     line
 }
 
@@ -495,14 +588,12 @@ pub(in crate::sched::fair) fn digest(
     hash.digest()
 }
 
-fn decisions(balance: fn(&mut Config)) -> u64 {
-    let mut kernels = kernels(balance);
+fn decisions(name: &str, mut kernels: Vec<Kernel>) -> u64 {
     let mut r = Random(88_172_645_463_325_252);
-    digest("decisions", DECISIONS, || decision_case(&mut kernels, &mut r))
+    digest(name, DECISIONS, || decision_case(&mut kernels, &mut r))
 }
 
-fn passes(balance: fn(&mut Config)) -> u64 {
-    let mut kernels = kernels(balance);
+fn passes(name: &str, mut kernels: Vec<Kernel>) -> u64 {
     for k in &mut kernels {
         // These write to what is compared, or count as running.
         k.config.features.sis_util = false;
@@ -511,7 +602,7 @@ fn passes(balance: fn(&mut Config)) -> u64 {
         }
     }
     let mut r = Random(1_311_768_467_463_790_321);
-    digest("passes", PASSES, || pass_case(&kernels, &mut r))
+    digest(name, PASSES, || pass_case(&kernels, &mut r))
 }
 
 mod linux_6_12 {
@@ -519,14 +610,26 @@ mod linux_6_12 {
 
     #[test]
     fn decisions_agree_with_the_kernel() {
-        let digest = decisions(balance_as_6_12);
+        let digest = decisions("decisions", kernels(balance_as_6_12));
         assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
     }
 
     #[test]
     fn passes_agree_with_the_kernel() {
-        let digest = passes(balance_as_6_12);
+        let digest = passes("passes", kernels(balance_as_6_12));
         assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
+    }
+
+    #[test]
+    fn decisions_with_threads_agree_with_the_kernel() {
+        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_6_12_117));
+        assert_eq!(digest, 0x45c6_8d8b_afaa_5ff6, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_with_threads_agree_with_the_kernel() {
+        let digest = passes("threads-passes", kernels_with_threads(balance_as_6_12_117));
+        assert_eq!(digest, 0x63da_2602_c5bf_d4ef, "{digest:#x}");
     }
 }
 
@@ -535,13 +638,25 @@ mod linux_6_1 {
 
     #[test]
     fn decisions_agree_with_the_kernel() {
-        let digest = decisions(balance_as_6_1);
+        let digest = decisions("decisions", kernels(balance_as_6_1));
         assert_eq!(digest, 0xe1d5_e912_aada_d70b, "{digest:#x}");
     }
 
     #[test]
     fn passes_agree_with_the_kernel() {
-        let digest = passes(balance_as_6_1);
+        let digest = passes("passes", kernels(balance_as_6_1));
         assert_eq!(digest, 0x7e8c_d37d_1cd2_804a, "{digest:#x}");
+    }
+
+    #[test]
+    fn decisions_with_threads_agree_with_the_kernel() {
+        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_6_1));
+        assert_eq!(digest, 0x976e_992d_8b02_79f2, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_with_threads_agree_with_the_kernel() {
+        let digest = passes("threads-passes", kernels_with_threads(balance_as_6_1));
+        assert_eq!(digest, 0xc65c_5c78_7d2e_e5c7, "{digest:#x}");
     }
 }

@@ -1,7 +1,8 @@
 //! One balance pass over one domain.
 //!
 //! 1. Is this CPU the one to balance for its group? Newly idle CPUs always are; else it is the group's
-//!    first idle CPU, or if all are busy, its first CPU.
+//!    first idle CPU, above the threads of a core the first on a core that is idle as a whole (6.6 and later), or if
+//!    all are busy, its first CPU.
 //! 2. Statistics; the busiest group; in it the busiest queue.
 //! 3. If more than the running task is there: move tasks. Tasks that may not run here, but on another
 //!    CPU of the group, are moved there in a second round. If none may move at all, try the
@@ -10,12 +11,12 @@
 //! 5. Balanced: double the interval. Imbalanced: reset it.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_rq`, `should_we_balance`; 6.1.192 `load_balance`.
-//! Differences: no SMT, so every idle CPU is an idle core. A stopper that has other work waiting is
-//! not asked.
+//! Differences: a stopper that has other work waiting is not asked.
 
 use super::*;
 use crate::config::MisfitFailure;
 use crate::sched::stop::StopWork;
+use crate::sched::topology::SD_SHARE_CPUCAPACITY;
 use schedtwin_types::{BalanceRule, Decision, FactKind};
 
 /// `MAX_PINNED_INTERVAL`, ms: up to here the interval of a domain of pinned tasks is doubled.
@@ -146,8 +147,13 @@ impl Kernel {
         if group.group_weight == 1 {
             return group.first_cpu == env.dst_cpu;
         }
-        let idle = group.balance_mask.and(&env.cpus).and(&self.idle_mask).lowest();
-        idle.or(group.balance_mask.lowest()) == Some(env.dst_cpu)
+        let idle = group.balance_mask.and(&env.cpus).and(&self.idle_mask);
+        let between_cores =
+            self.balances_cores() && self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY == 0;
+        if between_cores && let Some(cpu) = idle.iter().find(|cpu| self.is_core_idle(*cpu)) {
+            return cpu == env.dst_cpu;
+        }
+        idle.lowest().or(group.balance_mask.lowest()) == Some(env.dst_cpu)
     }
 
     /// Moves tasks from the source, also to other CPUs of the destination's group if only they may

@@ -19,13 +19,13 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_group`, `calculate_imbalance`,
 //! `sibling_imbalance`, `adjust_numa_imbalance`; 6.1.192 `find_busiest_group`.
-//! Differences: nothing of SMT and asymmetric packing.
+//! Differences: none known.
 
 use super::stats::{GroupType, SdLbStats};
 use super::*;
 use crate::config::SiblingImbalance;
 use crate::sched::SCHED_CAPACITY_SCALE;
-use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_LLC};
+use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_CPUCAPACITY, SD_SHARE_LLC};
 use schedtwin_types::BalanceRule;
 
 /// What to pull, and why.
@@ -95,6 +95,9 @@ impl Kernel {
         if !self.is_rd_overutilized() {
             return balanced(BalanceRule::EasPlaces);
         }
+        if busiest.group_type == GroupType::AsymPacking {
+            return force(BalanceRule::AsymPacking);
+        }
         if busiest.group_type == GroupType::Imbalanced {
             return force(BalanceRule::ImbalancedByAffinity);
         }
@@ -123,6 +126,11 @@ impl Kernel {
             if !env.idle.is_idle() {
                 return balanced(BalanceRule::LeaveToIdle);
             }
+            if busiest.group_type == GroupType::SmtBalance
+                && self.smt_vs_nonsmt_groups(sds.local, group)
+            {
+                return force(BalanceRule::SmtBalance);
+            }
             if busiest.group_weight > 1 && local.idle_cpus <= busiest.idle_cpus.wrapping_add(1) {
                 return balanced(BalanceRule::AsManyIdle);
             }
@@ -132,6 +140,11 @@ impl Kernel {
             return force(BalanceRule::MoreIdleHere);
         }
         force(BalanceRule::Overloaded)
+    }
+
+    /// `smt_vs_nonsmt_groups()`: whether one group is a core with several threads and the other is not.
+    fn smt_vs_nonsmt_groups(&self, a: GroupId, b: GroupId) -> bool {
+        (self.topology[a].flags ^ self.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
     }
 
     fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
@@ -156,7 +169,10 @@ impl Kernel {
                 of(MigrationType::Load, busiest.group_misfit_task_load as i64)
             };
         }
-        if busiest.group_type == GroupType::Imbalanced {
+        if busiest.group_type == GroupType::AsymPacking {
+            return of(MigrationType::Task, busiest.sum_h_nr_running as i64);
+        }
+        if matches!(busiest.group_type, GroupType::SmtBalance | GroupType::Imbalanced) {
             return of(MigrationType::Task, 1);
         }
         if local.group_type == GroupType::HasSpare {

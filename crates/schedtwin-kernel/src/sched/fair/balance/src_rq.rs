@@ -7,7 +7,7 @@
 //! boost (6.5 and later) the number of waiting tasks shows, for CPUs whose utilisation is still rising.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_rq`; 6.1.192 `find_busiest_queue`.
-//! Differences: no NUMA classes of queues, no asymmetric packing.
+//! Differences: no NUMA classes of queues.
 
 use super::capacity::capacity_greater;
 use super::*;
@@ -28,6 +28,10 @@ impl Kernel {
             let capacity = self.capacity_of(cpu);
             // Its only task would end up on a CPU that is no bigger.
             if asym && nr == 1 && !capacity_greater(self.capacity_of(env.dst_cpu), capacity) {
+                continue;
+            }
+            // Nor is a preferred CPU's only task taken away from it.
+            if nr == 1 && self.sched_asym(env.sd, cpu, env.dst_cpu) {
                 continue;
             }
             let value = match env.migration_type {

@@ -8,6 +8,8 @@
 //! | has_spare | has fewer tasks than CPUs, or capacity left |
 //! | fully_busy | has just what it can take |
 //! | misfit_task | has a task that is too big for its CPU |
+//! | smt_balance | is a core of which several threads have work, and the destination is idle |
+//! | asym_packing | has work that the destination, which is idle and preferred to it, should do |
 //! | imbalanced | could not be balanced inside, because of affinity |
 //! | overloaded | has more tasks than CPUs, and they want more than there is |
 //!
@@ -16,21 +18,26 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
 //! `update_sd_pick_busiest`, `update_sd_lb_stats`.
-//! Differences: the types smt_balance and asym_packing do not occur.
+//! Differences: none known.
 
 use super::capacity::capacity_greater;
 use super::*;
-use crate::config::{PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling};
-use crate::sched::topology::{GroupId, SD_PREFER_SIBLING, SchedGroup};
+use crate::config::{
+    AsymPacking, PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling, SmtBalance,
+};
+use crate::sched::topology::{
+    GroupId, SD_ASYM_PACKING, SD_OVERLAP, SD_PREFER_SIBLING, SD_SHARE_CPUCAPACITY, SchedGroup,
+};
 use crate::sched::{CfsRqId, SCHED_CAPACITY_SCALE};
 
-/// `enum group_type`, ascending by priority. Between `MisfitTask` and `Imbalanced` Linux has
-/// `group_smt_balance` and `group_asym_packing`.
+/// `enum group_type`, ascending by priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sched::fair) enum GroupType {
     HasSpare,
     FullyBusy,
     MisfitTask,
+    SmtBalance,
+    AsymPacking,
     Imbalanced,
     Overloaded,
 }
@@ -52,6 +59,10 @@ pub(in crate::sched::fair) struct SgLbStats {
     pub group_weight: u32,
     pub group_type: GroupType,
     pub group_misfit_task_load: u64,
+    /// The destination is preferred to the group, and may take its work.
+    pub group_asym_packing: bool,
+    /// Several threads of one core have work.
+    pub group_smt_balance: bool,
 }
 
 impl SgLbStats {
@@ -67,6 +78,8 @@ impl SgLbStats {
         group_weight: 0,
         group_type: GroupType::HasSpare,
         group_misfit_task_load: 0,
+        group_asym_packing: false,
+        group_smt_balance: false,
     };
 
     /// `group_has_capacity()`.
@@ -100,6 +113,10 @@ impl SgLbStats {
             GroupType::Overloaded
         } else if imbalance {
             GroupType::Imbalanced
+        } else if self.group_asym_packing {
+            GroupType::AsymPacking
+        } else if self.group_smt_balance {
+            GroupType::SmtBalance
         } else if self.group_misfit_task_load != 0 {
             GroupType::MisfitTask
         } else if !self.has_capacity(imbalance_pct) {
@@ -202,6 +219,12 @@ impl Kernel {
         let imbalance_pct = self.topology[env.sd].imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
+        if !local && env.idle.is_idle() && sgs.sum_h_nr_running != 0 {
+            sgs.group_asym_packing = self.sched_group_asym(env, sds, group, &sgs);
+            sgs.group_smt_balance = self.balances_cores()
+                && group.flags & SD_SHARE_CPUCAPACITY != 0
+                && sgs.sum_h_nr_running > 1;
+        }
         sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance);
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
@@ -260,7 +283,8 @@ impl Kernel {
         if asym
             && sgs.group_type == GroupType::MisfitTask
             && (!capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
-                || sds.local_stat.group_type != GroupType::HasSpare)
+                || sds.local_stat.group_type != GroupType::HasSpare
+                || self.shares_its_core(env))
         {
             return false;
         }
@@ -273,6 +297,18 @@ impl Kernel {
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
+        let group_flags = |sg: GroupId| self.topology[sg].flags & SD_SHARE_CPUCAPACITY;
+        let busiest_flags = sds.busiest.map(group_flags);
+        let cores = self.balances_cores();
+        let has_fewer_idle = || {
+            sgs.idle_cpus < busiest.idle_cpus
+                || sgs.idle_cpus == busiest.idle_cpus && sgs.sum_nr_running > busiest.sum_nr_running
+        };
+        // By avg_load, which is not computed for this type. Cores with threads need more help than others.
+        let last_of_full = || {
+            self.config.pick_busiest_full == PickBusiestFull::Last
+                && busiest_flags.is_none_or(|flags| flags == 0)
+        };
         let busier = match sgs.group_type {
             GroupType::Overloaded => return sgs.avg_load > busiest.avg_load,
             GroupType::Imbalanced => return false,
@@ -283,15 +319,92 @@ impl Kernel {
                     PickBusiestMisfit::First => load > busiest,
                 };
             }
-            // By avg_load, which is not computed for this type.
-            GroupType::FullyBusy => self.config.pick_busiest_full == PickBusiestFull::Last,
-            GroupType::HasSpare => {
-                sgs.idle_cpus < busiest.idle_cpus
-                    || sgs.idle_cpus == busiest.idle_cpus
-                        && sgs.sum_nr_running > busiest.sum_nr_running
+            GroupType::AsymPacking => {
+                let first = sds.busiest.expect("the start is of type has_spare");
+                let (busiest, own) =
+                    (self.topology[first].asym_prefer_cpu, self.topology[sg].asym_prefer_cpu);
+                return match self.config.asym_packing {
+                    // Of equals the last.
+                    AsymPacking::BusyThreads => !self.topology.sched_asym_prefer(own, busiest),
+                    AsymPacking::IdleCore => self.topology.sched_asym_prefer(busiest, own),
+                };
             }
+            GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => {
+                has_fewer_idle()
+            }
+            GroupType::SmtBalance | GroupType::FullyBusy => last_of_full(),
+            // A core whose one task has it to itself is left alone; any other group is worth more.
+            GroupType::HasSpare
+                if cores && busiest_flags.is_some_and(|flags| flags != group_flags(sg)) =>
+            {
+                return group_flags(sg) == 0 || sgs.sum_h_nr_running > 1;
+            }
+            GroupType::HasSpare => has_fewer_idle(),
         };
         busier && !bigger()
+    }
+
+    /// Whether balancing knows cores with several threads.
+    pub(super) fn balances_cores(&self) -> bool {
+        self.topology.smt && self.config.smt_balance == SmtBalance::Cores
+    }
+
+    /// Where several threads of the destination's core work, a misfit would gain nothing there. The rule came late to
+    /// stable releases, with that about bigger groups.
+    fn shares_its_core(&self, env: &LbEnv) -> bool {
+        self.config.pick_busiest_bigger == PickBusiestBigger::Always
+            && self.topology.smt
+            && !self.is_core_idle(env.dst_cpu)
+    }
+
+    /// `sched_group_asym()`; up to 6.4 `sched_asym()` with `asym_smt_can_pull_tasks()`: whether the destination, which is
+    /// idle, is to take the group's work because it is preferred.
+    fn sched_group_asym(
+        &self,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        group: &SchedGroup,
+        sgs: &SgLbStats,
+    ) -> bool {
+        if self.topology[env.sd].flags & SD_ASYM_PACKING == 0 {
+            return false;
+        }
+        let smt = group.flags & SD_SHARE_CPUCAPACITY != 0;
+        let busy_cpus = sgs.group_weight - sgs.idle_cpus;
+        let preferred = || self.topology.sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
+        if self.config.asym_packing == AsymPacking::IdleCore {
+            // Priorities mean nothing for cores with several busy threads.
+            return !(smt && busy_cpus != 1)
+                && self.sched_asym(env.sd, env.dst_cpu, group.asym_prefer_cpu);
+        }
+        let local = &self.topology[sds.local];
+        let local_smt = local.flags & SD_SHARE_CPUCAPACITY != 0;
+        match (local_smt, smt) {
+            (false, false) => preferred(),
+            (false, true) => busy_cpus >= 2 || preferred(),
+            // Only to even out the number of busy threads.
+            (true, true) => {
+                let local_busy = local.group_weight - sds.local_stat.idle_cpus;
+                busy_cpus == local_busy + 1 && preferred()
+            }
+            (true, false) => sds.local_stat.sum_nr_running == 0 && preferred(),
+        }
+    }
+
+    /// `sched_use_asym_prio()`: between cores, priorities are followed only if the whole core of `cpu` is idle. Up to
+    /// 6.4 they always are.
+    pub(super) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId) -> bool {
+        let flags = self.topology[sd].flags;
+        flags & SD_ASYM_PACKING != 0
+            && (!self.topology.smt
+                || self.config.asym_packing == AsymPacking::BusyThreads
+                || flags & SD_SHARE_CPUCAPACITY != 0
+                || self.is_core_idle(cpu))
+    }
+
+    /// `sched_asym()`: whether `dst` may be given work of `src` because it is preferred.
+    pub(in crate::sched) fn sched_asym(&self, sd: DomainId, dst: CpuId, src: CpuId) -> bool {
+        self.sched_use_asym_prio(sd, dst) && self.topology.sched_asym_prefer(dst, src)
     }
 
     /// Takes over what the statistics say about the whole machine and the cache domain.
@@ -308,13 +421,23 @@ impl Kernel {
 
     /// The first part of `update_sd_lb_stats()`: brings the local group's capacity up to date.
     pub(super) fn refresh_local_capacity(&mut self, env: &LbEnv) {
-        let group = self.topology[env.sd].groups;
-        if !self.topology[group].span.contains(env.dst_cpu) {
-            return;
-        }
-        let next_update = self.topology.capacities[self.topology[group].sgc].next_update;
-        if env.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update {
-            self.update_group_capacity(env.sd, env.dst_cpu);
+        let first = self.topology[env.sd].groups;
+        let overlap = self.topology[env.sd].flags & SD_OVERLAP != 0;
+        let mut sg = first;
+        // Where groups overlap, several can contain the destination. Linux asks for each when it comes to it.
+        loop {
+            let group = &self.topology[sg];
+            let next = group.next;
+            if group.span.contains(env.dst_cpu) {
+                let next_update = self.topology.capacities[group.sgc].next_update;
+                if env.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update {
+                    self.update_group_capacity(env.sd, env.dst_cpu);
+                }
+            }
+            sg = next;
+            if !overlap || sg == first {
+                break;
+            }
         }
     }
 }

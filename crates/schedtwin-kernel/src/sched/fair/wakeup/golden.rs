@@ -7,7 +7,8 @@
 use super::*;
 use crate::config::Config;
 use crate::sched::fair::balance::golden::{
-    Random, balance_as_6_1, balance_as_6_12, bits_of, digest, mask_of,
+    Random, balance_as_6_1, balance_as_6_12, bits_of, digest, draw_threads, has_idle_cores,
+    insert_threads, mask_of,
 };
 use crate::sched::fair::balance::tests::Board;
 use crate::sched::topology::Topology;
@@ -19,16 +20,32 @@ const WAKEUPS: usize = 20_000;
 const TICK: Ns = 4_000_000;
 
 /// One LLC; four of two; three of 1, 2 and 5; two of four; and one LLC with clusters of 2, 2 and 4.
-fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
+fn plain_machines() -> Vec<Vec<Part>> {
     let llc = |count, llc| Part::of(count, 1024).llc(llc);
     let cluster = |count, cluster| Part::of(count, 1024).cluster(cluster);
-    let machines = [
+    vec![
         vec![llc(8, 0)],
         vec![llc(2, 0), llc(2, 1), llc(2, 2), llc(2, 3)],
         vec![llc(1, 0), llc(2, 1), llc(5, 2)],
         vec![llc(4, 0), llc(4, 1)],
         vec![cluster(2, 0), cluster(2, 1), cluster(4, 2)],
-    ];
+    ]
+}
+
+/// Cores of two threads in one LLC; in two; of four and two in two; cores with and without threads; and clusters of two
+/// cores.
+fn machines_with_threads() -> Vec<Vec<Part>> {
+    let core = |count, llc, core| Part::of(count, 1024).llc(llc).core(core);
+    vec![
+        (0..4).map(|n| core(2, 0, n)).collect(),
+        (0..4).map(|n| core(2, n / 2, n)).collect(),
+        vec![core(4, 0, 0), core(2, 1, 1), core(2, 1, 2)],
+        vec![core(2, 0, 0), core(1, 0, 1), core(1, 0, 2), core(2, 0, 3), core(2, 0, 4)],
+        (0..4).map(|n| core(2, 0, n).cluster(n / 2)).collect(),
+    ]
+}
+
+fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
         balance(&mut kernel.config);
@@ -43,6 +60,7 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
     let older = k.config.select_idle_cluster == SelectIdleCluster::WholeLlc;
+    let threads = draw_threads(k, r);
     let (this, prev, recent) = (r.cpu(), r.cpu(), r.cpu());
     let sync = r.one_in(3);
     k.now = (100 + r.below(20)) * TICK;
@@ -116,9 +134,9 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let t = &k.topology;
         let span = t.sd_llc[cpu.index()].map_or(0, |sd| bits_of(&t[sd].span));
         let scan = t.sd_llc_shared[cpu.index()].map_or(0, |shared| t.shared[shared].nr_idle_scan);
-        let lowest = t.base[cpu.index()].map(|sd| &t[sd]);
-        let cluster = lowest.filter(|sd| sd.flags & SD_CLUSTER != 0);
-        let cluster = cluster.map_or(0, |sd| bits_of(&sd.span));
+        let group = t.sd_llc[cpu.index()].map(|sd| &t[t[sd].groups]);
+        let cluster = group.filter(|group| group.flags & SD_CLUSTER != 0);
+        let cluster = cluster.map_or(0, |group| bits_of(&group.span));
         let (llc, share) = (t.sd_llc_id[cpu.index()], t.sd_share_id[cpu.index()]);
         let (rq, load) = (&k.rq[cpu], k.cfs[root].avg.load_avg);
         let (capacity, arch) = (rq.cpu_capacity, rq.arch_capacity);
@@ -143,14 +161,18 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         k.tasks[task].recent_used_cpu, rq.wake_avg_idle, rq.wake_stamp,
     )
     .unwrap();
+    if k.topology.smt {
+        write!(line, " {}", has_idle_cores(k, target) as u8).unwrap();
+    }
     k.clear_facts();
+    insert_threads(&mut line, &threads);
     line
 }
 
-fn wakeups(balance: fn(&mut Config)) -> u64 {
-    let mut kernels = kernels(balance);
+fn wakeups(name: &str, machines: &[Vec<Part>], balance: fn(&mut Config)) -> u64 {
+    let mut kernels = kernels(machines, balance);
     let mut r = Random(3_141_592_653_589_793);
-    digest("wakeups", WAKEUPS, || case(&mut kernels, &mut r))
+    digest(name, WAKEUPS, || case(&mut kernels, &mut r))
 }
 
 mod linux_6_12 {
@@ -158,8 +180,14 @@ mod linux_6_12 {
 
     #[test]
     fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups(balance_as_6_12);
+        let digest = wakeups("wakeups", &plain_machines(), balance_as_6_12);
         assert_eq!(digest, 0x811a_1a71_7520_7d9b, "{digest:#x}");
+    }
+
+    #[test]
+    fn wakeups_with_threads_agree_with_the_kernel() {
+        let digest = wakeups("threads-wakeups", &machines_with_threads(), balance_as_6_12);
+        assert_eq!(digest, 0x1995_bd28_55b7_4c7b, "{digest:#x}");
     }
 }
 
@@ -168,7 +196,13 @@ mod linux_6_1 {
 
     #[test]
     fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups(balance_as_6_1);
+        let digest = wakeups("wakeups", &plain_machines(), balance_as_6_1);
         assert_eq!(digest, 0xee36_ebd9_c580_5e22, "{digest:#x}");
+    }
+
+    #[test]
+    fn wakeups_with_threads_agree_with_the_kernel() {
+        let digest = wakeups("threads-wakeups", &machines_with_threads(), balance_as_6_1);
+        assert_eq!(digest, 0x2ac7_6665_c2a3_c9ae, "{digest:#x}");
     }
 }
