@@ -24,10 +24,15 @@ pub fn valgrind_is_there() -> bool {
 
 /// W1 under callgrind.
 pub fn profile(seconds: u64) -> io::Result<Profile> {
+    callgrind(&["case", "--seconds", &seconds.to_string()])
+}
+
+/// A process of this program with these arguments, under callgrind.
+pub fn callgrind(arguments: &[&str]) -> io::Result<Profile> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("callgrind.out");
     let out = format!("--callgrind-out-file={}", file.display());
-    child(&["valgrind", "--tool=callgrind", &out], &["case", "--seconds", &seconds.to_string()])?;
+    child(&["valgrind", "--tool=callgrind", &out], arguments)?;
     Ok(Profile::parse(&std::fs::read_to_string(Path::new(&file))?))
 }
 

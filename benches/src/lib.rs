@@ -5,6 +5,7 @@
 //! | `w1` | the yardstick W1 as a multiple of the frozen floor, with its side conditions, memory and the cost of traces |
 //! | `scale` | many runs at once on several threads |
 //! | `budget` | instructions and nanoseconds of a W1 job by row of the budget |
+//! | `clamps` | instructions of an enqueue and a dequeue, without clamps and with both aggregations |
 //! | `guard` | instructions of a W1 job against the committed number: the test that CI runs |
 //!
 //! **No test here looks at a clock.** Times are printed next to their bars, as ratios to [`floor`] measured
@@ -15,6 +16,7 @@
 
 pub mod budget;
 pub mod callgrind;
+pub mod clamps;
 pub mod floor;
 pub mod guard;
 pub mod measure;

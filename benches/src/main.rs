@@ -1,7 +1,7 @@
 //! The measurements' command line; see the library's documentation for what each says.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use schedtwin_benches::{budget, guard, measure, scale, w1};
+use schedtwin_benches::{budget, clamps, guard, measure, scale, w1};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -45,6 +45,15 @@ enum What {
         #[arg(long)]
         update: bool,
     },
+    /// Instructions of an enqueue and a dequeue without clamps, under max and under sum aggregation (needs valgrind)
+    Clamps,
+    /// Tasks that join and leave a run queue, for `clamps`
+    ClampsCase {
+        #[arg(value_enum)]
+        mode: clamps::Mode,
+        /// How often
+        pairs: u64,
+    },
     /// One run; prints the peak of this process's memory, KiB
     Case {
         /// What it writes
@@ -67,6 +76,16 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         What::W1 { kernel, pairs, seconds } => w1::report(&kernel, pairs.max(1), seconds),
         What::Scale { runs, threads, seconds } => scale::report(runs, threads, seconds),
+        What::Clamps if !budget::valgrind_is_there() => {
+            println!("skipped: valgrind is not installed")
+        }
+        What::Clamps => {
+            if let Err(fault) = clamps::report() {
+                eprintln!("error: failed to count instructions: {fault}");
+                return ExitCode::FAILURE;
+            }
+        }
+        What::ClampsCase { mode, pairs } => clamps::run(mode, pairs),
         What::Budget if !budget::valgrind_is_there() => {
             println!("skipped: valgrind is not installed")
         }

@@ -93,15 +93,20 @@ impl Kernel {
     /// frequency now: its index in the domain's table.
     #[inline]
     pub fn look_at_needs(&mut self, mut see: impl FnMut(CpuId, usize)) {
-        self.stale_demands.take_unseen().iter().for_each(|cpu| {
-            let demand = self.present_demand(cpu);
-            let need = &mut self.needs.cpus[cpu];
-            let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
-            if need.opp != opp {
-                need.opp = opp;
-                see(cpu, usize::from(opp));
+        for word in 0..self.stale_demands.begin_look() {
+            let mut cpus = self.stale_demands.take_unseen_word(word);
+            while cpus != 0 {
+                let cpu = CpuId((word * 64) as u16 + cpus.trailing_zeros() as u16);
+                cpus &= cpus.wrapping_sub(1);
+                let demand = self.present_demand(cpu);
+                let need = &mut self.needs.cpus[cpu];
+                let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
+                if need.opp != opp {
+                    need.opp = opp;
+                    see(cpu, usize::from(opp));
+                }
             }
-        });
+        }
     }
 
     /// A CPU's demand without the boost after I/O: the governor's own number where that is up to date.

@@ -12,7 +12,7 @@
 //! `verify()` computes every demand that is not stale from scratch.
 
 use crate::sched::pelt::SchedAvg;
-use schedtwin_types::{CpuId, CpuMask};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
 use std::ops::Deref;
 
 /// The CPUs whose demand has to be computed anew before it is used, and those whose need ([`super::need`]) nobody has
@@ -20,15 +20,39 @@ use std::ops::Deref;
 #[derive(Clone, Debug)]
 pub struct StaleDemands {
     stale: CpuMask,
-    unseen: CpuMask,
-    /// Whether `unseen` may have anybody: asked after each entry, so it is one byte.
-    any_unseen: bool,
+    unseen: Unseen,
+}
+
+/// CPUs that nobody has looked at: a set that is emptied after each entry, so a look visits only words that can have one.
+#[derive(Clone, Debug)]
+struct Unseen {
+    words: [u64; MAX_CPUS / 64],
+    /// How many words the machine's CPUs need.
+    used: u8,
+    /// Whether there may be any: asked after each entry, so it is one byte.
+    any: bool,
+}
+
+impl Unseen {
+    #[inline(always)]
+    fn insert(&mut self, cpu: CpuId) {
+        self.words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+        self.any = true;
+    }
+
+    #[inline(always)]
+    fn contains(&self, cpu: CpuId) -> bool {
+        self.words[cpu.index() / 64] & (1 << (cpu.index() % 64)) != 0
+    }
 }
 
 impl StaleDemands {
     /// At boot: nobody's demand has been computed.
     pub(crate) fn all(cpus: CpuMask) -> StaleDemands {
-        StaleDemands { stale: cpus, unseen: cpus, any_unseen: true }
+        let used = cpus.iter().last().map_or(0, |cpu| cpu.index() / 64 + 1) as u8;
+        let mut unseen = Unseen { words: [0; MAX_CPUS / 64], used, any: false };
+        cpus.iter().for_each(|cpu| unseen.insert(cpu));
+        StaleDemands { stale: cpus, unseen }
     }
 
     /// Whether a CPU's demand is out of date.
@@ -48,7 +72,6 @@ impl StaleDemands {
     pub(crate) fn mark(&mut self, cpu: CpuId) {
         self.stale.insert(cpu);
         self.unseen.insert(cpu);
-        self.any_unseen = true;
     }
 
     /// A CPU's demand has been computed.
@@ -66,14 +89,20 @@ impl StaleDemands {
     /// Whether anybody's may have.
     #[inline(always)]
     pub(super) fn has_unseen(&self) -> bool {
-        self.any_unseen
+        self.unseen.any
     }
 
-    /// The CPUs to look at now.
+    /// The CPUs to look at now, 64 to a word. The caller takes all words ([`StaleDemands::take_unseen_word`]).
     #[inline(always)]
-    pub(super) fn take_unseen(&mut self) -> CpuMask {
-        self.any_unseen = false;
-        std::mem::replace(&mut self.unseen, CpuMask::EMPTY)
+    pub(super) fn begin_look(&mut self) -> usize {
+        self.unseen.any = false;
+        self.unseen.used as usize
+    }
+
+    /// The CPUs to look at in a word of 64.
+    #[inline(always)]
+    pub(super) fn take_unseen_word(&mut self, word: usize) -> u64 {
+        std::mem::take(&mut self.unseen.words[word])
     }
 }
 
