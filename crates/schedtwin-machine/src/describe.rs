@@ -50,6 +50,7 @@ impl Machine {
         self.describe_couplings(&mut out);
         self.describe_dependences(&mut out);
         self.describe_costs(&mut out);
+        self.describe_estimates(&mut out);
         out
     }
 
@@ -71,6 +72,27 @@ impl Machine {
         let mut rows: Vec<EnergyModelRow> = domain.opps.iter().rev().map(row).collect();
         rows.reverse();
         rows
+    }
+
+    /// What the file marks as estimates, by the paths of their keys.
+    fn describe_estimates(&self, out: &mut String) {
+        if self.estimates.is_empty() {
+            return;
+        }
+        out.push_str("\nestimates (the file says why)\n");
+        let mut line = String::new();
+        for path in &self.estimates {
+            let path = printable::line(path);
+            if line.len() + path.len() > 90 && !line.is_empty() {
+                let _ = writeln!(out, "  {line}");
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push_str("  ");
+            }
+            line.push_str(&path);
+        }
+        let _ = writeln!(out, "  {line}");
     }
 
     fn describe_topology(&self, out: &mut String) {

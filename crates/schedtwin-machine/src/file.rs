@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `name`, `description` | for people |
 //! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
+//! | `estimates` | may be left out; the keys, by their paths, whose values are estimates: `["core.zen3.idle[1].exit_ns", "interrupts"]` |
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled |
 //! | `ns_per_loop` | rt-app's calibration |
@@ -41,6 +42,9 @@ use crate::{
     topology,
 };
 
+/// The most keys of a file that are marked as estimates; a table's name marks all of it.
+const MAX_ESTIMATES: usize = 100;
+
 /// A group of equal CPUs, with the places that later checks point at.
 struct CpuGroup {
     cpus: CpuList,
@@ -56,6 +60,9 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let name: Option<Located<String>> = root.required("name", &mut faults);
     let description: Option<String> = root.required("description", &mut faults);
     let estimated: Option<u64> = root.optional("estimated", &mut faults);
+    let estimates: Vec<Located<String>> =
+        root.optional("estimates", &mut faults).unwrap_or_default();
+    check_estimates(&estimates, document, &mut faults);
     let chosen: Option<Located<String>> = root.required("topology", &mut faults);
     let coupled: Option<bool> = root.required("coupling", &mut faults);
     let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
@@ -188,6 +195,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         interrupts: sure(interrupts),
         ns_per_loop: sure(ns_per_loop).value,
         estimated: estimated.unwrap_or(0),
+        estimates: estimates.into_iter().map(|path| path.value).collect(),
         warnings,
         source: source.clone(),
     })
@@ -196,6 +204,23 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
 /// What is there, because its absence would have been a fault.
 fn sure<T>(value: Option<T>) -> T {
     value.expect("what could not be read was noted as a fault")
+}
+
+/// A mark must not outlive what it marks.
+fn check_estimates(
+    estimates: &[Located<String>],
+    document: &TomlDocument,
+    faults: &mut Diagnostics,
+) {
+    if estimates.len() > MAX_ESTIMATES {
+        let message = format!("{} estimates: at most {MAX_ESTIMATES}", estimates.len());
+        faults.push_at(&document.location("estimates"), message, None);
+        return;
+    }
+    for path in estimates.iter().filter(|path| document.get(&path.value).is_none()) {
+        let message = format!("there is no `{}` that could be an estimate", path.value);
+        faults.push_at(&path.at, message, None);
+    }
 }
 
 fn check_name(name: Option<&Located<String>>, faults: &mut Diagnostics) {

@@ -63,6 +63,8 @@ pub struct Machine {
     pub ns_per_loop: u64,
     /// How many lines of the file are estimates where a measurement could be; 0 where it does not say.
     pub estimated: u64,
+    /// Paths of the keys that the file marks as estimates; a table's path stands for all of its keys.
+    pub estimates: Vec<String>,
     /// What looks wrong but is possible.
     pub warnings: Diagnostics,
     /// The file. Together with `settings` it determines the machine, so the hash of a provenance

@@ -94,6 +94,10 @@ fn servers_and_laptops_have_the_published_topologies() {
             assert_eq!(*distance, expected, "{from} {to}");
         }
     }
+    for estimated in ["smt", "interrupts", "path_costs", "topologies.nps4.distances"] {
+        assert!(epyc.estimates.iter().any(|path| path == estimated), "{estimated}");
+        assert!(epyc.describe().split("\nestimates").nth(1).unwrap().contains(estimated));
+    }
     let power10 = Machine::load("power10-8core:topology=hemispheres").unwrap();
     assert_eq!([0, 31, 32, 63].map(|c: usize| power10.cpus[c].hemisphere.unwrap()), [0, 0, 1, 1]);
 }
