@@ -108,11 +108,11 @@ impl<const OLD: bool> Max<OLD> {
             out.word(name, "active.max", view.active as u64);
             out.word(name, "max", view.effective.max as u64);
         }
-        for number in 0..self.buckets {
+        for (number, name) in BUCKETS.iter().enumerate().take(self.buckets) {
             let packed = |(value, tasks): (u32, u32)| u64::from(value << 8 | tasks);
             let [min, max] = steps.queue(cpu).bucket(number).map(packed);
-            out.word(BUCKETS[number], "min", min);
-            out.word(BUCKETS[number], "max", max);
+            out.word(name, "min", min);
+            out.word(name, "max", max);
         }
     }
 
