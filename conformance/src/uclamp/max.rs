@@ -72,6 +72,9 @@ fn boot(old: bool, args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; TASKS]) {
         config.uclamp_order = UclampOrder::BeforeEnqueue;
     }
     let mut kernel = Kernel::boot(device_tree, config);
+    // Another default of RT tasks turns the key on; here the sequence says whether it is, as in `max.c`.
+    let limited = (util_min, util_max) != (1024, 1024);
+    DemandSteps(&mut kernel).turn_uclamp_key(key != 0 || limited);
     for parent in [0, 1, 0] {
         kernel.new_task_group(TaskGroupId(parent), 1024);
     }

@@ -5,7 +5,6 @@
 
 use crate::Kernel;
 use crate::config::Config;
-use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::StaleDemands;
 use std::ops::Deref;
 
@@ -41,7 +40,7 @@ impl Kernel {
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.config.0);
         self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
-        self.needs = Needs::new(&self.policies, &self.device_tree, &self.config);
+        self.needs = self.needs.for_config(&self.policies, &self.device_tree, &self.config);
         self
     }
 }

@@ -64,6 +64,11 @@ impl<'a> HardwareView<'a> {
         self.kernel.policies[policy].cooling_state > 0
     }
 
+    /// The highest frequency that a policy may have now, kHz.
+    pub fn limit(self, policy: PolicyId) -> Khz {
+        self.kernel.policies[policy].limit_max
+    }
+
     /// How many thermal zones there are: each has a sensor of its number.
     pub fn nr_thermal_zones(self) -> usize {
         self.kernel.thermal_zones.len()

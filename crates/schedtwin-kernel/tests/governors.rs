@@ -226,7 +226,7 @@ fn the_speed_of_rt_before_6_8() {
     };
     for (uclamp, minimum, expected) in [
         (Uclamp::KeyOff, 1024, Some(2_000_000)),
-        (Uclamp::KeyOff, 300, Some(2_000_000)),
+        (Uclamp::KeyOff, 300, Some(1_000_000)), // writing it turns the key on
         (Uclamp::CompiledOut, 300, Some(2_000_000)),
         (Uclamp::On, 1024, Some(2_000_000)),
         (Uclamp::On, 300, Some(1_000_000)), // 300 · 1.25 of 1024 · 2 GHz = 732 MHz

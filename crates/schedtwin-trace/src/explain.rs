@@ -601,6 +601,7 @@ impl<'a> Listing<'a> {
                         irq,
                         min,
                         perf,
+                        ..
                     } = *input;
                     let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf];
                     let mut row = [const { String::new() }; 11];
@@ -624,8 +625,13 @@ impl<'a> Listing<'a> {
                         ""
                     )
                 });
+                let clamped = inputs.iter().filter_map(|input| {
+                    let (cpu, util) = (input.cpu, input.util_uclamp?);
+                    Some(format!("{:INDENT$}    cpu {cpu}: {util} with each task's clamps\n", ""))
+                });
                 head(at, cpu, "frequency", &text)
                     + &table(&rows, usize::MAX)
+                    + &clamped.collect::<String>()
                     + &boosted.collect::<String>()
                     + &format!(
                         "{:INDENT$}    util {util} -> raw {raw_khz} kHz -> table {khz} kHz\n",

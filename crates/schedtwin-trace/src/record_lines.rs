@@ -346,6 +346,8 @@ pub struct InputLine {
     pub util_avg: u64,
     pub runnable_avg: u64,
     pub util_est: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub util_uclamp: Option<u64>,
     /// Records of before runnable boosting was a choice do not say it.
     #[serde(default)]
     pub boost: u64,
@@ -374,9 +376,32 @@ impl From<&PickCandidate> for PickLine {
 
 impl From<&FrequencyInput> for InputLine {
     fn from(input: &FrequencyInput) -> InputLine {
-        let FrequencyInput { cpu, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf } =
-            *input;
-        InputLine { cpu: cpu.0, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf }
+        let FrequencyInput {
+            cpu,
+            util_avg,
+            runnable_avg,
+            util_est,
+            util_uclamp,
+            boost,
+            rt,
+            dl,
+            irq,
+            min,
+            perf,
+        } = *input;
+        InputLine {
+            cpu: cpu.0,
+            util_avg,
+            runnable_avg,
+            util_est,
+            util_uclamp,
+            boost,
+            rt,
+            dl,
+            irq,
+            min,
+            perf,
+        }
     }
 }
 

@@ -47,6 +47,7 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                           cpu  util_avg  runnable_avg  util_est  boost  rt  dl  irq  min  perf
                             0       100           250         0    150   7   0    3   54   317
                             1         5             5         0      0   7   0    3   54    62
+                          cpu 1: 40 with each task's clamps
                           cpu 0: runnable_avg 250 > util_avg 100: boosted by 150
                           util 396 -> raw 1650123 kHz -> table 1803000 kHz
  2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest enabled state

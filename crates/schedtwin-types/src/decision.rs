@@ -167,6 +167,8 @@ pub struct FrequencyInput {
     pub runnable_avg: u64,
     /// `cfs_rq->avg.util_est`.
     pub util_est: u64,
+    /// Sum aggregation of clamps: what counts instead of the three above, each task's utilisation within its clamps.
+    pub util_uclamp: Option<u64>,
     /// By how much contention raised the utilisation: what counts of the three above minus what would
     /// count without runnable boosting. 0 where the release has none.
     pub boost: u64,

@@ -689,6 +689,11 @@ impl Meter {
         self.needs.requested(at, domain, opp);
     }
 
+    /// From `at` on, a limit keeps `domain` at operating point number `opp` or below.
+    pub fn frequency_limited(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
+        self.needs.limited(at, domain, opp);
+    }
+
     /// From `at` on, `domain` runs at its operating point number `opp`.
     pub fn domain_opp(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         if self.truth.domain_opp(&self.setup, at, domain, opp) {

@@ -105,6 +105,7 @@ macro_rules! uclamp {
         uclamp_buckets: integer u32 {
             linux "CONFIG_UCLAMP_BUCKETS_COUNT";
             range 5..=20;
+            only UclampAggregation in [Max] else 5;
             unnamed 5;
         }
         }

@@ -310,6 +310,7 @@ impl Kernel {
             util_avg: avg.util_avg,
             runnable_avg: avg.runnable_avg,
             util_est: avg.util_est as u64,
+            util_uclamp: self.summed_cpu_util(cpu),
             boost: self.cpu_util_cfs_boost(cpu) - self.cpu_util_cfs(cpu),
             rt: rq.avg_rt.util_avg,
             dl: rq.avg_dl.util_avg,

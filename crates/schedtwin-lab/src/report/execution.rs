@@ -30,19 +30,24 @@ fn cells_of(compared: &Compared) -> [String; 6] {
     };
     [
         format!("{}{}", figure.word(), unit(&format!("({})", figure.unit())).replace(" ()", "")),
-        list(&compared.board),
-        list(&compared.twin),
+        list(&compared.levels, &compared.board),
+        list(&compared.levels, &compared.twin),
         distance,
         rounded(compared.limit),
         word.to_string(),
     ]
 }
 
-/// `25/25/25/25/0/0`; `-` of nothing.
-fn list(values: &[f64]) -> String {
-    match values {
-        [] => "-".to_string(),
-        values => values.iter().map(|value| rounded(*value)).collect::<Vec<_>>().join("/"),
+/// `25/25/25/25/0/0`, by frequencies `600:40/1200:60`; `-` of nothing.
+fn list(levels: &[u32], values: &[f64]) -> String {
+    let rounded = || values.iter().map(|value| rounded(*value));
+    match (levels, values) {
+        (_, []) => "-".to_string(),
+        ([], _) => rounded().collect::<Vec<_>>().join("/"),
+        (levels, _) => {
+            let cells = levels.iter().zip(rounded()).map(|(mhz, share)| format!("{mhz}:{share}"));
+            cells.collect::<Vec<_>>().join("/")
+        }
     }
 }
 
@@ -135,10 +140,14 @@ pub fn markdown(ran: &Ran) -> String {
 /// All executions for programs.
 pub fn json(ran: &Ran) -> Value {
     let figure = |one: &Compared| {
-        json!({
+        let mut figure = json!({
             "figure": one.figure.word(), "unit": one.figure.unit(), "recorded": one.board, "twin": one.twin,
             "distance": one.distance, "limit": one.limit, "in": one.is_in(), "still_distance": one.still,
-        })
+        });
+        if !one.levels.is_empty() {
+            figure["levels_mhz"] = json!(one.levels);
+        }
+        figure
     };
     let judged = |judged: &Judged| {
         let executed = &ran.study.executions[judged.execution];
@@ -150,4 +159,16 @@ pub fn json(ran: &Ran) -> Value {
         })
     };
     ran.executions.iter().map(judged).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_by_frequency_say_which() {
+        assert_eq!(list(&[], &[25.0, 74.96]), "25/75");
+        assert_eq!(list(&[600, 1200], &[41.92, 58.08]), "600:41.9/1200:58.1");
+        assert_eq!(list(&[600, 1200], &[]), "-");
+    }
 }

@@ -96,6 +96,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
         util_avg,
         runnable_avg,
         util_est: 0,
+        util_uclamp: (cpu == 1).then_some(40),
         boost: runnable_avg.saturating_sub(util_avg),
         rt: 7,
         dl: 0,

@@ -4,7 +4,8 @@
 //!
 //! * need of a CPU: the lowest efficient frequency that gives what the governor would want of it at this moment, headroom
 //!   and clamps included (`crates/schedtwin-kernel/src/sched/demand/need.rs`). Need of a domain: the highest of its
-//!   CPUs', idle ones included, because the governor counts them.
+//!   CPUs', idle ones included, because the governor counts them, but no more than a thermal limit lets anybody ask for: what
+//!   lies above the limit is needed from the moment on at which the limit is lifted.
 //! * request: the governor decides for a frequency, whether or not the driver has been asked yet.
 //! * settled: the domain's clock runs at the need's frequency or beyond.
 //! * chain: one need that the requests so far do not answer, from the event to the clock.
@@ -42,7 +43,7 @@ use super::MeterSetup;
 use super::chain_log::{ChainLog, DomainLog};
 use super::distribution::Distribution;
 use schedtwin_types::arena::Arena;
-use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, Ns};
+use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, NeedCause, Ns};
 
 /// The needs of all domains.
 #[derive(Clone, Debug)]
@@ -59,6 +60,11 @@ pub(super) struct Needs {
 #[derive(Clone, Debug)]
 pub(super) struct DomainNeed {
     members: Vec<usize>,
+    /// The highest need of its CPUs.
+    highest: usize,
+    /// The highest that may be asked for.
+    limit: usize,
+    /// The lower of the two: what a request can answer.
     need: usize,
     requested: usize,
     clock: usize,
@@ -117,6 +123,8 @@ impl Needs {
         };
         let domains = setup.domains.iter_ids().map(|(id, domain)| DomainNeed {
             members: members(id),
+            highest: 0,
+            limit: domain.opps.len().saturating_sub(1),
             need: 0,
             requested: 0,
             clock: 0,
@@ -154,22 +162,49 @@ impl Needs {
     pub(super) fn cpu_needs(&mut self, at: Ns, cpu: CpuId, id: ClockDomainId, opp: usize) {
         let before = std::mem::replace(&mut self.cpus[cpu.index()], opp);
         let domain = &mut self.domains[id];
-        let need = if opp >= domain.need {
+        domain.highest = if opp >= domain.highest {
             opp
-        } else if before == domain.need {
+        } else if before == domain.highest {
             highest(&self.cpus, &domain.members)
         } else {
             return;
         };
+        let need = domain.highest.min(domain.limit);
         if need != domain.need {
             let rises = need > domain.need;
-            domain.need = need;
-            let counted = at >= self.window_start;
-            let Some(log) = &mut self.log else { return domain.need_changed(at, counted, None) };
-            let cause = log.cause_of(cpu, rises);
-            domain.need_changed(at, counted, Some(log.domain(id)));
-            log.domain(id).needs(at, cpu, need, cause);
+            let cause = self.log.as_ref().map(|log| log.cause_of(cpu, rises));
+            self.need_changed(at, id, need, cause.map(|cause| (cpu, cause)));
         }
+    }
+
+    /// From `at` on, nobody may ask for more than operating point `limit` of `domain`.
+    pub(super) fn limited(&mut self, at: Ns, id: ClockDomainId, limit: usize) {
+        let domain = &mut self.domains[id];
+        domain.limit = limit;
+        let need = domain.highest.min(limit);
+        if need != domain.need {
+            let cpu = domain.members.iter().find(|cpu| self.cpus[**cpu] == domain.highest);
+            let cpu = CpuId(*cpu.expect("somebody needs most") as u16);
+            self.need_changed(at, id, need, Some((cpu, NeedCause::Limit)));
+        }
+    }
+
+    /// Another need of a domain; why, if somebody records.
+    fn need_changed(
+        &mut self,
+        at: Ns,
+        id: ClockDomainId,
+        need: usize,
+        why: Option<(CpuId, NeedCause)>,
+    ) {
+        let counted = at >= self.window_start;
+        let (domain, log) = self.domain_log(id);
+        domain.need = need;
+        let (Some(log), Some((cpu, cause))) = (log, why) else {
+            return domain.need_changed(at, counted, None);
+        };
+        domain.need_changed(at, counted, Some(log));
+        log.needs(at, cpu, need, cause);
     }
 
     /// The governor wants `domain` at operating point `opp` from now on.
@@ -201,7 +236,9 @@ impl Needs {
     /// Asserts what must be so after every event.
     pub(super) fn verify(&self) {
         for (id, domain) in self.domains.iter_ids() {
-            assert_eq!(domain.need, highest(&self.cpus, &domain.members), "{id:?}: highest need");
+            let highest = highest(&self.cpus, &domain.members);
+            assert_eq!(domain.highest, highest, "{id:?}: highest need");
+            assert_eq!(domain.need, highest.min(domain.limit), "{id:?}: need within the limit");
             if let Some(log) = &self.log {
                 log.verify(id, domain);
             }
@@ -359,9 +396,10 @@ mod tests {
         Need(CpuId, usize),
         Request(usize),
         Clock(usize),
+        Limit(usize),
         Override,
     }
-    use Event::{Clock, Need, Override, Request};
+    use Event::{Clock, Limit, Need, Override, Request};
 
     /// What a direction has seen: count, sums of the three times, and how many have passed.
     fn seen(needs: &Needs, more: bool) -> (u64, [u128; 3], u64) {
@@ -376,6 +414,7 @@ mod tests {
                 Need(cpu, opp) => needs.cpu_needs(*at, cpu, DOMAIN, opp),
                 Request(opp) => needs.requested(*at, DOMAIN, opp),
                 Clock(opp) => needs.settled(*at, DOMAIN, opp),
+                Limit(opp) => needs.limited(*at, DOMAIN, opp),
                 Override => needs.overridden(*at, DOMAIN),
             }
             needs.verify();
@@ -512,6 +551,42 @@ mod tests {
             "a boost after I/O begins nothing: no need has changed",
             &[(100, Request(4)), (110, Clock(4)), (600, Request(0)), (610, Clock(0))],
             NOTHING,
+            NOTHING,
+        );
+        check(
+            "above a limit: answered at the limit, and the rest is needed from the moment on at which it is lifted",
+            &[
+                (0, Limit(2)),
+                (100, Need(CPU0, 4)),
+                (150, Request(2)),
+                (160, Clock(2)),
+                (9_000, Limit(4)),
+                (9_100, Request(4)),
+                (9_130, Clock(4)),
+            ],
+            (2, [50 + 100, 10 + 30, 60 + 130], 0),
+            NOTHING,
+        );
+        check(
+            "a limit falls below what is needed: less, from then on",
+            &[
+                (0, Need(CPU0, 4)),
+                (0, Request(4)),
+                (0, Clock(4)),
+                (100, Limit(1)),
+                (130, Request(1)),
+                (140, Clock(1)),
+                (200, Need(CPU0, 0)),
+                (200, Request(0)),
+                (210, Clock(0)),
+            ],
+            (1, [0; 3], 0),
+            (2, [30, 10 + 10, 40 + 10], 0),
+        );
+        check(
+            "nobody asked before the limit fell to what is requested",
+            &[(0, Limit(3)), (50, Need(CPU0, 4)), (100, Limit(0))],
+            (0, [0; 3], 1),
             NOTHING,
         );
         check(

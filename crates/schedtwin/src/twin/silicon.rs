@@ -220,6 +220,11 @@ impl<B: Board> Twin<B> {
                 self.kernel.thermal_zone_device_update(zone, self.now, temperature);
             }
         }
+        for domain in self.domains.ids() {
+            let limit = self.kernel.hardware().limit(domain.policy());
+            let opp = self.machine.domains[domain].opp_of(limit).expect("limits are of the table");
+            self.meter.frequency_limited(self.now, domain, opp);
+        }
         self.after_entry(None, observer);
     }
 

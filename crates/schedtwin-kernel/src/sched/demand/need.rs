@@ -9,7 +9,7 @@
 //!
 //! **Terms.** *Need* of a CPU: the lowest efficient frequency of its domain's table that gives its demand, headroom and
 //! clamps included, as `get_next_freq()` would have it. Neither the boost after I/O, which is the governor's own guess,
-//! nor a limit of the domain, which is no need, counts. *Unseen*: a CPU whose signals have changed since the last look.
+//! nor a limit of the domain, which the meter knows by itself, counts. *Unseen*: a CPU whose signals have changed since the last look.
 //!
 //! ```text
 //!  signals ── demand (effective.rs) ── 1.25, clamps ── map_util_freq ── table ── need
@@ -48,6 +48,20 @@ struct CpuNeed {
 }
 
 impl Needs {
+    /// The tables of another configuration. What was told of the CPUs stays, so that the next look tells what differs.
+    pub(crate) fn for_config(
+        &self,
+        policies: &Arena<PolicyId, CpufreqPolicy>,
+        device_tree: &DeviceTree,
+        config: &Config,
+    ) -> Needs {
+        let mut needs = Needs::new(policies, device_tree, config);
+        for (cpu, told) in self.cpus.iter_ids() {
+            needs.cpus[cpu].opp = told.opp;
+        }
+        needs
+    }
+
     /// The tables of all CPUs. Nobody needs anything yet.
     pub(crate) fn new(
         policies: &Arena<PolicyId, CpufreqPolicy>,
@@ -199,6 +213,21 @@ mod tests {
         set_util(&mut kernel, CPU, 350);
         assert_eq!(looks(&mut kernel), []);
         set_util(&mut kernel, CPU, 0);
+        assert_eq!(looks(&mut kernel), [(0, 0)]);
+    }
+
+    /// Another configuration in the middle of a run: what was told before is not forgotten, so that a need that has gone is told.
+    #[test]
+    fn another_configuration_goes_on_from_what_was_told() {
+        let mut kernel = boot(EffectiveCpuUtil::ClampLast);
+        looks(&mut kernel);
+        kernel.rq[CPU].uclamp.inc(Clamps { min: 900, max: 1024 });
+        kernel.stale_demands.mark(CPU);
+        assert_eq!(looks(&mut kernel), [(0, 2)]);
+        let mut kernel = kernel.with_config(|config| config.fair_server_runtime = 0);
+        assert_eq!(looks(&mut kernel), [], "nothing has changed");
+        kernel.rq[CPU].uclamp.dec(Clamps { min: 900, max: 1024 });
+        let mut kernel = kernel.with_config(|config| config.fair_server_runtime = 0);
         assert_eq!(looks(&mut kernel), [(0, 0)]);
     }
 

@@ -115,6 +115,14 @@ impl Kernel {
         }
     }
 
+    /// What counts of the fair utilisation of `cpu` where each task's is clamped by itself; `None`: under max aggregation.
+    pub(crate) fn summed_cpu_util(&self, cpu: CpuId) -> Option<u64> {
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(_) => None,
+            RqClamps::Sum(sums) => Some(self.cpu_util_uclamp(cpu, sums, None, None, true)),
+        }
+    }
+
     /// `cpu_util_cfs()`.
     #[inline]
     pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {

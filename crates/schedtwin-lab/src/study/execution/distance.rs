@@ -89,6 +89,8 @@ pub struct Compared {
     pub limit: f64,
     /// How far the recording is from a twin in which nothing moves, [`Execution::still`].
     pub still: Option<f64>,
+    /// Of shares by frequency: the frequencies, MHz; else empty.
+    pub levels: Vec<u32>,
 }
 
 /// All figures that a recording has, in the order of the documents. `domains`: of each frequency domain its CPUs; `levels`: all MHz that
@@ -116,7 +118,8 @@ fn compare_one(
     let mut found = Vec::new();
     let mut put = |figure: Figure, board: Vec<f64>, twin: Vec<f64>, distance: Option<f64>| {
         let limit = figure.limit(&board);
-        found.push(Compared { figure, board, twin, distance, limit, still: None });
+        let levels = if figure == Figure::FreqLevels { levels.to_vec() } else { Vec::new() };
+        found.push(Compared { figure, board, twin, distance, limit, still: None, levels });
     };
     if !board.tasks.is_empty() {
         let (a, b) = (cpu_share(board, domains), cpu_share(twin, domains));

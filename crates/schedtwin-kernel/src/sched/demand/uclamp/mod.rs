@@ -126,10 +126,12 @@ impl RqClamps {
 pub struct UclampKey(bool);
 
 impl UclampKey {
-    /// As of boot. Who has written a system-wide limit has used clamps.
+    /// As of boot. Who has written a system-wide limit or another default of RT tasks has used clamps
+    /// (`sysctl_sched_uclamp_handler()`).
     pub(crate) fn new(config: &Config) -> UclampKey {
         let scale = SCHED_CAPACITY_SCALE as u32;
-        let limited = system_clamps(config) != Clamps { min: scale, max: scale };
+        let limited = system_clamps(config) != Clamps { min: scale, max: scale }
+            || config.uclamp_min_rt_default != scale;
         UclampKey(match config.uclamp {
             Uclamp::CompiledOut => false,
             Uclamp::KeyOff => limited,

@@ -16,7 +16,8 @@ fn boot(uclamp: Uclamp, uclamp_order: UclampOrder) -> Kernel {
         fair_server_runtime: 0,
         uclamp,
         uclamp_order,
-        uclamp_min_rt_default: 700,
+        // Another default would turn the key on.
+        uclamp_min_rt_default: if uclamp == Uclamp::KeyOff { 1024 } else { 700 },
         ..Config::linux_6_12()
     };
     Kernel::boot(device_tree(&[(1, 1024, OPPS)]), config)
@@ -51,6 +52,29 @@ fn effective_values() {
     let mut kernel = boot(Uclamp::CompiledOut, UclampOrder::AfterEnqueue);
     let rt = self::rt(&mut kernel);
     assert_eq!(kernel.rt_uclamp_min(rt), 0);
+}
+
+/// Whoever writes a limit or another default of RT tasks uses clamps.
+#[test]
+fn what_turns_the_key_on_at_boot() {
+    type Change = fn(&mut Config);
+    let cases: [(Change, bool); 5] = [
+        (|_| {}, false),
+        (|config| config.uclamp_util_min = 1000, true),
+        (|config| config.uclamp_util_max = 1000, true),
+        (|config| config.uclamp_min_rt_default = 0, true),
+        (|config| config.uclamp_min_rt_default = 1023, true),
+    ];
+    for (number, (change, used)) in cases.into_iter().enumerate() {
+        for (uclamp, expected) in
+            [(Uclamp::KeyOff, used), (Uclamp::On, true), (Uclamp::CompiledOut, false)]
+        {
+            let mut config = Config { uclamp, ..Config::linux_6_12() };
+            change(&mut config);
+            let kernel = Kernel::boot(device_tree(&[(1, 1024, OPPS)]), config);
+            assert_eq!(kernel.uclamp_is_used(), expected, "{number} {uclamp:?}");
+        }
+    }
 }
 
 /// The first who asks turns the key on; who is queued then is counted from its next enqueue, the caller at once.
