@@ -80,6 +80,15 @@ fn task_group_files(tape: &mut Tape) -> String {
             }
             _ => {}
         }
+        if tape.percent(60) {
+            tape.mark("workload: limits of groups");
+            let period = tape.magnitude(1_000, 1_000_000);
+            let quota = (period * tape.magnitude(1, 300) / 100).max(1_000);
+            files.push(format!("\"cpu.max\": \"{quota} {period}\""));
+            if tape.percent(30) {
+                files.push(format!("\"cpu.max.burst\": \"{}\"", tape.within(0, quota)));
+            }
+        }
         groups.push(format!("  \"{group}\": {{ {} }}", files.join(", ")));
     }
     format!(",\n\"taskgroups\": {{\n{}\n}}", groups.join(",\n"))

@@ -20,6 +20,7 @@ use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::demand::uclamp::{RqClamps, UclampKey};
+use crate::sched::fair::bandwidth::CfsRqBandwidth;
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
@@ -132,6 +133,7 @@ impl Kernel {
             nohz: Default::default(),
             policies,
             thermal_zones: Vec::new(),
+            cfs_bandwidth_used: false,
             sched_uclamp_used: UclampKey::new(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
@@ -314,6 +316,7 @@ impl Kernel {
     /// Does what interrupts of these lines are sent for.
     pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
         if lines.contains(IrqLine::WakeList) {
+            self.cfsb_csd_unthrottle(cpu);
             self.sched_ttwu_pending(cpu);
         }
         if lines.contains(IrqLine::NohzKick) {
@@ -527,6 +530,7 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         tg_load_avg_contrib: 0,
         last_update_tg_load_avg: 0,
         on_list: false,
+        bandwidth: CfsRqBandwidth::default(),
     }
 }
 
@@ -572,6 +576,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         has_blocked_load: false,
         last_blocked_load_update_tick: 0,
         wake_list: Vec::with_capacity(dt.nr_threads_hint.max(16)),
+        unthrottle_list: Vec::new(),
         ttwu_pending: false,
         active_balance: false,
         push_cpu: CpuId(0),

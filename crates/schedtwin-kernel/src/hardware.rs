@@ -5,14 +5,15 @@
 //! * the result of an entry: [`UserReturn`], [`SyscallEffect`];
 //! * a fact or a decision record;
 //! * a CPU's wires, a clock's request, a driver's interrupt: [`HardwareView`];
-//! * what `/proc` would print about a task: [`TaskStat`].
+//! * what `/proc` would print about a task: [`TaskStat`], and a cgroup's `cpu.stat` about its limit: [`CpuStat`].
 //!
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
 use crate::Kernel;
 use crate::Wires;
 pub use crate::sched::TaskKind;
-use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskId, ThreadId};
+pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
+use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
 
 /// A read-only view of what hardware sees.
 #[derive(Clone, Copy)]
@@ -118,6 +119,12 @@ impl Kernel {
     #[inline(always)]
     pub fn hardware(&self) -> HardwareView<'_> {
         HardwareView { kernel: self }
+    }
+
+    /// What user space can read in a group's `cpu.stat` about its limit, if it has one.
+    pub fn cpu_stat(&self, group: TaskGroupId) -> Option<CpuStat> {
+        let bandwidth = &self.groups[group].bandwidth;
+        bandwidth.quota.map(|_| bandwidth.stat)
     }
 
     /// What user space can read about a task.

@@ -112,6 +112,8 @@ pub struct Kernel {
     policies: Arena<PolicyId, CpufreqPolicy>,
     /// Thermal zones.
     thermal_zones: Vec<thermal::ThermalZone>,
+    /// The static key `__cfs_bandwidth_used`: some group has had a limit.
+    cfs_bandwidth_used: bool,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     sched_uclamp_used: UclampKey,
     sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,

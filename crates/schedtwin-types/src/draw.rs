@@ -21,6 +21,8 @@ pub enum Purpose {
     IpiLatency = 3,
     /// The kernel's own pseudo-random sequence.
     KernelRandom = 4,
+    /// When the periods of a task group's `cpu.max` begin.
+    CfsPeriod = 5,
 }
 
 /// A number in `min..=max`, the `ordinal`th of `purpose` by `who`.

@@ -174,7 +174,7 @@ pub enum TaskState {
 pub enum IpiKind {
     /// `smp_send_reschedule`.
     Reschedule = 0,
-    /// `call_function_single`: the wake list (`TTWU_QUEUE`).
+    /// `call_function_single`: the wake list (`TTWU_QUEUE`), and queues of groups that are no longer throttled.
     WakeList = 1,
     /// `call_function_single`: an idle CPU is asked to balance (`nohz_csd_func`).
     NohzKick = 2,

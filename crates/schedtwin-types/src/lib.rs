@@ -30,7 +30,9 @@ pub use ids::{
     PowerSource, TaskGroupId, TaskId, ThreadId,
 };
 pub use irq::{IrqLine, IrqLines};
-pub use op::{GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall, TaskGroupFiles};
+pub use op::{
+    CpuMax, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall, TaskGroupFiles,
+};
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,
     TeoRule,

@@ -388,6 +388,23 @@ metrics! {
     CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
+    /// of a task group with cpu.max: periods, as its cpu.stat says
+    NR_PERIODS = metric("nr_periods", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[&["group"]])
+        .only("workloads with cpu.max");
+    /// of a task group with cpu.max: periods at whose end it was throttled
+    NR_THROTTLED = metric("nr_throttled", "count", Lower, Scheduling)
+        .stats(SUM)
+        .labels(&[&["group"]])
+        .more(&[], SUM)
+        .only("workloads with cpu.max");
+    /// of a task group with cpu.max: how long its queues were throttled, all CPUs together
+    THROTTLED_USEC = metric("throttled_usec", "us", Lower, Scheduling)
+        .stats(SUM)
+        .labels(&[&["group"]])
+        .more(&[], SUM)
+        .only("workloads with cpu.max");
     /// of a benchmark of frames: share that its own rule calls jank, also by test
     JANK = metric("jank", "%", Lower, Performance)
         .labels(&[WHOLE, &["test"]])

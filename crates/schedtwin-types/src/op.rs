@@ -176,10 +176,23 @@ pub struct TaskGroupFiles {
     pub weight: Option<GroupWeight>,
     /// `cpu.idle`. An idle group's weight cannot be written.
     pub idle: Option<bool>,
+    /// `cpu.max`.
+    pub max: Option<CpuMax>,
+    /// `cpu.max.burst`, ns: at most the quota.
+    pub burst: Option<Ns>,
     /// `cpu.uclamp.min`: hundredths of a percent, 0..=10000.
     pub uclamp_min: Option<u32>,
     /// `cpu.uclamp.max`, likewise; 10000 is `max`.
     pub uclamp_max: Option<u32>,
+}
+
+/// The file `cpu.max` of a task group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuMax {
+    /// CPU time in each period, ns, at least 1 ms; `None`: `max`.
+    pub quota: Option<Ns>,
+    /// The period, ns: 1 ms to 1 s.
+    pub period: Ns,
 }
 
 /// How a task group competes with what is beside it.
@@ -194,7 +207,15 @@ pub enum GroupWeight {
 impl TaskGroupFiles {
     /// Nothing is written.
     pub fn none(group: TaskGroupId) -> TaskGroupFiles {
-        TaskGroupFiles { group, weight: None, idle: None, uclamp_min: None, uclamp_max: None }
+        TaskGroupFiles {
+            group,
+            weight: None,
+            idle: None,
+            max: None,
+            burst: None,
+            uclamp_min: None,
+            uclamp_max: None,
+        }
     }
 }
 

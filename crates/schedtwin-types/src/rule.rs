@@ -275,6 +275,8 @@ rules! {
     PreemptionRule {
         /// The running task gives way anyway.
         ReschedulePending = "a reschedule is already pending",
+        /// The waking task's group has used up its `cpu.max`.
+        Throttled = "its group is throttled by cpu.max",
         /// The feature is off.
         FeatureOff = "WAKEUP_PREEMPTION is off",
         /// The running task is `SCHED_IDLE`, the waking one is not.

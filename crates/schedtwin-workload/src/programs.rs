@@ -105,6 +105,14 @@ impl Programs {
         }
     }
 
+    /// Of each task group but the root, its path.
+    pub fn task_group_paths(&self) -> &[String] {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.task_group_paths(),
+            Kind::Recorded(_) | Kind::Benchmark(_) => &[],
+        }
+    }
+
     /// What is written into the files of task groups before the start.
     pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         match &self.0 {

@@ -28,6 +28,7 @@
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
 //! one; caches do not exist (MODEL.md).
 
+mod cpu_stat;
 mod devices;
 mod needs;
 mod polling;
@@ -42,7 +43,7 @@ use crate::negotiation::Negotiation;
 use crate::recording;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
-use schedtwin_kernel::hardware::TaskKind;
+use schedtwin_kernel::hardware::{DEFAULT_CFS_PERIOD, TaskKind};
 use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::Machine;
@@ -236,7 +237,10 @@ impl<B: Board> Twin<B> {
         let tick = config.tick_nsec();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
         for above in programs.task_groups() {
-            kernel.new_task_group(*above, DEFAULT_SHARES);
+            let group = kernel.new_task_group(*above, DEFAULT_SHARES);
+            let who = u64::from(group.0);
+            let offset = draw(seed, who, Purpose::CfsPeriod, 0, 0, DEFAULT_CFS_PERIOD - 1);
+            kernel.seed_cfs_period(group, offset);
         }
         kernel.boot_task_groups(programs.task_group_files());
         let nr_cpus = machine.nr_cpus();
@@ -774,6 +778,7 @@ impl<B: Board> Twin<B> {
         let digest = self.meter.digest();
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        metrics.extend(cpu_stat::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());

@@ -69,6 +69,33 @@ macro_rules! fair {
             /// Whenever it has changed by 1/64, and at most once in a millisecond.
             OncePerMs = "once-per-ms", "6.7 and later";
         }
+        /// `cpu.max`: what a run queue asks its group for at once.
+        cfs_bandwidth_slice: integer Ns {
+            key "cfs_bandwidth.slice_us";
+            linux "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
+            range 1..=4_294_967 us;
+            unnamed 5_000;
+        }
+        /// `cpu.max`: who lets a run queue go on that was throttled.
+        cfs_unthrottle: choice CfsUnthrottle {
+            key "cfs_bandwidth.unthrottle";
+            linux "distribute_cfs_runtime()";
+            unnamed OwnCpu;
+            /// The CPU whose timer has expired.
+            Remote = "remote", "up to 6.2, 6.1.y";
+            /// Its own CPU, which is interrupted for that.
+            OwnCpu = "own-cpu", "6.3 and later";
+        }
+        /// `cpu.max`: when a group's periods begin.
+        cfs_period_timer: choice CfsPeriodTimer {
+            key "cfs_bandwidth.period_timer";
+            linux "init_cfs_bandwidth()";
+            unnamed Random;
+            /// At multiples of the period since boot.
+            Aligned = "aligned", "up to 6.3";
+            /// At a random time of its own.
+            Random = "random", "6.4 and later";
+        }
         /// A sleeper's signals when it leaves its queue, whose clock stands still while its CPU idles.
         migrate_se_pelt_lag: choice MigrateSePeltLag {
             linux "migrate_task_rq_fair()";

@@ -372,7 +372,8 @@ impl Kernel {
         rq.wake_list.drain(..arrived);
         rq.ttwu_pending = !rq.wake_list.is_empty();
         if let Some(next) = rq.wake_list.first() {
-            self.wires[cpu].ipi_at[IpiKind::WakeList as usize] = next.at;
+            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+            *ipi_at = next.at.min(*ipi_at);
         }
         self.refresh_idle(cpu);
     }

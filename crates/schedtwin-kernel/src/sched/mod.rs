@@ -182,6 +182,8 @@ pub struct CfsRq {
     pub last_update_tg_load_avg: Ns,
     /// In its CPU's list of leaf queues.
     pub on_list: bool,
+    /// What it may run of its group's `cpu.max`.
+    pub bandwidth: fair::bandwidth::CfsRqBandwidth,
 }
 
 /// Scheduling class of a task.
@@ -400,6 +402,8 @@ pub struct Rq {
     pub last_blocked_load_update_tick: u64,
     /// Tasks to be activated by this CPU (`rq.wake_list`), first come first served.
     pub wake_list: Vec<WakeListEntry>,
+    /// Queues of groups that this CPU lets go on with the same interrupt (`cfsb_csd_list`).
+    pub unthrottle_list: Vec<fair::bandwidth::UnthrottleEntry>,
     /// The wake list is being worked on or waits for its interrupt.
     pub ttwu_pending: bool,
     /// An active balance is under way.

@@ -49,7 +49,7 @@ impl Kernel {
         );
     }
 
-    /// `rq_clock_pelt()`; there is no bandwidth control, so also `cfs_rq_clock_pelt()`.
+    /// `rq_clock_pelt()`.
     #[inline(always)]
     pub fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
         self.rq[cpu].clock_pelt.rq_clock_pelt()

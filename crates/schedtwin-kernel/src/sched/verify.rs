@@ -63,16 +63,22 @@ impl Kernel {
             }
             assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
             let se = &self.se[t.se];
-            queued += 1;
-            delayed += se.sched_delayed as u32;
-            // So it does to the queues above an idle group.
+            // To the queues above an idle group it counts as idle.
             let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
             let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
             let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
-            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
             if !se.sched_delayed {
                 estimate += pelt::_task_util_est(&se.avg);
             }
+            // To those above a throttled group it does not count.
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
+            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
+            if below.any(|queue| self.cfs[queue].bandwidth.throttled) {
+                continue;
+            }
+            queued += 1;
+            delayed += se.sched_delayed as u32;
+            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
         }
         assert_eq!(cfs.h_nr_queued, queued, "{what:?}: h_nr_queued");
         assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
@@ -102,9 +108,13 @@ impl Kernel {
         if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
             let se = &self.se[se];
             // A group with a queued entity competes above; an empty one may wait for its dequeue.
-            assert!(se.on_rq || entities == 0, "{what:?}: the group's entity is not queued");
+            let throttled = cfs.bandwidth.throttled;
+            assert!(se.on_rq || entities == 0 || throttled, "{what:?}: the group is not queued");
             assert!(!se.on_rq || se.sched_delayed == (entities == 0), "{what:?}: delayed");
-            assert!(cfs.on_list || entities == 0, "{what:?}: its averages would not decay");
+            let stands_still = cfs.bandwidth.throttle_count != 0;
+            let decays = cfs.on_list || entities == 0 || stands_still;
+            assert!(decays, "{what:?}: its averages would not decay");
+            self.verify_cfs_bandwidth(id);
         }
     }
 
@@ -125,12 +135,17 @@ impl Kernel {
         let mut last = None;
         while let Some(task) = at {
             count += 1;
-            assert!(count <= queued, "{cpu:?}: cfs_tasks is longer than the queue");
+            assert!(count <= self.tasks.len(), "{cpu:?}: cfs_tasks is a circle");
             assert_eq!(self.tasks[task].cfs_tasks_prev, last, "{cpu:?}: cfs_tasks links");
             last = at;
             at = self.tasks[task].cfs_tasks_next;
         }
-        assert_eq!(count, queued, "{cpu:?}: cfs_tasks");
+        let fair = |task: &TaskId| {
+            let t = &self.tasks[*task];
+            t.class == Class::Fair && t.cpu == cpu && t.on_rq == OnRq::Queued
+        };
+        let listed = self.tasks.ids().skip(1).filter(fair).count();
+        assert_eq!(count, listed, "{cpu:?}: cfs_tasks");
         assert_eq!(rq.cfs_tasks_tail, last, "{cpu:?}: cfs_tasks tail");
 
         let all =

@@ -18,7 +18,7 @@
 //! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
 
 use crate::Kernel;
-use schedtwin_types::{CpuId, NEVER, Ns, TaskId, WakeSource};
+use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
 /// What a timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,10 @@ pub enum TimerKind {
     FairServer(CpuId),
     /// `sched_rt_period_timer`, one for all CPUs.
     RtPeriod,
+    /// `sched_cfs_period_timer` of a task group.
+    CfsPeriod(TaskGroupId),
+    /// `sched_cfs_slack_timer` of a task group.
+    CfsSlack(TaskGroupId),
     /// The first round of `vmstat_shepherd`.
     StatShepherd,
     /// `bctimer`: it serves as the broadcast device.
@@ -206,6 +210,8 @@ impl Kernel {
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
                 TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
+                TimerKind::CfsPeriod(group) => self.sched_cfs_period_timer(group, timer.expires),
+                TimerKind::CfsSlack(group) => self.sched_cfs_slack_timer(group),
                 TimerKind::StatShepherd => self.vmstat_shepherd(),
                 TimerKind::Broadcast => {
                     let local = self.tick_handle_oneshot_broadcast();

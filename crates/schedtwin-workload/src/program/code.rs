@@ -110,6 +110,8 @@ pub(crate) struct Code {
     pub barriers: Vec<(u32, u32)>,
     /// Of each task group but the root: the group above. The first is number 1.
     pub task_groups: Vec<TaskGroupId>,
+    /// Their paths.
+    pub task_group_paths: Vec<String>,
     /// What is written into the groups' files before the start.
     pub group_files: Vec<TaskGroupFiles>,
     /// Every CPU of the machine: the affinity of a thread that nothing restricts.

@@ -228,6 +228,11 @@ impl Programs {
         &self.code.task_groups
     }
 
+    /// Of each task group but the root, its path.
+    pub fn task_group_paths(&self) -> &[String] {
+        &self.code.task_group_paths
+    }
+
     /// What is written into the files of task groups before the start.
     pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         &self.code.group_files

@@ -66,7 +66,7 @@ pub(crate) fn compile(
     }
 
     let lower = Lowering { ns_per_loop, p_load, model };
-    let (task_groups, group_of_path) = cgroups(&model.task_groups);
+    let (folders, group_of_path) = cgroups(&model.task_groups);
     let group = |number: Option<u32>| number.map(|number| group_of_path[number as usize]);
     let mut code = Code {
         instructions: Vec::new(),
@@ -79,7 +79,8 @@ pub(crate) fn compile(
         semaphores: model.semaphores.len() as u32,
         timers: model.timers.iter().map(|t| t.absolute).collect(),
         barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
-        task_groups,
+        task_groups: folders.iter().map(|(above, _)| *above).collect(),
+        task_group_paths: folders.into_iter().map(|(_, path)| path).collect(),
         group_files: model
             .group_files
             .iter()
@@ -126,25 +127,24 @@ fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnosti
     }
 }
 
-/// The folders that `paths` make: of each but the root the group above, and the group of each path.
-fn cgroups(paths: &[String]) -> (Vec<TaskGroupId>, Vec<TaskGroupId>) {
-    let mut folders: Vec<(TaskGroupId, &str)> = Vec::new();
-    let mut folder = |above: TaskGroupId, name| {
-        let known = folders.iter().position(|known| *known == (above, name));
-        let at = known.unwrap_or_else(|| {
-            folders.push((above, name));
-            folders.len() - 1
-        });
-        TaskGroupId(at as u32 + 1)
-    };
-    let group_of_path = paths
-        .iter()
-        .map(|path| {
-            let names = path.split('/').filter(|name| !name.is_empty());
-            names.fold(TaskGroupId::ROOT, &mut folder)
-        })
-        .collect();
-    (folders.into_iter().map(|(above, _)| above).collect(), group_of_path)
+/// The folders that `paths` make: of each but the root the group above and its path; and the group of each of `paths`.
+fn cgroups(paths: &[String]) -> (Vec<(TaskGroupId, String)>, Vec<TaskGroupId>) {
+    let mut folders: Vec<(TaskGroupId, String)> = Vec::new();
+    let mut group_of_path = Vec::new();
+    for path in paths {
+        let (mut group, mut whole) = (TaskGroupId::ROOT, String::new());
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            whole = format!("{whole}/{name}");
+            let known = folders.iter().position(|(_, known)| *known == whole);
+            let at = known.unwrap_or_else(|| {
+                folders.push((group, whole.clone()));
+                folders.len() - 1
+            });
+            group = TaskGroupId(at as u32 + 1);
+        }
+        group_of_path.push(group);
+    }
+    (folders, group_of_path)
 }
 
 fn times(loops: Loops) -> Option<u32> {

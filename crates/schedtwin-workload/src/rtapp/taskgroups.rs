@@ -12,16 +12,31 @@
 //! | `cpu.weight` | 1 to 10000; a new group has 100 |
 //! | `cpu.weight.nice` | the weight of a nice value, −20 to 19; a new group has 0 |
 //! | `cpu.idle` | 1: the group's threads are to others as those of `SCHED_IDLE`; it has no weight of its own |
+//! | `cpu.max` | `QUOTA PERIOD` in microseconds, or `QUOTA`, of a period of 100000; `max` is no limit |
+//! | `cpu.max.burst` | microseconds that may be saved up, at most the quota |
 //! | `cpu.uclamp.min`, `cpu.uclamp.max` | percent with at most two decimals, or `max` |
 //!
 //! Values are strings, as one writes them there. What the kernel would refuse is a fault.
 
 use super::json::{Member, shorten};
 use super::reader::{Reader, one_of};
-use schedtwin_types::{GroupWeight, TaskGroupFiles, TaskGroupId};
+use schedtwin_types::{CpuMax, GroupWeight, TaskGroupFiles, TaskGroupId};
 
-const FILES: [&str; 5] =
-    ["cpu.weight", "cpu.weight.nice", "cpu.idle", "cpu.uclamp.min", "cpu.uclamp.max"];
+const FILES: [&str; 7] = [
+    "cpu.weight",
+    "cpu.weight.nice",
+    "cpu.idle",
+    "cpu.max",
+    "cpu.max.burst",
+    "cpu.uclamp.min",
+    "cpu.uclamp.max",
+];
+/// Microseconds of a period that nobody has written.
+const DEFAULT_PERIOD_US: u64 = 100_000;
+/// `MAX_BW`: the largest quota, and quota with burst, microseconds.
+const QUOTA_US_MAX: u64 = (1 << 44) - 1;
+const MAX: &str = "write \"QUOTA PERIOD\" in microseconds, such as \"20000 100000\", or \"max\"";
+const BURST: &str = "write microseconds";
 /// Help for a clamp that is none.
 const PERCENT: &str = "write percent with at most two decimals, \"0\" to \"100\", or \"max\"";
 const WEIGHT: &str = "write a whole number, \"1\" to \"10000\"; a new group has \"100\"";
@@ -51,10 +66,16 @@ impl Reader {
     fn files_of_group(&mut self, members: &[Member]) -> TaskGroupFiles {
         let mut files = TaskGroupFiles::none(TaskGroupId::ROOT);
         let mut written: Option<&Member> = None;
+        let mut burst: Option<&Member> = None;
         for member in members {
             match member.key.as_str() {
                 "cpu.uclamp.min" => files.uclamp_min = self.value(member, hundredths, PERCENT),
                 "cpu.uclamp.max" => files.uclamp_max = self.value(member, hundredths, PERCENT),
+                "cpu.max" => files.max = self.cpu_max(member),
+                "cpu.max.burst" => {
+                    files.burst = self.value(member, |text| text.parse().ok(), BURST);
+                    burst = files.burst.map(|_| member);
+                }
                 "cpu.idle" => files.idle = self.value(member, zero_or_one, IDLE),
                 name @ ("cpu.weight" | "cpu.weight.nice") => {
                     files.weight = match name {
@@ -80,7 +101,64 @@ impl Reader {
             let help = "the kernel gives an idle group a weight of its own and refuses another";
             self.fault(member.key_span.clone(), message, Some(help.to_owned()));
         }
+        if let (Some(member), Some(us)) = (burst, files.burst) {
+            files.burst = self.burst(member, us, files.max, members);
+        }
         files
+    }
+
+    /// A burst of `us`, if it fits the quota.
+    fn burst(
+        &mut self,
+        member: &Member,
+        us: u64,
+        max: Option<CpuMax>,
+        members: &[Member],
+    ) -> Option<u64> {
+        let quota = match max {
+            Some(CpuMax { quota: Some(quota), .. }) => quota / 1000,
+            // Its own fault has been said.
+            None if members.iter().any(|member| member.key == "cpu.max") => return None,
+            _ => {
+                let message = "\"cpu.max.burst\" without a quota".to_owned();
+                let help = "add \"cpu.max\"; a group without a limit saves nothing up";
+                self.fault(member.key_span.clone(), message, Some(help.to_owned()));
+                return None;
+            }
+        };
+        let most = quota.min(QUOTA_US_MAX - quota);
+        if us > most {
+            let message = format!("\"cpu.max.burst\" is {us} us, beyond the quota");
+            let help = format!("it is at most \"{most}\" here");
+            self.fault(member.value.span.clone(), message, Some(help));
+            return None;
+        }
+        Some(us * 1000)
+    }
+
+    /// `cpu_max_write()`: what the kernel refuses is a fault.
+    fn cpu_max(&mut self, member: &Member) -> Option<CpuMax> {
+        let (quota, period) = self.value(member, cpu_max, MAX)?;
+        let mut refuse = |message: String, help: &str| {
+            self.fault(member.value.span.clone(), message, Some(help.to_owned()));
+        };
+        if !(1_000..=1_000_000).contains(&period) {
+            refuse(
+                format!("a period of {period} us"),
+                "a period is 1000 to 1000000 us (1 ms to 1 s)",
+            );
+            return None;
+        }
+        if let Some(quota) = quota
+            && !(1_000..=QUOTA_US_MAX).contains(&quota)
+        {
+            refuse(
+                format!("a quota of {quota} us"),
+                "a quota is at least 1000 us (1 ms), and at most 200 days",
+            );
+            return None;
+        }
+        Some(CpuMax { quota: quota.map(|us| us * 1000), period: period * 1000 })
     }
 
     /// A value in a file's own notation.
@@ -106,6 +184,17 @@ fn zero_or_one(text: &str) -> Option<bool> {
         "1" => Some(true),
         _ => None,
     }
+}
+
+/// Quota (`None`: `max`) and period in microseconds (`cpu_period_quota_parse`).
+fn cpu_max(text: &str) -> Option<(Option<u64>, u64)> {
+    let mut words = text.split_ascii_whitespace();
+    let quota = match words.next()? {
+        "max" => None,
+        us => Some(us.parse().ok()?),
+    };
+    let period = words.next().map_or(Ok(DEFAULT_PERIOD_US), str::parse).ok()?;
+    words.next().is_none().then_some((quota, period))
 }
 
 fn weight(text: &str) -> Option<GroupWeight> {
@@ -160,6 +249,23 @@ mod tests {
             ("99999999999", None),
         ] {
             assert_eq!(hundredths(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotas_and_periods() {
+        for (text, expected) in [
+            ("max", Some((None, 100_000))),
+            ("max 50000", Some((None, 50_000))),
+            ("20000", Some((Some(20_000), 100_000))),
+            (" 20000  5000\n", Some((Some(20_000), 5_000))),
+            ("", None),
+            ("-1", None),
+            ("20000 max", None),
+            ("20000 100000 1", None),
+            ("20ms", None),
+        ] {
+            assert_eq!(cpu_max(text), expected, "{text}");
         }
     }
 

@@ -112,3 +112,37 @@ fn groups_have_weights_and_may_be_idle() {
         }
     }
 }
+
+/// A quota of 25 ms in 100 ms, over two CPUs: a quarter of a CPU in every form of the kernel, and its `cpu.stat` in the results.
+#[test]
+fn groups_have_limits() {
+    let hogs = r#"
+        "one": { "instance": 2, "taskgroup": "/a/one", "run": 100000000 },
+        "two": { "taskgroup": "/two", "run": 100000000 } },
+        "taskgroups": { "/a": { "cpu.max": "25000 100000" }"#;
+    for kernel in [EEVDF, "linux-5.18", "linux-6.6:fair_group_sched=true"] {
+        let scenario = written("uniform8", kernel, hogs, 4 * SECOND);
+        let options = RunOptions { verify: true, ..Default::default() };
+        let result = scenario.run(1, options).unwrap();
+        let seconds = result.simulated_ns as f64 / 1e9;
+        let of = |name: &str| {
+            let tasks = result.tasks.iter().filter(|task| task.name.starts_with(name));
+            tasks.map(|task| task.cpu_time_ns as f64 / 1e9).sum::<f64>() / seconds
+        };
+        assert!((of("one") - 0.25).abs() < 0.01, "{kernel}: {}", of("one"));
+        assert!(of("two") > 0.98, "{kernel}: {}", of("two"));
+        let stat = |name: &str| {
+            let metric = result.metrics.iter().find(|m| m.name == name).expect(name);
+            assert_eq!(metric.labels, [("group", "/a".to_owned())]);
+            metric.value.unwrap()
+        };
+        let periods = stat("nr_periods") / (10.0 * seconds);
+        assert!((0.97..1.01).contains(&periods), "{kernel}: {periods}");
+        assert!(stat("nr_throttled") >= 0.95 * stat("nr_periods"), "{kernel}");
+        // Two CPUs wait for most of each period.
+        let throttled = stat("throttled_usec") / 1e6 / seconds;
+        assert!((1.5..1.8).contains(&throttled), "{kernel}: {throttled}");
+        let groups = result.metrics.iter().filter(|m| m.name == "nr_periods").count();
+        assert_eq!(groups, 1, "the others have no limit");
+    }
+}

@@ -14,7 +14,7 @@
 //! What EEVDF and CFS do differently in these walks is behind the hooks of `discipline.rs`.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c; the order of steps is 6.1.192's too, as far as it can be seen.
-//! Differences: no bandwidth control. Before 6.12 a
+//! Differences: before 6.12 a
 //! running task that RT tasks keep waiting is put back before it is picked, not after: as nobody but
 //! RT is picked then, nobody notices.
 
@@ -27,7 +27,7 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq, pelt};
 use crate::see::{Notes, See};
-use schedtwin_types::{CpuId, Decision, Ns, Policy, TaskId};
+use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
 pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
@@ -119,6 +119,9 @@ impl Kernel {
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));
         let is_task = entity.my_q.is_none();
+        if self.cfs_bandwidth_used {
+            self.account_cfs_rq_runtime(cfs_rq, delta);
+        }
         if is_task && self.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
@@ -193,7 +196,7 @@ impl Kernel {
         self.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
     }
 
-    /// Lets `change` work on the counters of a task's hierarchy.
+    /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.
     fn for_each_level(
         &mut self,
         mut se: EntityId,
@@ -203,15 +206,15 @@ impl Kernel {
             let cfs_rq = self.se[se].cfs_rq;
             change(&mut self.cfs[cfs_rq]);
             match self.se[se].parent {
-                Some(parent) => se = parent,
-                None => break,
+                Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
+                _ => break,
             }
         }
     }
 
     // ---- enqueue ------------------------------------------------------------------------------
 
-    fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+    pub(super) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         self.place_before_update(cfs_rq, se, flags);
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
@@ -228,8 +231,8 @@ impl Kernel {
         if self.cfs[cfs_rq].curr != Some(se) {
             self.timeline_insert(cfs_rq, se);
         }
-        if self.cfs[cfs_rq].nr_queued == 1 {
-            self.list_add_leaf_cfs_rq(cfs_rq);
+        if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
+            self.queue_begins(cfs_rq);
         }
     }
 
@@ -307,6 +310,7 @@ impl Kernel {
         let mut level = Some(se);
         let mut parent_is_queued = false;
         let mut slice_below = None;
+        let mut throttled = false;
         while let Some(id) = level {
             let cfs_rq = self.se[id].cfs_rq;
             if parent_is_queued || self.se[id].on_rq {
@@ -336,20 +340,26 @@ impl Kernel {
             if cfs.idle {
                 idle = 1;
             }
+            throttled = cfs.bandwidth.throttled;
+            if throttled {
+                break;
+            }
             level = self.se[id].parent;
         }
 
-        if queued_before == 0 {
-            if self.rq[cpu].nr_running == 0 {
-                self.fair_server_update_idle_time(cpu);
+        if !throttled {
+            if queued_before == 0 {
+                if self.rq[cpu].nr_running == 0 {
+                    self.fair_server_update_idle_time(cpu);
+                }
+                self.fair_server_start(cpu);
             }
-            self.fair_server_start(cpu);
+            self.add_nr_running(cpu, 1);
         }
-        self.add_nr_running(cpu, 1);
         if self.uclamp_sums() {
             self.util_bias_enqueue(cpu, task);
         }
-        if !task_new {
+        if !task_new && !throttled {
             self.check_update_overutilized_status(cpu);
         }
     }
@@ -367,7 +377,7 @@ impl Kernel {
     // ---- dequeue ------------------------------------------------------------------------------
 
     /// `dequeue_entity()`; `false`: it stays, delayed.
-    fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
+    pub(super) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         self.update_curr(cfs_rq);
         self.clear_buddies(cfs_rq, se);
@@ -393,10 +403,16 @@ impl Kernel {
         }
         self.se[se].on_rq = false;
         self.account_entity_dequeue(cfs_rq, se);
+        if self.cfs_bandwidth_used {
+            self.return_cfs_rq_runtime(cfs_rq);
+        }
         self.update_cfs_group(se);
         self.after_leaving(cfs_rq, se, flags);
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
+        }
+        if self.cfs_bandwidth_used && self.cfs[cfs_rq].nr_queued == 0 {
+            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
     }
@@ -416,6 +432,7 @@ impl Kernel {
         let mut level = Some(se);
         let mut parent_stays = false;
         let mut slice_below = None;
+        let mut throttled = false;
         while let Some(id) = level {
             let cfs_rq = self.se[id].cfs_rq;
             let parent = self.se[id].parent;
@@ -440,9 +457,14 @@ impl Kernel {
             if cfs.idle {
                 idle = tasks;
             }
+            throttled = cfs.bandwidth.throttled;
+            if throttled {
+                break;
+            }
             let occupied = cfs.load_weight != 0;
+            let hierarchy_throttled = cfs.bandwidth.throttle_count != 0;
             if let Some(parent) = parent {
-                if occupied && !parent_stays && sleep {
+                if occupied && !parent_stays && sleep && !hierarchy_throttled {
                     // It sleeps within its slice: another one of the group shall have the rest.
                     self.set_next_buddy(parent);
                 }
@@ -452,13 +474,15 @@ impl Kernel {
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
             level = parent;
         }
-        self.sub_nr_running(cpu, tasks);
+        if !throttled {
+            self.sub_nr_running(cpu, tasks);
+        }
         if let Some(task) = task
             && self.uclamp_sums()
         {
             self.util_bias_dequeue(cpu, task);
         }
-        if !was_sched_idle && self.sched_idle_cpu(cpu) {
+        if !throttled && !was_sched_idle && self.sched_idle_cpu(cpu) {
             self.rq[cpu].next_balance = self.jiffies();
         }
         if let Some(task) = task
@@ -524,6 +548,9 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
+                if self.cfs_bandwidth_used && self.check_cfs_rq_runtime(cfs_rq) {
+                    continue 'again;
+                }
                 let picked = self.pick_next_entity(cfs_rq, see);
                 let se = picked.expect("a queue that is not empty has a best");
                 self.note_pick(see, cfs_rq, se);
@@ -575,6 +602,11 @@ impl Kernel {
         let cfs_rq = self.se[se].cfs_rq;
         if self.se[se].on_rq {
             self.update_curr(cfs_rq);
+        }
+        if self.cfs_bandwidth_used {
+            self.check_cfs_rq_runtime(cfs_rq);
+        }
+        if self.se[se].on_rq {
             self.timeline_insert(cfs_rq, se);
             self.update_load_avg(cfs_rq, se, 0);
         }
@@ -586,6 +618,9 @@ impl Kernel {
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se);
+            if self.cfs_bandwidth_used {
+                self.account_cfs_rq_runtime(self.se[se].cfs_rq, 0);
+            }
             level = self.se[se].parent;
         }
         self.next_task_is_set(cpu, next, first);
@@ -646,7 +681,11 @@ impl Kernel {
         if curr == task {
             return;
         }
-        let (preempt, rule) = self.wakeup_preempts(cpu, task, curr, wake_flags);
+        let (preempt, rule) = if self.throttled_hierarchy(self.se[self.tasks[task].se].cfs_rq) {
+            (false, PreemptionRule::Throttled)
+        } else {
+            self.wakeup_preempts(cpu, task, curr, wake_flags)
+        };
         if self.want_decisions {
             self.record(Decision::Preemption { task, curr, preempt, rule });
         }

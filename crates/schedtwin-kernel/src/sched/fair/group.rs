@@ -32,7 +32,7 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
 //! `update_tg_load_avg`, `propagate_entity_load_avg`, `task_change_group_fair`, kernel/sched/core.c
 //! `sched_move_task`, `sched_group_set_shares`, `sched_group_set_idle`; before 6.6 as in 6.1.192.
-//! Differences: no `cpu.max`; groups are made before the run and stay; the list of a CPU's
+//! Differences: groups are made before the run and stay; the list of a CPU's
 //! leaf queues is children first, in other respects not in Linux's order, which nothing depends on but roundings
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
@@ -45,9 +45,10 @@ use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
 use crate::sched::demand::uclamp::group::GroupClamps;
+use crate::sched::fair::bandwidth::CfsBandwidth;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
-use schedtwin_types::{CpuId, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `MIN_SHARES`, not scaled up where a CPU's part of the shares is concerned.
 const MIN_SHARES: i64 = 2;
@@ -87,6 +88,8 @@ pub struct TaskGroup {
     pub se: Vec<EntityId>,
     /// Its utilisation clamps.
     pub uclamp: GroupClamps,
+    /// `cpu.max`.
+    pub bandwidth: CfsBandwidth,
 }
 
 impl TaskGroup {
@@ -101,6 +104,7 @@ impl TaskGroup {
             cfs_rq,
             se: Vec::new(),
             uclamp,
+            bandwidth: CfsBandwidth::default(),
         }
     }
 }
@@ -149,9 +153,11 @@ impl Kernel {
             cfs_rq: queues.clone(),
             se: entities.clone(),
             uclamp: GroupClamps::new(self.groups[parent].uclamp),
+            bandwidth: CfsBandwidth::default(),
         };
         let pushed = self.groups.push(group);
         debug_assert_eq!(pushed, id);
+        self.sync_throttle(id);
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
         for se in entities {
             let entity = &mut self.se[se];
@@ -247,6 +253,13 @@ impl Kernel {
         if let Some(idle) = files.idle {
             self.sched_group_set_idle(files.group, idle);
         }
+        let burst = files.burst.unwrap_or(0);
+        if let Some(CpuMax { quota, period }) = files.max {
+            self.tg_set_cfs_bandwidth(files.group, period, quota, 0);
+            if burst != 0 {
+                self.tg_set_cfs_bandwidth(files.group, period, quota, burst);
+            }
+        }
         self.cpu_uclamp_write(files.group, files.uclamp_min, files.uclamp_max);
     }
 
@@ -329,12 +342,19 @@ impl Kernel {
 
     /// `propagate_entity_cfs_rq()`: all levels above learn at once.
     fn propagate_entity_cfs_rq(&mut self, se: EntityId) {
-        self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
+        let own = self.se[se].cfs_rq;
+        if self.cfs[own].bandwidth.throttled {
+            return;
+        }
+        self.list_add_leaf_unless_throttled(own);
         let mut level = self.se[se].parent;
         while let Some(se) = level {
             let cfs_rq = self.se[se].cfs_rq;
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            self.list_add_leaf_cfs_rq(cfs_rq);
+            if self.cfs[cfs_rq].bandwidth.throttled {
+                return;
+            }
+            self.list_add_leaf_unless_throttled(cfs_rq);
             level = self.se[se].parent;
         }
     }
@@ -415,6 +435,7 @@ impl Kernel {
     pub(super) fn update_cfs_group(&mut self, se: EntityId) {
         if let Some(my_q) = self.se[se].my_q
             && self.cfs[my_q].load_weight != 0
+            && !self.throttled_hierarchy(my_q)
         {
             let shares = self.calc_group_shares(my_q);
             if self.se[se].load.weight != shares {
@@ -528,6 +549,20 @@ impl Kernel {
         }
     }
 
+    fn list_add_leaf_unless_throttled(&mut self, cfs_rq: CfsRqId) {
+        if !self.throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+    }
+
+    /// `list_del_leaf_cfs_rq()`.
+    pub(super) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &mut self.cfs[cfs_rq];
+        if std::mem::take(&mut cfs.on_list) {
+            self.rq[cfs.cpu].leaf_cfs_rqs.retain(|id| *id != cfs_rq);
+        }
+    }
+
     fn add_leaf(&mut self, cfs_rq: CfsRqId) {
         self.cfs[cfs_rq].on_list = true;
         let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
@@ -541,11 +576,12 @@ impl Kernel {
     }
 
     /// `__update_blocked_fair()`, the groups' part: bottom up; whether something is left to decay.
-    pub(super) fn update_blocked_groups(&mut self, cpu: CpuId, now: u64) -> bool {
+    pub(super) fn update_blocked_groups(&mut self, cpu: CpuId) -> bool {
         let mut blocked = false;
         let mut at = 0;
         while at < self.rq[cpu].leaf_cfs_rqs.len() {
             let cfs_rq = self.rq[cpu].leaf_cfs_rqs[at];
+            let now = self.cfs_rq_clock_pelt(cfs_rq);
             if self.update_cfs_rq_load_avg(now, cfs_rq) {
                 self.update_tg_load_avg(cfs_rq);
             }
@@ -566,8 +602,8 @@ impl Kernel {
         blocked
     }
 
-    /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list.
-    fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
+    /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list, or behind it.
+    pub(super) fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
         let cfs = &self.cfs[cfs_rq];
         let has_child = || {
             let before = &self.rq[cfs.cpu].leaf_cfs_rqs[..at];

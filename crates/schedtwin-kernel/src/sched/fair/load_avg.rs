@@ -28,8 +28,7 @@ impl Kernel {
     /// `update_load_avg()`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let cpu = self.cfs[cfs_rq].cpu;
-        let now = self.rq_clock_pelt(cpu);
+        let now = self.cfs_rq_clock_pelt(cfs_rq);
         let running = self.cfs[cfs_rq].curr == Some(se);
         let entity = &mut self.se[se];
         let known = entity.avg.last_update_time != 0;
@@ -173,6 +172,7 @@ impl Kernel {
             let cfs_rq = self.se[se].cfs_rq;
             let cpu = self.cfs[cfs_rq].cpu;
             let last_update_time = self.cfs[cfs_rq].avg.last_update_time;
+            let throttled = self.cfs[cfs_rq].bandwidth.throttled_pelt_idle;
             let entity = &mut self.se[se];
             let weight = scale_load_down(entity.load.weight);
             let decays = self.config.migrate_se_pelt_lag == MigrateSePeltLag::Decayed;
@@ -183,7 +183,7 @@ impl Kernel {
                     weight,
                     clock.clock_pelt_idle,
                     clock.clock_idle,
-                    Some(0),
+                    (throttled != u64::MAX).then_some(throttled),
                     last_update_time,
                     self.now,
                 );
@@ -225,7 +225,7 @@ impl Kernel {
         let cpu = self.cfs[cfs_rq].cpu;
         if self.tasks[task].class != Class::Fair {
             // Such a task is not attached; its time is stamped so that a later change of class finds it.
-            self.se[se].avg.last_update_time = self.rq_clock_pelt(cpu);
+            self.se[se].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
             return;
         }
         let avg = self.cfs[cfs_rq].avg;
@@ -284,7 +284,7 @@ impl Kernel {
         let mut decayed = self.update_other_load_avgs(cpu);
         let now = self.rq_clock_pelt(cpu);
         let root = CfsRqId::root(cpu);
-        let below = self.update_blocked_groups(cpu, now);
+        let below = self.update_blocked_groups(cpu);
         decayed |= self.update_cfs_rq_load_avg(now, root);
         let avg = &self.cfs[root].avg;
         let rq = &mut self.rq[cpu];

@@ -8,6 +8,7 @@
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
 //! | `pick.rs` | what a record says of a pick |
 //! | `group.rs` | task groups: weights, propagation, moving a task |
+//! | `bandwidth.rs` | limits of groups: `cpu.max` |
 //! | `load_avg.rs` | which PELT update happens when; load of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
 //! | `energy.rs` | CPU selection by energy: `find_energy_efficient_cpu` |
@@ -15,6 +16,7 @@
 //! | `balance.rs` | load balancing |
 
 pub mod balance;
+pub mod bandwidth;
 pub mod cfs;
 pub mod class;
 #[doc(hidden)]

@@ -6,7 +6,7 @@
 //! lessens the imbalance by its load, its utilisation or 1; the one that crosses 0 still moves.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
-//! Differences: no throttled groups, no core cookies, no NUMA locality. `CONFIG_PREEMPTION` is taken
+//! Differences: no core cookies, no NUMA locality. `CONFIG_PREEMPTION` is taken
 //! to be `preempt=full`; a kernel with `PREEMPT_DYNAMIC` has it in all modes, and then newidle passes
 //! move one task at most also with `preempt=none`.
 
@@ -45,6 +45,13 @@ impl Kernel {
     /// `can_migrate_task()`.
     fn can_migrate_task(&self, task: TaskId, env: &mut LbEnv) -> bool {
         let t = &self.tasks[task];
+        // throttled_lb_pair()
+        if [env.src_cpu, env.dst_cpu]
+            .iter()
+            .any(|cpu| self.throttled_hierarchy(self.groups[t.group].cfs_rq[cpu.index()]))
+        {
+            return false;
+        }
         // kthread_is_per_cpu()
         if t.kind.is_per_cpu_kthread() {
             return false;

@@ -1,0 +1,706 @@
+//! `cpu.max`: how much CPU time a task group may use in each period.
+//!
+//! **Decides** when a group's run queue on a CPU has to stop (*throttle*), and when it may go on.
+//!
+//! **Idea.** A group has a pool of runtime that a timer fills with its quota each period. A run queue of the group takes
+//! runtime from the pool a slice at a time, and pays what its tasks use from that. When it has used up its slice and the pool
+//! is empty, its entity leaves the queue above, with all tasks below it, until the timer brings new runtime.
+//!
+//! ```text
+//!  quota 20 ms, period 100 ms, one hog                                          ▲ the period timer
+//!
+//!  ▲ pool 20                                          ▲ pool 20
+//!  |--5--|--5--|--5--|--5--|      throttled           |--5--|--5--|--5--|--5--|   throttled
+//!  0                      20 ms                      100 ms
+//! ```
+//!
+//! **Terms.** *Quota*: what the pool gets each period. *Burst*: how much the pool may keep beyond it. *Slice*: what a queue
+//! asks for at once (`sched_cfs_bandwidth_slice_us`, 5 ms). *Remaining*: what a queue has left of it; negative, if a tick came
+//! late. *Hierarchy throttled*: the queue or one above it is throttled (`throttle_count`); its PELT clock stands still.
+//!
+//! **Algorithm.**
+//! 1. Charge: what the running entity of a level has run is taken off that level's queue. At 0 it asks the pool for a slice;
+//!    without an answer the CPU is told to reschedule.
+//! 2. Throttle, when a task is put back or picked: the queue asks once more, for as much as makes 1 ns. If it gets none, its
+//!    entity is dequeued, and its tasks are no longer counted above. A queue that gets its first task does the same.
+//! 3. Period timer: the pool is filled, and queues that wait get as much as makes 1 ns each, in the order in which they were
+//!    throttled. They take a slice when they run. Without a use for it the timer stops after two periods.
+//! 4. A queue that loses its last task gives back what it has beyond 1 ms. If somebody waits and the pool has more than a slice,
+//!    a second timer (*slack*) hands it out in 5 ms, unless the period is nearly over.
+//!
+//! Kernel: 6.12.95 kernel/sched/fair.c `__account_cfs_rq_runtime`, `throttle_cfs_rq`, `unthrottle_cfs_rq`,
+//! `distribute_cfs_runtime`, `do_sched_cfs_period_timer`, `do_sched_cfs_slack_timer`, kernel/sched/core.c
+//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`] says so.
+//! Differences: entries are atomic, so the timer's handler never finds its next period begun, and no period is stretched. The
+//! time that a queue is throttled without tasks is left out in every release, as in 6.12 (before, it counted). Before 6.6 a queue
+//! that is throttled while a task is picked makes the kernel put back all levels of the running task, here those that differ.
+
+use crate::Kernel;
+use crate::arena::Id;
+use crate::config::{CfsPeriodTimer, CfsUnthrottle};
+use crate::sched::CfsRqId;
+use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
+use crate::sched::fair::load_avg::UPDATE_TG;
+use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
+
+/// `default_cfs_period()`.
+pub const DEFAULT_CFS_PERIOD: Ns = 100_000_000;
+/// `min_cfs_rq_runtime`: a queue that loses its last task keeps that.
+const MIN_CFS_RQ_RUNTIME: i64 = 1_000_000;
+/// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
+const MIN_BANDWIDTH_EXPIRATION: i64 = 2_000_000;
+/// `cfs_bandwidth_slack_period`: how long returned runtime is gathered.
+const CFS_BANDWIDTH_SLACK_PERIOD: Ns = 5_000_000;
+
+/// What `cpu.stat` says of a group's limit, since it was set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuStat {
+    /// Periods in which the timer ran.
+    pub nr_periods: u64,
+    /// Those at whose end a queue of the group was throttled.
+    pub nr_throttled: u64,
+    /// For how long queues with tasks were throttled, ns; of all CPUs together.
+    pub throttled_time: Ns,
+    /// Periods in which more than the quota was used.
+    pub nr_bursts: u64,
+    /// How much more, ns.
+    pub burst_time: Ns,
+}
+
+/// `struct cfs_bandwidth`: of a group.
+#[derive(Clone, Debug)]
+pub struct CfsBandwidth {
+    /// Runtime for each period, ns; `None`: no limit.
+    pub quota: Option<Ns>,
+    /// The period, ns.
+    pub period: Ns,
+    /// What the pool may keep beyond the quota, ns.
+    pub burst: Ns,
+    /// The pool, ns.
+    pub runtime: u64,
+    /// The pool after it was filled last.
+    runtime_snap: u64,
+    /// Nobody has asked since the last period began.
+    idle: bool,
+    /// The period timer is queued, or its handler runs.
+    pub period_active: bool,
+    /// When it is due; while it does not run, when it would have been.
+    expires: Ns,
+    /// Its handler runs.
+    callback_running: bool,
+    /// The slack timer is queued.
+    slack_started: bool,
+    /// Run queues that are throttled, first come first served.
+    pub throttled: Vec<CfsRqId>,
+    /// What `cpu.stat` says.
+    pub stat: CpuStat,
+}
+
+impl Default for CfsBandwidth {
+    /// `init_cfs_bandwidth()`: no limit.
+    fn default() -> CfsBandwidth {
+        CfsBandwidth {
+            quota: None,
+            period: DEFAULT_CFS_PERIOD,
+            burst: 0,
+            runtime: 0,
+            runtime_snap: 0,
+            idle: false,
+            period_active: false,
+            expires: 0,
+            callback_running: false,
+            slack_started: false,
+            throttled: Vec::new(),
+            stat: CpuStat::default(),
+        }
+    }
+}
+
+impl CfsBandwidth {
+    /// `__refill_cfs_bandwidth_runtime()`.
+    fn refill(&mut self) {
+        let Some(quota) = self.quota else { return };
+        self.runtime += quota;
+        if self.runtime_snap > self.runtime {
+            self.stat.burst_time += self.runtime_snap - self.runtime;
+            self.stat.nr_bursts += 1;
+        }
+        self.runtime = self.runtime.min(quota + self.burst);
+        self.runtime_snap = self.runtime;
+    }
+}
+
+/// The part of `struct cfs_rq` that bandwidth control keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CfsRqBandwidth {
+    /// Its group has a limit.
+    pub runtime_enabled: bool,
+    /// It is throttled: its entity is not queued.
+    pub throttled: bool,
+    /// It waits for its CPU to let it go on (`throttled_csd_list`).
+    csd_queued: bool,
+    /// How many of it and the queues above are throttled.
+    pub throttle_count: u32,
+    /// What it may still run, ns.
+    pub runtime_remaining: i64,
+    /// Since when it has been throttled with tasks, by `rq.clock`.
+    throttled_clock: Option<u64>,
+    /// PELT clock of its CPU when its own stopped.
+    throttled_clock_pelt: u64,
+    /// For how long its own has stood still, by that of the CPU.
+    throttled_clock_pelt_time: u64,
+    /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
+    pub throttled_pelt_idle: u64,
+}
+
+/// A run queue that may go on, on the list of its CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct UnthrottleEntry {
+    /// Which.
+    cfs_rq: CfsRqId,
+    /// When it was put there, by the clock of who did it.
+    at: Ns,
+}
+
+impl Kernel {
+    // ---- settings -------------------------------------------------------------------------------
+
+    /// `tg_set_cfs_bandwidth()`: `quota` ns in each `period`, `None` without a limit. The period is 1 ms to 1 s, the quota at
+    /// least 1 ms, the burst at most the quota.
+    pub fn tg_set_cfs_bandwidth(
+        &mut self,
+        group: TaskGroupId,
+        period: Ns,
+        quota: Option<Ns>,
+        burst: Ns,
+    ) {
+        assert!(group != TaskGroupId::ROOT, "the root has no limit");
+        assert!((1_000_000..=1_000_000_000).contains(&period), "a period of {period} ns");
+        assert!(quota.is_none_or(|q| q >= 1_000_000 && burst <= q), "a quota of {quota:?}");
+        self.cfs_bandwidth_used |= quota.is_some();
+        let bandwidth = &mut self.groups[group].bandwidth;
+        (bandwidth.period, bandwidth.quota, bandwidth.burst) = (period, quota, burst);
+        bandwidth.refill();
+        if quota.is_some() {
+            self.start_cfs_bandwidth(group);
+        }
+        for cpu in self.rq.ids() {
+            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.cfs[cfs_rq].bandwidth;
+            own.runtime_enabled = quota.is_some();
+            own.runtime_remaining = 0;
+            if own.throttled {
+                self.unthrottle_cfs_rq(cfs_rq);
+            }
+        }
+    }
+
+    /// When a group's periods begin: `offset` ns after the grid of time 0, if this kernel sets them apart.
+    pub fn seed_cfs_period(&mut self, group: TaskGroupId, offset: Ns) {
+        if self.config.cfs_period_timer == CfsPeriodTimer::Random {
+            self.groups[group].bandwidth.expires = offset;
+        }
+    }
+
+    // ---- what a queue may run -------------------------------------------------------------------
+
+    /// `account_cfs_rq_runtime()`: the running entity of a queue has run for `delta` ns.
+    #[inline]
+    pub(super) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, delta: u64) {
+        let own = &mut self.cfs[cfs_rq].bandwidth;
+        if !own.runtime_enabled {
+            return;
+        }
+        own.runtime_remaining -= delta as i64;
+        if own.runtime_remaining > 0 || own.throttled {
+            return;
+        }
+        let slice = self.config.cfs_bandwidth_slice;
+        if !self.assign_cfs_rq_runtime(cfs_rq, slice) && self.cfs[cfs_rq].curr.is_some() {
+            self.resched_curr(self.cfs[cfs_rq].cpu);
+        }
+    }
+
+    /// `__assign_cfs_rq_runtime()`: a queue asks its group's pool for as much as makes `target`; whether it may run.
+    fn assign_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, target: Ns) -> bool {
+        let group = self.cfs[cfs_rq].group;
+        let wanted = (target as i64 - self.cfs[cfs_rq].bandwidth.runtime_remaining) as u64;
+        let mut amount = wanted;
+        if self.groups[group].bandwidth.quota.is_some() {
+            self.start_cfs_bandwidth(group);
+            let pool = &mut self.groups[group].bandwidth;
+            amount = wanted.min(pool.runtime);
+            if pool.runtime > 0 {
+                pool.runtime -= amount;
+                pool.idle = false;
+            }
+        }
+        let own = &mut self.cfs[cfs_rq].bandwidth;
+        own.runtime_remaining += amount as i64;
+        own.runtime_remaining > 0
+    }
+
+    /// `return_cfs_rq_runtime()`: a queue has lost an entity; an empty one gives back what it has.
+    pub(super) fn return_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &mut self.cfs[cfs_rq];
+        if !cfs.bandwidth.runtime_enabled || cfs.nr_queued != 0 {
+            return;
+        }
+        let slack = cfs.bandwidth.runtime_remaining - MIN_CFS_RQ_RUNTIME;
+        if slack <= 0 {
+            return;
+        }
+        cfs.bandwidth.runtime_remaining -= slack;
+        let group = cfs.group;
+        let pool = &mut self.groups[group].bandwidth;
+        if pool.quota.is_some() {
+            pool.runtime += slack as u64;
+            if pool.runtime > self.config.cfs_bandwidth_slice && !pool.throttled.is_empty() {
+                self.start_cfs_slack_bandwidth(group);
+            }
+        }
+    }
+
+    /// `check_enqueue_throttle()`: a queue has got its first entity.
+    pub(super) fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        // What runs is looked at when it is put back.
+        if !cfs.bandwidth.runtime_enabled || cfs.curr.is_some() || cfs.bandwidth.throttled {
+            return;
+        }
+        self.account_cfs_rq_runtime(cfs_rq, 0);
+        if self.cfs[cfs_rq].bandwidth.runtime_remaining <= 0 {
+            self.throttle_cfs_rq(cfs_rq);
+        }
+    }
+
+    /// `check_cfs_rq_runtime()`: throttles a queue that has nothing left; whether it is throttled.
+    pub(super) fn check_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) -> bool {
+        let own = &self.cfs[cfs_rq].bandwidth;
+        if !own.runtime_enabled || own.runtime_remaining > 0 {
+            return false;
+        }
+        // Who is already throttled was made to run all the same, by a change of its own attributes.
+        own.throttled || self.throttle_cfs_rq(cfs_rq)
+    }
+
+    // ---- throttling -----------------------------------------------------------------------------
+
+    /// `throttle_cfs_rq()`; `false`: there was something left after all.
+    fn throttle_cfs_rq(&mut self, cfs_rq: CfsRqId) -> bool {
+        if self.assign_cfs_rq_runtime(cfs_rq, 1) {
+            return false;
+        }
+        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        self.groups[group].bandwidth.throttled.push(cfs_rq);
+        self.tg_throttle_down(group, cpu);
+
+        let cfs = &self.cfs[cfs_rq];
+        let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
+        let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
+        let mut level = Some(self.groups[group].se[cpu.index()]);
+        let mut parent_stays = false;
+        while let Some(se) = level
+            && self.se[se].on_rq
+        {
+            let above = self.se[se].cfs_rq;
+            if parent_stays {
+                self.update_load_avg(above, se, 0);
+                self.se_update_runnable(se);
+            } else {
+                // It leaves at once, eligible or not.
+                let delayed = if self.se[se].sched_delayed { DEQUEUE_DELAYED } else { 0 };
+                self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | delayed);
+            }
+            if self.se_is_idle(se) {
+                idle = queued;
+            }
+            let cfs = &mut self.cfs[above];
+            cfs.h_nr_queued -= queued;
+            cfs.h_nr_runnable -= runnable;
+            cfs.h_nr_delayed -= delayed;
+            cfs.h_nr_idle -= idle;
+            parent_stays |= cfs.load_weight != 0;
+            level = self.se[se].parent;
+        }
+        if level.is_none() {
+            self.sub_nr_running(cpu, queued);
+        }
+        let clock = self.rq[cpu].clock;
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.bandwidth.throttled = true;
+        cfs.bandwidth.throttled_clock = (cfs.nr_queued != 0).then_some(clock);
+        true
+    }
+
+    /// `unthrottle_cfs_rq()`.
+    fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        self.cfs[cfs_rq].bandwidth.throttled = false;
+        self.update_rq_clock(cpu);
+        let clock = self.rq[cpu].clock;
+        let since = self.cfs[cfs_rq].bandwidth.throttled_clock.take();
+        let pool = &mut self.groups[group].bandwidth;
+        pool.stat.throttled_time += since.map_or(0, |since| clock - since);
+        pool.throttled.retain(|id| *id != cfs_rq);
+        self.tg_unthrottle_up(group, cpu);
+        if self.cfs[cfs_rq].load_weight != 0 {
+            self.queue_unthrottled(cpu, cfs_rq);
+        } else if self.cfs[cfs_rq].on_list {
+            // Nothing to run, but something to decay, and to tell those above of.
+            let mut level = self.groups[group].se.get(cpu.index()).copied();
+            while let Some(se) = level {
+                self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
+                level = self.se[se].parent;
+            }
+        } else {
+            return;
+        }
+        let root = &self.cfs[CfsRqId::root(cpu)];
+        if self.rq[cpu].curr.is_idle() && root.nr_queued != 0 {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// The middle of `unthrottle_cfs_rq()`: what is on the queue counts again above, up to the next one that is throttled.
+    fn queue_unthrottled(&mut self, cpu: CpuId, cfs_rq: CfsRqId) {
+        let root = CfsRqId::root(cpu);
+        let queued_before = self.cfs[root].h_nr_queued;
+        let cfs = &self.cfs[cfs_rq];
+        let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
+        let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
+        let mut level = Some(self.groups[cfs.group].se[cpu.index()]);
+        let mut parent_is_queued = false;
+        while let Some(se) = level {
+            let above = self.se[se].cfs_rq;
+            parent_is_queued |= self.se[se].on_rq && !self.se[se].sched_delayed;
+            if parent_is_queued {
+                self.update_load_avg(above, se, UPDATE_TG);
+                self.se_update_runnable(se);
+            } else {
+                if self.se[se].sched_delayed {
+                    self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
+                }
+                self.enqueue_entity(above, se, ENQUEUE_WAKEUP);
+            }
+            if self.se_is_idle(se) {
+                idle = queued;
+            }
+            let cfs = &mut self.cfs[above];
+            cfs.h_nr_queued += queued;
+            cfs.h_nr_runnable += runnable;
+            cfs.h_nr_delayed += delayed;
+            cfs.h_nr_idle += idle;
+            if cfs.bandwidth.throttled {
+                return;
+            }
+            level = self.se[se].parent;
+        }
+        if queued_before == 0 && self.cfs[root].h_nr_queued != 0 {
+            self.fair_server_start(cpu);
+        }
+        self.add_nr_running(cpu, queued);
+    }
+
+    /// Whether `group` is `top` or below it.
+    fn is_group_below(&self, group: TaskGroupId, top: TaskGroupId) -> bool {
+        std::iter::successors(Some(group), |g| self.groups[*g].parent).any(|g| g == top)
+    }
+
+    /// `tg_throttle_down()`, from a group to those below it: their PELT clocks stop.
+    fn tg_throttle_down(&mut self, top: TaskGroupId, cpu: CpuId) {
+        let now = self.rq_clock_pelt(cpu);
+        for index in top.index()..self.groups.len() {
+            let group = TaskGroupId::from_index(index);
+            if !self.is_group_below(group, top) {
+                continue;
+            }
+            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.cfs[cfs_rq].bandwidth;
+            if own.throttle_count == 0 {
+                own.throttled_clock_pelt = now;
+                self.list_del_leaf_cfs_rq(cfs_rq);
+            }
+            self.cfs[cfs_rq].bandwidth.throttle_count += 1;
+        }
+    }
+
+    /// `tg_unthrottle_up()`, from the lowest groups to `top`: their PELT clocks go on.
+    fn tg_unthrottle_up(&mut self, top: TaskGroupId, cpu: CpuId) {
+        let now = self.rq_clock_pelt(cpu);
+        for index in (top.index()..self.groups.len()).rev() {
+            let group = TaskGroupId::from_index(index);
+            if !self.is_group_below(group, top) {
+                continue;
+            }
+            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.cfs[cfs_rq].bandwidth;
+            own.throttle_count -= 1;
+            if own.throttle_count == 0 {
+                own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;
+                if !self.cfs_rq_is_decayed(cfs_rq, self.rq[cpu].leaf_cfs_rqs.len()) {
+                    self.list_add_leaf_cfs_rq(cfs_rq);
+                }
+            }
+        }
+    }
+
+    // ---- time -----------------------------------------------------------------------------------
+
+    /// `throttled_hierarchy()`: the queue or one above it is throttled.
+    #[inline(always)]
+    pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
+        self.cfs_bandwidth_used && self.cfs[cfs_rq].bandwidth.throttle_count != 0
+    }
+
+    /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
+    #[inline(always)]
+    pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        let now = self.rq_clock_pelt(cfs.cpu);
+        if self.cfs_bandwidth_used { cfs.bandwidth.clock_pelt(now) } else { now }
+    }
+
+    /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
+    pub(super) fn update_idle_cfs_rq_clock_pelt(&mut self, cfs_rq: CfsRqId) {
+        let own = &mut self.cfs[cfs_rq].bandwidth;
+        let throttled = own.throttle_count != 0;
+        own.throttled_pelt_idle = if throttled { u64::MAX } else { own.throttled_clock_pelt_time };
+    }
+
+    /// The end of `enqueue_entity()`: a queue has got its first entity.
+    pub(super) fn queue_begins(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs_bandwidth_used {
+            self.check_enqueue_throttle(cfs_rq);
+            let cfs = &mut self.cfs[cfs_rq];
+            if cfs.bandwidth.throttle_count != 0 {
+                if cfs.bandwidth.throttled {
+                    let clock = self.rq[cfs.cpu].clock;
+                    cfs.bandwidth.throttled_clock.get_or_insert(clock);
+                }
+                return;
+            }
+        }
+        self.list_add_leaf_cfs_rq(cfs_rq);
+    }
+
+    /// `sync_throttle()`: a new group below one that is throttled.
+    pub(super) fn sync_throttle(&mut self, group: TaskGroupId) {
+        let Some(parent) = self.groups[group].parent else { return };
+        for cpu in self.rq.ids() {
+            let above = self.groups[parent].cfs_rq[cpu.index()];
+            let throttle_count = self.cfs[above].bandwidth.throttle_count;
+            let now = self.rq_clock_pelt(cpu);
+            let own = &mut self.cfs[self.groups[group].cfs_rq[cpu.index()]].bandwidth;
+            (own.throttle_count, own.throttled_clock_pelt) = (throttle_count, now);
+        }
+    }
+
+    // ---- handing out ----------------------------------------------------------------------------
+
+    /// `start_cfs_bandwidth()`, on the executing CPU.
+    fn start_cfs_bandwidth(&mut self, group: TaskGroupId) {
+        let now = self.local_clock();
+        let bandwidth = &mut self.groups[group].bandwidth;
+        if bandwidth.period_active {
+            return;
+        }
+        bandwidth.period_active = true;
+        bandwidth.expires = hrtimer_forward(bandwidth.expires, now, bandwidth.period);
+        let at = bandwidth.expires;
+        self.hrtimer_start(self.this_cpu, at, at, TimerKind::CfsPeriod(group));
+    }
+
+    /// `sched_cfs_period_timer()`, on the executing CPU.
+    pub(crate) fn sched_cfs_period_timer(&mut self, group: TaskGroupId, expires: Ns) {
+        let bandwidth = &mut self.groups[group].bandwidth;
+        let next = hrtimer_forward(expires, self.now, bandwidth.period);
+        let overrun = (next - expires) / bandwidth.period;
+        (bandwidth.expires, bandwidth.callback_running) = (next, true);
+        let idle = self.do_sched_cfs_period_timer(group, overrun);
+        let bandwidth = &mut self.groups[group].bandwidth;
+        bandwidth.callback_running = false;
+        if idle {
+            bandwidth.period_active = false;
+        } else {
+            self.hrtimer_start(self.this_cpu, next, next, TimerKind::CfsPeriod(group));
+        }
+    }
+
+    /// `do_sched_cfs_period_timer()`; `true`: nobody needs the timer.
+    fn do_sched_cfs_period_timer(&mut self, group: TaskGroupId, overrun: u64) -> bool {
+        let bandwidth = &mut self.groups[group].bandwidth;
+        if bandwidth.quota.is_none() {
+            return true;
+        }
+        let mut throttled = !bandwidth.throttled.is_empty();
+        bandwidth.stat.nr_periods += overrun;
+        bandwidth.refill();
+        if bandwidth.idle && !throttled {
+            return true;
+        }
+        if !throttled {
+            bandwidth.idle = true;
+            return false;
+        }
+        bandwidth.stat.nr_throttled += overrun;
+        // Each round hands out something.
+        while throttled && self.groups[group].bandwidth.runtime > 0 {
+            throttled = self.distribute_cfs_runtime(group);
+        }
+        self.groups[group].bandwidth.idle = false;
+        false
+    }
+
+    /// `start_cfs_slack_bandwidth()`.
+    fn start_cfs_slack_bandwidth(&mut self, group: TaskGroupId) {
+        let gathers = CFS_BANDWIDTH_SLACK_PERIOD as i64;
+        if self.runtime_refresh_within(group, gathers + MIN_BANDWIDTH_EXPIRATION) {
+            return;
+        }
+        if std::mem::replace(&mut self.groups[group].bandwidth.slack_started, true) {
+            return;
+        }
+        let at = self.local_clock() + CFS_BANDWIDTH_SLACK_PERIOD;
+        let on = self.nohz_timer_target(at);
+        self.hrtimer_start(on, at, at, TimerKind::CfsSlack(group));
+    }
+
+    /// `runtime_refresh_within()`: the next period begins in less than `ns`, or just now.
+    fn runtime_refresh_within(&self, group: TaskGroupId, ns: i64) -> bool {
+        let bandwidth = &self.groups[group].bandwidth;
+        bandwidth.callback_running || bandwidth.expires as i64 - (self.local_clock() as i64) < ns
+    }
+
+    /// `do_sched_cfs_slack_timer()`.
+    pub(crate) fn sched_cfs_slack_timer(&mut self, group: TaskGroupId) {
+        self.groups[group].bandwidth.slack_started = false;
+        if self.runtime_refresh_within(group, MIN_BANDWIDTH_EXPIRATION) {
+            return;
+        }
+        let pool = &self.groups[group].bandwidth;
+        if pool.quota.is_some() && pool.runtime > self.config.cfs_bandwidth_slice {
+            self.distribute_cfs_runtime(group);
+        }
+    }
+
+    /// `distribute_cfs_runtime()`: queues that wait get as much as makes 1 ns; whether somebody got too little.
+    fn distribute_cfs_runtime(&mut self, group: TaskGroupId) -> bool {
+        let mut local = None;
+        let mut at = 0;
+        let mut throttled = false;
+        while let Some(&cfs_rq) = self.groups[group].bandwidth.throttled.get(at) {
+            let pool = &mut self.groups[group].bandwidth;
+            if pool.runtime == 0 {
+                throttled = true;
+                break;
+            }
+            at += 1;
+            let cfs = &mut self.cfs[cfs_rq];
+            if cfs.bandwidth.csd_queued {
+                continue;
+            }
+            let wanted = (1 - cfs.bandwidth.runtime_remaining) as u64;
+            let amount = wanted.min(pool.runtime);
+            pool.runtime -= amount;
+            cfs.bandwidth.runtime_remaining += amount as i64;
+            if cfs.bandwidth.runtime_remaining <= 0 {
+                throttled = true;
+                continue;
+            }
+            let cpu = cfs.cpu;
+            match self.config.cfs_unthrottle {
+                CfsUnthrottle::Remote => {
+                    // It leaves the list.
+                    at -= 1;
+                    self.unthrottle_cfs_rq(cfs_rq);
+                }
+                CfsUnthrottle::OwnCpu if cpu == self.this_cpu => local = Some(cfs_rq),
+                CfsUnthrottle::OwnCpu => self.unthrottle_cfs_rq_async(cfs_rq),
+            }
+        }
+        if let Some(cfs_rq) = local {
+            self.unthrottle_cfs_rq(cfs_rq);
+        }
+        throttled
+    }
+
+    /// `unthrottle_cfs_rq_async()`: another CPU is asked to let its queue go on.
+    fn unthrottle_cfs_rq_async(&mut self, cfs_rq: CfsRqId) {
+        let at = self.local_clock();
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.bandwidth.csd_queued = true;
+        let cpu = cfs.cpu;
+        self.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
+        self.send_ipi(cpu, IpiKind::WakeList);
+    }
+
+    /// `__cfsb_csd_unthrottle()`: the interrupt has arrived. What was listed later than now has one of its own.
+    #[inline]
+    pub(crate) fn cfsb_csd_unthrottle(&mut self, cpu: CpuId) {
+        if self.rq[cpu].unthrottle_list.is_empty() {
+            return;
+        }
+        let now = self.now;
+        let mut list = std::mem::take(&mut self.rq[cpu].unthrottle_list);
+        list.retain(|entry| {
+            if entry.at > now {
+                return true;
+            }
+            self.cfs[entry.cfs_rq].bandwidth.csd_queued = false;
+            if self.cfs[entry.cfs_rq].bandwidth.throttled {
+                self.unthrottle_cfs_rq(entry.cfs_rq);
+            }
+            false
+        });
+        if let Some(next) = list.iter().map(|entry| entry.at).min() {
+            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+            *ipi_at = next.min(*ipi_at);
+        }
+        self.rq[cpu].unthrottle_list = list;
+    }
+
+    // ---- verification ---------------------------------------------------------------------------
+
+    /// Asserts what holds of a queue's bandwidth: a throttled one does not run, is listed, and somebody will let it go on.
+    pub(crate) fn verify_cfs_bandwidth(&self, id: CfsRqId) {
+        let cfs = &self.cfs[id];
+        let what = (cfs.cpu, cfs.group);
+        let own = &cfs.bandwidth;
+        let above = std::iter::successors(Some(cfs.group), |g| self.groups[*g].parent);
+        let queue = |g: TaskGroupId| &self.cfs[self.groups[g].cfs_rq[cfs.cpu.index()]].bandwidth;
+        let count = above.filter(|g| queue(*g).throttled).count();
+        assert_eq!(own.throttle_count as usize, count, "{what:?}: throttle_count");
+        let group = &self.groups[cfs.group].bandwidth;
+        let listed = group.throttled.iter().filter(|other| **other == id).count();
+        assert_eq!(listed, own.throttled as usize, "{what:?}: throttled_list");
+        assert_eq!(own.runtime_enabled, group.quota.is_some(), "{what:?}: runtime_enabled");
+        let csd = self.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
+        assert_eq!(csd.count(), own.csd_queued as usize, "{what:?}: throttled_csd_list");
+        let queued = |kind| self.rq.ids().any(|cpu| self.timers[cpu].is_queued(kind));
+        let timer = queued(TimerKind::CfsPeriod(cfs.group));
+        assert_eq!(group.period_active, timer, "{what:?}: period timer");
+        assert_eq!(group.slack_started, queued(TimerKind::CfsSlack(cfs.group)), "{what:?}: slack");
+        if own.throttled {
+            let se = self.groups[cfs.group].se[cfs.cpu.index()];
+            assert!(!self.se[se].on_rq, "{what:?}: a throttled group competes");
+            assert!(timer, "{what:?}: throttled for ever");
+            assert!(
+                own.runtime_remaining <= 0 || own.csd_queued,
+                "{what:?}: throttled with runtime"
+            );
+            let timed = cfs.nr_queued == 0 || own.throttled_clock.is_some();
+            assert!(timed, "{what:?}: throttled_clock");
+        }
+        assert!(!cfs.on_list || own.throttle_count == 0, "{what:?}: its averages decay");
+    }
+}
+
+impl CfsRqBandwidth {
+    /// The queue's PELT clock when that of the CPU is `now`.
+    fn clock_pelt(&self, now: u64) -> u64 {
+        let now = if self.throttle_count != 0 { self.throttled_clock_pelt } else { now };
+        now - self.throttled_clock_pelt_time
+    }
+}
