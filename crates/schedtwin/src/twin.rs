@@ -28,11 +28,11 @@
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
 //! one; caches do not exist (MODEL.md).
 
-mod cpu_stat;
 mod devices;
 mod needs;
 mod polling;
 mod silicon;
+mod task_groups;
 mod work;
 
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
@@ -43,7 +43,7 @@ use crate::negotiation::Negotiation;
 use crate::recording;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
-use schedtwin_kernel::hardware::{DEFAULT_CFS_PERIOD, TaskKind};
+use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::Machine;
@@ -62,9 +62,6 @@ const MAX_PIECE: Work = 1 << 42;
 /// Operations that a thread may do at one instant before the twin calls it a bug of the workload: every
 /// system call costs time and every event of a program works at least a little.
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
-
-/// `cpu.shares` of a new cgroup that asks for nothing (`cpu.weight` 100).
-const DEFAULT_SHARES: u64 = 1024;
 
 /// Devices of a workload: those that wait at a CPU are a set of bits.
 const DEVICES_MAX: usize = 32;
@@ -236,13 +233,7 @@ impl<B: Board> Twin<B> {
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
-        for above in programs.task_groups() {
-            let group = kernel.new_task_group(*above, DEFAULT_SHARES);
-            let who = u64::from(group.0);
-            let offset = draw(seed, who, Purpose::CfsPeriod, 0, 0, DEFAULT_CFS_PERIOD - 1);
-            kernel.seed_cfs_period(group, offset);
-        }
-        kernel.boot_task_groups(programs.task_group_files());
+        task_groups::make(&mut kernel, &programs, seed);
         let nr_cpus = machine.nr_cpus();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
         let phase = draw(seed, 0, Purpose::StartPhase, 0, 0, tick - 1);
@@ -778,7 +769,7 @@ impl<B: Board> Twin<B> {
         let digest = self.meter.digest();
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        metrics.extend(cpu_stat::metrics(&self.kernel, &self.programs));
+        metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());

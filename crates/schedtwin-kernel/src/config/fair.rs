@@ -71,14 +71,13 @@ macro_rules! fair {
         }
         /// `cpu.max`: what a run queue asks its group for at once.
         cfs_bandwidth_slice: integer Ns {
-            key "cfs_bandwidth.slice_us";
+            key "cfs_bandwidth_slice_us";
             linux "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
             range 1..=4_294_967 us;
             unnamed 5_000;
         }
         /// `cpu.max`: who lets a run queue go on that was throttled.
         cfs_unthrottle: choice CfsUnthrottle {
-            key "cfs_bandwidth.unthrottle";
             linux "distribute_cfs_runtime()";
             unnamed OwnCpu;
             /// The CPU whose timer has expired.
@@ -88,7 +87,6 @@ macro_rules! fair {
         }
         /// `cpu.max`: when a group's periods begin.
         cfs_period_timer: choice CfsPeriodTimer {
-            key "cfs_bandwidth.period_timer";
             linux "init_cfs_bandwidth()";
             unnamed Random;
             /// At multiples of the period since boot.

@@ -1,12 +1,28 @@
-//! What `cpu.stat` says of task groups with a limit, as metrics.
+//! The cgroups of a workload: made before it starts, and what their `cpu.stat` says in the end.
 
 use crate::result::Metric;
 use schedtwin_kernel::Kernel;
+use schedtwin_kernel::hardware::DEFAULT_CFS_PERIOD;
 use schedtwin_types::TaskGroupId;
+use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::metric::{self, DeclaredMetric};
 use schedtwin_workload::Programs;
 
-/// One metric after the other, each of all groups that have a limit.
+/// `cpu.shares` of a new cgroup that asks for nothing (`cpu.weight` 100).
+const DEFAULT_SHARES: u64 = 1024;
+
+/// Makes the workload's groups and writes their files.
+pub(super) fn make(kernel: &mut Kernel, programs: &Programs, seed: u64) {
+    for above in programs.task_groups() {
+        let group = kernel.new_task_group(*above, DEFAULT_SHARES);
+        let who = u64::from(group.0);
+        let offset = draw(seed, who, Purpose::CfsPeriod, 0, 0, DEFAULT_CFS_PERIOD - 1);
+        kernel.seed_cfs_period(group, offset);
+    }
+    kernel.boot_task_groups(programs.task_group_files());
+}
+
+/// Metrics of the groups that have a limit: one metric after the other, each of all groups that have a limit.
 pub(super) fn metrics(kernel: &Kernel, programs: &Programs) -> Vec<Metric> {
     let groups = programs.task_group_paths().iter().enumerate();
     let stats: Vec<_> = groups
