@@ -5,7 +5,8 @@ use crate::kernel_file::{KernelFile, write};
 use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
-    AsymPacking, HaltpollShrink, InitUtilWeight, MigrateSePeltLag, RtTask, SmtBalance, TgLoadAvg,
+    AsymPacking, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight, MigrateSePeltLag,
+    RtTask, SmtBalance, TgLoadAvg,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -98,6 +99,8 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         fair_group_sched: false,
         smt_balance: SmtBalance::Cores,
         asym_packing: AsymPacking::IdleCore,
+        cfs_unthrottle: CfsUnthrottle::OwnCpu,
+        cfs_period_timer: CfsPeriodTimer::Random,
         ..today
     };
     let first = parse(FIRST).unwrap();
