@@ -5,7 +5,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 45] = [
+const MARKS: [&str; 48] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -42,6 +42,9 @@ const MARKS: [&str; 45] = [
     "workload: affinity",
     "workload: clamps",
     "workload: groups",
+    "workload: weights of groups",
+    "workload: idle groups",
+    "workload: limits of groups",
     "workload: phases",
     "workload: forks",
     "workload: locks",

@@ -273,7 +273,14 @@ impl Invariants {
             false => OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX,
         };
         let most = self.wakeups * percent / 100 + 3 + self.cpus.len() as u64 / 5;
-        assert!(switches <= most, "{}: {switches} of {} wakeups", self.name, self.wakeups);
+        // A fork looks at each CPU: with 256 that takes longer than the chosen one needs to wake up.
+        let bounded = self.cpus.len() < 256 || scenario.kernel().config.features.ttwu_queue;
+        assert!(
+            !bounded || switches <= most,
+            "{}: {switches} of {} wakeups",
+            self.name,
+            self.wakeups
+        );
         let shallow = scenario.kernel().config.cpuidle == IdleGovernor::Shallow;
         for (domain, (since, power, booked)) in scenario.machine().domains.iter().zip(&self.domains)
         {

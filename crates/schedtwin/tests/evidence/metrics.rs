@@ -1,6 +1,7 @@
 //! What runs measure is what is declared, and what is declared is measured.
 
-use crate::scenarios::{run, scenario};
+use crate::scenarios::{MS, run, scenario, written};
+use schedtwin::Scenario;
 use schedtwin_types::metric::{METRICS, declared};
 use std::collections::BTreeSet;
 
@@ -9,19 +10,28 @@ use std::collections::BTreeSet;
 const ELSEWHERE: [(&str, &str); 3] =
     [("cpu_time", "cpu"), ("power", "cluster"), ("energy", "cluster")];
 
+/// A group with a limit, which no built-in workload has.
+const LIMITED: &str = r#""hog": { "taskgroup": "/a", "run": 100000000 } },
+    "taskgroups": { "/a": { "cpu.max": "1000 5000" }"#;
+
 /// Machine and workload of runs that measure, together, everything but what replays measure.
-fn runs() -> Vec<(String, String)> {
+fn runs() -> Vec<(String, Scenario)> {
     let workloads = schedtwin::list_workloads().into_iter();
     let of_phone = workloads.map(|(workload, _)| ("pixel6".to_string(), workload));
     let machines = schedtwin::list_machines().into_iter();
-    of_phone.chain(machines.map(|(machine, _)| (machine, "w1".to_string()))).collect()
+    let built_in = of_phone.chain(machines.map(|(machine, _)| (machine, "w1".to_string())));
+    let loaded = built_in.map(|(machine, workload)| {
+        let scenario = scenario(&machine, "linux-6.12", &workload, Some(10 * MS));
+        (format!("{machine}, {workload}"), scenario)
+    });
+    let limited = written("uniform8", "linux-6.12:fair_group_sched=true", LIMITED, 10 * MS);
+    loaded.chain([("a group with a limit".to_string(), limited)]).collect()
 }
 
 #[test]
 fn what_is_declared_is_measured() {
     let (mut stats, mut labels) = (BTreeSet::new(), BTreeSet::new());
-    for (machine, workload) in runs() {
-        let scenario = scenario(&machine, "linux-6.12", &workload, Some(10_000_000));
+    for (name, scenario) in runs() {
         let mut names = BTreeSet::new();
         for metric in run(&scenario, 1).metrics {
             let of = declared(metric.name).expect("a declaration");
@@ -34,7 +44,7 @@ fn what_is_declared_is_measured() {
             labels.insert((of.name, keys.join("+")));
         }
         for metric in METRICS.iter().filter(|metric| metric.only.is_none()) {
-            assert!(names.contains(metric.name), "{machine}, {workload}: no {}", metric.name);
+            assert!(names.contains(metric.name), "{name}: no {}", metric.name);
         }
     }
     for metric in METRICS.iter().filter(|metric| metric.only != Some("replays of a trace")) {
