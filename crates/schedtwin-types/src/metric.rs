@@ -334,7 +334,7 @@ metrics! {
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]])
         .more(&["mean", "p99"], &[]);
-    /// share of such needs that were over before the governor answered, or whose answer it took back
+    /// share of such needs that ended before the governor answered, or whose answer it took back
     NEEDS_PASSED = metric("needs_passed", "%", Neutral, Frequency)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]]);
     /// share of active time at a lower frequency than the CPU needed; of=work: of the work
