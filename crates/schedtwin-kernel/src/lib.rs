@@ -25,6 +25,7 @@ mod irq_work;
 pub mod policy;
 pub mod sched;
 pub mod see;
+mod sorted;
 pub mod sync;
 pub mod thermal;
 pub mod time;

@@ -5,10 +5,8 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
-use schedtwin_kernel::config::{
-    CfsPeriodTimer, CfsTunables, CfsUnthrottle, Config, FairClass, Features, TgLoadAvg,
-};
+use harness::{Board, MS, cfs_config, config, device_tree};
+use schedtwin_kernel::config::{CfsPeriodTimer, CfsTunables, CfsUnthrottle, Config};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::CpuStat;
 use schedtwin_types::*;
@@ -23,30 +21,17 @@ fn configs() -> [Config; 2] {
         cfs_period_timer: CfsPeriodTimer::Aligned,
         ..config()
     };
-    let features = Features {
-        delay_dequeue: false,
-        delay_zero: false,
-        place_rel_deadline: false,
-        gentle_fair_sleepers: true,
-        start_debit: true,
-        last_buddy: true,
-        alt_period: true,
-        base_slice: true,
-        ..Config::linux_6_12().features
-    };
-    let cfs = CfsTunables {
+    let tunables = CfsTunables {
         latency: 6 * MS,
         min_granularity: MS * 3 / 4,
         wakeup_granularity: MS,
         idle_min_granularity: MS * 3 / 4,
     };
     let cfs = Config {
-        fair: FairClass::Cfs,
-        tg_load_avg: TgLoadAvg::Always,
+        fair_group_sched: true,
+        cfs_period_timer: CfsPeriodTimer::Aligned,
         cfs_unthrottle: CfsUnthrottle::Remote,
-        features,
-        cfs,
-        ..eevdf.clone()
+        ..cfs_config(tunables)
     };
     [eevdf, cfs]
 }

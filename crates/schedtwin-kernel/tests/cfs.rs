@@ -6,9 +6,9 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
+use harness::{Board, MS, cfs_config, cfs_features, device_tree};
 use insta::assert_snapshot;
-use schedtwin_kernel::config::{CfsTunables, Config, FairClass, Features};
+use schedtwin_kernel::config::{CfsTunables, Config, Features};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::*;
 
@@ -16,37 +16,13 @@ use schedtwin_types::*;
 fn cfs(nr_cpus: usize) -> Config {
     // What the kernel multiplies by.
     let factor = 1 + nr_cpus.min(8).ilog2() as u64;
-    Config {
-        fair: FairClass::Cfs,
-        fair_group_sched: true,
-        cfs: CfsTunables {
-            latency: 24 * MS / factor,
-            min_granularity: 3 * MS / factor,
-            wakeup_granularity: 4 * MS / factor,
-            idle_min_granularity: MS * 3 / 4,
-        },
-        base_slice_unscaled: 0,
-        features: features(),
-        ..config()
-    }
-}
-
-fn features() -> Features {
-    Features {
-        place_lag: false,
-        place_deadline_initial: false,
-        place_rel_deadline: false,
-        run_to_parity: false,
-        preempt_short: false,
-        delay_dequeue: false,
-        delay_zero: false,
-        gentle_fair_sleepers: true,
-        start_debit: true,
-        last_buddy: true,
-        alt_period: true,
-        base_slice: true,
-        ..Config::linux_6_12().features
-    }
+    let tunables = CfsTunables {
+        latency: 24 * MS / factor,
+        min_granularity: 3 * MS / factor,
+        wakeup_granularity: 4 * MS / factor,
+        idle_min_granularity: MS * 3 / 4,
+    };
+    Config { fair_group_sched: true, ..cfs_config(tunables) }
 }
 
 fn one_cpu(scenario: &str) -> Board {
@@ -121,7 +97,7 @@ fn a_short_sleeper_waits() {
 #[test]
 fn a_forked_task_waits_for_a_slice() {
     for (start_debit, expected) in [(true, 16), (false, 12)] {
-        let features = Features { start_debit, ..features() };
+        let features = Features { start_debit, ..cfs_features() };
         let mut board = one_cpu_with(features, "a @0: run 1ms, fork b, [run 1s]\nb: [run 1s]");
         board.run_until(60 * MS);
         let b = board.task("b");
@@ -137,7 +113,7 @@ fn a_preempted_task_goes_on() {
     let mut scenario: String = "abcdefgh".chars().map(|c| format!("{c} @0: [run 1s]\n")).collect();
     scenario += "w @50ms: until 301ms, run 500us, [sleep 1s]";
     for (last_buddy, goes_on) in [(true, true), (false, false)] {
-        let mut board = one_cpu_with(Features { last_buddy, ..features() }, &scenario);
+        let mut board = one_cpu_with(Features { last_buddy, ..cfs_features() }, &scenario);
         board.run_until(310 * MS);
         let w = board.task("w");
         let switches = board.switches(0);

@@ -2,6 +2,7 @@
 //!
 //! What is expected follows from the kernel's rules; each test names the rule.
 
+#[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
 use harness::{Board, MS, config, device_tree};

@@ -5,8 +5,8 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
-use schedtwin_kernel::config::{CfsTunables, Config, FairClass, Features, TgLoadAvg};
+use harness::{Board, MS, cfs_config, config, device_tree};
+use schedtwin_kernel::config::{CfsTunables, Config};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::*;
 
@@ -17,25 +17,13 @@ fn with_groups() -> Config {
 }
 
 fn cfs_with_groups() -> Config {
-    let features = Features {
-        delay_dequeue: false,
-        delay_zero: false,
-        place_rel_deadline: false,
-        gentle_fair_sleepers: true,
-        start_debit: true,
-        last_buddy: true,
-        alt_period: true,
-        base_slice: true,
-        ..Config::linux_6_12().features
-    };
-    let cfs = CfsTunables {
+    let tunables = CfsTunables {
         latency: 24 * MS,
         min_granularity: 3 * MS,
         wakeup_granularity: 4 * MS,
         idle_min_granularity: MS * 3 / 4,
     };
-    let (fair, tg_load_avg) = (FairClass::Cfs, TgLoadAvg::Always);
-    Config { fair, tg_load_avg, features, cfs, ..with_groups() }
+    Config { fair_group_sched: true, ..cfs_config(tunables) }
 }
 
 /// A board with groups, each (group above, shares); the first is number 1.

@@ -319,6 +319,12 @@ impl CpuMask {
         Iter { bits: self.0[0], word: 0, mask: *self }
     }
 
+    /// The CPUs of both sets in the `word`th 64 CPUs, ascending: for those who know how many words can have any.
+    #[inline(always)]
+    pub fn common_in_word(&self, other: &CpuMask, word: usize) -> WordIter {
+        WordIter::new(word, self.0[word] & other.0[word])
+    }
+
     /// The first CPU of the set from `start` upwards, then from 0 (`cpumask_next_wrap`).
     #[inline]
     pub fn next_wrapping_from(&self, start: CpuId) -> Option<CpuId> {
@@ -366,6 +372,35 @@ impl FromIterator<CpuId> for CpuMask {
             mask.insert(cpu);
         }
         mask
+    }
+}
+
+/// Iterator over CPUs that share a word of 64, ascending.
+#[derive(Clone)]
+pub struct WordIter {
+    first: u16,
+    bits: u64,
+}
+
+impl WordIter {
+    /// The CPUs whose bits are set in the `word`th word.
+    #[inline(always)]
+    pub fn new(word: usize, bits: u64) -> WordIter {
+        WordIter { first: (word * 64) as u16, bits }
+    }
+}
+
+impl Iterator for WordIter {
+    type Item = CpuId;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<CpuId> {
+        if self.bits == 0 {
+            return None;
+        }
+        let bit = self.bits.trailing_zeros() as u16;
+        self.bits &= self.bits - 1;
+        Some(CpuId(self.first + bit))
     }
 }
 

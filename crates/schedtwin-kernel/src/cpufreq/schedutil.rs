@@ -221,13 +221,17 @@ impl Kernel {
         let (cpus, mut highest) = (policy.cpus, policy.sugov.util);
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
-        self.stale_demands.among(&cpus).iter().for_each(|j| {
-            let before = self.sugov_cpus[j].util;
-            let boost = self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu));
-            let demand = self.sugov_get_util(j, boost);
-            highest_fell |= before == highest && demand < before;
-            highest = highest.max(demand);
-        });
+        let mut next = Some(0);
+        while let Some(word) = next {
+            for j in self.stale_demands.among(&cpus, word) {
+                let before = self.sugov_cpus[j].util;
+                let boost = self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu));
+                let demand = self.sugov_get_util(j, boost);
+                highest_fell |= before == highest && demand < before;
+                highest = highest.max(demand);
+            }
+            next = self.stale_demands.next_word(word);
+        }
         let known = (!highest_fell).then_some(highest);
         let (util, capacity) = self.sugov_domain_demand(&cpus, cpu, known);
         let policy = &self.policies[index];

@@ -251,6 +251,7 @@ impl Kernel {
     }
 
     /// `dl_server_start()`: the first fair task has been queued.
+    #[inline(always)]
     pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
         let server = &self.rq[cpu].fair_server;
         if server.dl_runtime == 0 || server.active {

@@ -17,7 +17,7 @@
 //! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only). What is due
 //! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
 
-use crate::Kernel;
+use crate::{Kernel, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
 /// What a timer does when it expires.
@@ -69,11 +69,7 @@ impl HrtimerBase {
     #[inline]
     pub fn insert(&mut self, timer: Hrtimer) {
         // Later than all with the same expiry: in front of them in this reversed order.
-        let mut at = self.queue.len();
-        while at > 0 && self.queue[at - 1].expires <= timer.expires {
-            at -= 1;
-        }
-        self.queue.insert(at, timer);
+        sorted::insert(&mut self.queue, timer, |other| other.expires <= timer.expires);
     }
 
     /// Takes a timer out; whether it was queued.
@@ -81,7 +77,7 @@ impl HrtimerBase {
     pub fn remove(&mut self, kind: TimerKind) -> bool {
         match self.queue.iter().rposition(|t| t.kind == kind) {
             Some(at) => {
-                self.queue.remove(at);
+                sorted::remove(&mut self.queue, at);
                 true
             }
             None => false,

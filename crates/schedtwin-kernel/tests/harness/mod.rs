@@ -18,7 +18,9 @@
 //! that take no time (a system call takes the 1 ns that it always takes). So what a timeline shows are decisions alone.
 //! All of the kernel's sums are verified after each event.
 
-use schedtwin_kernel::config::{Config, FrequencyGovernor, IdleGovernor};
+use schedtwin_kernel::config::{
+    CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdleGovernor, TgLoadAvg,
+};
 use schedtwin_kernel::device_tree::{DeviceTree, DtIdleState, PathCosts};
 use schedtwin_kernel::hardware::UserReturn;
 use schedtwin_kernel::sched::SchedEntity;
@@ -184,6 +186,37 @@ pub fn config() -> Config {
         fair_server_runtime: 0,
         timer_slack: 0,
         ..Config::linux_6_12()
+    }
+}
+
+/// The same with CFS. Slice and latency are those of `cfs`; nothing that only EEVDF has is on.
+pub fn cfs_config(cfs: CfsTunables) -> Config {
+    Config {
+        fair: FairClass::Cfs,
+        tg_load_avg: TgLoadAvg::Always,
+        base_slice_unscaled: 0,
+        features: cfs_features(),
+        cfs,
+        ..config()
+    }
+}
+
+/// The scheduler's features under CFS.
+pub fn cfs_features() -> Features {
+    Features {
+        place_lag: false,
+        place_deadline_initial: false,
+        place_rel_deadline: false,
+        run_to_parity: false,
+        preempt_short: false,
+        delay_dequeue: false,
+        delay_zero: false,
+        gentle_fair_sleepers: true,
+        start_debit: true,
+        last_buddy: true,
+        alt_period: true,
+        base_slice: true,
+        ..Config::linux_6_12().features
     }
 }
 

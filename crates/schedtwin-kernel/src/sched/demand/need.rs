@@ -107,11 +107,10 @@ impl Kernel {
     /// frequency now: its index in the domain's table.
     #[inline]
     pub fn look_at_needs(&mut self, mut see: impl FnMut(CpuId, usize)) {
-        for word in 0..self.stale_demands.begin_look() {
-            let mut cpus = self.stale_demands.take_unseen_word(word);
-            while cpus != 0 {
-                let cpu = CpuId((word * 64) as u16 + cpus.trailing_zeros() as u16);
-                cpus &= cpus.wrapping_sub(1);
+        self.stale_demands.begin_look();
+        let mut next = Some(0);
+        while let Some(word) = next {
+            for cpu in self.stale_demands.take_unseen(word) {
                 let demand = self.present_demand(cpu);
                 let need = &mut self.needs.cpus[cpu];
                 let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
@@ -120,6 +119,7 @@ impl Kernel {
                     see(cpu, usize::from(opp));
                 }
             }
+            next = self.stale_demands.next_word(word);
         }
     }
 

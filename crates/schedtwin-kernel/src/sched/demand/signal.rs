@@ -12,7 +12,7 @@
 //! `verify()` computes every demand that is not stale from scratch.
 
 use crate::sched::pelt::SchedAvg;
-use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, WordIter};
 use std::ops::Deref;
 
 /// The CPUs whose demand has to be computed anew before it is used, and those whose need ([`super::need`]) nobody has
@@ -21,14 +21,14 @@ use std::ops::Deref;
 pub struct StaleDemands {
     stale: CpuMask,
     unseen: Unseen,
+    /// The last word of 64 CPUs that the machine's CPUs need.
+    last_word: usize,
 }
 
 /// CPUs that nobody has looked at: a set that is emptied after each entry, so a look visits only words that can have one.
 #[derive(Clone, Debug)]
 struct Unseen {
     words: [u64; MAX_CPUS / 64],
-    /// How many words the machine's CPUs need.
-    used: u8,
     /// Whether there may be any: asked after each entry, so it is one byte.
     any: bool,
 }
@@ -49,10 +49,10 @@ impl Unseen {
 impl StaleDemands {
     /// At boot: nobody's demand has been computed.
     pub(crate) fn all(cpus: CpuMask) -> StaleDemands {
-        let used = cpus.iter().last().map_or(0, |cpu| cpu.index() / 64 + 1) as u8;
-        let mut unseen = Unseen { words: [0; MAX_CPUS / 64], used, any: false };
+        let last_word = cpus.iter().last().map_or(0, |cpu| cpu.index() / 64);
+        let mut unseen = Unseen { words: [0; MAX_CPUS / 64], any: false };
         cpus.iter().for_each(|cpu| unseen.insert(cpu));
-        StaleDemands { stale: cpus, unseen }
+        StaleDemands { stale: cpus, unseen, last_word }
     }
 
     /// Whether a CPU's demand is out of date.
@@ -61,10 +61,16 @@ impl StaleDemands {
         self.stale.contains(cpu)
     }
 
-    /// Those of a set.
+    /// After a word of 64 CPUs, the next one that the machine has CPUs in. Most machines have one.
     #[inline(always)]
-    pub fn among(&self, cpus: &CpuMask) -> CpuMask {
-        cpus.and(&self.stale)
+    pub fn next_word(&self, word: usize) -> Option<usize> {
+        (word != self.last_word).then(|| word + 1)
+    }
+
+    /// Those of a set in a word of 64.
+    #[inline(always)]
+    pub fn among(&self, cpus: &CpuMask, word: usize) -> WordIter {
+        cpus.common_in_word(&self.stale, word)
     }
 
     /// Something else than a [`Signal`] alters a CPU's demand.
@@ -92,17 +98,16 @@ impl StaleDemands {
         self.unseen.any
     }
 
-    /// The CPUs to look at now, 64 to a word. The caller takes all words ([`StaleDemands::take_unseen_word`]).
+    /// A look begins. It takes all words ([`StaleDemands::take_unseen`]).
     #[inline(always)]
-    pub(super) fn begin_look(&mut self) -> usize {
+    pub(super) fn begin_look(&mut self) {
         self.unseen.any = false;
-        self.unseen.used as usize
     }
 
     /// The CPUs to look at in a word of 64.
     #[inline(always)]
-    pub(super) fn take_unseen_word(&mut self, word: usize) -> u64 {
-        std::mem::take(&mut self.unseen.words[word])
+    pub(super) fn take_unseen(&mut self, word: usize) -> WordIter {
+        WordIter::new(word, std::mem::take(&mut self.unseen.words[word]))
     }
 }
 

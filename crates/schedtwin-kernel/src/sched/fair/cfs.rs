@@ -64,6 +64,7 @@ use crate::sched::core::{
 };
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
+use crate::sorted;
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.
@@ -76,19 +77,15 @@ impl CfsRq {
     /// `__enqueue_entity()`: behind all with the same virtual runtime.
     #[inline]
     pub(super) fn enqueue_by_vruntime(&mut self, id: EntityId, se: &SchedEntity) {
-        let mut at = self.timeline.len();
-        while at > 0 && before(se.vruntime, self.timeline[at - 1].vruntime) {
-            at -= 1;
-        }
         let node = TimelineNode { deadline: se.deadline, vruntime: se.vruntime, se: id };
-        self.timeline.insert(at, node);
+        sorted::insert(&mut self.timeline, node, |other| before(node.vruntime, other.vruntime));
     }
 
     /// `__dequeue_entity()`.
     #[inline]
     pub(super) fn dequeue_by_vruntime(&mut self, id: EntityId) {
         let at = self.timeline.iter().position(|n| n.se == id).expect("a queued entity");
-        self.timeline.remove(at);
+        sorted::remove(&mut self.timeline, at);
     }
 }
 

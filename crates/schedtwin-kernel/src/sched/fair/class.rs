@@ -71,6 +71,7 @@ impl Kernel {
 
     // ---- accounting ---------------------------------------------------------------------------
 
+    #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
         cfs.load_weight += entity.load.weight;
@@ -81,6 +82,7 @@ impl Kernel {
         }
     }
 
+    #[inline(always)]
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
         cfs.load_weight -= entity.load.weight;
@@ -214,6 +216,8 @@ impl Kernel {
 
     // ---- enqueue ------------------------------------------------------------------------------
 
+    // One of its two callers is on the way of every wakeup.
+    #[inline(always)]
     pub(super) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         self.place_before_update(cfs_rq, se, flags);
         self.update_curr(cfs_rq);
@@ -377,6 +381,7 @@ impl Kernel {
     // ---- dequeue ------------------------------------------------------------------------------
 
     /// `dequeue_entity()`; `false`: it stays, delayed.
+    #[inline(always)]
     pub(super) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         self.update_curr(cfs_rq);

@@ -38,6 +38,7 @@ use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
 use crate::see::See;
+use crate::sorted;
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on deadlines.
@@ -68,20 +69,15 @@ impl CfsRq {
         let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
         self.avg_vruntime = self.avg_vruntime.wrapping_add(key.wrapping_mul(weight as i64));
         self.avg_load += weight;
-        // Behind all with the same deadline.
-        let mut at = self.timeline.len();
-        while at > 0 && before(se.deadline, self.timeline[at - 1].deadline) {
-            at -= 1;
-        }
         let node = TimelineNode { deadline: se.deadline, vruntime: se.vruntime, se: id };
-        self.timeline.insert(at, node);
+        sorted::insert(&mut self.timeline, node, |other| before(node.deadline, other.deadline));
     }
 
     /// `__dequeue_entity()`.
     #[inline]
     pub(crate) fn dequeue(&mut self, id: EntityId, se: &SchedEntity) {
         let at = self.timeline.iter().position(|n| n.se == id).expect("a queued entity");
-        self.timeline.remove(at);
+        sorted::remove(&mut self.timeline, at);
         let weight = scale_load_down(se.load.weight);
         let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
         self.avg_vruntime = self.avg_vruntime.wrapping_sub(key.wrapping_mul(weight as i64));

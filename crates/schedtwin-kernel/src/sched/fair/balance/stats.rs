@@ -216,20 +216,37 @@ impl Kernel {
             cpus.for_each(|cpu| self.add_cpu_to_stats(env, cpu, local, &mut sgs, sds));
         }
         let sgc = &self.topology.capacities[group.sgc];
-        let imbalance_pct = self.topology[env.sd].imbalance_pct as u64;
+        let domain = &self.topology[env.sd];
+        let imbalance_pct = domain.imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
-        if !local && env.idle.is_idle() && sgs.sum_h_nr_running != 0 {
-            sgs.group_asym_packing = self.sched_group_asym(env, sds, group, &sgs);
-            sgs.group_smt_balance = self.balances_cores()
-                && group.flags & SD_SHARE_CPUCAPACITY != 0
-                && sgs.sum_h_nr_running > 1;
+        if (self.topology.smt || domain.flags & SD_ASYM_PACKING != 0)
+            && !local
+            && env.idle.is_idle()
+            && sgs.sum_h_nr_running != 0
+        {
+            self.read_uneven_cpus(env, sds, group, &mut sgs);
         }
         sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance);
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
         }
         sgs
+    }
+
+    /// What only threads of a core and preferred CPUs make of a group. Apart, since few machines have them.
+    #[inline(never)]
+    fn read_uneven_cpus(
+        &self,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        group: &SchedGroup,
+        sgs: &mut SgLbStats,
+    ) {
+        sgs.group_asym_packing = self.sched_group_asym(env, sds, group, sgs);
+        sgs.group_smt_balance = self.balances_cores()
+            && group.flags & SD_SHARE_CPUCAPACITY != 0
+            && sgs.sum_h_nr_running > 1;
     }
 
     /// What one CPU adds to its group and its domain.
@@ -298,8 +315,7 @@ impl Kernel {
             return sgs.group_type > busiest.group_type;
         }
         let group_flags = |sg: GroupId| self.topology[sg].flags & SD_SHARE_CPUCAPACITY;
-        let busiest_flags = sds.busiest.map(group_flags);
-        let cores = self.balances_cores();
+        let busiest_flags = || sds.busiest.map(group_flags);
         let has_fewer_idle = || {
             sgs.idle_cpus < busiest.idle_cpus
                 || sgs.idle_cpus == busiest.idle_cpus && sgs.sum_nr_running > busiest.sum_nr_running
@@ -307,7 +323,7 @@ impl Kernel {
         // By avg_load, which is not computed for this type. Cores with threads need more help than others.
         let last_of_full = || {
             self.config.pick_busiest_full == PickBusiestFull::Last
-                && busiest_flags.is_none_or(|flags| flags == 0)
+                && busiest_flags().is_none_or(|flags| flags == 0)
         };
         let busier = match sgs.group_type {
             GroupType::Overloaded => return sgs.avg_load > busiest.avg_load,
@@ -335,7 +351,8 @@ impl Kernel {
             GroupType::SmtBalance | GroupType::FullyBusy => last_of_full(),
             // A core whose one task has it to itself is left alone; any other group is worth more.
             GroupType::HasSpare
-                if cores && busiest_flags.is_some_and(|flags| flags != group_flags(sg)) =>
+                if self.balances_cores()
+                    && busiest_flags().is_some_and(|flags| flags != group_flags(sg)) =>
             {
                 return group_flags(sg) == 0 || sgs.sum_h_nr_running > 1;
             }
