@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `w1` | the yardstick W1 as a multiple of the frozen floor, with its side conditions, memory and the cost of traces |
 //! | `scale` | many runs at once on several threads |
+//! | `cpus` | instructions of an event and memory on machines of 8 to 256 CPUs |
 //! | `budget` | instructions and nanoseconds of a W1 job by row of the budget |
 //! | `clamps` | instructions of an enqueue and a dequeue, without clamps and with both aggregations |
-//! | `guard` | instructions of a W1 job against the committed number: the test that CI runs |
+//! | `guard` | instructions of a W1 job against the committed number: a guard against regressions |
 //!
 //! **No test here looks at a clock.** Times are printed next to their bars, as ratios to [`floor`] measured
 //! in the same process; only the count of instructions passes or fails.
@@ -17,6 +18,7 @@
 pub mod budget;
 pub mod callgrind;
 pub mod clamps;
+pub mod cpus;
 pub mod floor;
 pub mod guard;
 pub mod measure;

@@ -1,7 +1,8 @@
 //! The measurements' command line; see the library's documentation for what each says.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use schedtwin_benches::{budget, clamps, guard, measure, scale, w1};
+use schedtwin_benches::{budget, clamps, cpus, guard, measure, scale, w1};
+use std::io;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -54,6 +55,17 @@ enum What {
         /// How often
         pairs: u64,
     },
+    /// Instructions of an event and memory on machines of 8 to 256 CPUs (needs valgrind)
+    Cpus,
+    /// One run of `cpus`; prints the peak of this process's memory, KiB
+    CpusCase {
+        /// A built-in machine
+        machine: String,
+        /// How many CPUs it has
+        cpus: u64,
+        /// Simulated milliseconds
+        milliseconds: u64,
+    },
     /// One run; prints the peak of this process's memory, KiB
     Case {
         /// What it writes
@@ -72,29 +84,33 @@ enum Files {
     Record,
 }
 
+/// Prints what Valgrind has counted, where it is installed.
+fn counted(report: impl FnOnce() -> io::Result<()>) -> ExitCode {
+    if !budget::valgrind_is_there() {
+        println!("skipped: valgrind is not installed");
+        return ExitCode::SUCCESS;
+    }
+    match report() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            eprintln!("error: failed to count instructions: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     match Arguments::parse().command {
         What::W1 { kernel, pairs, seconds } => w1::report(&kernel, pairs.max(1), seconds),
         What::Scale { runs, threads, seconds } => scale::report(runs, threads, seconds),
-        What::Clamps if !budget::valgrind_is_there() => {
-            println!("skipped: valgrind is not installed")
+        What::Cpus => return counted(cpus::report),
+        What::CpusCase { machine, cpus, milliseconds } => {
+            cpus::case(&machine, cpus, milliseconds);
+            println!("{}", measure::peak_kib().unwrap_or(0));
         }
-        What::Clamps => {
-            if let Err(fault) = clamps::report() {
-                eprintln!("error: failed to count instructions: {fault}");
-                return ExitCode::FAILURE;
-            }
-        }
+        What::Clamps => return counted(clamps::report),
         What::ClampsCase { mode, pairs } => clamps::run(mode, pairs),
-        What::Budget if !budget::valgrind_is_there() => {
-            println!("skipped: valgrind is not installed")
-        }
-        What::Budget => {
-            if let Err(fault) = budget::report() {
-                eprintln!("error: failed to measure the budget: {fault}");
-                return ExitCode::FAILURE;
-            }
-        }
+        What::Budget => return counted(budget::report),
         What::Guard { update } => match guard::check(update) {
             Ok(guard::Verdict::Passed(said)) => println!("guard: {said}"),
             Ok(guard::Verdict::Failed(said)) => {
