@@ -590,8 +590,8 @@ write_clock() {
     echo "cpus = \"$members\"$alike"
     fast_switch "$1"
     latency=
-    # In nanoseconds, so up to ten digits: cut before it is a number.
-    if line "$policy/cpuinfo_transition_latency" && [ "$LINE" != 4294967295 ]; then
+    # In nanoseconds, so up to ten digits: cut before it is a number. 4294967295, unknown, is beyond the limit.
+    if line "$policy/cpuinfo_transition_latency"; then
         case $LINE in ? | ?? | ???) LINE=0 ;; *) LINE=${LINE%???} ;; esac
         whole "$LINE" && [ "$NUMBER" -le 1000000 ] && latency=$NUMBER
     fi

@@ -418,6 +418,8 @@ mod tests {
                 [1.0, 4.0],
                 "CPUs 4-5 run for 4.00 s (80% of the CPU time) instead",
             ),
+            // A tenth is too much.
+            (&little, [4.0, 1.0], [7.0, 3.0], "placement differs"),
             (&little, [0.0, 0.0], [1.0, 4.0], "not compared"),
         ] {
             let kinds = [
@@ -427,6 +429,16 @@ mod tests {
             let (_, text) = placement(&kinds, &replayed);
             assert!(text.contains(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_column_is_repeated_by_its_command() {
+        let scenario = schedtwin::Scenario::new("pixel6", "linux-6.12", "w1", Some(5_000_000));
+        let column = Column::new(scenario.unwrap());
+        assert_eq!(ReplayColumn(&column).duration(), Some(5_000_000));
+        assert_eq!(ReplayColumn(&column).name(), "linux-6.12");
+        let command = "schedtwin replay -m 'pixel6' -k 'linux-6.12' --seed 7 -n 1 TRACE";
+        assert_eq!(ReplayColumn(&column).command(7), command);
     }
 
     /// Where there is one kind of CPU, or nothing ran, no share has moved.
@@ -446,5 +458,131 @@ mod tests {
         let names: Vec<String> = commonest(&counts).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["b", "d", "f", "e", "c"]);
         assert_eq!((percent(1, 4), percent(0, 0)), (25.0, 0.0));
+    }
+
+    /// Worked out by hand: five seconds of four threads, of which three are left out.
+    #[test]
+    fn a_recording_is_measured_as_its_replay_is() {
+        use crate::measured::Row;
+        use schedtwin::recording::{Recorded, RecordedThread};
+        const MS: Ns = 1_000_000;
+        let thread = |name: &str, ms: Ns, excluded| RecordedThread {
+            name: name.into(),
+            pid: 1,
+            cpu_time_ns: ms * MS,
+            excluded,
+        };
+        let recorded = Recorded {
+            span_ns: 4000 * MS,
+            threads: vec![
+                thread("a", 3000, None),
+                thread("migration/0", 1000, Some(Excluded::Stopper)),
+                thread("sugov:4", 500, Some(Excluded::Governor)),
+                thread("sugov:4", 500, Some(Excluded::Governor)),
+            ],
+            busy_ns: vec![1000 * MS, 2000 * MS],
+            work: 2500 * MS,
+            assumed_frequency_ns: 750 * MS,
+            paths_taken_off: 500 * MS,
+            switches: 40,
+            migrations: 4,
+            tied_to_waker: 3,
+            tied_to_time: 2,
+            unmatched: 1,
+            waking_latency_ns: vec![1000, 2000, 3000, 10_000],
+            ..Recorded::default()
+        };
+        let cluster = |cpus: &[u16], capacity| RecordedCluster {
+            cpus: cpus.to_vec(),
+            capacity,
+            highest_khz: None,
+            frequencies: 0,
+            full_speed_khz: 1,
+        };
+        // Of what was read, only the work is another.
+        let lines = "<idle>-0 [000] 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+                     prev_state=R ==> next_comm=a next_pid=1 next_prio=120\n\
+                     a-1 [000] 2.000000: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 \
+                     prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
+        let scenario = schedtwin::Scenario::new("pixel6", "linux-6.12", "w1", None).unwrap();
+        let machine = scenario.machine();
+        let read =
+            schedtwin::recording::read_trace_from(lines.as_bytes(), "x", machine, machine, None);
+        let trace = TraceRecording {
+            recorded,
+            without_waking: false,
+            clusters: vec![cluster(&[1], 1000), cluster(&[0], 100)],
+            ..read.unwrap()
+        };
+        let row = |name, stat, cpu: Option<&str>, values: [f64; 2]| {
+            let labels = cpu.iter().map(|cpu| ("cpu", cpu.to_string())).collect();
+            let metric = metric::declared(name).expect("it is declared").value(stat, labels, None);
+            let samples = values.map(|value| vec![Some(value); 2]).to_vec();
+            Row { samples, ..Row::of(&metric) }
+        };
+        let mut comparison = crate::report::example::comparison();
+        comparison.rows = crate::compare::judge(vec![
+            row("cpu_time", "sum", None, [3.0, 2.5]),
+            row("cpu_time", "sum", Some("0"), [2.0, 0.75]),
+            row("cpu_time", "sum", Some("1"), [1.0, 1.75]),
+            row("replayed_work", "share", None, [99.0, 98.0]),
+        ]);
+        let found = fidelity(&trace, &[120, 1024], &comparison);
+        assert_eq!((found.threads, found.cpu_time_covered_pct), (1, 60.0));
+        assert_eq!((found.assumed_frequency_pct, found.paths_taken_off_pct), (25.0, 20.0));
+        let left_out = found.left_out.iter().map(|part| (part.names.join(" "), part.cpu_time_pct));
+        let expected = [("migration/0".to_string(), 20.0), ("sugov:4".to_string(), 20.0)];
+        assert!(left_out.eq(expected), "{:?}", found.left_out);
+
+        let pairs: Vec<_> = found
+            .pairs
+            .iter()
+            .map(|pair| {
+                let cpu = pair.labels.first().map_or("", |(_, cpu)| cpu.as_str());
+                (pair.name, pair.stat, cpu, pair.recorded, pair.replayed.clone())
+            })
+            .collect();
+        let none = || vec![None, None];
+        assert_eq!(
+            pairs,
+            [
+                ("cpu_time", "sum", "", Some(3.0), vec![Some(3.0), Some(2.5)]),
+                ("cpu_time", "sum", "0", Some(1.0), vec![Some(2.0), Some(0.75)]),
+                ("cpu_time", "sum", "1", Some(2.0), vec![Some(1.0), Some(1.75)]),
+                ("work", "sum", "", Some(2.5), none()),
+                ("replayed_sleeps", "sum", "", Some(6.0), none()),
+                ("context_switches", "sum", "", Some(40.0), none()),
+                ("migrations", "sum", "", Some(4.0), none()),
+                ("waking_latency", "mean", "", Some(4.0), none()),
+                ("waking_latency", "p50", "", Some(3.0), none()),
+                ("waking_latency", "p90", "", Some(10.0), none()),
+                ("waking_latency", "p99", "", Some(10.0), none()),
+            ]
+        );
+        // A third of the time was on CPU 0; the replays have two thirds and 30 % there.
+        let moved = found.verdicts.iter().map(|verdict| verdict.moved_pct.unwrap().round());
+        assert!(moved.eq([33.0, 3.0]), "{:?}", found.verdicts);
+        assert_eq!(found.verdicts[0].work_pct, Some(99.0));
+        let told = "only 98% of the recorded work is done in its time";
+        let told = found.verdicts.iter().map(|verdict| verdict.text.contains(told));
+        assert!(told.eq([false, true]), "{:?}", found.verdicts);
+        assert!(!found.verdicts[0].text.contains("of the recorded work"));
+
+        let nothing = TraceRecording {
+            recorded: Recorded { busy_ns: vec![0, 0], ..Recorded::default() },
+            without_waking: true,
+            ..trace
+        };
+        let pairs = pairs_of(&nothing, &comparison, "wakeup_latency");
+        assert_eq!(pairs, [("mean", None), ("p50", None), ("p90", None), ("p99", None)]);
+    }
+
+    fn pairs_of(
+        trace: &TraceRecording,
+        comparison: &Comparison,
+        name: &str,
+    ) -> Vec<(&'static str, Option<f64>)> {
+        let pairs = pairs(trace, comparison).into_iter().filter(|pair| pair.name == name);
+        pairs.map(|pair| (pair.stat, pair.recorded)).collect()
     }
 }

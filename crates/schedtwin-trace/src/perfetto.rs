@@ -731,3 +731,25 @@ pub(crate) fn push_lines(lines: IrqLines, to: &mut Vec<u8>) {
         to.extend_from_slice(line.name().as_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::uname_release;
+
+    #[test]
+    fn a_kernel_is_called_as_it_calls_itself() {
+        for (kernel, release) in [
+            ("linux-5.18", Some("5.18.0")),
+            ("linux-5.18+runnable-boost", Some("5.18.0")),
+            ("linux-6.12.95", Some("6.12.95")),
+            ("linux-6.12:hz=1000", Some("6.12.0")),
+            ("linux-6.12.", Some("6.12.0")),
+            ("linux-6", None),
+            ("linux-1.2.3.4", None),
+            ("linux-", None),
+            ("mine", None),
+        ] {
+            assert_eq!(uname_release(kernel).as_deref(), release, "{kernel}");
+        }
+    }
+}

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn prost_reads_what_is_written() {
-        for length in [0, 1, 127 - 4, 127, 128, 20_000] {
+        for length in (0..=130).chain([20_000]) {
             for number in [0, 1, 127, 128, 300, u64::MAX >> 1, u64::MAX] {
                 let inner = Outer {
                     unsigned: Some(number),

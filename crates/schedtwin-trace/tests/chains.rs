@@ -104,6 +104,9 @@ fn chains_are_told_with_where_their_time_went() {
     // Among facts and decisions there is no table.
     let (all, _) = list(&Query { chains: false, ..CHAINS });
     assert!(EXPECTED.starts_with(&all) && all.lines().count() == 15, "{all}");
+    // Nor is there one of no chains.
+    let (none, _) = list(&Query { at: Some(1), ..CHAINS });
+    assert_eq!(none, "");
 }
 
 const EXPECTED: &str = "    0.005250000 [  -] chain               policy4 (cpu-big): more, 400000 -> 1800000 kHz, settled after 1.250 ms

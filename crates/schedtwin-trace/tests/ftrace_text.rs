@@ -119,3 +119,33 @@ fn odd_names_stay_in_their_line() {
         assert!(comms[1].starts_with(shown), "{name:?} is shown as {:?}", comms[1]);
     }
 }
+
+/// A line says the priority that a task had then.
+#[test]
+fn priorities_are_those_of_the_line() {
+    use schedtwin_trace::TaskInfo;
+    use schedtwin_trace::ftrace_read::{Event, read};
+    use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
+    use std::ops::ControlFlow;
+
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(FtraceText::new(&mut bytes, sample::meta()));
+    sink.task(&TaskInfo { id: TaskId(7), name: "ui".into(), prio: 120 });
+    let switch = |at, prev, next| {
+        let (prev, next) = (TaskId(prev), TaskId(next));
+        let kind = FactKind::Switch { prev, next, prev_state: TaskState::Running };
+        Fact { at, cpu: CpuId(0), kind }
+    };
+    sink.fact(&switch(1_000, 0, 7));
+    sink.task_prio(TaskId(7), 98);
+    sink.fact(&switch(2_000, 7, 0));
+    sink.finish().expect("memory takes everything");
+    let mut prios = Vec::new();
+    let summary = read(&bytes[..], &mut |_, event| {
+        if let Event::Switch { prev, next, .. } = event {
+            prios.extend([prev, next].iter().filter(|task| task.pid == 7).map(|task| task.prio));
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!((summary.expect("a trace").events, prios), (2, vec![120, 98]));
+}

@@ -152,3 +152,31 @@ fn damaged_traces_are_errors() {
         }
     }
 }
+
+/// A track that hangs below another one hangs below one that is there, and no two have one number.
+#[test]
+fn tracks_hang_together() {
+    use prost::Message;
+    use schedtwin_trace::perfetto_messages::{Data, TracePacket};
+    #[derive(Clone, PartialEq, Message)]
+    struct Trace {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    sink.task(&TaskInfo { id: sample::UI, name: "ui".into(), prio: 120 });
+    sample::facts().iter().for_each(|fact| sink.fact(fact));
+    sink.finish().expect("memory takes everything");
+    let trace = Trace::decode(&bytes[..]).expect("a trace is a message");
+    let tracks = trace.packet.into_iter().filter_map(|packet| match packet.data {
+        Some(Data::TrackDescriptor(track)) => Some((track.uuid, track.parent_uuid)),
+        _ => None,
+    });
+    let tracks: Vec<(Option<u64>, Option<u64>)> = tracks.collect();
+    let mut numbers: Vec<_> = tracks.iter().map(|(number, _)| number.expect("a number")).collect();
+    numbers.sort_unstable();
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    let above: Vec<u64> = tracks.iter().filter_map(|(_, above)| *above).collect();
+    assert!(!above.is_empty() && above.iter().all(|number| numbers.contains(number)), "{above:?}");
+}

@@ -111,6 +111,18 @@ fn without_a_header_nothing_is_read() {
         assert_eq!(entries.len(), 1, "{text}");
         assert_eq!(entries[0].as_ref().expect_err(text).to_string(), message);
     }
+    // A blank line is no header; behind one that is too long nothing is read.
+    let long = "x".repeat(LINE_BYTES_MAX as usize + 1);
+    for (text, message) in [
+        ("\n{}\n".to_string(), "line 1: not a JSON object"),
+        (format!("{long}\n{{}}\n"), "line 1: not a record: its first line is too long"),
+    ] {
+        let entries: Vec<_> = Reader::new(text.as_bytes()).collect();
+        let faults = entries.iter().map(|entry| entry.as_ref().expect_err("none").to_string());
+        assert_eq!(faults.collect::<Vec<_>>(), [message]);
+    }
+    let most = r#"{"schema":"schedtwin.record/1","nr_cpus":256}"#;
+    assert!(Reader::new(most.as_bytes()).all(|entry| entry.is_ok()));
 }
 
 #[test]

@@ -112,7 +112,88 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let mut expected_sorted = expected;
     expected_sorted.sort_unstable();
     assert_eq!(sorted, expected_sorted, "{faults}");
+    for (event, feature) in [("mem", "memory-bound work"), ("iorun", "I/O")] {
+        let told = format!("\"{event}\" of task \"g\" waits for: {feature}\n");
+        assert!(faults.contains(&told), "{told} not in:\n{faults}");
+    }
     assert_eq!(workload.notices(), [""; 0]);
+}
+
+/// Fifty are enough, of what waits as of faults.
+#[test]
+fn what_is_not_modelled_is_told_fifty_times() {
+    for (events, told) in [(49, 49), (50, 50), (51, 50)] {
+        let events: Vec<String> = (0..events).map(|n| format!("\"mem{n}\": 1")).collect();
+        let text = format!("{{ \"tasks\": {{ \"a\": {{ {} }} }} }}", events.join(", "));
+        let workload = Workload::parse_rtapp(Source::new("f.json", text)).unwrap();
+        assert_eq!(workload.pending().0.len(), told);
+    }
+}
+
+#[test]
+fn a_workload_shows_its_file() {
+    let text = "{ \"tasks\": { \"a\": { \"run\": 1 } } }";
+    let workload = Workload::parse_rtapp(Source::new("f.json", format!("{text}\n\n"))).unwrap();
+    assert_eq!(workload.describe(), format!("{text}\n"));
+}
+
+/// Folders of task groups are groups, too, and their files are nanoseconds.
+#[test]
+fn task_groups_have_folders_and_files() {
+    let read = |files: &str| {
+        let text = format!(
+            "{{ \"tasks\": {{ \"t\": {{ \"taskgroup\": \"/a/b\", \"run\": 1 }}, \
+             \"u\": {{ \"taskgroup\": \"/c\", \"run\": 1 }}, \
+             \"v\": {{ \"taskgroup\": \"/a\", \"run\": 1 }} }}, \
+             \"taskgroups\": {{ \"/c\": {{ {files} }} }} }}"
+        );
+        Workload::parse_rtapp(Source::new("f.json", text)).map_err(|faults| faults.to_string())
+    };
+    let max = |quota: u64, burst: u64| {
+        read(&format!("\"cpu.max\": \"{quota} 50000\", \"cpu.max.burst\": \"{burst}\""))
+    };
+    let programs = max(20_000, 20_000).unwrap().instantiate(&host(4), 1).unwrap();
+    // Groups with files come first; a folder comes before what is in it.
+    assert_eq!(programs.task_group_paths(), ["/c", "/a", "/a/b"]);
+    let above: Vec<u32> = programs.task_groups().iter().map(|group| group.0).collect();
+    assert_eq!(above, [0, 0, 2]);
+    let [files] = programs.task_group_files() else { panic!("one group has files") };
+    assert_eq!((files.group.0, files.burst), (1, Some(20_000_000)));
+    let limit = files.max.unwrap();
+    assert_eq!((limit.quota, limit.period), (Some(20_000_000), 50_000_000));
+    // No more than the quota, and with it no more than the kernel counts.
+    assert!(max(20_000, 20_001).unwrap_err().contains("at most \"20000\" here"));
+    let most = (1 << 44) - 1;
+    assert!(max(most - 5, 5).is_ok());
+    assert!(max(most - 5, 6).unwrap_err().contains("at most \"5\" here"));
+}
+
+#[test]
+fn task_groups_are_at_most_sixteen_levels_deep() {
+    let read = |levels: usize| {
+        let path = "/a".repeat(levels) + "/";
+        let text =
+            format!("{{ \"tasks\": {{ \"t\": {{ \"taskgroup\": \"{path}\", \"run\": 1 }} }} }}");
+        Workload::parse_rtapp(Source::new("f.json", text)).map_err(|faults| faults.to_string())
+    };
+    assert!(read(16).is_ok());
+    assert!(read(17).unwrap_err().contains("at most 16 levels deep"));
+}
+
+/// A CPU that no machine has is refused by the file, one that this machine has not by the machine.
+#[test]
+fn the_cpu_of_a_calibration_exists() {
+    use schedtwin_types::MAX_CPUS;
+    let read = |cpu: usize| {
+        let text = format!(
+            "{{ \"global\": {{ \"calibration\": \"CPU{cpu}\" }}, \"tasks\": {{ \"a\": {{ \"run\": 1 }} }} }}"
+        );
+        Workload::parse_rtapp(Source::new("f.json", text))
+    };
+    let faults = read(MAX_CPUS - 1).unwrap().instantiate(&host(4), 1).unwrap_err().to_string();
+    assert!(faults.contains("the machine has CPUs 0 to 3"), "{faults}");
+    let faults = read(MAX_CPUS).unwrap_err().to_string();
+    assert!(faults.contains("machines have at most"), "{faults}");
 }
 
 #[test]
@@ -140,6 +221,7 @@ fn what_json_c_and_workgen_accept_is_accepted() {
     for text in [
         "{ \"tasks\": { \"a\": { \"suspend\", \"run\": 1, }, }, }",
         "// c\n{ /* c */ \"tasks\": { \"a\": { \"run\": 1, \"run\": 2, \"yield\", \"suspend\" } } } // end",
+        "{ \"tasks\": { \"a\": { \"suspend\" /* until resumed */, \"run\": 1 } } }",
         "\u{feff}{ \"tasks\": { \"a\": { \"run\": 1 } } }",
         "{ \"tasks\": { \"\u{e9}\u{1f600}long-name-of-a-task\": { \"run\": 1 } } }",
         "{ \"global\": { \"log_size\": \"Disable\", \"ftrace\": true, \"frag\": 1 }, \"tasks\": { \"a\": { \"run\": 1, \"loop\": 2147483647 } } }",

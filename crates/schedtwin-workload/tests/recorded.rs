@@ -476,3 +476,135 @@ fn frequencies_are_kept_in_order_and_the_highest_always() {
     let kept: Vec<u32> = (1..=63).chain([900]).collect();
     assert_eq!(builder.frequencies(0).khz, kept);
 }
+
+/// What a replay says of itself before and behind its run.
+#[test]
+fn a_replay_knows_its_threads_its_length_and_its_sleeps() {
+    let recording = record(&silicon(1024), pipeline);
+    let workload = Workload::recorded("test", recording.clone());
+    assert_eq!(workload.bytes(), recording.fingerprint().as_bytes());
+    let mut executor = Executor::new(&workload, &host(4));
+    let begin = executor.programs.warmup();
+    assert_eq!(recording.duration(), begin + 10 * MS);
+    // The one that starts the others, a and b.
+    assert_eq!((executor.programs.nr_threads(), executor.programs.nr_futexes()), (3, 3));
+    assert!(!executor.programs.finished());
+    let mut ends = Vec::new();
+    executor.run(Ns::MAX, 100_000, |_, thread, op, _| {
+        if let (0, Op::Call(Syscall::NanosleepUntil { until })) = (thread.0, op) {
+            ends.push(until);
+        }
+    });
+    assert!(executor.programs.finished());
+    assert_eq!(ends, [begin + 10 * MS], "it lasts as long as the recording");
+    // a slept until the interrupt, and b until a woke it. What nothing ended was not a sleep.
+    assert_eq!(executor.programs.replayed().unwrap().sleeps, 2);
+}
+
+#[test]
+fn waiting_for_the_beginning_is_no_sleep() {
+    // a ran before the recording began; b came at 1 ms.
+    let recording = record(&silicon(1024), |builder| {
+        builder.switch(MS, 0, Some(a()), SLEEPS, Some(b()));
+        builder.switch(2 * MS, 0, Some(b()), SLEEPS, None);
+    });
+    let workload = Workload::recorded("test", recording);
+    let mut executor = Executor::new(&workload, &host(4));
+    executor.run(Ns::MAX, 100_000, |_, _, _, _| ());
+    assert_eq!(executor.programs.replayed().unwrap().sleeps, 1);
+}
+
+#[test]
+fn recordings_that_differ_have_other_fingerprints() {
+    let of = |us: Ns| {
+        record(&silicon(1024), |builder| {
+            builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+            builder.switch(us * 1000, 0, Some(a()), SLEEPS, None);
+        })
+    };
+    let print = of(1000).fingerprint().to_string();
+    assert!(print.len() == 16 && print.bytes().all(|digit| digit.is_ascii_hexdigit()), "{print}");
+    assert_eq!(of(1000).fingerprint(), print);
+    assert_ne!(of(1001).fingerprint(), print);
+}
+
+/// Pieces of one CPU and clock are one run, and each CPU counts by its own capacity.
+#[test]
+fn pieces_of_a_run_are_added_where_they_ran() {
+    let mut unlike = silicon(1024);
+    unlike.cpus[1].capacity = 512;
+    for khz in [None, Some(500_000)] {
+        let recording = record(&unlike, |builder| {
+            for cpu in 0..2 {
+                khz.iter().for_each(|khz| builder.frequency(0, cpu, *khz));
+            }
+            // 1 ms, 1 ms and 2 ms.
+            builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+            builder.switch(MS, 0, Some(a()), WANTS_MORE, None);
+            builder.switch(2 * MS, 0, None, WANTS_MORE, Some(a()));
+            builder.switch(3 * MS, 0, Some(a()), WANTS_MORE, None);
+            builder.switch(4 * MS, 1, None, WANTS_MORE, Some(a()));
+            builder.switch(6 * MS, 1, Some(a()), SLEEPS, None);
+        });
+        let speed = if khz.is_some() { 2 } else { 1 };
+        assert_eq!(recording.recorded().work, (MS + MS + 2 * MS / 2) / speed, "{khz:?}");
+        assert_eq!(recording.recorded().busy_ns, [2 * MS, 2 * MS]);
+        assert_eq!(recording.recorded().migrations, 1);
+    }
+    // A nanosecond at half the speed is no work, but four are two.
+    let recording = record(&silicon(1024), |builder| {
+        builder.frequency(0, 0, 500_000);
+        builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+        (1..4).for_each(|at| builder.frequency(at, 0, 500_000));
+        builder.switch(4, 0, Some(a()), SLEEPS, None);
+    });
+    assert_eq!(recording.recorded().work, 2);
+}
+
+/// How long a thread waited for its CPU is told from its `sched_waking`, also where nothing else tells of it.
+#[test]
+fn waits_for_a_cpu_are_measured_from_the_waking() {
+    let recording = record(&silicon(1024), |builder| {
+        builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+        builder.switch(MS, 0, Some(a()), SLEEPS, None);
+        builder.waking(2 * MS, IRQ, a());
+        builder.switch(5 * MS, 0, None, WANTS_MORE, Some(a()));
+        builder.switch(6 * MS, 0, Some(a()), SLEEPS, None);
+        // The kernel may stamp the switch a little before the waking.
+        builder.waking(8 * MS, IRQ, a());
+        builder.switch(8 * MS - 10, 0, None, WANTS_MORE, Some(a()));
+    });
+    assert_eq!(recording.recorded().waking_latency_ns, [0, 3_000_000]);
+    let Recorded { tied_to_time, first_seen, contradictions, .. } = *recording.recorded();
+    assert_eq!((tied_to_time, first_seen, contradictions), (2, 1, 0));
+}
+
+/// One thread that runs twice at once is a contradiction.
+#[test]
+fn each_contradiction_is_counted() {
+    let recording = record(&silicon(1024), |builder| {
+        builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+        builder.switch(MS, 1, None, WANTS_MORE, Some(a()));
+        builder.switch(2 * MS, 2, None, WANTS_MORE, Some(a()));
+    });
+    assert_eq!(recording.recorded().contradictions, 2);
+}
+
+#[test]
+fn a_builder_tells_how_far_it_is() {
+    use schedtwin_workload::recorded::{Full, THREADS_MAX};
+    let mut builder = Builder::new();
+    assert_eq!((builder.span(), builder.nr_cpus(), builder.switches()), (0, 0, 0));
+    builder.time(3 * MS);
+    builder.switch(4 * MS, 2, None, WANTS_MORE, Some(a()));
+    builder.switch(5 * MS, 2, Some(a()), SLEEPS, None);
+    builder.time(7 * MS);
+    builder.cpu_exists(4);
+    assert_eq!((builder.span(), builder.nr_cpus(), builder.switches()), (4 * MS, 5, 2));
+    for pid in 2..=THREADS_MAX as u32 {
+        builder.waking(7 * MS, IRQ, seen("x", pid));
+    }
+    assert_eq!(builder.full(), None);
+    builder.waking(7 * MS, IRQ, seen("x", u32::MAX));
+    assert_eq!(builder.full(), Some(Full::Threads));
+}

@@ -25,7 +25,7 @@ use std::path::Path;
 
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use schedtwin_trace::ftrace_read::Summary as TraceSummary;
-pub use schedtwin_workload::recorded::{Excluded, Recorded};
+pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
 /// A trace, read.
 #[derive(Clone, Debug)]

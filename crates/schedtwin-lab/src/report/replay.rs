@@ -106,7 +106,6 @@ fn pair_title(pair: &Pair) -> String {
     let full = title(pair.name, pair.stat, &pair.labels);
     match pair.stat {
         "sum" => full.replacen(" sum", "", 1),
-        "mean" if pair.unit == "%" => full.replacen(" mean", "", 1),
         _ => full,
     }
 }

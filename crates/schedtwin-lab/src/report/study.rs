@@ -390,3 +390,16 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    /// Three digits at least, and two decimals at most.
+    #[test]
+    fn percent_has_as_many_decimals_as_it_needs() {
+        let shown = [-0.004, 9.994, -9.994, 10.0, -99.94, 100.0, 1234.5].map(percent);
+        let expected = ["-0.00%", "+9.99%", "-9.99%", "+10.0%", "-99.9%", "+100%", "+1234%"];
+        assert_eq!(shown, expected);
+    }
+}

@@ -1,5 +1,6 @@
 //! Every form of report, printed in full: a change of layout must show in review.
 
+use schedtwin::result::{CpuResult, TaskResult};
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -137,6 +138,54 @@ fn studies_are_what_the_schema_says() {
     let document: Value = serde_json::from_str(&super::stability(&rerun, Format::Json)).unwrap();
     assert_eq!(errors("schedtwin.stability/1", &document), [""; 0]);
     assert_eq!(document["rows"][2]["counts"]["inconclusive"], json!(2));
+    // A row, its verdict, and how often it was another one.
+    let text = super::stability(&rerun, Format::Text);
+    assert!(text.contains("100.0%  agree         1 frame_duration mean patched\n"), "{text}");
+    let line = super::stability_line(&rerun, &found[1]);
+    assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+    let mut mixed = found[1].clone();
+    let agree = crate::study::verdict::Verdict::ALL.iter().position(|v| v.word() == "agree");
+    mixed.counts[agree.unwrap()] += 1;
+    let line = super::stability_line(&rerun, &mixed);
+    assert!(
+        line.starts_with(" 66.7%  inconclusive  2 power ") && line.ends_with("  (agree 1)"),
+        "{line}"
+    );
+    let shown = super::study(ready.study(), &[]);
+    let is_row = |line: &str| line.starts_with("  1 ") && line.contains("frame_duration mean");
+    assert!(shown.lines().any(is_row), "{shown}");
+
+    // What was fitted, what each variant says, and how sure that makes it.
+    let ran = &all.ran[0];
+    let text = studies(&all, Format::Text);
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "published twin publ.diff twin diff 95% robust verdict",
+        "demo: fitted on base values only: machine.settle_us=90 on 1 base",
+        "with slow clocks: 1 B ",
+    ] {
+        assert!(unwrapped.contains(expected), "{expected}\n{text}");
+    }
+    let predicted = ran.cells.iter().find(|cell| cell.robust.is_some()).expect("a prediction");
+    assert_eq!(predicted.counting_variants, 1);
+    let word = if predicted.robust == Some(true) { "yes" } else { "no" };
+    assert!(text.contains(&format!("{word} {}/1", predicted.known_in_variants)), "{text}");
+    assert_eq!(
+        (&document_of(&all)["provenance"]["n"], &json!([1, 2])),
+        (&json!(2), &document_of(&all)["provenance"]["seeds"])
+    );
+    let trust = document_of(&all)["provenance"]["trust"].as_str().unwrap().to_string();
+    assert!(trust.ends_with(&ran.provenance.trust), "{trust}");
+    let table = super::sensitivity(&all, Format::Markdown);
+    assert_eq!(table.matches("| variant |").count(), 1, "the base is not predicted: {table}");
+    assert!(
+        super::sensitivity(&all, Format::Text)
+            .contains("demo: 2 runs of each kernel, 2 in variants\n")
+    );
+    let page = html::studies(&all, &[]);
+    for expected in ["<h1>demo</h1>", "frame_<wbr>duration", "machine.settle_us=90"] {
+        assert!(page.contains(expected), "{expected}\n{page}");
+    }
     let text = studies(&all, Format::Text);
     for expected in ["fitted: ", "check: ", "x waits for: workload y", "verdicts: 4 base"] {
         assert!(text.contains(expected), "{expected}\n{text}");
@@ -156,6 +205,76 @@ fn studies_are_what_the_schema_says() {
     let text = super::sensitivity(&all, Format::Text);
     assert!(text.contains("\nas the study is  ") && text.contains("\nslow clocks  "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+fn document_of(all: &Studies) -> Value {
+    serde_json::from_str(&studies(all, Format::Json)).unwrap()
+}
+
+/// What is said beside the rows, where it applies and nowhere else.
+#[test]
+fn notes_are_said_where_they_apply() {
+    let headlines = |compared: &Comparison| comparison(compared, Format::Text, Extent::Headlines);
+    let mut compared = example::comparison();
+    for (same, note) in [
+        (5, Some("  (executed exactly as A)\n")),
+        (3, Some("  (executed exactly as A with 3 of 5 seeds)\n")),
+        (0, None),
+    ] {
+        compared.identical_executions[1] = same;
+        let text = headlines(&compared);
+        let told = text.contains("executed exactly");
+        assert!(note.map_or(!told, |note| text.contains(note)), "{same}: {text}");
+    }
+    // One kernel is compared with nothing; of three it is said which one changed.
+    assert!(headlines(&compared).contains("95%: half the width"));
+    assert!(!headlines(&example::of_kernels(&["alone"])).contains("95%: half the width"));
+    let three = headlines(&example::of_kernels(&["a", "b", "c"]));
+    let three = three.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(three.contains(" B idle_residency cluster=little state=cpu-sleep -9.09%,"), "{three}");
+    // Where nothing is left out, no further rows are promised.
+    assert!(headlines(&compared).contains("more rows: "));
+    compared.rows.retain(|row| row.row.name == "jank");
+    assert!(!headlines(&compared).contains("more rows: "), "{}", headlines(&compared));
+    // Ten names of threads that were left out are too many, one is not.
+    let mut replayed = example::replayed();
+    let of = |replayed: &Replayed| replay(replayed, Format::Text, Extent::Headlines);
+    assert!(of(&replayed).contains(" more ("), "{}", of(&replayed));
+    replayed.fidelity.left_out[0].names.truncate(1);
+    assert!(of(&replayed).contains("left out: sugov:0 ("), "{}", of(&replayed));
+}
+
+#[test]
+fn a_change_is_marked_down_to_what_a_table_shows() {
+    use schedtwin_types::metric::Better;
+    let mut difference = example::comparison().rows[1].cells[1].difference.expect("there is one");
+    assert!(difference.significant && difference.diff < 0.0);
+    for (percent, word) in [(-0.005, "* better"), (-0.0049, ""), (0.005, "* better")] {
+        difference.diff_pct = Some(percent);
+        assert_eq!(cells::verdict(Some(&difference), Better::Lower), word, "{percent}");
+    }
+    assert_eq!([0.0, -1.5, 2.0].map(cells::signed), ["0", "-1.500", "+2.000"]);
+}
+
+/// Sixteen of the tasks and CPUs, the busiest, and how many more there are.
+#[test]
+fn long_lists_are_cut_unless_all_is_asked_for() {
+    let (provenance, mut result) = (example::provenance(), example::run());
+    let (task, cpu) = (result.tasks[0].clone(), result.cpus[0].clone());
+    let name = |n: u32| format!("made-up-{n}");
+    result.tasks = (0..20)
+        .map(|n| TaskResult { id: n, name: name(n), cpu_time_ns: u64::from(n), ..task.clone() })
+        .collect();
+    result.cpus = (0..21).map(|n| CpuResult { cpu: n, ..cpu.clone() }).collect();
+    let report = RunReport { provenance: &provenance, kernel: "k", seed: 7, result: &result };
+    let text = run(&report, Format::Text, Extent::Headlines);
+    assert_eq!(text.matches("made-up-").count(), 16);
+    assert!(text.contains("made-up-19 ") && !text.contains("made-up-3 "), "{text}");
+    assert!(text.contains("... 4 further tasks: --all\n"), "{text}");
+    assert!(text.contains("... 5 further CPUs: --all\n"), "{text}");
+    let text = run(&report, Format::Text, Extent::All);
+    assert_eq!(text.matches("made-up-").count(), 20);
+    assert!(!text.contains(": --all\n"), "{text}");
 }
 
 /// Every property must be named in the schema, else a new field would go undescribed. The shipped

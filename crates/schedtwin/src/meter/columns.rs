@@ -78,3 +78,46 @@ pub(super) fn cell_powers(setup: &MeterSetup) -> Vec<u64> {
     }
     cells
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meter::MeterIdle;
+    use schedtwin_types::ClockDomainId;
+
+    /// A thread that is second draws 150 thousandths of what it would draw alone, and nothing at rest.
+    #[test]
+    fn each_column_has_its_power() {
+        let idle = |wfi_permille, active_permille| MeterIdle {
+            name: "state".into(),
+            wfi_permille,
+            active_permille,
+            deep: false,
+            entry_energy_pj: 0,
+            exit_energy_pj: 0,
+            abort_energy_pj: 0,
+        };
+        let cpu = MeterCpu {
+            domain: ClockDomainId(0),
+            cluster_name: "cpu".into(),
+            idle_states: vec![idle(0, 500), idle(1000, 0), idle(300, 0)],
+            threads: vec![0, 1],
+            second_permille: 150,
+            capacity: 1024,
+        };
+        let opp =
+            MeterOpp { khz: 1, active_uw: 2000, wfi_uw: 100, static_uw: 7, idle_static_uw: 7 };
+        // Three active columns, polling as in the first state; entering, rest and exiting of each state.
+        let first = [2000, 2000, 2000, 1000, 2000, 1000, 2000, 2000, 100, 2000, 2000, 30, 2000];
+        let second = [300, 300, 300, 150, 300, 0, 300, 300, 0, 300, 300, 0, 300];
+        let powers = (0..width_of(&cpu)).map(|slot| slot_uw(&cpu, slot, &opp));
+        assert!(
+            powers.clone().eq(first.into_iter().chain(second)),
+            "{:?}",
+            powers.collect::<Vec<_>>()
+        );
+        let alone = MeterCpu { threads: Vec::new(), ..cpu };
+        let powers = (0..width_of(&alone)).map(|slot| slot_uw(&alone, slot, &opp));
+        assert!(powers.eq(first));
+    }
+}

@@ -79,3 +79,60 @@ impl PowerTruth {
         assert_eq!(booked + open, span, "power domain {index}: its states fill the span");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On for 100 ns at 5 µW, in its only state for 60 ns at 1 µW after an entry of 2 pJ; half of the former before the window.
+    #[test]
+    fn time_and_energy_are_of_the_window_and_heat_of_all() {
+        let setup = MeterPowerDomain {
+            name: "package".into(),
+            outermost: true,
+            within: Vec::new(),
+            clocks: Vec::new(),
+            uw: vec![5, 1],
+            states: vec!["off".into()],
+            entry_energy_pj: vec![2],
+        };
+        let mut truth = PowerTruth::new(&setup);
+        assert_eq!(truth.uw(), 5);
+        truth.enter(&setup, 50, 100, Some(0));
+        assert_eq!((truth.uw(), truth.entries[1]), (1, 1));
+        truth.enter(&setup, 50, 160, None);
+        assert_eq!((truth.uw(), &truth.ns), (5, &vec![50, 60]));
+        truth.close(50, 170);
+        assert_eq!(truth.ns, [60, 60]);
+        // µW × ns are fJ, a pJ is a thousand of them.
+        assert_eq!(truth.fj(&setup), 60 * 5 + 60 + 2000);
+        assert_eq!(truth.heat_fj, 100 * 5 + 2000 + 60 + 10 * 5);
+        truth.verify(0, 120, 0);
+        truth.verify(0, 125, 5);
+        // An entry before the window is heat, and none of its energy.
+        let mut truth = PowerTruth::new(&setup);
+        truth.enter(&setup, 50, 49, Some(0));
+        truth.close(50, 60);
+        assert_eq!((truth.fj(&setup), truth.heat_fj), (10, 49 * 5 + 2000 + 11));
+        let mut truth = PowerTruth::new(&setup);
+        truth.enter(&setup, 50, 50, Some(0));
+        assert_eq!(truth.fj(&setup), 2000);
+    }
+
+    #[test]
+    #[should_panic(expected = "its states fill the span")]
+    fn a_gap_is_noticed() {
+        let setup = MeterPowerDomain {
+            name: "package".into(),
+            outermost: true,
+            within: Vec::new(),
+            clocks: Vec::new(),
+            uw: vec![5],
+            states: Vec::new(),
+            entry_energy_pj: Vec::new(),
+        };
+        let mut truth = PowerTruth::new(&setup);
+        truth.close(0, 10);
+        truth.verify(0, 11, 0);
+    }
+}

@@ -750,3 +750,47 @@ fn a_copy_goes_on_as_the_original() {
     assert_eq!(original.digest(), copy.digest());
     assert_eq!(original.finish(end), copy.finish(end));
 }
+
+/// The digest tells activities apart, and the states that they are of.
+#[test]
+fn activities_have_codes_of_their_own() {
+    let states = 0..4;
+    let of_states = [Activity::Entering, Activity::Idle, Activity::Exiting, Activity::Waiting];
+    let mut codes: Vec<u64> = states
+        .flat_map(|state| of_states.map(|activity| activity(state).code()))
+        .chain([Activity::Active.code(), Activity::Polling.code()])
+        .collect();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), 4 * 4 + 2);
+}
+
+/// What is counted is added up, from the end of the warm-up on.
+#[test]
+fn counts_add_up() {
+    let mut meter = meter(100);
+    for at in [50, 200, 300] {
+        let task = TaskId(1);
+        feed(&mut meter, &fact(at, 0, FactKind::Balance { level: 0, idle: 2, moved: 3 }));
+        feed(&mut meter, &fact(at, 0, FactKind::Migrate { task, from: CpuId(0), to: CpuId(2) }));
+    }
+    let counts = &meter.counts;
+    assert_eq!((counts.balance_moved, counts.balance[2], counts.migrations), (6, 2, 2));
+    assert_eq!(meter.tasks[1].migrations, 2);
+}
+
+#[test]
+fn a_power_domain_draws_its_own_power() {
+    let mut setup = setup(0);
+    let package = MeterPowerDomain {
+        name: "package".into(),
+        outermost: true,
+        within: vec![PowerDomainId(0)],
+        clocks: vec![LITTLE, BIG],
+        uw: vec![5, 1],
+        states: vec!["off".into()],
+        entry_energy_pj: vec![0],
+    };
+    setup.power_domains = vec![package].into();
+    assert_eq!(Meter::new(setup).power_domain_uw(PowerDomainId(0)), 5);
+}

@@ -1,115 +1,18 @@
 //! `schedtwin capture`: the script runs on made-up devices, in every shell that is here, and what it writes is
 //! what they said.
 
+mod device;
+mod kernel;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use schedtwin::kernel_file::KernelFile;
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_types::ClockDomainId;
 
-/// Shells that devices have: Debian's, Alpine's and routers', Android's, and the usual one.
-const SHELLS: [&[&str]; 4] = [&["dash"], &["busybox", "sh"], &["mksh"], &["bash", "--posix"]];
-
-fn script() -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin")).arg("capture").output().unwrap();
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The shells of this computer; the others are skipped by name.
-fn shells() -> Vec<&'static [&'static str]> {
-    let here = |shell: &&&[&str]| {
-        let mut command = Command::new(shell[0]);
-        command.args(&shell[1..]).args(["-c", ":"]).stdout(Stdio::null()).stderr(Stdio::null());
-        let found = command.status().is_ok_and(|status| status.success());
-        if !found {
-            eprintln!("skipped: there is no {} here", shell[0]);
-        }
-        found
-    };
-    let found: Vec<_> = SHELLS.iter().filter(here).copied().collect();
-    assert!(!found.is_empty(), "a computer has a shell");
-    found
-}
-
-/// A made-up device: a directory with its sys/ and proc/.
-struct Device {
-    root: tempfile::TempDir,
-}
-
-impl Device {
-    fn new() -> Device {
-        Device { root: tempfile::tempdir().unwrap() }
-    }
-
-    fn says(&self, path: &str, text: impl ToString) -> &Device {
-        let path = self.root.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text.to_string() + "\n").unwrap();
-        self
-    }
-
-    fn cpu(&self, cpu: usize, path: &str, text: impl ToString) {
-        self.says(&format!("sys/devices/system/cpu/cpu{cpu}/{path}"), text);
-    }
-
-    /// Runs the script and gives the directory that it wrote to.
-    fn captured(&self, shell: &[&str], script: &str) -> PathBuf {
-        let out = self.root.path().join(format!("out-{}", shell[0]));
-        // From standard input, as through ssh and adb.
-        let mut child = Command::new(shell[0])
-            .args(&shell[1..])
-            .args(["-s", "--"])
-            .arg(&out)
-            .env("SCHEDTWIN_ROOT", self.root.path())
-            .env_remove("TMPDIR")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        use std::io::Write as _;
-        child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{shell:?}: {stderr}");
-        assert_eq!(stderr, "", "{shell:?}");
-        let mut left: Vec<_> =
-            fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["kernel.toml", "machine.toml"], "{shell:?}: nothing else is left");
-        out
-    }
-
-    /// What all shells agree on, loaded: machine and kernel, and the texts of both files.
-    fn check(&self) -> (Machine, KernelFile, String, String) {
-        let script = script();
-        let mut texts: Option<(String, String)> = None;
-        let mut loaded = None;
-        for shell in shells() {
-            let out = self.captured(shell, &script);
-            let read = |file: &str| fs::read_to_string(out.join(file)).unwrap();
-            let both = (read("machine.toml"), read("kernel.toml"));
-            if let Some(texts) = &texts {
-                assert!(*texts == both, "{shell:?} wrote something else:\n{}{}", both.0, both.1);
-                continue;
-            }
-            let path = |file: &str| out.join(file).to_str().unwrap().to_string();
-            let machine = Machine::load(&path("machine.toml"));
-            let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{}", both.0));
-            let kernel = KernelFile::load(&path("kernel.toml"));
-            let kernel = kernel.unwrap_or_else(|faults| panic!("{faults}\n{}", both.1));
-            loaded = Some((machine, kernel));
-            texts = Some(both);
-        }
-        let ((machine, kernel), (machine_text, kernel_text)) = (loaded.unwrap(), texts.unwrap());
-        let marked = machine_text.lines().filter(|line| line.contains(" # estimated")).count();
-        assert!(marked > 0 && machine.estimated == marked as u64, "{marked}: {machine_text}");
-        (machine, kernel, machine_text, kernel_text)
-    }
-}
+use device::{Device, script, shells};
 
 /// A device that says everything that `machine` does, as a kernel of this release shows it.
 fn phone(machine: &Machine, release: &str) -> Device {
@@ -642,40 +545,6 @@ fn a_device_without_cpufreq_has_clocks_by_capacity() {
     }
 }
 
-/// What a kernel multiplies for its CPUs is divided again, and what is out of bounds or means something else is not taken.
-#[test]
-fn what_a_kernel_says_is_taken_as_it_means_it() {
-    let device = Device::new();
-    for cpu in 0..12 {
-        device.cpu(cpu, "cpu_capacity", 1024);
-    }
-    device.cpu(0, "cpufreq/scaling_governor", "performance");
-    device.cpu(0, "cpufreq/scaling_driver", "intel_pstate");
-    for (file, said) in [
-        ("proc/sys/kernel/osrelease", "6.12.1"),
-        ("boot/config-6.12.1", "CONFIG_SMP=y\nCONFIG_HZ=9\nCONFIG_PREEMPT_VOLUNTARY=y"),
-        ("sys/kernel/debug/sched/tunable_scaling", "2"),
-        ("sys/kernel/debug/sched/base_slice_ns", "6000000"),
-        ("proc/sys/kernel/sched_energy_aware", "0"),
-        ("proc/sys/kernel/sched_rt_runtime_us", "940000"),
-        ("proc/self/timerslack_ns", "123456789"),
-    ] {
-        device.says(file, said);
-    }
-    let (_, _, _, text) = device.check();
-    for line in [
-        "hz = 250 # estimated: as linux-6.12",
-        "preempt = \"voluntary\"",
-        "cpufreq = \"schedutil\" # estimated: as linux-6.12",
-        "energy_aware = false",
-        "rt_runtime_us = 940000",
-        "timer_slack_ns = 123456789",
-        "base_slice_unscaled_ns = 750000",
-    ] {
-        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
-    }
-}
-
 /// Ten idle states, as many as the kernel has; a residency that is missing is guessed, and equal limits are no fault.
 #[test]
 fn idle_states_are_taken_as_far_as_the_kernel_has_them() {
@@ -708,6 +577,97 @@ fn idle_states_are_taken_as_far_as_the_kernel_has_them() {
         format!(
             "  {{ name = \"S2\", entry_ns = 33000, exit_ns = 67000, residency_us = 200, {deep}"
         ),
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+}
+
+/// Frequencies up to 10 GHz, at most 256; where only the limits are said, seven equal steps between them.
+#[test]
+fn frequencies_are_taken_within_their_limits() {
+    let khz = |files: &[(&str, &str)]| -> Vec<u32> {
+        let device = Device::new();
+        device.says("proc/sys/kernel/osrelease", "6.12.1");
+        device.cpu(0, "cpu_capacity", 1024);
+        for (file, said) in files {
+            device.cpu(0, &format!("cpufreq/{file}"), said);
+        }
+        let out = device.captured(shells()[0], &script()).join("machine.toml");
+        let machine = Machine::load(out.to_str().unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        machine.domains[ClockDomainId(0)].opps.iter().map(|opp| opp.khz).collect()
+    };
+    let list = "scaling_available_frequencies";
+    assert_eq!(khz(&[(list, "10000001 10000000 0 x 500")]), [500, 10_000_000]);
+    let many: Vec<u32> = (1000..1257).collect();
+    let said = many.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    assert_eq!(khz(&[(list, &said)]), many[..256]);
+    let (most, least) = ("cpuinfo_max_freq", "cpuinfo_min_freq");
+    let steps: Vec<u32> = (0..8).map(|n| 2_999_999 + n * 1_000_000).chain([10_000_000]).collect();
+    assert_eq!(khz(&[(most, "10000000"), (least, "2999999")]), steps);
+    assert_eq!(khz(&[(most, "10000001"), (least, "2999999")]), [1_000_000]);
+    assert_eq!(khz(&[(most, "0")]), [1_000_000]);
+}
+
+/// Schedutil has no thread for a clock that it switches itself, if threads can be seen at all.
+#[test]
+fn fast_switching_is_told_by_threads_or_guessed_by_the_driver() {
+    let long = "d".repeat(41);
+    let cut = format!("fast_switch = false # estimated: driver {}", "d".repeat(40));
+    for (governor, driver, threads, line) in [
+        (
+            "schedutil",
+            "exynos",
+            &["kthreadd"][..],
+            "fast_switch = true # schedutil runs and has no thread",
+        ),
+        (
+            "schedutil",
+            "exynos",
+            &["kthreadd", "sugov:0"],
+            "fast_switch = false # a thread sugov:0 is there",
+        ),
+        ("schedutil", "exynos", &["init"], "fast_switch = false # estimated: driver exynos"),
+        ("performance", "exynos", &["kthreadd"], "fast_switch = false # estimated: driver exynos"),
+        (
+            "performance",
+            "scmi",
+            &["kthreadd"],
+            "fast_switch = true # estimated: driver scmi usually can",
+        ),
+        ("performance", &long, &[], &cut),
+    ] {
+        let device = Device::new();
+        device.says("proc/sys/kernel/osrelease", "6.12.1");
+        device.cpu(0, "cpufreq/scaling_governor", governor);
+        device.cpu(0, "cpufreq/scaling_driver", driver);
+        for (number, name) in threads.iter().enumerate() {
+            device.says(&format!("proc/{}/comm", number + 2), name);
+        }
+        let out = device.captured(shells()[0], &script());
+        let text = fs::read_to_string(out.join("machine.toml")).unwrap();
+        assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+    }
+}
+
+/// 2 W for a CPU of capacity 1024 at its highest frequency, with the square of the frequency; a twentieth in WFI. A power
+/// or a voltage of 0 is none.
+#[test]
+fn powers_that_a_device_does_not_say_are_estimated() {
+    let device = Device::new();
+    device.says("proc/sys/kernel/osrelease", "6.12.1");
+    device.cpu(0, "cpu_capacity", 1024);
+    device.cpu(0, "cpufreq/scaling_available_frequencies", "1000 1000000 1500000 2000000");
+    let debug = "sys/kernel/debug";
+    device.says(&format!("{debug}/energy_model/cpu0/ps:1000000/power"), 0);
+    device.says(&format!("{debug}/energy_model/cpu0/ps:1500000/power"), 700_000);
+    device.says(&format!("{debug}/opp/cpu0/opp:1000000000/supply-0/u_volt_target"), 0);
+    device.says(&format!("{debug}/opp/cpu0/opp:1500000000/supply-0/u_volt_target"), 800_000);
+    let (_, _, text, _) = device.check();
+    for line in [
+        "  { khz = 1000, em_uw = 1, active_uw = 1, wfi_uw = 0 }, # estimated: em_uw, active_uw, wfi_uw",
+        "  { khz = 1000000, em_uw = 512000, active_uw = 512000, wfi_uw = 25600 }, # estimated: em_uw, active_uw, wfi_uw",
+        "  { khz = 1500000, uv = 800000, em_uw = 700000, active_uw = 700000, wfi_uw = 35000 }, # estimated: active_uw, wfi_uw",
+        "  { khz = 2000000, em_uw = 2048000, active_uw = 2048000, wfi_uw = 102400 }, # estimated: em_uw, active_uw, wfi_uw",
     ] {
         assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
     }
