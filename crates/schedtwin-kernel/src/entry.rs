@@ -170,6 +170,7 @@ impl Kernel {
             irq_time_unaccounted: 0,
             stat_works: Vec::new(),
             ns_per_work_shift_10: vec![1 << 10; nr_cpus],
+            thread_speed_permille: vec![1000; nr_cpus],
             facts: Vec::with_capacity(256),
             want_signals: false,
             decisions: Vec::new(),

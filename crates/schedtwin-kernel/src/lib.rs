@@ -162,6 +162,8 @@ pub struct Kernel {
     /// The work of each CPU's kworker; none without an interval.
     stat_works: Vec<vmstat::StatWork>,
     ns_per_work_shift_10: Vec<u64>,
+    /// Speed of each CPU as a thread of its core, thousandths of what it does alone.
+    thread_speed_permille: Vec<u64>,
     dirty_policies: PolicyMask,
     /// Whose governor wants another frequency that the driver will be asked for later.
     wishing_policies: PolicyMask,

@@ -319,6 +319,10 @@ impl Machine {
             thousandths(smt.second_permille),
             speeds.join(", ")
         );
+        if smt.polling_permille > 0 {
+            let share = thousandths(smt.polling_permille);
+            let _ = writeln!(out, "  one that polls slows the others as {share} of a working one");
+        }
     }
 
     fn describe_power_domains(&self, out: &mut String) {

@@ -8,12 +8,16 @@
 //! [smt]
 //! second_permille = 150          # what each further executing thread adds, thousandths of what it would draw alone
 //! speed_permille = [1000, 650]   # speed of each thread while one, two, ... of the core work; the last holds for more
+//! polling_permille = 100         # how much of a working thread one in the polling state is to the others; 0 if left out
 //! ```
+//!
+//! Speeds hold for programs and, where path costs are work, for the kernel's paths. Between two whole numbers of working
+//! threads the speed changes evenly: beside a poller that counts 100, a thread does 965 thousandths here.
 //!
 //! The core draws what its thread with the most to do draws (executing, polling, then the shallowest rest); other threads
 //! that execute add their share, and those that rest nothing.
 //!
-//! Differences: the shares do not depend on what the threads do; kernel paths are paid at the speed of a lone thread.
+//! Differences: the shares do not depend on what the threads do. A kernel path is paid at the speed of its beginning.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
@@ -29,6 +33,8 @@ pub struct Smt {
     pub second_permille: u64,
     /// Speed of each thread while one, two, ... of its core work, thousandths; never rising, not empty.
     pub speed_permille: Vec<u64>,
+    /// How much of a working thread one in the polling state is to the others of its core, thousandths, 0..=1000.
+    pub polling_permille: u64,
 }
 
 impl Smt {
@@ -37,6 +43,18 @@ impl Smt {
         let last = self.speed_permille.len() - 1;
         self.speed_permille[working.saturating_sub(1).min(last)]
     }
+
+    /// Speed of a thread that works beside others which together are `others` thousandths of a working one.
+    ///
+    /// ```
+    /// let smt = schedtwin_machine::Smt { second_permille: 0, speed_permille: vec![1000, 600], polling_permille: 100 };
+    /// assert_eq!([0, 100, 1000, 1100].map(|others| smt.speed_beside(others)), [1000, 960, 600, 600]);
+    /// ```
+    pub fn speed_beside(&self, others: u64) -> u64 {
+        let whole = (others / PERMILLE) as usize;
+        let (fewer, more) = (self.speed(1 + whole), self.speed(2 + whole));
+        fewer - (fewer - more) * (others % PERMILLE) / PERMILLE
+    }
 }
 
 /// Reads the table.
@@ -44,7 +62,14 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
     let second: Option<Located<u64>> = table.required("second_permille", faults);
     let at = table.location_of("speed_permille");
     let speeds: Option<Vec<u64>> = table.required("speed_permille", faults);
+    let polling: Option<Located<u64>> = table.optional("polling_permille", faults);
     table.finish(faults);
+    if let Some(polling) = polling.as_ref().filter(|polling| polling.value > PERMILLE) {
+        let message = "a thread that polls slows the others no more than one that works: 1000";
+        faults.push_at(&polling.at, message, None);
+        return None;
+    }
+    let polling_permille = polling.map_or(0, |polling| polling.value);
     let (second, speeds) = (second?, speeds?);
     if second.value > PERMILLE {
         faults.push_at(&second.at, "a thread adds at most what it would draw alone: 1000", None);
@@ -61,7 +86,7 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
         faults.push_at(&at, "these are no speeds of a core's threads", Some(help));
         return None;
     }
-    Some(Smt { second_permille: second.value, speed_permille: speeds })
+    Some(Smt { second_permille: second.value, speed_permille: speeds, polling_permille })
 }
 
 #[cfg(test)]
@@ -85,12 +110,17 @@ mod tests {
         assert_eq!([threads(0), threads(5), threads(3)], [vec![0], vec![1, 5], vec![2, 3, 4]]);
         let smt = machine.smt.unwrap();
         assert_eq!([0, 1, 2, 3, 9].map(|n| smt.speed(n)), [1000, 1000, 700, 500, 500]);
+        let beside = [0, 500, 1000, 1250, 2000, 7000].map(|others| smt.speed_beside(others));
+        assert_eq!((beside, smt.polling_permille), ([1000, 850, 700, 650, 500, 500], 0));
+        let polling = read("core = [\"0,1\"]", &format!("{table}polling_permille = 250\n"));
+        assert_eq!(polling.unwrap().smt.unwrap().polling_permille, 250);
         for (core, table, complaint) in [
             ("core = [\"0,1\"]", String::new(), "nobody says what"),
             ("", table.replace("100\n", "1001\n"), "at most what it would draw alone"),
             ("", table.replace("[1000", "[900"), "no speeds"),
             ("", table.replace("500", "800"), "no speeds"),
             ("", table.replace("500", "0"), "no speeds"),
+            ("", format!("{table}polling_permille = 1001\n"), "no more than one that works"),
         ] {
             let faults = read(core, &table).unwrap_err();
             assert!(faults.contains(complaint), "{faults}");

@@ -46,7 +46,7 @@ use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
-use schedtwin_machine::Machine;
+use schedtwin_machine::{Machine, PERMILLE};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
@@ -113,8 +113,8 @@ struct CpuState {
     since: Ns,
     /// Work per nanosecond of what it runs, 20 fractional bits.
     rate: u64,
-    /// It executes, so it slows the other threads of its core.
-    working: bool,
+    /// How much it slows the other threads of its core: thousandths of a thread that executes.
+    slows: u64,
     /// How late the next timer interrupt will be, and its ordinal.
     timer_latency: Ns,
     timer_ordinal: u64,
@@ -274,7 +274,7 @@ impl<B: Board> Twin<B> {
                     pending_devices: 0,
                     since: 0,
                     rate: 0,
-                    working: true,
+                    slows: PERMILLE,
                     timer_latency: 0,
                     timer_ordinal: 0,
                     ipi_latency: 0,
@@ -335,6 +335,9 @@ impl<B: Board> Twin<B> {
             let cpu = CpuId(c as u16);
             twin.draw_timer_latency(cpu);
             twin.draw_ipi_latency(cpu);
+            if twin.machine.smt.is_some() {
+                twin.kernel.thread_speed(cpu, twin.thread_speed(cpu));
+            }
         }
         twin.draw_broadcast_latency();
         twin

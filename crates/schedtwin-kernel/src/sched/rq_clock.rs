@@ -7,7 +7,8 @@
 //! Differences: unless the machine's clocks run within paths (`PathCosts::running_clocks`), a clock reads the time of
 //! the entry, so that what comes after it, the way out of an interrupt and the switch, is charged to the
 //! task that is switched to. A path's cost becomes time at the frequency believed when it is charged, not at
-//! frequencies that change while it is paid (a few microseconds; nobody looks there).
+//! frequencies that change while it is paid (a few microseconds; nobody looks there). So with what the other threads of
+//! its core do.
 
 use crate::Kernel;
 use crate::sched::{CfsRqId, pelt};
@@ -103,11 +104,23 @@ impl Kernel {
         self.rq[self.this_cpu].irq_time += time;
     }
 
-    /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency.
+    /// Hardware: from now on `cpu` does so many thousandths (1..=1000) of what it does as its core's only thread. Nothing
+    /// in the kernel knows; its paths take longer.
+    pub fn thread_speed(&mut self, cpu: CpuId, permille: u64) {
+        assert!((1..=1000).contains(&permille), "a share of a lone thread's speed");
+        self.thread_speed_permille[cpu.index()] = permille;
+        self.refresh_path_speed(cpu);
+    }
+
+    /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency or of what its core's threads do.
     pub(crate) fn refresh_path_speed(&mut self, cpu: CpuId) {
         let rq = &self.rq[cpu];
         let speed = ((rq.arch_capacity * rq.freq_scale) >> 10).max(1);
-        self.ns_per_work_shift_10[cpu.index()] =
-            if self.device_tree.path_costs.constant_time { 1 << 10 } else { (1 << 20) / speed };
+        let shared = self.thread_speed_permille[cpu.index()];
+        self.ns_per_work_shift_10[cpu.index()] = if self.device_tree.path_costs.constant_time {
+            1 << 10
+        } else {
+            (1000 << 20) / (speed * shared)
+        };
     }
 }

@@ -9,7 +9,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_machine::IdleState;
+use schedtwin_machine::{IdleState, PERMILLE};
 use schedtwin_types::{ClockDomainId, CpuId, IrqLine, Khz, NEVER, Ns, PowerSource};
 
 impl<B: Board> Twin<B> {
@@ -154,10 +154,13 @@ impl<B: Board> Twin<B> {
             self.power_domains_settle(cpu, activity, observer);
         }
         self.tell_power(self.machine.cpus[cpu.index()].domain, observer);
-        if self.machine.smt.is_some() {
-            let works =
-                !matches!(activity, Silicon::Polling | Silicon::Idle(_) | Silicon::Waiting(_));
-            self.thread_works(cpu, works);
+        if let Some(smt) = &self.machine.smt {
+            let slows = match activity {
+                Silicon::Polling => smt.polling_permille,
+                Silicon::Idle(_) | Silicon::Waiting(_) => 0,
+                Silicon::Active | Silicon::Entering(_) | Silicon::Exiting(_) => PERMILLE,
+            };
+            self.thread_slows(cpu, slows);
             for &thread in self.threads[cpu.index()].iter().filter(|thread| **thread != cpu) {
                 // Which thread the core's power is booked to may have changed.
                 self.tell_power(self.machine.cpus[thread.index()].domain, observer);

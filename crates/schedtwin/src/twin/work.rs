@@ -48,23 +48,34 @@ impl<B: Board> Twin<B> {
             _ => 0,
         };
         c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
-        if let Some(smt) = &self.machine.smt {
-            let working = |thread: &&CpuId| self.cpus[thread.index()].working;
-            let working = self.threads[cpu.index()].iter().filter(working).count();
+        if self.machine.smt.is_some() {
+            let speed = self.thread_speed(cpu);
             let c = &mut self.cpus[cpu.index()];
-            c.rate = (c.rate * smt.speed(working) / PERMILLE).max(1);
+            c.rate = (c.rate * speed / PERMILLE).max(1);
         }
     }
 
-    /// A hardware thread begins or ends to work: the others of its core get slower or faster.
-    pub(super) fn thread_works(&mut self, cpu: CpuId, working: bool) {
-        if self.threads[cpu.index()].is_empty() || self.cpus[cpu.index()].working == working {
+    /// What a CPU does beside the other threads of its core, thousandths of what it does alone.
+    pub(super) fn thread_speed(&self, cpu: CpuId) -> u64 {
+        let Some(smt) = &self.machine.smt else { return PERMILLE };
+        let others = self.threads[cpu.index()].iter().filter(|thread| **thread != cpu);
+        smt.speed_beside(others.map(|thread| self.cpus[thread.index()].slows).sum())
+    }
+
+    /// A hardware thread begins or ends to work or poll: the others of its core get slower or faster, and so do the kernel's
+    /// paths there.
+    pub(super) fn thread_slows(&mut self, cpu: CpuId, slows: u64) {
+        if self.threads[cpu.index()].is_empty() || self.cpus[cpu.index()].slows == slows {
             return;
         }
-        self.cpus[cpu.index()].working = working;
+        self.cpus[cpu.index()].slows = slows;
         for index in 0..self.threads[cpu.index()].len() {
             let thread = self.threads[cpu.index()][index];
-            if thread != cpu && matches!(self.cpus[thread.index()].phase, Phase::Task(_)) {
+            if thread == cpu {
+                continue;
+            }
+            self.kernel.thread_speed(thread, self.thread_speed(thread));
+            if matches!(self.cpus[thread.index()].phase, Phase::Task(_)) {
                 self.account_work(thread);
                 self.choose_rate(thread);
                 let at = self.work_done_at(thread);

@@ -61,3 +61,59 @@ fn a_busy_thread_keeps_its_core_awake() {
     assert!(beside < 20_000_000, "{beside}");
     assert!(far > 900_000_000, "{far}");
 }
+
+/// How long `one` ran, ms, beside so many tasks of the same core.
+fn one_beside(machine: &str, kernel: &str, one: &str, others: &[u16], other: &str) -> f64 {
+    let mut tasks = vec![format!(r#""one": {{ "loop": 1, "cpus": [0], {one} }}"#)];
+    for cpu in others {
+        tasks.push(format!(r#""beside{cpu}": {{ "loop": 1, "cpus": [{cpu}], {other} }}"#));
+    }
+    busy_ms(&run(&written(machine, kernel, &tasks.join(","), SECOND / 5), 1))
+}
+
+/// 50 ms of work beside none to three busy threads of a small core take 1000 / speed times as long.
+#[test]
+fn busy_threads_of_a_core_together_do_what_the_file_says() {
+    let work = |ms: u64| format!(r#""run": {}"#, ms * 1_000_000 / 20);
+    let speeds = [1000.0, 780.0, 650.0, 575.0];
+    for (others, speed) in speeds.into_iter().enumerate() {
+        let beside = &[2, 4, 6][..others];
+        let found = one_beside("power10-8core", KERNEL, &work(50), beside, &work(200));
+        let expected = 50.0 * 1000.0 / speed;
+        assert!((found / expected - 1.0).abs() < 0.01, "{others} beside: {found}, not {expected}");
+    }
+}
+
+/// Who polls beside a busy thread takes so many thousandths of what a working one takes away.
+#[test]
+fn a_poller_slows_its_core_as_the_file_says() {
+    let kernel = format!("{KERNEL},cpuidle_disable=C1_ACPI/C2_ACPI/C3_ACPI");
+    let work = format!(r#""run": {}"#, 20 * 1_000_000 / 12);
+    for (permille, speed) in [(0, 1000), (200, 930), (1000, 650)] {
+        let machine = format!("i5-10600k:smt.polling_permille={permille}");
+        let found = one_beside(&machine, &kernel, &work, &[], "");
+        let expected = 20_000.0 / f64::from(speed);
+        assert!((found / expected - 1.0).abs() < 0.01, "{permille}: {found}, not {expected}");
+    }
+    // Nobody polls where deeper states may be entered.
+    let found = one_beside("i5-10600k:smt.polling_permille=1000", KERNEL, &work, &[], "");
+    assert!((found / 20.0 - 1.0).abs() < 0.01, "{found}");
+}
+
+/// Nothing but system calls: beside a busy thread each takes 1 / 0.65 times as long where its cost is work, and as long as
+/// before where it is time.
+#[test]
+fn kernel_paths_are_slower_on_a_busy_core() {
+    let calls = r#""yields": { "loop": 10000, "yield": "" }"#;
+    let calls = format!(r#""phases": {{ {calls} }}"#);
+    let work = format!(r#""run": {}"#, 150 * 1_000_000 / 12);
+    for (scale, expected) in [("work", 1.0 / 0.65), ("time", 1.0)] {
+        let machine = format!("i5-10600k:path_costs.scale={scale}");
+        let alone = one_beside(&machine, KERNEL, &calls, &[], "");
+        let busy = one_beside(&machine, KERNEL, &calls, &[6], &work);
+        let elsewhere = one_beside(&machine, KERNEL, &calls, &[1], &work);
+        assert!(alone > 2.0, "{alone} ms of calls");
+        assert!((busy / alone / expected - 1.0).abs() < 0.01, "{scale}: {alone}, {busy} ms");
+        assert!((elsewhere / alone - 1.0).abs() < 0.01, "{scale}: {alone}, {elsewhere} ms");
+    }
+}
