@@ -193,6 +193,11 @@ fn adds_up(scenario: &Scenario, json: &serde_json::Value, seen: &[Seen]) {
         let task_ns = |task: &serde_json::Value, cpu: usize| {
             task["cpu_time_by_cpu_ns"][cpu].as_u64().expect("JSON: cpu_time_by_cpu_ns")
         };
+        for task in tasks {
+            let ns = |key: &str| task[key].as_u64().expect("JSON: ns");
+            let (user, system) = (ns("utime_ns"), ns("stime_ns"));
+            assert_eq!(user + system, ns("cpu_time_ns"), "JSON: utime + stime of {}", task["name"]);
+        }
         for cpu in json["cpus"].as_array().expect("JSON: cpus") {
             let busy = cpu["busy_ns"].as_u64().expect("JSON: busy_ns");
             let idle = cpu["idle_ns"].as_array().expect("JSON: idle_ns");
@@ -312,6 +317,13 @@ mod tests {
                     lost += 1;
                     assert!(!good(&less), "{machine}: {row}");
                 }
+            }
+            for key in ["utime_ns", "stime_ns"] {
+                let mut less = json.clone();
+                let task = less["tasks"].as_array_mut().expect("tasks").iter_mut();
+                let task = task.filter(|task| task[key] != json!(0)).last().expect("a task");
+                task[key] = json!(0);
+                assert!(!good(&less), "{machine}: {key}");
             }
             let mut less = json.clone();
             less["cpus"][1]["busy_ns"] = json!(0);

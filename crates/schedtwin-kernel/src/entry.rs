@@ -152,6 +152,7 @@ impl Kernel {
                 .map(|_| Wires {
                     clock_event_at: NEVER,
                     ipi_at: [NEVER; IpiKind::COUNT],
+                    ipi_from: [CpuId(0); IpiKind::COUNT],
                     activity: Activity::IdleLoop,
                     debt: 0,
                 })

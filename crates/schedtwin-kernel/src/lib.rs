@@ -56,6 +56,8 @@ pub struct Wires {
     pub clock_event_at: Ns,
     /// Per kind: when the interrupt in flight to this CPU was sent; [`schedtwin_types::NEVER`] = none.
     pub ipi_at: [Ns; IpiKind::COUNT],
+    /// Per kind: who sent it last.
+    pub ipi_from: [CpuId; IpiKind::COUNT],
     /// What the CPU does once its debt is paid.
     pub activity: Activity,
     /// Kernel time that the CPU still owes, nanoseconds from the time of its last entry. Written when

@@ -74,6 +74,8 @@ impl Subject for Synthetic {
                 name: "ui".into(),
                 id: 1,
                 cpu_time_ns: 250_000_000,
+                utime_ns: 240_000_000,
+                stime_ns: 10_000_000,
                 cpu_time_by_cpu_ns: vec![250_000_000],
                 jobs: 60,
                 switches: 61,

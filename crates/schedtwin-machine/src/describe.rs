@@ -45,6 +45,7 @@ impl Machine {
         }
         self.describe_idle(&mut out);
         self.describe_smt(&mut out);
+        self.describe_distances(&mut out);
         self.describe_power_domains(&mut out);
         self.describe_heat(&mut out);
         self.describe_couplings(&mut out);
@@ -323,6 +324,16 @@ impl Machine {
             let share = thousandths(smt.polling_permille);
             let _ = writeln!(out, "  one that polls slows the others as {share} of a working one");
         }
+    }
+
+    fn describe_distances(&self, out: &mut String) {
+        let Some(distances) = &self.distances else { return };
+        let _ = writeln!(out, "\ndistances: the least that two CPUs share");
+        let mut table = table(&["share", "refill us", "interrupt ns"]);
+        for (key, refill, ipi) in distances.rows() {
+            table.add_row(vec![key.to_string(), thousandths(refill), format!("+{ipi}")]);
+        }
+        let _ = writeln!(out, "{table}");
     }
 
     fn describe_power_domains(&self, out: &mut String) {

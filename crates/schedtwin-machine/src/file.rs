@@ -19,6 +19,7 @@
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
 //! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
+//! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
@@ -38,8 +39,8 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_type, coupling, dependence, domain, heat, power_domain, smt, speed,
-    topology,
+    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, power_domain, smt,
+    speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -105,6 +106,9 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let smt = root.optional_table("smt", &mut faults);
     let has_smt = smt.is_some();
     let smt = smt.and_then(|table| smt::read(table, &mut faults));
+    let distances = root
+        .optional_table("distance", &mut faults)
+        .and_then(|table| distance::read(table, &mut faults));
     let tables = root.named_tables("topologies", &mut faults);
     let topology = topology::read(tables, chosen.as_ref(), &cpus, &mut faults);
     let threads = topology.as_ref().and_then(|topology| topology.first_smt_core());
@@ -188,6 +192,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         heat,
         broadcast,
         smt,
+        distances,
         couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         kinds,

@@ -19,6 +19,7 @@
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
 //! | `smt` | what hardware threads of a core share |
+//! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `builtin` | the machines compiled in |
@@ -40,6 +41,7 @@ mod coupling;
 mod cpu_list;
 mod dependence;
 mod describe;
+mod distance;
 mod domain;
 mod file;
 mod heat;
@@ -56,6 +58,7 @@ pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
 pub use dependence::{DependenceTable, DependentPower, PowerDependence};
 pub use describe::EnergyModelRow;
+pub use distance::{Distance, Distances};
 pub use heat::{
     CoolingMap, Heat, HeatEdge, HeatNode, ThermalGovernor, ThermalZone, Trip, TripType,
 };

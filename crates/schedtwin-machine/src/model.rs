@@ -11,8 +11,8 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
-    Broadcast, Coupling, Heat, Interrupts, KernelTopology, PathCosts, PowerDependence, PowerDomain,
-    Smt, WorkKind,
+    Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, PathCosts, PowerDependence,
+    PowerDomain, Smt, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -53,6 +53,8 @@ pub struct Machine {
     pub broadcast: Option<Broadcast>,
     /// What hardware threads of a core share; `None` where every CPU is a core.
     pub smt: Option<Smt>,
+    /// What it costs that CPUs are apart; `None`: nothing.
+    pub distances: Option<Distances>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
     /// What the kernel's paths cost.

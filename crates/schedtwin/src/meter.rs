@@ -261,6 +261,8 @@ struct TaskMeter {
     migrations: u64,
     preemptions: u64,
     jobs: u64,
+    /// Time at the work of its program, in the window.
+    user_ns: Ns,
     /// Where it is queued or running.
     queued_on: Option<CpuId>,
 }
@@ -277,6 +279,7 @@ impl TaskMeter {
             migrations: 0,
             preemptions: 0,
             jobs: 0,
+            user_ns: 0,
             queued_on: None,
         }
     }
@@ -620,6 +623,13 @@ impl Meter {
         if waking_at != NEVER {
             self.waking.record(group, place, at.saturating_sub(waking_at));
         }
+    }
+
+    /// A task has been at the work of its program, in user mode, between these times.
+    #[inline(always)]
+    pub fn user_time(&mut self, task: TaskId, from: Ns, until: Ns) {
+        let start = self.window_start;
+        self.tasks[task.index()].user_ns += until.max(start) - from.max(start);
     }
 
     /// Takes in what a workload says about its own progress.

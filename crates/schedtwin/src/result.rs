@@ -12,6 +12,10 @@ pub struct TaskResult {
     pub id: u32,
     /// Time on a CPU.
     pub cpu_time_ns: Ns,
+    /// Of that, time at the work of its program.
+    pub utime_ns: Ns,
+    /// The rest: paths of the kernel in its context, among them interrupts.
+    pub stime_ns: Ns,
     /// Per CPU: time on it.
     pub cpu_time_by_cpu_ns: Vec<Ns>,
     /// Jobs completed.

@@ -26,7 +26,7 @@
 //! which is the running thread's.
 //!
 //! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
-//! one; caches do not exist (MODEL.md).
+//! one; of caches there is only what a task lacks after it has moved (MODEL.md).
 
 mod devices;
 mod needs;
@@ -157,6 +157,8 @@ struct TaskState {
     thread: Option<ThreadId>,
     /// The kernel's own: busy until then, whatever the CPU's speed.
     busy_until: Ns,
+    /// Where its caches are: the CPU that it ran on last; kept where distances cost something.
+    ran_on: Option<CpuId>,
 }
 
 /// A frequency domain's truth.
@@ -185,6 +187,8 @@ pub struct Twin<B = FlatBoard> {
     /// others are the machine's.
     rates: Vec<u64>,
     nr_kinds: usize,
+    /// A CPU's rate may depend on its task, on the other threads of its core, and on where the task was before.
+    rates_vary: bool,
     /// Per CPU: the hardware threads of its core, itself included; nobody where it is the only one.
     threads: Vec<Vec<CpuId>>,
     negotiation: Negotiation,
@@ -291,6 +295,9 @@ impl<B: Board> Twin<B> {
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
+            rates_vary: !machine.kinds.is_empty()
+                || machine.smt.is_some()
+                || machine.distances.is_some(),
             threads: (0..nr_cpus).map(|c| smt_threads(&machine, CpuId(c as u16))).collect(),
             negotiation: Negotiation::new(&machine),
             broadcast: BroadcastTimer::default(),
@@ -315,6 +322,7 @@ impl<B: Board> Twin<B> {
             kind: 0,
             thread: None,
             busy_until: 0,
+            ran_on: None,
         });
         let kernel_threads: Vec<TaskId> = twin.kernel.kernel_threads().collect();
         for id in kernel_threads {
@@ -418,7 +426,10 @@ impl<B: Board> Twin<B> {
         };
         let kind = thread.and_then(|thread| self.machine.kind(self.programs.work_kind(thread)));
         let kind = kind.map_or(0, |kind| kind + 1);
-        self.tasks.push(TaskState { remaining: 0, reserve: 0, mode, kind, thread, busy_until: 0 });
+        let (remaining, reserve, busy_until) = (0, 0, 0);
+        let ran_on = None;
+        let state = TaskState { remaining, reserve, mode, kind, thread, busy_until, ran_on };
+        self.tasks.push(state);
     }
 
     /// Simulated time.
@@ -659,8 +670,9 @@ impl<B: Board> Twin<B> {
         match activity {
             Activity::Task(task) => {
                 c.phase = Phase::Task(task);
-                if self.nr_kinds > 1 || self.machine.smt.is_some() {
+                if self.rates_vary {
                     self.choose_rate(cpu);
+                    self.task_arrives(cpu, task);
                 }
                 let at = self.work_done_at(cpu);
                 self.board.set(work_slot, at);
@@ -724,7 +736,12 @@ impl<B: Board> Twin<B> {
             if !c.pending.contains(IrqLine::ipi(kind)) {
                 let at = match wires.ipi_at[kind as usize] {
                     NEVER => NEVER,
-                    sent => (sent + c.ipi_latency).max(self.now),
+                    sent => {
+                        let from = wires.ipi_from[kind as usize];
+                        let apart = self.machine.distances.as_ref();
+                        let way = apart.map_or(0, |d| d.ipi(self.machine.distance(from, cpu)));
+                        (sent + c.ipi_latency + way).max(self.now)
+                    }
                 };
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Ipi(kind)), at);
             }
@@ -770,6 +787,10 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         let digest = self.meter.digest();
+        self.now = simulated_ns;
+        for c in 0..self.cpus.len() {
+            self.account_work(CpuId(c as u16));
+        }
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));

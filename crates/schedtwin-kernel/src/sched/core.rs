@@ -152,7 +152,9 @@ impl Kernel {
         }
         let cost = self.device_tree.path_costs.ipi_send;
         self.charge(cost);
-        self.wires[target].ipi_at[kind as usize] = self.local_clock();
+        let at = self.local_clock();
+        let wires = &mut self.wires[target];
+        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, self.this_cpu);
         self.dirty.insert(target);
         self.fact(FactKind::Ipi { target, kind });
     }

@@ -92,6 +92,7 @@ pub fn run(report: &RunReport) -> String {
     let tasks = tasks.iter().map(|t| {
         json!({
             "name": t.name, "id": t.id, "cpu_time_ns": t.cpu_time_ns,
+            "utime_ns": t.utime_ns, "stime_ns": t.stime_ns,
             "cpu_time_by_cpu_ns": t.cpu_time_by_cpu_ns, "jobs": t.jobs, "switches": t.switches,
             "migrations": t.migrations,
         })

@@ -257,7 +257,7 @@ fn column(mut reader: TableReader, f: &mut Diagnostics) -> Option<Located<Column
 fn labels(reader: &mut TableReader, f: &mut Diagnostics) -> Vec<(String, String)> {
     let Some(mut table) = reader.optional_table("labels", f) else { return Vec::new() };
     let mut labels = Vec::new();
-    for key in ["domain", "cluster", "cpu", "task", "section", "part", "state"] {
+    for key in ["domain", "cluster", "cpu", "task", "section", "part", "state", "mode"] {
         let value: Option<String> = table.optional(key, f);
         labels.extend(value.map(|value| (key.to_string(), value)));
     }

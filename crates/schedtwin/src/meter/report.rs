@@ -475,6 +475,13 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.add("mean", label("cluster", name), percent(sum, whole));
     }
 
+    sheet.metric(&metric::CPU_USAGE);
+    let user: Ns = meter.tasks.iter().map(|task| task.user_ns).sum();
+    let busy: Ns = cpus.clone().map(|cpu| busy_ns(meter, cpu)).sum();
+    for (mode, ns) in [("user", user), ("system", busy - user)] {
+        sheet.add("mean", label("mode", mode), percent(u128::from(ns), span_of(cpus.len())));
+    }
+
     // The share of time with two or more runnable tasks on a CPU.
     sheet.metric(&metric::CONTENTION);
     let contended = |cpu: usize| u128::from(meter.contention.contended_ns(cpu));
@@ -531,10 +538,14 @@ pub(super) fn tasks(meter: &Meter) -> Vec<TaskResult> {
     for (index, (task, name)) in meter.tasks.iter().zip(&meter.names).enumerate().skip(1) {
         if let Some(name) = name {
             let by_cpu = run_ns(meter, index);
+            let cpu_time_ns: Ns = by_cpu.iter().sum();
+            assert!(task.user_ns <= cpu_time_ns, "{name} is at work only while it runs");
             results.push(TaskResult {
                 name: name.clone(),
                 id: index as u32,
-                cpu_time_ns: by_cpu.iter().sum(),
+                cpu_time_ns,
+                utime_ns: task.user_ns,
+                stime_ns: cpu_time_ns - task.user_ns,
                 cpu_time_by_cpu_ns: by_cpu.to_vec(),
                 jobs: task.jobs,
                 switches: task.switches,

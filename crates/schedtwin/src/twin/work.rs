@@ -13,7 +13,7 @@ use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
-use schedtwin_types::{CpuId, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
+use schedtwin_types::{CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
 
 impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
@@ -25,6 +25,9 @@ impl<B: Board> Twin<B> {
         {
             let t = &mut self.tasks[task.index()];
             t.remaining = t.remaining.saturating_sub((self.now - c.since).saturating_mul(c.rate));
+            if t.mode == Mode::User {
+                self.meter.user_time(task, c.since, self.now);
+            }
             c.since = self.now;
         }
     }
@@ -52,6 +55,20 @@ impl<B: Board> Twin<B> {
             let speed = self.thread_speed(cpu);
             let c = &mut self.cpus[cpu.index()];
             c.rate = (c.rate * speed / PERMILLE).max(1);
+        }
+    }
+
+    /// A task is on a CPU, perhaps another one than before: what it lacks in the caches there it fetches first. That takes
+    /// time, which is work at the present speed.
+    pub(super) fn task_arrives(&mut self, cpu: CpuId, task: TaskId) {
+        let Some(distances) = &self.machine.distances else { return };
+        let t = &mut self.tasks[task.index()];
+        if t.thread.is_none() {
+            return;
+        }
+        if let Some(from) = t.ran_on.replace(cpu).filter(|from| *from != cpu) {
+            let refill = distances.refill(self.machine.distance(from, cpu));
+            t.remaining = t.remaining.saturating_add(refill * self.cpus[cpu.index()].rate);
         }
     }
 

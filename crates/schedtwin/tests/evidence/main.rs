@@ -30,6 +30,7 @@ mod benchmarks;
 mod broadcast;
 mod coalescing;
 mod determinism;
+mod distance;
 mod idle;
 mod invariants;
 mod machines;

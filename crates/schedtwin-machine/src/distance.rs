@@ -1,0 +1,221 @@
+//! `[distance]`: what it costs that CPUs are apart.
+//!
+//! A task that runs somewhere else than before finds its data in the caches of the CPU that it left; an interrupt of another CPU
+//! takes longer the farther that is.
+//!
+//! ```toml
+//! [distance]
+//! refill_lines = 100                                  # cache lines that a task fetches after it has moved
+//! line_ns = { llc = 20, node = 100, machine = 200 }   # what fetching one takes, by where it comes from
+//! ipi_ns = { node = 80, machine = 180 }               # what is added to the latency of an interrupt, by where it comes from
+//! ```
+//!
+//! Where from: the least that the two CPUs share.
+//!
+//! | key | the other CPU is |
+//! |---|---|
+//! | `core` | a thread of the same core |
+//! | `cluster` | in the same cluster or level 2 cache |
+//! | `llc` | in the same last-level cache |
+//! | `node` | in another cache of the node |
+//! | `package` | in another node of the socket |
+//! | `machine` | in another socket |
+//!
+//! A level that is left out is as the next nearer one, the nearest as 0. Numbers do not fall with distance.
+//!
+//! A refill is time in which the task executes without getting on. It does not scale with the frequency: as work it counts at
+//! the speed that the CPU has when the task arrives.
+//!
+//! Differences: how much data a task has, and whether a cache still holds it when the task comes back, does not matter. Kernel
+//! threads and new tasks refill nothing. Memory has no distance: the data of a task are nowhere but in caches.
+
+use schedtwin_input::{Diagnostics, Located, TableReader};
+use schedtwin_types::{CpuId, Ns};
+
+use crate::Machine;
+
+/// The largest number of lines, and the longest time of one or of an interrupt, ns.
+const MAX: u64 = 100_000;
+
+/// The least that two CPUs share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// The core.
+    Core,
+    /// The cluster, or the level 2 cache.
+    Cluster,
+    /// The last-level cache.
+    Cache,
+    /// The NUMA node.
+    Node,
+    /// The socket.
+    Package,
+    /// Nothing but the machine.
+    Machine,
+}
+
+impl Distance {
+    /// All, from near to far, with their keys.
+    const KEYS: [&str; Distance::COUNT] = ["core", "cluster", "llc", "node", "package", "machine"];
+
+    /// How many there are.
+    pub const COUNT: usize = 6;
+}
+
+/// What distances cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distances {
+    /// How long a task that has moved so far executes without getting on, ns; never falling.
+    pub refill_ns: [Ns; Distance::COUNT],
+    /// What an interrupt from so far takes longer, ns; never falling.
+    pub ipi_ns: [Ns; Distance::COUNT],
+}
+
+impl Distances {
+    /// Time of a refill.
+    #[inline]
+    pub fn refill(&self, distance: Distance) -> Ns {
+        self.refill_ns[distance as usize]
+    }
+
+    /// What an interrupt takes longer.
+    #[inline]
+    pub fn ipi(&self, distance: Distance) -> Ns {
+        self.ipi_ns[distance as usize]
+    }
+
+    /// The name of each distance with its refill and what it adds to an interrupt, from near to far.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, Ns, Ns)> + '_ {
+        let values = self.refill_ns.iter().zip(&self.ipi_ns);
+        Distance::KEYS.into_iter().zip(values).map(|(key, (refill, ipi))| (key, *refill, *ipi))
+    }
+}
+
+impl Machine {
+    /// The least that two CPUs share.
+    pub fn distance(&self, one: CpuId, other: CpuId) -> Distance {
+        let (a, b) = (&self.cpus[one.index()], &self.cpus[other.index()]);
+        let same = |a: Option<u16>, b: Option<u16>| a.is_some() && a == b;
+        if a.core == b.core {
+            Distance::Core
+        } else if same(a.cluster, b.cluster) || same(a.l2, b.l2) {
+            Distance::Cluster
+        } else if a.llc == b.llc {
+            Distance::Cache
+        } else if a.package != b.package {
+            Distance::Machine
+        } else if a.node != b.node {
+            Distance::Package
+        } else {
+            Distance::Node
+        }
+    }
+}
+
+/// Reads the table.
+pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Distances> {
+    let had = faults.0.len();
+    let lines: Option<Located<u64>> = table.optional("refill_lines", faults);
+    if let Some(lines) = lines.as_ref().filter(|lines| lines.value > MAX) {
+        faults.push_at(&lines.at, format!("more than {MAX} lines"), None);
+    }
+    let line_ns = table.optional_table("line_ns", faults);
+    if let (None, Some(lines)) = (&line_ns, &lines) {
+        let help = "write `line_ns = { llc = 20 }`".to_string();
+        faults.push_at(&lines.at, "nobody says what a line takes", Some(help));
+    }
+    if lines.is_none() && line_ns.is_some() {
+        let help = "write `refill_lines = 100`".to_string();
+        faults.push_at(&table.location_of("line_ns"), "nobody says how many lines", Some(help));
+    }
+    let line_ns = by_distance(line_ns, faults);
+    let ipi = table.optional_table("ipi_ns", faults);
+    let ipi_ns = by_distance(ipi, faults);
+    table.finish(faults);
+    let lines = lines.map_or(0, |lines| lines.value);
+    (faults.0.len() == had).then(|| Distances { refill_ns: line_ns.map(|ns| ns * lines), ipi_ns })
+}
+
+fn by_distance(table: Option<TableReader<'_>>, faults: &mut Diagnostics) -> [Ns; Distance::COUNT] {
+    let mut all = [0; Distance::COUNT];
+    let Some(mut table) = table else { return all };
+    let mut nearer = 0;
+    for (key, ns) in Distance::KEYS.iter().zip(&mut all) {
+        if let Some(told) = table.optional::<Located<u64>>(key, faults) {
+            if told.value > MAX {
+                let help = "these are nanoseconds".to_string();
+                faults.push_at(&told.at, format!("`{key}` is more than {MAX}"), Some(help));
+            } else if told.value < nearer {
+                let message = format!("`{key}` is less than a nearer level's {nearer}");
+                faults.push_at(&told.at, message, None);
+            }
+            nearer = told.value;
+        }
+        *ns = nearer;
+    }
+    table.finish(faults);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_input::Source;
+
+    fn read(table: &str) -> Result<Machine, String> {
+        let text = include_str!("../../../machines/uniform8.toml");
+        let source = Source::new("distance.toml", format!("{text}\n{table}"));
+        Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn a_level_that_is_left_out_is_as_the_next_nearer_one() {
+        assert_eq!(read("").unwrap().distances, None);
+        let table = "[distance]\nrefill_lines = 10\nline_ns = { llc = 20, machine = 90 }\nipi_ns = { core = 1 }\n";
+        let read = read(table).unwrap().distances.unwrap();
+        assert_eq!(read.refill_ns, [0, 0, 200, 200, 200, 900]);
+        assert_eq!(read.ipi_ns, [1; Distance::COUNT]);
+        assert_eq!((read.refill(Distance::Machine), read.ipi(Distance::Cache)), (900, 1));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (table, complaint) in [
+            ("refill_lines = 10", "nobody says what a line takes"),
+            ("line_ns = { llc = 10 }", "nobody says how many"),
+            ("refill_lines = 100001\nline_ns = { llc = 10 }", "more than 100000 lines"),
+            ("ipi_ns = { llc = 10, machine = 9 }", "less than a nearer level's 10"),
+            ("ipi_ns = { llc = 100001 }", "more than 100000"),
+            ("ipi_ns = { l3 = 1 }", "l3"),
+            ("refill_ns = 1", "refill_ns"),
+        ] {
+            let faults = read(&format!("[distance]\n{table}\n")).unwrap_err();
+            assert!(faults.contains(complaint), "{table}: {faults}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_as_far_apart_as_their_parts() {
+        let epyc = Machine::load("epyc-milan-2x64:topology=nps4").unwrap();
+        let from_0 = |cpu| epyc.distance(CpuId(0), CpuId(cpu));
+        assert_eq!(
+            [0, 128, 1, 8, 16, 64].map(from_0),
+            [
+                Distance::Core,
+                Distance::Core,
+                Distance::Cache,
+                Distance::Node,
+                Distance::Package,
+                Distance::Machine
+            ]
+        );
+        let altra = Machine::load("altra-2p160").unwrap();
+        let from_0 = |cpu| altra.distance(CpuId(0), CpuId(cpu));
+        assert_eq!([1, 2, 80].map(from_0), [Distance::Cache, Distance::Node, Distance::Machine]);
+        let pixel = Machine::load("pixel6").unwrap();
+        for (one, other) in [(0, 3), (0, 7)] {
+            let (one, other) = (CpuId(one), CpuId(other));
+            assert_eq!(pixel.distance(one, other), pixel.distance(other, one));
+        }
+    }
+}
