@@ -15,33 +15,41 @@ fn commuter(machine: &str, other: u16) -> RunResult {
     let tasks = format!(r#""one": {{ "loop": 100, "phases": {{ {phases} }} }}"#);
     let scenario = written(machine, KERNEL, &tasks, SECOND);
     let result = run(&scenario, 1);
-    let mut eager: Twin = scenario.twin(1).eager();
-    while eager.step(&mut ()) {}
-    assert_eq!(eager.finish().digest, result.digest, "the reference twin agrees");
+    if other == 64 {
+        let mut eager: Twin = scenario.twin(1).eager();
+        while eager.step(&mut ()) {}
+        assert_eq!(eager.finish().digest, result.digest, "the reference twin agrees");
+    }
     result
+}
+
+/// What refills took of a commuter's time, ns. It also moves once in the beginning, when it takes its affinity.
+fn refills(machine: &str, other: u16) -> u64 {
+    let with = commuter(machine, other);
+    let without = commuter(&format!("{machine},distance.refill_lines=0"), other);
+    let [with, without] = [&with, &without].map(|result| task(result, "one"));
+    assert_eq!(with.migrations, if other == 0 { 1 } else { 200 });
+    with.cpu_time_ns - without.cpu_time_ns
 }
 
 /// A hundred lines of 22, 109, 120 and 198 ns, 199 times; a thread of the same core finds everything.
 #[test]
 fn refills_grow_with_the_distance() {
     let machine = "epyc-milan-2x64:topology=nps4";
+    let first = refills(machine, 0) as f64;
     for (other, ns) in [(128, 0), (1, 2_200), (8, 10_900), (16, 12_000), (64, 19_800)] {
-        let with = commuter(machine, other);
-        let without = commuter(&format!("{machine},distance.refill_lines=0"), other);
-        let [with, without] = [&with, &without].map(|result| task(result, "one"));
-        assert!((199..=203).contains(&with.migrations), "{} migrations", with.migrations);
-        let found = (with.cpu_time_ns - without.cpu_time_ns) as f64 / with.migrations as f64;
+        let found = (refills(machine, other) as f64 - first) / 199.0;
         let expected = f64::from(ns);
         assert!((found - expected).abs() <= 0.02 * expected, "{other}: {found} ns, not {ns} ns");
     }
 }
 
-/// A task that stays where it is never refills, whatever a line takes.
+/// A task that stays where it is refills nothing, whatever a line takes.
 #[test]
 fn who_stays_refills_nothing() {
-    let time = |machine: &str| task(&commuter(machine, 0), "one").cpu_time_ns;
     let far = "epyc-milan-2x64:distance.line_ns.llc=90000,distance.line_ns.node=90000,distance.line_ns.package=90000,distance.line_ns.machine=90000";
-    assert_eq!(time("epyc-milan-2x64"), time(far));
+    let found = refills(far, 0);
+    assert!((8_900_000..9_100_000).contains(&found), "{found} ns: its first move, and no more");
 }
 
 /// A task of CPU 0 wakes one of another CPU, which sleeps: the interrupt takes 20 us longer to the other socket, and there only.
