@@ -53,6 +53,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod usage;
 mod visits;
 
 use crate::result::{CpuResult, Metric, TaskResult};
@@ -623,13 +624,6 @@ impl Meter {
         if waking_at != NEVER {
             self.waking.record(group, place, at.saturating_sub(waking_at));
         }
-    }
-
-    /// A task has been at the work of its program, in user mode, between these times.
-    #[inline(always)]
-    pub fn user_time(&mut self, task: TaskId, from: Ns, until: Ns) {
-        let start = self.window_start;
-        self.tasks[task.index()].user_ns += until.max(start) - from.max(start);
     }
 
     /// Takes in what a workload says about its own progress.

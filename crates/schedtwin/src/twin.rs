@@ -29,6 +29,7 @@
 //! one; of caches there is only what a task lacks after it has moved (MODEL.md).
 
 mod devices;
+mod latency;
 mod needs;
 mod polling;
 mod silicon;
@@ -582,23 +583,6 @@ impl<B: Board> Twin<B> {
         lines
     }
 
-    fn draw_timer_latency(&mut self, cpu: CpuId) {
-        let range = &self.machine.interrupts;
-        let c = &mut self.cpus[cpu.index()];
-        c.timer_ordinal += 1;
-        let (min, max) = (range.timer_latency_min_ns, range.timer_latency_max_ns);
-        c.timer_latency =
-            draw(self.seed, cpu.0 as u64, Purpose::TimerLatency, c.timer_ordinal, min, max);
-    }
-
-    fn draw_ipi_latency(&mut self, cpu: CpuId) {
-        let range = &self.machine.interrupts;
-        let c = &mut self.cpus[cpu.index()];
-        c.ipi_ordinal += 1;
-        let (min, max) = (range.ipi_latency_min_ns, range.ipi_latency_max_ns);
-        c.ipi_latency = draw(self.seed, cpu.0 as u64, Purpose::IpiLatency, c.ipi_ordinal, min, max);
-    }
-
     // ---- after an entry -----------------------------------------------------------------------
 
     /// Reads the wires of all CPUs that an entry touched. `executed`: the CPU that executed it.
@@ -737,9 +721,7 @@ impl<B: Board> Twin<B> {
                 let at = match wires.ipi_at[kind as usize] {
                     NEVER => NEVER,
                     sent => {
-                        let from = wires.ipi_from[kind as usize];
-                        let apart = self.machine.distances.as_ref();
-                        let way = apart.map_or(0, |d| d.ipi(self.machine.distance(from, cpu)));
+                        let way = self.ipi_way(wires.ipi_from[kind as usize], cpu);
                         (sent + c.ipi_latency + way).max(self.now)
                     }
                 };
