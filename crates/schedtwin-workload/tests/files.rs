@@ -168,6 +168,21 @@ fn task_groups_have_folders_and_files() {
     assert!(max(most - 5, 6).unwrap_err().contains("at most \"5\" here"));
 }
 
+/// rt-app has room for so many; a group that is named again needs no room.
+#[test]
+fn task_groups_are_bounded() {
+    let read = |groups: usize| {
+        let task =
+            |n: usize| format!("\"t{n}\": {{ \"taskgroup\": \"/g{}\", \"run\": 1 }}", n % groups);
+        let tasks: Vec<String> = (0..groups + 2).map(task).collect();
+        let text = format!("{{ \"tasks\": {{ {} }} }}", tasks.join(", "));
+        Workload::parse_rtapp(Source::new("f.json", text)).map_err(|faults| faults.to_string())
+    };
+    assert!(read(32).is_ok());
+    let faults = read(33).unwrap_err();
+    assert!(faults.contains("task groups, rt-app's bound"), "{faults}");
+}
+
 #[test]
 fn task_groups_are_at_most_sixteen_levels_deep() {
     let read = |levels: usize| {
