@@ -63,7 +63,7 @@ pub enum Command {
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-6.12\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel, patch and workload files without running them
@@ -645,6 +645,9 @@ pub enum Shown {
     Machine {
         /// NAME[:KEY=VALUE,...] or a path
         name: String,
+        /// Its scheduling domains under a kernel, NAME[+PATCH...][:KEY=VALUE,...] or a path, in place of the machine
+        #[arg(short, long, conflicts_with = "file")]
+        kernel: Option<String>,
         /// The file of a built-in machine as it is, to begin one's own with
         #[arg(long)]
         file: bool,

@@ -56,7 +56,8 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     }
     if let Some(path) = &arguments.html {
         let moments = moments(&columns, arguments.seed);
-        write_page(path, &report::html::comparison(&comparison, &moments))?;
+        let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
+        write_page(path, &report::html::comparison(&comparison, &moments, &domains))?;
     }
     let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.

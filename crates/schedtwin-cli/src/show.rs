@@ -13,11 +13,14 @@ use crate::output;
 
 pub fn show(what: Shown) -> Result<(), Failure> {
     let text = match what {
-        Shown::Machine { name, file: true } => match schedtwin::builtin_machine(&name) {
+        Shown::Machine { name, file: true, .. } => match schedtwin::builtin_machine(&name) {
             Some(source) => source.text.clone(),
             None => return Err(unknown("built-in machine", &name, &entries(Kind::Machines))),
         },
-        Shown::Machine { name, file: false } => schedtwin::describe_machine(&name)?,
+        Shown::Machine { name, kernel: Some(kernel), .. } => {
+            schedtwin::describe_domains(&name, &kernel)?
+        }
+        Shown::Machine { name, .. } => schedtwin::describe_machine(&name)?,
         Shown::Kernel { name, file: true } => schedtwin::kernel_as_file(&name)?,
         Shown::Kernel { name, file: false } => schedtwin::describe_kernel(&name)?,
         Shown::Workload { name } => schedtwin::describe_workload(&name)?,

@@ -3,8 +3,12 @@
 //! These are the kernel's *beliefs*: the capacities, operating points, energy model and idle-state
 //! parameters that it decides with. The machine itself may differ.
 
+use crate::config::Config;
 use crate::sched::topology::Topology;
 pub use crate::sched::topology::TopologyError;
+pub use crate::sched::topology::table::{
+    DomainRow, DomainTable, GroupRow, LevelRow, PointerRow, flag_names,
+};
 pub use crate::thermal::{DtThermalZone, DtTrip, Governor as ThermalGovernor, TripType};
 pub use crate::time::tick_broadcast::BroadcastDevice;
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns};
@@ -278,6 +282,11 @@ impl DeviceTree {
     /// Whether every kernel can build scheduling domains for this machine.
     pub fn check(&self) -> Result<(), TopologyError> {
         Topology::check(self)
+    }
+
+    /// The scheduling domains that a kernel builds for this machine. The tables have passed [`DeviceTree::check`].
+    pub fn domains(&self, config: &Config) -> DomainTable {
+        DomainTable::of(self, &Topology::build(self, config))
     }
 
     /// All CPUs.

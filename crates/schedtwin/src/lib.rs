@@ -9,6 +9,7 @@
 
 pub mod board;
 pub mod difference;
+pub mod domains;
 pub mod firmware;
 mod heat;
 pub mod kernel_file;
@@ -23,7 +24,9 @@ pub mod twin;
 pub use schedtwin_kernel::policy;
 
 pub use difference::{Difference, first_difference};
+pub use domains::describe_domains;
 pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
+pub use schedtwin_kernel::device_tree::{DomainRow, DomainTable, flag_names};
 
 use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, read_source};

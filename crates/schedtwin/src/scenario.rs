@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::result::RunResult;
 use crate::twin::Twin;
 use schedtwin_input::{Diagnostics, Source};
+use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::Machine;
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
@@ -244,6 +245,11 @@ impl Scenario {
     /// The kernel.
     pub fn kernel(&self) -> &KernelFile {
         &self.kernel
+    }
+
+    /// The scheduling domains that the kernel builds for the machine.
+    pub fn domains(&self) -> DomainTable {
+        firmware::device_tree(&self.machine, 0).domains(&self.kernel.config)
     }
 
     /// A run that has not begun.

@@ -36,6 +36,15 @@ macro_rules! general {
             /// Each socket.
             Socket = "socket", "6.0 and later";
         }
+        /// What the level of domains of all CPUs of a node is called.
+        package_domain: choice PackageDomain {
+            linux "its name in /sys/kernel/debug/sched/domains";
+            unnamed Pkg;
+            /// After the die.
+            Die = "DIE", "up to 6.6";
+            /// After the package.
+            Pkg = "PKG", "6.7 and later";
+        }
         /// A domain level for clusters below the last-level cache.
         sched_cluster: switch {
             linux "CONFIG_SCHED_CLUSTER";

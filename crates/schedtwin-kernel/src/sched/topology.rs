@@ -41,6 +41,7 @@
 
 mod build;
 mod levels;
+pub mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -161,7 +162,7 @@ pub struct SchedDomain {
     pub imb_numa_nr: u32,
     /// 0 = the lowest domain of the CPU.
     pub level: u8,
-    /// Name of the level: `SMT`, `CLS`, `CACHE`, `MC`, `PKG`, `NODE`, `NUMA`.
+    /// Name of the level: `SMT`, `CLS`, `CACHE`, `MC`, `PKG` or `DIE`, `NODE`, `NUMA`.
     pub name: &'static str,
 }
 

@@ -1,5 +1,6 @@
 //! Every form of report, printed in full: a change of layout must show in review.
 
+use schedtwin::domains::domains;
 use schedtwin::result::{CpuResult, TaskResult};
 use serde_json::{Map, Value, json};
 
@@ -436,7 +437,10 @@ fn pages_escape_names_and_load_nothing() {
         lanes: vec![vec![piece]],
         frequencies: vec![("little".into(), vec![(0, 300_000), (500, 600_000)])],
     };
-    let page = html::comparison(&comparison, &[moment]);
+    // A machine whose domains overlap, and another whose do not.
+    let ring = "../../conformance/domains/eight.toml:topology=ring";
+    let domains = [ring, "pixel6"].map(|machine| domains(machine, "linux-6.12").unwrap());
+    let page = html::comparison(&comparison, &[moment], &domains);
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
     assert!(page.contains("a &amp; b") && page.contains("H500.0V"), "{page}");
     for outside in ["http:", "https:", "src=", "url(", "@import"] {
@@ -451,4 +455,22 @@ fn pages_escape_names_and_load_nothing() {
             + page.matches(&format!("<{element}>")).count();
         assert_eq!(opened, page.matches(&format!("</{element}>")).count(), "{element}");
     }
+}
+
+/// Kernels with the same domains share a picture. A CPU's threads stand beside each other, whatever their numbers are.
+#[test]
+fn domains_are_drawn_once_for_kernels_that_agree() {
+    let comparison = example::comparison();
+    let picture = |machine: &str, kernels: [&str; 2]| {
+        let tables = kernels.map(|kernel| domains(machine, kernel).unwrap());
+        html::comparison(&comparison, &[], &tables)
+    };
+    let same = picture("i7-3630qm", ["linux-6.12", "linux-6.12:hz=1000"]);
+    assert_eq!(same.matches("aria-label=\"SMT\"").count(), 1, "{same}");
+    assert!(same.contains("<title>SMT 0,4, flags 0x1297"), "{same}");
+    // Four cores of two threads: the first domain is the first quarter, cut in two.
+    assert!(same.contains("x=\"0.0\" y=\"2\" width=\"250.0\""), "{same}");
+    assert!(same.contains("x1=\"125.0\""), "{same}");
+    let other = picture("altra-2p160", ["linux-6.12", "linux-6.6"]);
+    assert_eq!(other.matches("aria-label=\"MC\"").count(), 2, "the level above has another name");
 }

@@ -10,6 +10,7 @@
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `metrics` | what runs measure is what is declared, and what is declared is measured |
+//! | `domains` | scheduling domains are those that Linux printed on machines that QEMU made |
 //! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `coalescing` | timers within each other's slack share an interrupt |
@@ -31,6 +32,7 @@ mod broadcast;
 mod coalescing;
 mod determinism;
 mod distance;
+mod domains;
 mod idle;
 mod invariants;
 mod machines;

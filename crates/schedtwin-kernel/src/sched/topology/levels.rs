@@ -33,13 +33,12 @@
 //! `cpu_coregroup_mask`, `cpu_clustergroup_mask`, for 5.19 the patches of 2022 that ended it; kernel/sched/topology.c
 //! `sched_init_numa`; arch/x86/kernel/smpboot.c and arch/powerpc/kernel/smp.c by the behaviour notes (10 §1).
 //! Differences:
-//! - The level of all CPUs is PKG in all releases (DIE before 6.7).
 //! - Where a cluster has no number, arm64's cluster mask is smaller than a core with threads. Linux complains and
 //!   widens the domain; here the mask is the core at once.
 //! - x86's ASYM_PACKING is on CLS, MC and PKG in all releases; POWER7's on SMT is not modelled.
 
 use super::*;
-use crate::config::CpuMapPackage;
+use crate::config::{CpuMapPackage, PackageDomain};
 use crate::device_tree::{Architecture, DtCpu, DtTopology};
 use std::collections::BTreeSet;
 
@@ -58,6 +57,8 @@ struct CpuTopology<'a> {
     dt: &'a DeviceTree,
     package: CpuMapPackage,
     sched_cluster: bool,
+    /// Name of the level of a node's CPUs.
+    node_level: &'static str,
 }
 
 impl CpuTopology<'_> {
@@ -158,7 +159,7 @@ impl CpuTopology<'_> {
                     levels.push(self.level("CLS", SD_CLUSTER | SD_SHARE_LLC, Self::clustergroup));
                 }
                 levels.push(self.level("MC", SD_SHARE_LLC, Self::coregroup));
-                levels.push(self.level("PKG", 0, Self::node));
+                levels.push(self.level(self.node_level, 0, Self::node));
             }
             Architecture::X86 => {
                 if self.sched_cluster {
@@ -166,7 +167,7 @@ impl CpuTopology<'_> {
                 }
                 levels.push(self.level("MC", SD_SHARE_LLC | asym, Self::llc_of_node));
                 if !self.numa_in_package() {
-                    levels.push(self.level("PKG", asym, Self::node));
+                    levels.push(self.level(self.node_level, asym, Self::node));
                 }
             }
             Architecture::Powerpc => {
@@ -179,7 +180,7 @@ impl CpuTopology<'_> {
                 if self.dt.cpus.iter().any(|cpu| cpu.hemisphere.is_some()) {
                     levels.push(self.level("MC", asym, Self::hemisphere));
                 }
-                levels.push(self.level("PKG", asym, Self::node));
+                levels.push(self.level(self.node_level, asym, Self::node));
             }
         }
         levels
@@ -215,8 +216,17 @@ pub(super) fn smt_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
 }
 
 /// The levels of this machine, bottom-up.
-pub(super) fn levels(dt: &DeviceTree, package: CpuMapPackage, sched_cluster: bool) -> Vec<Level> {
-    let topology = CpuTopology { dt, package, sched_cluster };
+pub(super) fn levels(
+    dt: &DeviceTree,
+    package: CpuMapPackage,
+    sched_cluster: bool,
+    name: PackageDomain,
+) -> Vec<Level> {
+    let node_level = match name {
+        PackageDomain::Die => "DIE",
+        PackageDomain::Pkg => "PKG",
+    };
+    let topology = CpuTopology { dt, package, sched_cluster, node_level };
     let mut levels = topology.within_node();
     levels.extend(topology.between_nodes());
     levels
@@ -233,7 +243,7 @@ pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
     check_distances(dt)?;
     for package in [CpuMapPackage::LeafCluster, CpuMapPackage::Socket] {
         for sched_cluster in [false, true] {
-            check_levels(dt, &levels(dt, package, sched_cluster))?;
+            check_levels(dt, &levels(dt, package, sched_cluster, PackageDomain::Pkg))?;
         }
     }
     Ok(())

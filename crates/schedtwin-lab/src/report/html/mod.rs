@@ -5,10 +5,13 @@
 //! tasks and files are escaped by the templating library (maud), which also writes the SVG: chart
 //! libraries draw with colours of their own, and a page has two schemes.
 
+mod domains;
 mod execution;
 mod figures;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use schedtwin::DomainTable;
 
 use super::cells::{
     difference_cells, letter, provenance_lines, seeds_text, shown_rows, value, verdict,
@@ -22,8 +25,8 @@ use crate::study::verdict::Verdict;
 use crate::study::{Published, Role};
 use figures::{Interval, colour};
 
-/// A comparison as a page.
-pub fn comparison(comparison: &Comparison, moments: &[Moment]) -> String {
+/// A comparison as a page; `domains` by kernel.
+pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[DomainTable]) -> String {
     let from = &comparison.provenance;
     let title = format!("{}, {}", from.machine, from.workload);
     let rows: Vec<_> = comparison.rows.iter().map(|row| row.row.clone()).collect();
@@ -41,6 +44,7 @@ pub fn comparison(comparison: &Comparison, moments: &[Moment]) -> String {
                 "Where nothing changed 1 row in 20 is marked by chance." }
             (figures::all(&comparison.kernels, &rows))
             (figures::moments(moments))
+            (domains::all(&comparison.kernels, domains))
             h2 { "Where this comes from" }
             ul {
                 @for line in crash::lines(&comparison.crashes) { li { b.bad { (line) } } }

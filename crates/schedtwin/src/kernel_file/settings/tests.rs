@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
     AsymPacking, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight, MigrateSePeltLag,
-    RtTask, SmtBalance, TgLoadAvg,
+    PackageDomain, RtTask, SmtBalance, TgLoadAvg,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -101,6 +101,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         asym_packing: AsymPacking::IdleCore,
         cfs_unthrottle: CfsUnthrottle::OwnCpu,
         cfs_period_timer: CfsPeriodTimer::Random,
+        package_domain: PackageDomain::Pkg,
         ..today
     };
     let first = parse(FIRST).unwrap();
