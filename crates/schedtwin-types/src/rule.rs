@@ -76,6 +76,12 @@ rules! {
         WaIdleSync = "WA_IDLE: sync, the waker is about to sleep",
         /// `wake_affine_idle()`: prev is idle.
         WaIdlePrevIdle = "WA_IDLE: prev is idle",
+        /// `prefer_idler_llc()`: the waker's cache has room for one more.
+        WaWaker = "WA_WAKER: the waker's cache has an idle CPU",
+        /// `prefer_idler_llc()`: a smaller share of the waker's cache is busy.
+        WaIdlerLlcWaker = "WA_IDLER_LLC: the waker's cache is idler",
+        /// `prefer_idler_llc()`: a smaller share of prev's cache is busy.
+        WaIdlerLlcPrev = "WA_IDLER_LLC: prev's cache is idler",
         /// `wake_affine_weight()`: the waker's CPU has less load.
         WaWeight = "WA_WEIGHT: the waker's CPU has less load",
         /// Nothing spoke for the waker's CPU.
@@ -94,6 +100,8 @@ rules! {
         SisNoSharedCache = "select_idle_sibling: no shared cache, target",
         /// Step 6: an idle thread of prev's core, as no core is idle as a whole.
         SelectIdleSmt = "select_idle_smt: idle thread of prev's core",
+        /// Up to 5.11, after the scan: an idle thread of the target's core.
+        SelectIdleSmtTarget = "select_idle_smt: idle thread of the target's core",
         /// Step 7: a core that is idle as a whole.
         SelectIdleCore = "select_idle_core: idle core of the LLC",
         /// Step 7: no core is idle as a whole any more.

@@ -28,7 +28,8 @@ use std::sync::Arc;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: [(&str, &str); 9] = [
+    ("linux-5.11", include_str!("../../../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
     ("linux-5.18-fp", include_str!("../../../kernels/linux-5.18-fp.toml")),
     ("linux-6.0", include_str!("../../../kernels/linux-6.0.toml")),

@@ -34,6 +34,38 @@ macro_rules! placement {
             /// If the cache is not shared, or the target has nothing to do.
             NoSharedCacheOrIdle = "no-shared-cache-or-idle", "6.0 and later";
         }
+        /// How a wakeup looks for an idle CPU in the target's cache domain.
+        select_idle_scan: choice SelectIdleScan {
+            linux "select_idle_sibling()";
+            unnamed SmtFirst;
+            /// An idle core, if there is one; an idle CPU from the target on, as far as a 512th of the idle time
+            /// allows; an idle thread of the target's core.
+            SmtLast = "smt-last", "5.11";
+            /// An idle thread of prev's core; then, behind the target, an idle core, or an idle CPU.
+            SmtFirst = "smt-first", "5.13 and later";
+        }
+        /// What a wakeup remembers as the recently used CPU.
+        recent_used_cpu: choice RecentUsedCpu {
+            linux "select_idle_sibling(), select_task_rq_fair(): recent_used_cpu";
+            unnamed Prev;
+            /// The CPU on which the task last woke somebody who may be pulled there, and prev where that was used.
+            Waker = "waker", "5.11";
+            /// The CPU before prev.
+            Prev = "prev", "5.16 and later";
+        }
+        /// Whether `wake_affine` compares how busy two caches are before it compares loads.
+        idler_llc: choice IdlerLlc {
+            linux "the features WA_IDLER_LLC and WA_WAKER, as posted";
+            unnamed Absent;
+            /// It does not.
+            Absent = "absent", "all releases";
+            /// The cache with the smaller busy share; a tie goes to the waker's if the wakeup is synchronous.
+            Fraction = "fraction", "the patch of February 2021";
+            /// The waker's cache, if any of its CPUs is idle; else by that share.
+            WakerFirst = "waker-first", "that patch with WA_WAKER";
+            /// The waker's cache, if fewer of its CPUs are busy than it has cores; else by that share.
+            WakerCores = "waker-cores", "its second version, of March 2021";
+        }
         /// Where a wakeup looks for an idle CPU on a machine with clusters.
         select_idle_cluster: choice SelectIdleCluster {
             linux "select_idle_cpu()";

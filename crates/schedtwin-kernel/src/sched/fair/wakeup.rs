@@ -10,6 +10,8 @@
 //! limited by how busy the LLC is (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and
 //! recent from another cluster. 10. target.
 //!
+//! 5.11 scans otherwise (`v5_11.rs`), and patches ask before WA_WEIGHT which cache is idler (`idler_llc.rs`).
+//!
 //! **SIS_PROP** bets that a CPU that idles much can afford to search: on eight CPUs, with 100 µs of idle
 //! time a wakeup and 10 µs a scan, 8 · 100 / 10 = 80 CPUs may be looked at, that is all; with 2 µs of idle
 //! time the least, 4, of which the last ends the search unseen.
@@ -19,10 +21,12 @@
 
 #[cfg(test)]
 mod golden;
+mod idler_llc;
 mod smt;
+mod v5_11;
 
 use crate::Kernel;
-use crate::config::SelectIdleCluster;
+use crate::config::{RecentUsedCpu, SelectIdleCluster, SelectIdleScan};
 use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::demand::fits::{Fits, TaskDemand};
@@ -53,6 +57,8 @@ struct Trail {
     aged: bool,
     /// It has looked at the recently used CPU and put prev in its place.
     used_recent: bool,
+    /// The waker remembers where it is (up to 5.11).
+    waker_stands_here: bool,
     /// A scan for an idle core has found none: whose `has_idle_cores` it clears.
     no_idle_core: Option<usize>,
     /// SIS_PROP has limited the scan.
@@ -120,6 +126,13 @@ impl Kernel {
         if trail.used_recent {
             self.tasks[task].recent_used_cpu = prev;
         }
+        if trail.waker_stands_here {
+            let current = self.rq[self.this_cpu].curr;
+            // Nobody wakes an idle task, so nobody asks where it has been.
+            if !current.is_idle() {
+                self.tasks[current].recent_used_cpu = self.this_cpu;
+            }
+        }
         if let Some(shared) = trail.no_idle_core {
             self.topology.shared[shared].has_idle_cores = false;
         }
@@ -181,6 +194,8 @@ impl Kernel {
         if let Some(sd) = slow {
             Placement::SlowPath(sd)
         } else if wakes {
+            let remembers = self.config.recent_used_cpu == RecentUsedCpu::Waker;
+            trail.waker_stands_here = want_affine && remembers;
             let (chosen, sibling_rule) = self.select_idle_sibling(task, prev, target, trail, see);
             let moved = chosen == target && target != prev;
             Placement::Cpu((chosen, if moved { rule } else { sibling_rule }))
@@ -251,6 +266,9 @@ impl Kernel {
             if self.idle_cpu(prev) {
                 return (prev, PlacementRule::WaIdlePrevIdle);
             }
+        }
+        if let Some(choice) = self.prefer_idler_llc(this, prev, sync) {
+            return choice;
         }
         if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync) {
             return (this, PlacementRule::WaWeight);
@@ -327,7 +345,8 @@ impl Kernel {
             prev_aff = Some(prev);
         }
         // 4.
-        trail.used_recent = true;
+        let replaced_only_by_use = self.config.recent_used_cpu == RecentUsedCpu::Waker;
+        trail.used_recent = !replaced_only_by_use;
         let recent = self.tasks[task].recent_used_cpu;
         let mut recent_aff = None;
         if recent != prev
@@ -338,6 +357,7 @@ impl Kernel {
             && fits(self, recent)
         {
             if same_cluster(self, recent) {
+                trail.used_recent = true;
                 return (recent, PlacementRule::SisRecentIdle);
             }
             recent_aff = Some(recent);
@@ -357,6 +377,11 @@ impl Kernel {
         let Some(sd) = self.topology.sd_llc[target.index()] else {
             return (target, PlacementRule::SisNoSharedCache);
         };
+        if self.config.select_idle_scan == SelectIdleScan::SmtLast {
+            return self
+                .scan_smt_last(task, sd, target, trail, see)
+                .unwrap_or((target, PlacementRule::SisNoIdleCpu));
+        }
         // 6.
         let mut has_idle_core = false;
         if self.topology.smt {
