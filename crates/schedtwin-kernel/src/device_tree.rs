@@ -55,6 +55,8 @@ pub struct DtCpu {
     pub l2: Option<u16>,
     /// powerpc: the hemisphere of the chip (`coregroup`); `None`: firmware names none.
     pub hemisphere: Option<u16>,
+    /// powerpc: the core whose halves are the small cores; `None`: `core` is a whole one.
+    pub big_core: Option<u16>,
     /// `arch_asym_cpu_priority()`, higher is preferred; `None`: lower CPU numbers are.
     pub asym_priority: Option<i32>,
 }
@@ -224,6 +226,7 @@ impl DtCpu {
             core: None,
             l2: None,
             hemisphere: None,
+            big_core: None,
             asym_priority: None,
         }
     }

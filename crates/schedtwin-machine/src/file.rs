@@ -483,7 +483,7 @@ fn build_cpus(
         let domain = domains.find(|d| d.cpus.contains(&cpu)).expect("every CPU has a clock");
         let core_type = core_names.iter().position(|n| *n == group.core.value);
         let (package, llc, cluster, node) = topology.of(cpu);
-        let (l2, hemisphere) = topology.l2_and_hemisphere(cpu);
+        let (l2, hemisphere, big_core) = topology.l2_hemisphere_big_core(cpu);
         Cpu {
             core_type: core_type.expect("the core of every group is known"),
             domain,
@@ -495,6 +495,7 @@ fn build_cpus(
             node,
             l2,
             hemisphere,
+            big_core,
         }
     };
     cpus.iter().map(build).collect()

@@ -98,6 +98,8 @@ pub struct Cpu {
     pub l2: Option<u16>,
     /// The half of a powerpc chip (`coregroup`); `None` where there are none.
     pub hemisphere: Option<u16>,
+    /// The powerpc core of two small ones; `None` where there are none.
+    pub big_core: Option<u16>,
 }
 
 /// CPUs that share one clock: a cpufreq policy, which is also a performance domain of the kernel's

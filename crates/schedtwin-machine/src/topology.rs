@@ -22,6 +22,7 @@
 //! | `kernel_smt` | whether the kernel is told of `core`; `false`: threads slow each other down, and the kernel takes each for a core |
 //! | `l2` | who shares a level 2 cache beyond a core, for x86 and powerpc |
 //! | `hemisphere` | halves of a powerpc chip |
+//! | `big_core` | powerpc: cores of two small ones, whose caches a kernel may take for one (variation point `powerpc_l2`) |
 //! | `distances` | from node (row) to node (column), 10 to 255, nodes in the order of their lowest CPUs; 20 where left out |
 //! | `reclaim_distance` | beyond it the kernel spreads no new or woken tasks; 30, on AMD's Zen 32 |
 //!
@@ -63,6 +64,7 @@ pub(crate) struct Topology {
     core: Level,
     l2: Level,
     hemisphere: Level,
+    big_core: Level,
     kernel: KernelTopology,
 }
 
@@ -129,9 +131,12 @@ impl Topology {
         part.and_then(|part| part.mask.lowest()).unwrap_or(cpu).0
     }
 
-    /// Level 2 cache and hemisphere of a CPU, where the file names them.
-    pub(crate) fn l2_and_hemisphere(&self, cpu: CpuId) -> (Option<u16>, Option<u16>) {
-        (self.l2.of(cpu), self.hemisphere.of(cpu))
+    /// Level 2 cache, hemisphere and big core of a CPU, where the file names them.
+    pub(crate) fn l2_hemisphere_big_core(
+        &self,
+        cpu: CpuId,
+    ) -> (Option<u16>, Option<u16>, Option<u16>) {
+        (self.l2.of(cpu), self.hemisphere.of(cpu), self.big_core.of(cpu))
     }
 
     /// What the kernel is told beside.
@@ -225,11 +230,12 @@ fn read_one(
     let core = level("core", false, |t| &t.core);
     let l2 = level("l2", false, |t| &t.l2);
     let hemisphere = level("hemisphere", false, |t| &t.hemisphere);
+    let big_core = level("big_core", false, |t| &t.big_core);
     let nodes = node.as_ref().map_or(0, |node| node.parts.len().max(1));
     let kernel = read_kernel(&mut table, like.map(|t| &t.kernel), nodes, faults);
     table.finish(faults);
     let (package, llc, cluster, node, core) = (package?, llc?, cluster?, node?, core?);
-    let (l2, hemisphere) = (l2?, hemisphere?);
+    let (l2, hemisphere, big_core) = (l2?, hemisphere?, big_core?);
 
     for (name, level, complete) in [
         ("package", &package, true),
@@ -239,6 +245,7 @@ fn read_one(
         ("core", &core, false),
         ("l2", &l2, false),
         ("hemisphere", &hemisphere, !hemisphere.parts.is_empty()),
+        ("big_core", &big_core, !big_core.parts.is_empty()),
     ] {
         check_parts(name, level, complete, cpus, faults);
     }
@@ -252,11 +259,16 @@ fn read_one(
         ("l2", &l2, "last-level cache", &llc),
         ("hemisphere", &hemisphere, "package", &package),
         ("hemisphere", &hemisphere, "node", &node),
+        ("core", &core, "big_core", &big_core),
+        ("last-level cache", &llc, "big_core", &big_core),
+        ("big_core", &big_core, "hemisphere", &hemisphere),
+        ("big_core", &big_core, "package", &package),
+        ("big_core", &big_core, "node", &node),
     ] {
         check_within(inner_name, inner, outer_name, outer, faults);
     }
     let kernel = kernel?;
-    let topology = Topology { package, llc, cluster, node, core, l2, hemisphere, kernel };
+    let topology = Topology { package, llc, cluster, node, core, l2, hemisphere, big_core, kernel };
     (faults.0.len() == before).then_some(topology)
 }
 

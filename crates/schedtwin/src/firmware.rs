@@ -34,6 +34,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                 core: machine.kernel_topology.smt.then_some(cpu.core),
                 l2: cpu.l2,
                 hemisphere: cpu.hemisphere,
+                big_core: cpu.big_core,
                 asym_priority: None,
             })
             .collect(),

@@ -45,6 +45,15 @@ macro_rules! general {
             /// After the package.
             Pkg = "PKG", "6.7 and later";
         }
+        /// Which threads share a level 2 cache on a powerpc whose cores have two small ones.
+        powerpc_l2: choice PowerpcL2 {
+            linux "arch/powerpc/kernel/smp.c";
+            unnamed SmallCore;
+            /// Those of the big core, so that it is the last-level cache (level CACHE).
+            BigCore = "big-core", "up to 5.10; wide-llc";
+            /// Those of the small core, as the hardware has it.
+            SmallCore = "small-core", "5.11 and later";
+        }
         /// A domain level for clusters below the last-level cache.
         sched_cluster: switch {
             linux "CONFIG_SCHED_CLUSTER";

@@ -46,7 +46,7 @@ struct Builder {
 
 /// `build_sched_domains()`.
 pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology {
-    let levels = levels(dt, config.cpu_map_package, config.sched_cluster, config.package_domain);
+    let levels = levels(dt, config);
     let nr = dt.cpus.len();
     let cpus = dt.all_cpus();
     let t = Topology {

@@ -16,6 +16,7 @@
 //! | package | what the cpu-map's sockets are, or in older kernels its leaf clusters |
 //! | core group | the smallest of node, package and last-level cache: arm64's level MC |
 //! | small core | half of POWER's core of eight threads: two L2 caches, and to the kernel two cores |
+//! | big core | that core. Up to 5.10, and with the patch wide-llc, the kernel takes its caches for one: level CACHE |
 //!
 //! Up to 5.19 a phone with one last-level cache and three leaf clusters has three packages, and so three
 //! MC domains that its hardware knows nothing of. From 6.0 on it has one, and its leaf clusters become the
@@ -38,7 +39,7 @@
 //! - x86's ASYM_PACKING is on CLS, MC and PKG in all releases; POWER7's on SMT is not modelled.
 
 use super::*;
-use crate::config::{CpuMapPackage, PackageDomain};
+use crate::config::{CpuMapPackage, PackageDomain, PowerpcL2};
 use crate::device_tree::{Architecture, DtCpu, DtTopology};
 use std::collections::BTreeSet;
 
@@ -57,6 +58,7 @@ struct CpuTopology<'a> {
     dt: &'a DeviceTree,
     package: CpuMapPackage,
     sched_cluster: bool,
+    powerpc_l2: PowerpcL2,
     /// Name of the level of a node's CPUs.
     node_level: &'static str,
 }
@@ -117,6 +119,14 @@ impl CpuTopology<'_> {
         shared.or(&smt_mask(self.dt, cpu))
     }
 
+    /// powerpc's `cpu_l2_cache_mask()`.
+    fn l2_of_powerpc(&self, cpu: CpuId) -> CpuMask {
+        match (self.powerpc_l2, self.dt.cpus[cpu.index()].big_core) {
+            (PowerpcL2::BigCore, Some(_)) => self.siblings(cpu, |a, b| a.big_core == b.big_core),
+            _ => self.l2(cpu),
+        }
+    }
+
     /// x86's `cpu_coregroup_mask()`: who shares the last-level cache, within the node.
     fn llc_of_node(&self, cpu: CpuId) -> CpuMask {
         self.siblings(cpu, |a, b| (a.llc, a.node) == (b.llc, b.node))
@@ -171,7 +181,7 @@ impl CpuTopology<'_> {
                 }
             }
             Architecture::Powerpc => {
-                let cache = self.level("CACHE", SD_SHARE_LLC | asym, Self::l2);
+                let cache = self.level("CACHE", SD_SHARE_LLC | asym, Self::l2_of_powerpc);
                 let more = |(l2, smt): (&CpuMask, &CpuMask)| l2.weight() > smt.weight();
                 // `shared_caches`
                 if cache.mask.iter().zip(&levels[0].mask).any(more) {
@@ -216,17 +226,28 @@ pub(super) fn smt_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
 }
 
 /// The levels of this machine, bottom-up.
-pub(super) fn levels(
+pub(super) fn levels(dt: &DeviceTree, config: &Config) -> Vec<Level> {
+    levels_as(
+        dt,
+        config.cpu_map_package,
+        config.sched_cluster,
+        config.powerpc_l2,
+        config.package_domain,
+    )
+}
+
+fn levels_as(
     dt: &DeviceTree,
     package: CpuMapPackage,
     sched_cluster: bool,
+    powerpc_l2: PowerpcL2,
     name: PackageDomain,
 ) -> Vec<Level> {
     let node_level = match name {
         PackageDomain::Die => "DIE",
         PackageDomain::Pkg => "PKG",
     };
-    let topology = CpuTopology { dt, package, sched_cluster, node_level };
+    let topology = CpuTopology { dt, package, sched_cluster, powerpc_l2, node_level };
     let mut levels = topology.within_node();
     levels.extend(topology.between_nodes());
     levels
@@ -243,7 +264,10 @@ pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
     check_distances(dt)?;
     for package in [CpuMapPackage::LeafCluster, CpuMapPackage::Socket] {
         for sched_cluster in [false, true] {
-            check_levels(dt, &levels(dt, package, sched_cluster, PackageDomain::Pkg))?;
+            for l2 in [PowerpcL2::BigCore, PowerpcL2::SmallCore] {
+                let levels = levels_as(dt, package, sched_cluster, l2, PackageDomain::Pkg);
+                check_levels(dt, &levels)?;
+            }
         }
     }
     Ok(())

@@ -133,6 +133,28 @@ fn power10(hemispheres: bool) -> DeviceTree {
     dt
 }
 
+/// The same with firmware that names the big cores, and a kernel that takes the caches of each for one.
+#[test]
+fn a_big_core_may_be_the_last_level_cache() {
+    let mut dt = power10(false);
+    for (number, cpu) in dt.cpus.iter_mut().enumerate() {
+        cpu.big_core = Some(number as u16 / 8);
+    }
+    assert_eq!(
+        show(&Topology::build(&dt, &newer()), 0),
+        show(&Topology::build(&power10(false), &newer()), 0)
+    );
+    let wide = Config { powerpc_l2: crate::config::PowerpcL2::BigCore, ..newer() };
+    let topology = Topology::build(&dt, &wide);
+    assert_eq!(
+        show(&topology, 1),
+        "SMT 1,3,5,7 1297 pct 110 tries 0 4/8 imb 0: {1}0{3}0{5}0{7}0\n\
+         CACHE 0-7 1217 pct 117 tries 1 8/16 imb 0: {1,3,5,7}1297{0,2,4,6}1297\n\
+         PKG 0-31 1017 pct 117 tries 1 32/64 imb 4: {0-7}1217{8-15}1217{16-23}1217{24-31}1217\n"
+    );
+    assert_eq!((topology.sd_llc_size[1], topology.sd_llc_id[31]), (8, CpuId(24)));
+}
+
 /// Two cores of two threads, and four small ones that share an L2; the higher the number, the less preferred.
 fn hybrid() -> DeviceTree {
     let large = |n| Part::of(2, 1024).core(n).l2(n).priority(40 - n as i32);
