@@ -76,7 +76,7 @@ mod tests {
     /// Two caches of these sizes; each core has two threads if asked for.
     fn kernel(sizes: [usize; 2], smt: bool) -> Kernel {
         let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
-        let mut machine = DeviceTree::of_domains(&[(sizes[0] + sizes[1], 1024, opps)]);
+        let mut machine = DeviceTree::of_domains(&[((sizes[0] + sizes[1]) as u16, 1024, opps)]);
         for (number, cpu) in machine.cpus.iter_mut().enumerate() {
             cpu.llc = u16::from(number >= sizes[0]);
             cpu.core = smt.then_some(number as u16 / 2);

@@ -110,7 +110,7 @@ mod tests {
 
     /// Eight CPUs with one cache, in cores of so many threads.
     fn kernel(threads: usize) -> Kernel {
-        let mut machine = DeviceTree::of_domains(&[(CPUS, 1024, &[(1_000_000, 100_000)])]);
+        let mut machine = DeviceTree::of_domains(&[(CPUS as u16, 1024, &[(1_000_000, 100_000)])]);
         for (number, cpu) in machine.cpus.iter_mut().enumerate() {
             cpu.core = Some((number / threads) as u16);
         }
