@@ -202,7 +202,7 @@ mod tests {
         prev: usize,
         target: usize,
     ) -> (usize, Plain) {
-        let sd = kernel.topology.base[0].and_then(|_| kernel.topology.sd_llc[0]).expect("a cache");
+        let sd = kernel.topology.sd_llc[0].expect("a cache");
         let shared = kernel.topology.sd_llc_shared[0].expect("a cache");
         kernel.topology.shared[shared].has_idle_cores = before.has_idle_cores;
         kernel.topology[sd].avg_scan_cost = before.avg_scan_cost;
