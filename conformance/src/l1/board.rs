@@ -98,7 +98,7 @@ impl Board {
             spare.inside().rq[cpu].clone()
         };
         let (server, rt) = (lend(Class::Fair, 120).fair_server, lend(Class::Rt, 50).rt);
-        assert_eq!((no_server.running_bw(), server.running_bw()), (0, SERVER_BW));
+        assert_eq!((no_server.is_active(), server.is_active()), (false, true));
         assert_eq!((no_rt.nr_running(), rt.nr_running()), (0, 1));
         Board { kernel, task, servers: [no_server, server], rt_queues: [no_rt, rt] }
     }
@@ -114,6 +114,7 @@ impl Board {
             *averages.irq = clamped(signals.irq);
         });
         steps.set_clamps(cpu, signals.clamps.clone());
+        steps.set_running_bw(cpu, if signals.server { SERVER_BW } else { 0 });
         let rq = &mut self.kernel.inside_mut().rq[cpu];
         rq.cpu_capacity = signals.capacity.min(UTIL_MAX);
         rq.fair_server = self.servers[signals.server as usize];

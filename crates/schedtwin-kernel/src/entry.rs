@@ -15,7 +15,7 @@ use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::policy::{
     CustomFrequency, CustomIdle, CustomPlacement, FrequencyDomain, IdleCpu, Policies,
 };
-use crate::sched::deadline::{DlRq, FairServer};
+use crate::sched::deadline::{DlRq, FairServer, to_ratio};
 use crate::sched::demand::need::Needs;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::demand::uclamp::group::GroupClamps;
@@ -30,8 +30,9 @@ use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Mode,
-    NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, DecisionRecord, Errno, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines,
+    Mode, NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState,
+    WakeSource,
 };
 
 impl Kernel {
@@ -418,17 +419,28 @@ impl Kernel {
                 match self.tasks[task].class {
                     Class::Fair => self.yield_task_fair(cpu),
                     Class::Rt => self.yield_task_rt(cpu),
+                    Class::Deadline => self.yield_task_dl(cpu),
                     _ => {}
                 }
                 self.schedule(false);
             }
             Syscall::SchedSetattr(attr) => {
                 let before = self.tasks[task].prio;
-                self.sched_setattr(task, attr);
+                if let Err(errno) = self.sched_setattr(task, attr) {
+                    self.tasks[task].outcome = Outcome::Failed(errno);
+                }
                 effect.new_prio = Some(self.tasks[task].prio).filter(|prio| *prio != before);
             }
-            Syscall::SchedSetaffinity { mask } => self.sched_setaffinity(task, mask),
+            Syscall::SchedSetaffinity { mask } => {
+                if let Err(errno) = self.sched_setaffinity(task, mask) {
+                    self.tasks[task].outcome = Outcome::Failed(errno);
+                }
+            }
             Syscall::CgroupAttach { group } => self.sched_move_task(task, group),
+            // sched_fork()
+            Syscall::Clone { .. } if self.tasks[task].class == Class::Deadline => {
+                self.tasks[task].outcome = Outcome::Failed(Errno::Again);
+            }
             Syscall::Clone { thread } => {
                 let cost = self.device_tree.path_costs.fork;
                 self.charge(cost);
@@ -559,7 +571,8 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         avg_hw: SchedAvg::default(),
         rt: RtRq::default(),
         fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),
-        dl: DlRq::default(),
+        dl: DlRq::new(to_ratio(config.fair_server_period, config.fair_server_runtime)),
+        push_pending: false,
         irq_work_raised: 0,
         cfs_tasks_head: None,
         cfs_tasks_tail: None,

@@ -47,13 +47,13 @@ fn an_idle_cpu_keeps_the_floor_for_about_a_second() {
     let task = vec![pin(0), Do::Run(5 * MS), sleep(10 * MS), Do::Run(5 * MS), sleep(20_000 * MS)];
     let mut board = Board::new(uniform(2), config(), task);
     board.run_until(8 * MS);
-    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].dl.cpu_bw_dl(), 51);
     board.run_until(900 * MS);
-    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.cpu_bw_dl(), 51);
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].dl.cpu_bw_dl(), 51);
     assert!(board.kernel.inside().rq[CpuId(0)].fair_server.is_active());
     board.run_until(2_100 * MS);
     assert!(!board.kernel.inside().rq[CpuId(0)].fair_server.is_active());
-    assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.running_bw(), 0);
+    assert_eq!(board.kernel.inside().rq[CpuId(0)].dl.running_bw(), 0);
 }
 
 /// While it runs the timer is pushed on and the fair task is never interrupted by its own server.

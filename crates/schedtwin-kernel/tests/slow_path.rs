@@ -154,7 +154,7 @@ fn the_threads_time_counts_as_deadline_utilisation() {
         let mut highest = 0;
         for step in 1..60 {
             board.run_until(step * 4 * MS);
-            assert_eq!(board.kernel.inside().rq[CpuId(0)].fair_server.running_bw(), 0);
+            assert_eq!(board.kernel.inside().rq[CpuId(0)].dl.running_bw(), 0);
             highest = board.kernel.inside().rq[CpuId(0)].avg_dl.util_avg.max(highest);
         }
         highest

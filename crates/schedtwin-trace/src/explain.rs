@@ -504,6 +504,7 @@ impl<'a> Listing<'a> {
                 ("sched_balance_rq", format!("level {level}, {idle}: {moved} {tasks} moved"))
             }
             FactKind::Preempted { task } => ("preempted", who(task)),
+            FactKind::DlThrottled { task } => ("dl_throttled", who(task)),
             FactKind::Overutilized { on } => {
                 ("overutilized", if on { "on" } else { "off" }.to_string())
             }

@@ -281,8 +281,10 @@ impl<D: Destination> Sink for FtraceText<D> {
                 let text = format_args!("{who} enqueued={util_est} util={util_avg}");
                 self.write_text(fact, "sched_util_est_se", text);
             }
-            // A pass over a domain has no event, and R+ says that a task was preempted.
-            FactKind::Balance { .. } | FactKind::Preempted { .. } => {}
+            // A pass over a domain and a throttled task have no event, and R+ says that a task was preempted.
+            FactKind::Balance { .. }
+            | FactKind::DlThrottled { .. }
+            | FactKind::Preempted { .. } => {}
         }
     }
 

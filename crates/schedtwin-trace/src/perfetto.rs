@@ -433,7 +433,7 @@ impl<D: Destination> Sink for Perfetto<D> {
                 let details = [("state", u64::from(state)), ("below", u64::from(below))];
                 return self.write_instant(fact, "cpu_idle_miss", &details);
             }
-            FactKind::Preempted { .. } => return,
+            FactKind::Preempted { .. } | FactKind::DlThrottled { .. } => return,
             FactKind::IdleEnter { .. }
             | FactKind::IdleExit { .. }
             | FactKind::Frequency { .. }

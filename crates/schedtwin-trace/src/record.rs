@@ -400,6 +400,7 @@ pub(crate) fn tasks_of(kind: &FactKind) -> [Option<TaskId>; 2] {
         | FactKind::Migrate { task, .. }
         | FactKind::Exit { task }
         | FactKind::Preempted { task }
+        | FactKind::DlThrottled { task }
         | FactKind::TaskSignals { task, .. } => [Some(task), None],
         FactKind::IdleEnter { .. }
         | FactKind::IdleExit { .. }

@@ -160,6 +160,7 @@ facts! {
     IrqExit = "irq_handler_exit" { spent_ns: u32 },
     Balance = "sched_balance_rq" { level: u8, idle: u8, moved: u16 },
     Preempted = "preempted" { task: u32 as TaskId },
+    DlThrottled = "dl_throttled" { task: u32 as TaskId },
     Overutilized = "overutilized" { on: bool },
     CpuSignals = "cpu_signals" { util_avg: u32, runnable_avg: u32, util_est: u32 },
     TaskSignals = "task_signals" { task: u32 as TaskId, util_avg: u16, util_est: u16, runnable_avg: u32 },

@@ -9,7 +9,9 @@ use schedtwin_types::{Fact, FactKind, TaskId};
 /// What the format holds of a fact; `None` if it is left out.
 fn carried(fact: &Fact) -> Option<Event> {
     let kind = match fact.kind {
-        FactKind::Preempted { .. } | FactKind::Balance { moved: 0, .. } => return None,
+        FactKind::Preempted { .. }
+        | FactKind::DlThrottled { .. }
+        | FactKind::Balance { moved: 0, .. } => return None,
         FactKind::Overutilized { .. } | FactKind::TaskSignals { .. } => {
             return Some(Event::Unplaced { at: fact.at, kind: fact.kind });
         }

@@ -125,6 +125,11 @@ pub enum FactKind {
         /// Who.
         task: TaskId,
     },
+    /// A deadline task has used up its runtime, or given the rest away: it waits for its next period.
+    DlThrottled {
+        /// Who.
+        task: TaskId,
+    },
     /// The root domain became (or is no longer) overutilized.
     Overutilized {
         /// The new state.

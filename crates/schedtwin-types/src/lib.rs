@@ -31,7 +31,8 @@ pub use ids::{
 };
 pub use irq::{IrqLine, IrqLines};
 pub use op::{
-    CpuMax, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall, TaskGroupFiles,
+    CpuMax, DlReservation, Errno, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall,
+    TaskGroupFiles,
 };
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,

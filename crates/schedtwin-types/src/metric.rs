@@ -360,6 +360,17 @@ metrics! {
         .stats(SUM)
         .labels(&[WHOLE, &["task"]])
         .more(SUM, &[]);
+    /// jobs of SCHED_DEADLINE threads that ended later than the thread's deadline
+    DEADLINE_MISSES = metric("deadline_misses", "count", Lower, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]])
+        .more(SUM, &[])
+        .only("workloads with SCHED_DEADLINE");
+    /// times that a SCHED_DEADLINE thread had used up its runtime and waited for its next period
+    DL_THROTTLES = metric("dl_throttles", "count", Lower, Scheduling)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]])
+        .only("workloads with SCHED_DEADLINE");
     /// scheduler ticks
     TICKS = metric("ticks", "count", Neutral, Scheduling).stats(SUM);
     /// interrupts from CPU to CPU, by kind

@@ -38,6 +38,13 @@ pub enum Mark {
         /// When it should have started: the timer's expiry, or when it was woken or began.
         released: Ns,
     },
+    /// [`Mark::JobDone`] of a thread of [`Policy::Deadline`].
+    DeadlineJobDone {
+        /// When it should have started.
+        released: Ns,
+        /// The thread's relative deadline: by when, counted from then, it should have been complete.
+        deadline: Ns,
+    },
     /// A timer event was reached with this much time left (negative: that late), as rt-app's
     /// `slack` column.
     Slack {
@@ -129,6 +136,56 @@ pub enum Policy {
     Fifo,
     /// `SCHED_RR`.
     Rr,
+    /// `SCHED_DEADLINE`.
+    Deadline,
+}
+
+/// What a task of `SCHED_DEADLINE` reserves: `runtime` in each `period`, to be had within `deadline` of its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DlReservation {
+    /// `sched_runtime`, ns on a CPU of capacity 1024 at its highest frequency.
+    pub runtime: Ns,
+    /// `sched_deadline`, ns.
+    pub deadline: Ns,
+    /// `sched_period`, ns; 0: as long as the deadline.
+    pub period: Ns,
+}
+
+impl DlReservation {
+    /// The shortest runtime: the kernel compares in steps of 1024 ns (`DL_SCALE`).
+    pub const MIN_RUNTIME: Ns = 1 << 10;
+    /// `sched_deadline_period_min_us` and `_max_us`, as they are by default.
+    pub const PERIODS: std::ops::RangeInclusive<Ns> = 100_000..=(1 << 22) * 1000;
+
+    /// The period that counts.
+    pub fn effective_period(&self) -> Ns {
+        if self.period == 0 { self.deadline } else { self.period }
+    }
+
+    /// `__checkparam_dl()`: whether Linux takes these numbers.
+    ///
+    /// ```
+    /// use schedtwin_types::DlReservation;
+    ///
+    /// let of = |runtime, deadline, period| DlReservation { runtime, deadline, period }.is_valid();
+    /// assert!(of(1_000_000, 4_000_000, 10_000_000));
+    /// assert!(of(1_000_000, 4_000_000, 0));
+    /// assert!(!of(5_000_000, 4_000_000, 10_000_000), "more runtime than fits before the deadline");
+    /// assert!(!of(1_000_000, 40_000_000, 10_000_000), "the deadline is after the period");
+    /// assert!(!of(1_023, 4_000_000, 10_000_000), "a runtime that the kernel cannot measure");
+    /// ```
+    pub fn is_valid(&self) -> bool {
+        let period = self.effective_period();
+        self.runtime >= DlReservation::MIN_RUNTIME
+            && self.runtime <= self.deadline
+            && self.deadline <= period
+            && DlReservation::PERIODS.contains(&period)
+    }
+
+    /// `to_ratio()` of runtime and period: its share of a CPU, 2^20 = all of it.
+    pub fn bandwidth(&self) -> u64 {
+        (self.runtime << 20).checked_div(self.effective_period()).unwrap_or(0)
+    }
 }
 
 /// `struct sched_attr`, as far as it is modelled.
@@ -147,6 +204,8 @@ pub struct SchedAttr {
     pub util_min: Option<u16>,
     /// At most this fast, likewise.
     pub util_max: Option<u16>,
+    /// The reservation of a task of [`Policy::Deadline`].
+    pub dl: DlReservation,
 }
 
 impl SchedAttr {
@@ -163,6 +222,7 @@ impl Default for SchedAttr {
             slice: 0,
             util_min: None,
             util_max: None,
+            dl: DlReservation::default(),
         }
     }
 }
@@ -228,4 +288,20 @@ pub enum Outcome {
     Done,
     /// The call returned this value: bytes read or written, waiters woken.
     Value(u64),
+    /// The call did nothing.
+    Failed(Errno),
+}
+
+/// Why a call did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// `EBUSY`: the reservation is more than what is left for `SCHED_DEADLINE`, or the affinity of a task with one would
+    /// leave CPUs out.
+    Busy,
+    /// `EPERM`: a task that may not run everywhere asks for `SCHED_DEADLINE`.
+    Perm,
+    /// `EINVAL`: a reservation that makes no sense ([`DlReservation::is_valid`]).
+    Inval,
+    /// `EAGAIN`: a task of `SCHED_DEADLINE` must not fork.
+    Again,
 }

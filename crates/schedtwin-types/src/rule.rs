@@ -116,6 +116,16 @@ rules! {
         SisNoIdleCpu = "select_idle_sibling: no idle CPU found, target",
         /// The slow path.
         FindDstCpu = "sched_balance_find_dst_cpu: idlest group and CPU",
+        /// DEADLINE: it runs first on prev, or prev has no deadline task, and prev is large enough.
+        DlStays = "select_task_rq_dl: prev",
+        /// DEADLINE: a CPU without deadline tasks that is large enough, the nearest.
+        DlFreeCpu = "find_later_rq: no deadline task there",
+        /// DEADLINE: none of those is large enough for the density.
+        DlLargestFreeCpu = "find_later_rq: no deadline task there, the largest",
+        /// DEADLINE: all CPUs have deadline tasks.
+        DlLatestDeadline = "find_later_rq: the latest of the earliest deadlines",
+        /// DEADLINE: it would be the earliest nowhere.
+        DlNoLaterRq = "find_later_rq: earliest nowhere, prev",
     }
     custom {
         /// A user's placement, in its words.

@@ -23,6 +23,9 @@ pub struct Host {
     pub cpu_capacity: Vec<u32>,
     /// How long one loop of rt-app's busy work takes at capacity 1024, nanoseconds, at least 1.
     pub ns_per_loop: u64,
+    /// What threads of SCHED_DEADLINE may reserve together before the kernel says EBUSY, 2^20 = all of a CPU of capacity
+    /// 1024; `None`: there is no limit.
+    pub dl_bandwidth: Option<u64>,
 }
 
 /// A checked workload that knows no machine yet. Cheap to clone.

@@ -91,7 +91,6 @@ fn built_ins_are_listed_and_can_be_had() {
 #[test]
 fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let text = r#"{ "global": { "pi_enabled": true }, "tasks": {
-        "d": { "policy": "SCHED_DEADLINE", "dl-runtime": 1000, "run": 1 },
         "g": { "taskgroup": "/a/b", "nodes_membind": [0], "lock": "m", "unlock": "m",
                "mem": 10, "iorun": 20, "memrun": { "type": "chase", "size": 4096, "count": 9 } },
         "u": { "util_min": 0, "util_max": 512, "run": 1 } } }"#;
@@ -100,7 +99,6 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let waits: Vec<_> =
         faults.lines().map(|line| line.split("waits for: ").nth(1).unwrap()).collect();
     let expected = [
-        "DEADLINE tasks",
         "NUMA memory binding",
         "memory-bound work",
         "I/O",

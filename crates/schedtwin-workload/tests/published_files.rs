@@ -30,7 +30,7 @@ fn table() -> Vec<(&'static str, Expected)> {
         ("rt-app/browser-short.json", Runs(End::Time)),
         ("rt-app/cpufreq_governor_efficiency__calibration.json", Runs(End::Finished)),
         ("rt-app/cpufreq_governor_efficiency__dvfs.json", Runs(End::Time)),
-        ("rt-app/custom-slice.json", Waits(&["DEADLINE tasks"])),
+        ("rt-app/custom-slice.json", Runs(End::Finished)),
         ("rt-app/merge__global.json", Refused(no_tasks)),
         ("rt-app/merge__resources.json", Refused(no_tasks)),
         ("rt-app/merge__thread0.json", Refused(old)),

@@ -249,7 +249,7 @@ struct CpuMeter {
 }
 
 /// What the meter keeps of a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct TaskMeter {
     /// `sched_waking` and `sched_wakeup` of the wakeup that has not led to a switch yet, or `NEVER`.
     waking_at: Ns,
@@ -264,25 +264,17 @@ struct TaskMeter {
     jobs: u64,
     /// Time at the work of its program, in the window.
     user_ns: Ns,
+    /// `None`: it has completed no job under `SCHED_DEADLINE`.
+    deadline_misses: Option<u64>,
+    dl_throttles: u64,
     /// Where it is queued or running.
     queued_on: Option<CpuId>,
 }
 
 impl TaskMeter {
     fn new(group: usize) -> TaskMeter {
-        TaskMeter {
-            waking_at: NEVER,
-            wakeup_at: NEVER,
-            source: 0,
-            group: group as u32,
-            kernel: false,
-            switches: 0,
-            migrations: 0,
-            preemptions: 0,
-            jobs: 0,
-            user_ns: 0,
-            queued_on: None,
-        }
+        let group = group as u32;
+        TaskMeter { waking_at: NEVER, wakeup_at: NEVER, group, ..TaskMeter::default() }
     }
 }
 
@@ -562,6 +554,10 @@ impl Meter {
                 self.counts.preemptions += counted;
                 (Code::Preempted, 0, number(task))
             }
+            FactKind::DlThrottled { task } => {
+                self.tasks[task.index()].dl_throttles += counted;
+                (Code::DlThrottled, 0, number(task))
+            }
             FactKind::Overutilized { on } => {
                 self.close_overutilized(at);
                 self.overutilized = on;
@@ -638,6 +634,15 @@ impl Meter {
                     group.frames.record(at.saturating_sub(released));
                 }
                 (Code::JobDone, released)
+            }
+            Mark::DeadlineJobDone { released, deadline } => {
+                let missed = u64::from(counted && at.saturating_sub(released) > deadline);
+                *meter.deadline_misses.get_or_insert(0) += missed;
+                if counted {
+                    meter.jobs += 1;
+                    group.frames.record(at.saturating_sub(released));
+                }
+                (Code::DeadlineJobDone, released)
             }
             Mark::Slack { slack_ns } => {
                 if counted {

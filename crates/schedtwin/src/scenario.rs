@@ -170,6 +170,7 @@ impl Scenario {
         let host = Host {
             cpu_capacity: firmware::loop_capacities(&machine),
             ns_per_loop: machine.ns_per_loop,
+            dl_bandwidth: dl_bandwidth_left(&machine, &kernel),
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
         let programs = faults.absorb(workload.instantiate(&host, 0));
@@ -399,6 +400,12 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
         faults.push_whole(&kernel.source, message, Some(help));
     }
     faults.into_result(())
+}
+
+/// What the kernel leaves to threads of SCHED_DEADLINE on the machine.
+fn dl_bandwidth_left(machine: &Machine, kernel: &KernelFile) -> Option<u64> {
+    let capacities: Vec<u64> = machine.cpus.iter().map(|cpu| cpu.capacity.into()).collect();
+    kernel.config.dl_bandwidth_left(&capacities)
 }
 
 /// Refuses fair servers that take more than Linux would let them have on the machine.

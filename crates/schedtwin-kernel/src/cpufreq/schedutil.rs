@@ -455,7 +455,7 @@ mod tests {
         kernel.rq[CpuId(0)].clock = 5_000_000;
         kernel.sugov_update(CpuId(0), 0);
         kernel.rq[CpuId(0)].clock += 1;
-        kernel.rq[CpuId(0)].fair_server.count_for_test();
+        kernel.rq[CpuId(0)].dl.count_for_test();
         kernel.stale_demands.mark(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
         assert_eq!(kernel.sugov_cpus[CpuId(0)].bw_min, 51);

@@ -40,8 +40,7 @@
 //! at boot, on the first CPU of their domains.
 
 use crate::Kernel;
-use crate::sched::deadline::DL_PRIO;
-use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
+use crate::sched::{CfsRqId, OnRq, TaskKind};
 use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
 /// A thread `sugov:N` and its `kthread_worker`.
@@ -94,14 +93,13 @@ impl Kernel {
             let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
             let t = &mut self.tasks[task];
-            t.class = Class::Deadline;
-            t.prio = DL_PRIO;
             t.cpu = first;
             t.cpus_mask = cpus;
             t.nr_cpus_allowed = cpus.weight();
             t.state = TaskState::Interruptible;
             let se = t.se;
             self.se[se].cfs_rq = CfsRqId::root(first);
+            self.make_special_dl(task);
             self.policies[index].kthread = Some(SugovKthread { task, queued: false, call: None });
         }
     }

@@ -14,6 +14,7 @@
 //! several others is preempted after the last of them, not between them (within one system call).
 
 use crate::config::{BalanceFair, TtwuQueueCond};
+use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
@@ -29,6 +30,8 @@ pub const ENQUEUE_RESTORE: u32 = 0x02;
 pub const ENQUEUE_NOCLOCK: u32 = 0x08;
 /// `ENQUEUE_HEAD`.
 pub const ENQUEUE_HEAD: u32 = 0x10;
+/// `ENQUEUE_REPLENISH`.
+pub const ENQUEUE_REPLENISH: u32 = 0x20;
 /// `ENQUEUE_MIGRATED`.
 pub const ENQUEUE_MIGRATED: u32 = 0x40;
 /// `ENQUEUE_INITIAL`.
@@ -187,7 +190,7 @@ impl Kernel {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
             Class::Stop => self.dequeue_task_stop(cpu),
-            Class::Deadline => self.dequeue_task_dl(cpu, task),
+            Class::Deadline => self.dequeue_task_dl(cpu, task, flags),
             Class::Idle => unreachable!("the idle task is not queued"),
         }
     }
@@ -238,6 +241,10 @@ impl Kernel {
                     self.sleeper_migrates(self.tasks[task].se);
                 }
                 self.migrate_task_rq_fair(task);
+            }
+            Class::Deadline if self.tasks[task].on_rq == OnRq::No => {
+                self.migrate_task_rq_dl(task);
+                self.set_task_rq_fair(task, new_cpu);
             }
             _ => self.set_task_rq_fair(task, new_cpu),
         }
@@ -391,10 +398,18 @@ impl Kernel {
         self.activate_task(cpu, task, en_flags);
         self.wakeup_preempt(cpu, task, wake_flags);
         self.ttwu_do_wakeup(task);
-        if self.tasks[task].class == Class::Rt {
-            self.task_woken_rt(cpu, task);
-        }
+        self.task_woken(cpu, task);
         self.update_avg_idle(cpu);
+    }
+
+    /// `task_woken` of its class.
+    #[inline]
+    fn task_woken(&mut self, cpu: CpuId, task: TaskId) {
+        match self.tasks[task].class {
+            Class::Rt => self.task_woken_rt(cpu, task),
+            Class::Deadline => self.task_woken_dl(cpu, task),
+            _ => {}
+        }
     }
 
     /// The end of `ttwu_do_activate()`: an idle time has ended.
@@ -425,8 +440,7 @@ impl Kernel {
             match class {
                 Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
                 Class::Rt => self.wakeup_preempt_rt(cpu, task),
-                // dl_entity_preempt(): all deadline tasks are special ones, which preempt any.
-                Class::Deadline => self.resched_curr(cpu),
+                Class::Deadline => self.wakeup_preempt_dl(cpu, task),
                 _ => {}
             }
         } else if class > curr_class {
@@ -477,7 +491,7 @@ impl Kernel {
         self.rq[cpu].need_resched = false;
         self.dirty.insert(cpu);
         if next == prev {
-            self.balance_callbacks_rt(cpu);
+            self.balance_callbacks(cpu);
             return;
         }
         self.rq[cpu].curr = next;
@@ -500,10 +514,23 @@ impl Kernel {
         }
         self.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
-        self.balance_callbacks_rt(cpu);
+        self.balance_callbacks(cpu);
         if blocks && prev_state == TaskState::Dead && self.tasks[prev].class == Class::Fair {
             // finish_task_switch()
             self.task_dead_fair(prev);
+        }
+    }
+
+    /// `balance_callbacks()`: what a switch to a task left over for afterwards.
+    #[inline]
+    pub(crate) fn balance_callbacks(&mut self, cpu: CpuId) {
+        if std::mem::take(&mut self.rq[cpu].push_pending) {
+            // Only the class of the new task has asked for it.
+            if self.tasks[self.rq[cpu].curr].class == Class::Deadline {
+                self.push_dl_tasks(cpu);
+            } else {
+                self.push_rt_tasks(cpu);
+            }
         }
     }
 
@@ -528,8 +555,7 @@ impl Kernel {
             if prev_class == Class::Stop && self.rq[cpu].stop_queued {
                 break 'balance;
             }
-            // balance_dl(): nobody pulls (see deadline.rs).
-            if prev_class >= Class::Deadline && self.rq[cpu].dl_nr_running() > 0 {
+            if prev_class >= Class::Deadline && self.balance_dl(cpu, prev) {
                 break 'balance;
             }
             if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
@@ -547,13 +573,13 @@ impl Kernel {
                 self.put_prev_set_next_task(cpu, prev, stopper);
                 return stopper;
             }
-            if let Some(next) = self.pick_task_dl(cpu) {
-                self.record_pick(cpu, next, PickRule::Deadline);
-                self.put_prev_set_next_task(cpu, prev, next);
-                return next;
-            }
-            if self.rq[cpu].fair_server.is_queued() {
-                match self.pick_task_fair(cpu) {
+            match self.pick_next_dl_entity(cpu) {
+                Some(DlNode::Task(next)) => {
+                    self.record_pick(cpu, next, PickRule::Deadline);
+                    self.put_prev_set_next_task(cpu, prev, next);
+                    return next;
+                }
+                Some(DlNode::FairServer) => match self.pick_task_fair(cpu) {
                     Some(next) => {
                         self.put_prev_set_next_task(cpu, prev, next);
                         return next;
@@ -562,7 +588,8 @@ impl Kernel {
                         self.fair_server_stop(cpu);
                         continue;
                     }
-                }
+                },
+                None => {}
             }
             if let Some(next) = self.pick_task_rt(cpu) {
                 self.record_pick(cpu, next, PickRule::Rt);
@@ -596,14 +623,14 @@ impl Kernel {
             Class::Rt => self.put_prev_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.put_prev_task_idle(cpu),
-            Class::Deadline => self.put_prev_task_dl(cpu),
+            Class::Deadline => self.put_prev_task_dl(cpu, prev),
         }
         match self.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.set_next_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.set_next_task_idle(cpu),
-            Class::Deadline => self.set_next_task_dl(cpu, prev),
+            Class::Deadline => self.set_next_task_dl(cpu, prev, next),
         }
     }
 
@@ -688,7 +715,7 @@ impl Kernel {
             cfs_tasks_prev: None,
             cfs_tasks_next: None,
             rr_time_slice: self.rr_time_slice(),
-            deadline: 0,
+            dl: Default::default(),
             resume: None,
             outcome: Outcome::Started,
             futex: None,
@@ -717,9 +744,7 @@ impl Kernel {
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
         self.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
-        if self.tasks[task].class == Class::Rt {
-            self.task_woken_rt(cpu, task);
-        }
+        self.task_woken(cpu, task);
     }
 
     /// `do_exit()` of the running task.

@@ -1,166 +1,294 @@
 //! The deadline class: of all who are queued on a CPU, the one with the earliest deadline runs.
 //!
-//! Its tasks here are schedutil's threads ([`crate::cpufreq::sugov_kthread`]), which are *special*
-//! (`SCHED_FLAG_SUGOV`): they preempt everything but the stopper, are never throttled, and add nothing to
-//! `running_bw`. What they use shows in `dl.util_avg` alone, and through it in the frequency that their own
-//! governor asks for next. The other entity of the class is each CPU's fair server.
-//!
-//! A special task has a runtime, a deadline and a period, but only the deadline does anything: as its runtime
-//! is never charged, each wakeup finds that what is left is too much for the time that is left, and moves
-//! the deadline to 10 ms from now. A fair server that starves may be due before that; then it goes first.
+//! **Idea.** A task reserves a runtime in each period, and is told at once if the machine has no room for that
+//! (`deadline/bandwidth.rs`). Earliest deadline first meets all deadlines of one CPU up to its full capacity, and
+//! a server for each task (`deadline/entity.rs`) sees to it that nobody runs more than was reserved: who has used
+//! its runtime up is *throttled*, which is off the queue though runnable, until a timer replenishes it. Tasks
+//! move between CPUs so that the earliest deadlines of the machine run (`deadline/migrate.rs`).
 //!
 //! ```text
-//!  irq_work            switch                 sleep
-//!     │ wakeup ──────────▼ running = 1 ─────────▼      dl.util_avg rises while it runs, decays after
-//! ────┴──────┬───────────┬──────────────────────┬────►
-//!            └ deadline := now + 10 ms          fair task goes on
+//! A: 2 ms each 4 ms    |-AA------AA------AA-|    deadlines 4, 8, 12
+//! B: 3 ms each 8 ms    |---BB------B--------|    B waits at 4: A's deadline is 8 like its own, and B runs on
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/deadline.c, cpudeadline.c.
-//! Differences: tasks that are not special are refused before a run begins. Nobody pushes or pulls: a CPU
-//! belongs to one frequency domain, so at most one such thread can be queued on it, and a pull takes only
-//! threads that may run on the puller's CPU, of which that CPU's own is the only one.
+//! Besides tasks of `SCHED_DEADLINE` there are two kinds of entities. schedutil's threads
+//! ([`crate::cpufreq::sugov_kthread`]) are *special* (`SCHED_FLAG_SUGOV`): they preempt everything but the stopper, are
+//! never throttled, and add nothing to `running_bw`. Of their 1 ms in 10 only the deadline does anything: as the runtime is
+//! never charged, each wakeup finds that what is left is too much for the time that is left, and moves the
+//! deadline to 10 ms from now. The third is each CPU's fair server, which shares the queue.
+//!
+//! What all of them use shows in `dl.util_avg`, and what tasks and servers have reserved is a floor of the frequency.
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c, cpudeadline.c.
+//! Differences: no priority inheritance, no GRUB (`SCHED_FLAG_RECLAIM`) and no signals about overruns. HRTICK_DL is off,
+//! as by default, so a task overruns its runtime by up to a tick and pays later. A task that leaves the class with its
+//! runtime used up, and comes back after its deadline and before its zero-lag time, is not run ever again by Linux:
+//! its timer has found it in another class, and nothing else ends the throttling. Here it begins a new period.
 
-use crate::Kernel;
-use crate::sched::core::{ENQUEUE_WAKEUP, WF_TTWU};
-use crate::sched::{Class, Rq, pelt};
-use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
+pub(crate) mod bandwidth;
+mod cpudl;
+mod entity;
+mod migrate;
+#[cfg(test)]
+mod tests;
 
 pub use super::fair_server::FairServer;
+pub use bandwidth::DlBw;
+pub use cpudl::Cpudl;
+pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
-/// Runtime of a special task per period, `sugov_kthread_create()`; as it says there: fake, unused.
-const SUGOV_RUNTIME: Ns = 1_000_000;
-/// Its relative deadline, which is its period too.
-const SUGOV_DEADLINE: Ns = 10_000_000;
-/// Microseconds of the bandwidth comparison (`DL_SCALE`): factors are shifted by this first.
-const DL_SCALE: u32 = 10;
+use crate::Kernel;
+use crate::sched::core::{
+    DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+};
+use crate::sched::demand::signal::Signal;
+use crate::sched::{Class, OnRq, pelt};
+use crate::time::hrtimer::TimerKind;
+use schedtwin_types::{CpuId, DlReservation, FactKind, TaskId};
+
+/// What `sugov_kthread_create()` asks for; as it says there: fake, unused.
+const SUGOV: DlReservation =
+    DlReservation { runtime: 1_000_000, deadline: 10_000_000, period: 10_000_000 };
 /// `prio` of every task of the class.
 pub const DL_PRIO: i32 = -1;
 
-/// `struct dl_rq`, without the fair server.
-#[derive(Clone, Debug)]
-pub struct DlRq {
-    /// Queued tasks, the running one among them, the earliest deadline first.
-    queue: Vec<TaskId>,
-    /// `exec_start` of the running deadline task.
-    exec_start: u64,
+/// An entity in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DlNode {
+    /// A task.
+    Task(TaskId),
+    /// The CPU's fair server.
+    FairServer,
 }
 
-impl Default for DlRq {
-    fn default() -> DlRq {
-        // One is all that a CPU can have: room for it, so that waking it allocates nothing.
-        DlRq { queue: Vec::with_capacity(1), exec_start: 0 }
-    }
+/// `struct dl_rq`.
+#[derive(Clone, Debug)]
+pub struct DlRq {
+    /// Queued entities, the running one among them, the earliest deadline first, equal ones in order of insertion.
+    queue: Vec<DlNode>,
+    /// Queued tasks that do not run and may run elsewhere, likewise.
+    pushable: Vec<TaskId>,
+    /// `exec_start` of the running deadline task.
+    exec_start: u64,
+    /// `running_bw`: reserved by active entities, 2^20 = a whole CPU.
+    running_bw: Signal<u64>,
+    /// `this_bw`: reserved by all whose CPU this is.
+    this_bw: u64,
 }
 
 impl DlRq {
-    /// Queued tasks, the earliest deadline first.
-    pub fn queue(&self) -> &[TaskId] {
+    /// Nobody is queued. `server_bw`: what the CPU's fair server has reserved.
+    pub fn new(server_bw: u64) -> DlRq {
+        // schedutil's thread and the server are all that a CPU can have without tasks of `SCHED_DEADLINE`.
+        DlRq {
+            queue: Vec::with_capacity(2),
+            pushable: Vec::with_capacity(1),
+            exec_start: 0,
+            running_bw: Signal::default(),
+            this_bw: server_bw,
+        }
+    }
+
+    /// Queued entities, the earliest deadline first.
+    pub fn queue(&self) -> &[DlNode] {
         &self.queue
     }
-}
 
-impl Rq {
-    /// `dl.dl_nr_running`: queued tasks, and the fair server if it is.
+    /// `running_bw`.
+    pub fn running_bw(&self) -> u64 {
+        *self.running_bw
+    }
+
+    /// `cpu_bw_dl()`: the active bandwidth as a capacity.
     #[inline(always)]
-    pub fn dl_nr_running(&self) -> usize {
-        self.dl.queue.len() + self.fair_server.is_queued() as usize
+    pub fn cpu_bw_dl(&self) -> u64 {
+        (*self.running_bw * 1024) >> 20
+    }
+
+    /// For comparisons of the governor: that much is active.
+    pub(crate) fn set_running_bw(
+        &mut self,
+        cpu: CpuId,
+        stale: &mut crate::sched::demand::signal::StaleDemands,
+        bw: u64,
+    ) {
+        self.running_bw.change(cpu, stale, |running_bw| *running_bw = bw);
+    }
+
+    /// Room for that many tasks.
+    fn make_room(&mut self, tasks: usize) {
+        self.queue.reserve((tasks + 2).saturating_sub(self.queue.len()));
+        self.pushable.reserve((tasks + 1).saturating_sub(self.pushable.len()));
     }
 }
 
-/// `to_ratio()`.
-///
-/// ```
-/// assert_eq!(schedtwin_kernel::sched::deadline::to_ratio(1_000_000_000, 50_000_000), 52_428);
-/// ```
-pub fn to_ratio(period: Ns, runtime: Ns) -> u64 {
-    (runtime << 20).checked_div(period).unwrap_or(0)
+#[cfg(test)]
+impl DlRq {
+    /// Lets 50 ms in a second count.
+    pub(crate) fn count_for_test(&mut self) {
+        *self.running_bw = to_ratio(1_000_000_000, 50_000_000);
+    }
 }
 
-/// `dl_time_before()`: deadlines may wrap.
-#[inline]
-pub(crate) fn dl_time_before(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) < 0
-}
-
-/// `dl_entity_overflow()`: would what is left of the runtime exceed its rate until the deadline?
-pub(crate) fn dl_entity_overflow(
-    dl_deadline: Ns,
-    dl_runtime: Ns,
-    runtime: i64,
-    deadline: u64,
-    clock: u64,
-) -> bool {
-    // Both products are unsigned and may wrap, also where the deadline has passed.
-    let left = (dl_deadline >> DL_SCALE).wrapping_mul((runtime >> DL_SCALE) as u64);
-    let right = (deadline.wrapping_sub(clock) >> DL_SCALE).wrapping_mul(dl_runtime >> DL_SCALE);
-    dl_time_before(right, left)
-}
-
-/// `update_dl_entity()` of a special task at its wakeup: its deadline from now on.
-fn special_deadline(deadline: u64, clock: u64) -> u64 {
-    let all = SUGOV_RUNTIME as i64;
-    let renew = dl_time_before(deadline, clock)
-        || dl_entity_overflow(SUGOV_DEADLINE, SUGOV_RUNTIME, all, deadline, clock);
-    if renew { clock + SUGOV_DEADLINE } else { deadline }
+impl crate::sched::Rq {
+    /// `dl.dl_nr_running`: queued entities.
+    #[inline(always)]
+    pub fn dl_nr_running(&self) -> usize {
+        self.dl.queue.len()
+    }
 }
 
 impl Kernel {
-    /// `inc_dl_tasks()`: one entity more is queued on a CPU, and counted already.
-    pub(crate) fn inc_dl_tasks(&mut self, cpu: CpuId) {
+    /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
+    pub(crate) fn make_special_dl(&mut self, task: TaskId) {
+        let t = &mut self.tasks[task];
+        (t.class, t.prio) = (Class::Deadline, DL_PRIO);
+        t.dl.special = true;
+        t.dl.set_reservation(&SUGOV);
+        t.dl.runtime = SUGOV.runtime as i64;
+    }
+
+    #[inline]
+    fn deadline_of(&self, cpu: CpuId, node: DlNode) -> u64 {
+        match node {
+            DlNode::Task(task) => self.tasks[task].dl.deadline,
+            DlNode::FairServer => self.rq[cpu].fair_server.deadline(),
+        }
+    }
+
+    /// `__enqueue_dl_entity()`, `inc_dl_tasks()`.
+    pub(crate) fn insert_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
+        let deadline = self.deadline_of(cpu, node);
+        let queue = &self.rq[cpu].dl.queue;
+        let later = |other: &DlNode| dl_time_before(deadline, self.deadline_of(cpu, *other));
+        let at = queue.partition_point(|other| !later(other));
+        self.rq[cpu].dl.queue.insert(at, node);
         self.add_nr_running(cpu, 1);
-        if self.rq[cpu].dl_nr_running() == 1 {
-            self.cpupri_deadline_queued(cpu);
+        if at == 0 {
+            // inc_dl_deadline()
+            if self.rq[cpu].dl.queue.len() == 1 {
+                self.cpupri_deadline_queued(cpu);
+            }
+            self.rd.cpudl.set(cpu, deadline);
         }
     }
 
-    /// `dec_dl_tasks()`: one is gone.
-    pub(crate) fn dec_dl_tasks(&mut self, cpu: CpuId) {
+    /// `__dequeue_dl_entity()`, `dec_dl_tasks()`.
+    pub(crate) fn remove_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
+        self.rq[cpu].dl.queue.retain(|other| *other != node);
         self.sub_nr_running(cpu, 1);
-        if self.rq[cpu].dl_nr_running() == 0 {
-            self.cpupri_deadline_gone(cpu);
+        // dec_dl_deadline()
+        match self.rq[cpu].dl.queue.first() {
+            Some(&first) => {
+                let deadline = self.deadline_of(cpu, first);
+                self.rd.cpudl.set(cpu, deadline);
+            }
+            None => {
+                self.rd.cpudl.clear(cpu);
+                self.cpupri_deadline_gone(cpu);
+            }
         }
     }
 
-    /// `is_leftmost()` of the fair server: it is queued and nobody's deadline is earlier.
-    pub(crate) fn fair_server_is_leftmost(&self, cpu: CpuId) -> bool {
-        let rq = &self.rq[cpu];
-        let server = &rq.fair_server;
-        let earlier = |task: &TaskId| dl_time_before(self.tasks[*task].deadline, server.deadline());
-        server.is_queued() && !rq.dl.queue.first().is_some_and(earlier)
+    /// `is_leftmost()`.
+    pub(crate) fn is_leftmost_dl(&self, cpu: CpuId, node: DlNode) -> bool {
+        self.rq[cpu].dl.queue.first() == Some(&node)
     }
 
-    /// `earliest_dl.curr`; `None` without an entity.
-    fn earliest_dl(&self, cpu: CpuId) -> Option<u64> {
-        let rq = &self.rq[cpu];
-        if self.fair_server_is_leftmost(cpu) {
-            return Some(rq.fair_server.deadline());
+    fn remove_dl_task(&mut self, cpu: CpuId, task: TaskId) {
+        if std::mem::take(&mut self.tasks[task].dl.queued) {
+            self.remove_dl_entity(cpu, DlNode::Task(task));
         }
-        rq.dl.queue.first().map(|task| self.tasks[*task].deadline)
     }
 
+    /// `start_dl_timer()`: the replenishment. `false`: its time has passed.
+    fn start_dl_timer(&mut self, cpu: CpuId, task: TaskId) -> bool {
+        let (clock, now) = (self.rq[cpu].clock, self.local_clock());
+        let next_period = self.tasks[task].dl.next_period();
+        // The deadline is a time of the run queue's clock, which may be behind the timers'.
+        let at = next_period.wrapping_add(now.wrapping_sub(clock));
+        // ktime_us_delta() < 0: a microsecond's fraction is cut.
+        if at + 1000 <= now {
+            return false;
+        }
+        let kind = TimerKind::DlTask(task);
+        if !self.timers[self.tasks[task].dl.dl_timer_on].is_queued(kind) {
+            let on = self.nohz_timer_target(at);
+            self.tasks[task].dl.dl_timer_on = on;
+            self.hrtimer_start(on, at, at, kind);
+        }
+        true
+    }
+
+    /// `enqueue_task_dl()`.
     pub(crate) fn enqueue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if flags & ENQUEUE_WAKEUP != 0 {
-            let clock = self.rq[cpu].clock;
-            self.tasks[task].deadline = special_deadline(self.tasks[task].deadline, clock);
+        self.enqueue_dl_entity(cpu, task, flags);
+        let t = &self.tasks[task];
+        if self.rq[cpu].curr != task && t.dl.queued && t.nr_cpus_allowed > 1 {
+            self.enqueue_pushable_dl_task(cpu, task);
         }
-        let deadline = self.tasks[task].deadline;
-        let (tasks, queue) = (&self.tasks, &mut self.rq[cpu].dl.queue);
-        let at = queue.partition_point(|other| !dl_time_before(deadline, tasks[*other].deadline));
-        queue.insert(at, task);
-        self.inc_dl_tasks(cpu);
     }
 
-    pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId) -> bool {
+    /// `enqueue_dl_entity()`.
+    fn enqueue_dl_entity(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        let clock = self.rq[cpu].clock;
+        let dl = &self.tasks[task].dl;
+        debug_assert!(!dl.queued);
+        // dl_check_constrained_dl()
+        if !dl.throttled
+            && !dl.is_implicit()
+            && dl.is_between_periods(clock)
+            && self.start_dl_timer(cpu, task)
+        {
+            let dl = &mut self.tasks[task].dl;
+            dl.throttled = true;
+            dl.runtime = dl.runtime.min(0);
+            self.fact(FactKind::DlThrottled { task });
+        }
+        if flags & ENQUEUE_RESTORE != 0 || self.tasks[task].on_rq == OnRq::Migrating {
+            self.add_rq_bw(cpu, task);
+            self.add_running_bw(cpu, task);
+        }
+        // Active, though it waits for its timer.
+        if self.tasks[task].dl.throttled && flags & ENQUEUE_REPLENISH == 0 {
+            if flags & ENQUEUE_WAKEUP != 0 {
+                self.task_contending(cpu, task, flags);
+            }
+            return;
+        }
+        if flags & ENQUEUE_WAKEUP != 0 {
+            self.task_contending(cpu, task, flags);
+            self.tasks[task].dl.update(clock);
+        } else if flags & ENQUEUE_REPLENISH != 0 {
+            self.tasks[task].dl.replenish(clock);
+        } else if flags & ENQUEUE_RESTORE != 0
+            && dl_time_before(self.tasks[task].dl.deadline, clock)
+        {
+            self.tasks[task].dl.setup_new(clock);
+        }
+        self.tasks[task].dl.queued = true;
+        self.insert_dl_entity(cpu, DlNode::Task(task));
+    }
+
+    /// `dequeue_task_dl()`, `dequeue_dl_entity()`.
+    pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         self.update_curr_dl(cpu);
-        self.rq[cpu].dl.queue.retain(|other| *other != task);
-        self.dec_dl_tasks(cpu);
+        self.remove_dl_task(cpu, task);
+        if flags & DEQUEUE_SAVE != 0 || self.tasks[task].on_rq == OnRq::Migrating {
+            self.sub_running_bw(cpu, task);
+            self.sub_rq_bw(cpu, task);
+        }
+        if flags & DEQUEUE_SLEEP != 0 {
+            self.task_non_contending(cpu, task);
+        }
+        self.dequeue_pushable_dl_task(cpu, task);
         true
     }
 
     fn update_curr_dl(&mut self, cpu: CpuId) {
         let curr = self.rq[cpu].curr;
-        if self.tasks[curr].class != Class::Deadline {
+        let t = &self.tasks[curr];
+        if t.class != Class::Deadline || !t.dl.queued {
             return;
         }
         let clock_task = self.rq[cpu].clock_task;
@@ -170,6 +298,74 @@ impl Kernel {
             let se = self.tasks[curr].se;
             self.se[se].sum_exec_runtime += delta as u64;
         }
+        self.update_curr_dl_se(cpu, curr, delta);
+    }
+
+    /// `update_curr_dl_se()` of the running task.
+    fn update_curr_dl_se(&mut self, cpu: CpuId, curr: TaskId, delta: i64) {
+        let rq = &self.rq[cpu];
+        let (scale_freq, scale_cpu) = (rq.freq_scale, rq.arch_capacity);
+        let dl = &mut self.tasks[curr].dl;
+        if delta > 0 {
+            if dl.special {
+                return;
+            }
+            dl.runtime -= DlEntity::scaled_delta_exec(delta, scale_freq, scale_cpu);
+        } else if !dl.yielded {
+            return;
+        }
+        if dl.runtime <= 0 || dl.yielded {
+            dl.throttled = true;
+            self.fact(FactKind::DlThrottled { task: curr });
+            self.remove_dl_task(cpu, curr);
+            self.dequeue_pushable_dl_task(cpu, curr);
+            if !self.start_dl_timer(cpu, curr) {
+                self.enqueue_task_dl(cpu, curr, ENQUEUE_REPLENISH);
+            }
+            if !self.is_leftmost_dl(cpu, DlNode::Task(curr)) {
+                self.resched_curr(cpu);
+            }
+        }
+        if delta > 0 {
+            self.account_dl_in_rt_time(cpu, delta as u64);
+        }
+    }
+
+    /// `dl_task_timer()`: the replenishment is due.
+    pub(crate) fn dl_task_timer(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        let (cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
+        if t.class != Class::Deadline {
+            // Linux leaves it throttled; see the file's differences.
+            self.tasks[task].dl.throttled = false;
+            return;
+        }
+        if !t.dl.throttled {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        if !queued {
+            // It sleeps; its wakeup does the rest.
+            let clock = self.rq[cpu].clock;
+            self.tasks[task].dl.replenish(clock);
+            return;
+        }
+        self.enqueue_task_dl(cpu, task, ENQUEUE_REPLENISH);
+        if self.tasks[self.rq[cpu].curr].class == Class::Deadline {
+            self.wakeup_preempt_dl(cpu, task);
+        } else {
+            self.resched_curr(cpu);
+        }
+        self.push_dl_task(cpu);
+    }
+
+    /// `yield_task_dl()`: off the CPU until the next period.
+    pub(crate) fn yield_task_dl(&mut self, cpu: CpuId) {
+        let curr = self.rq[cpu].curr;
+        self.tasks[curr].dl.yielded = true;
+        self.update_rq_clock(cpu);
+        self.update_curr_dl(cpu);
+        self.rq[cpu].skip_clock_update = true;
     }
 
     /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
@@ -180,24 +376,35 @@ impl Kernel {
         });
     }
 
-    /// `pick_next_dl_entity()`, if it is a task.
+    /// `pick_next_dl_entity()`.
     #[inline]
-    pub(crate) fn pick_task_dl(&self, cpu: CpuId) -> Option<TaskId> {
-        let first = self.rq[cpu].dl.queue.first()?;
-        (!self.fair_server_is_leftmost(cpu)).then_some(*first)
+    pub(crate) fn pick_next_dl_entity(&self, cpu: CpuId) -> Option<DlNode> {
+        self.rq[cpu].dl.queue.first().copied()
     }
 
-    pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId) {
+    /// `set_next_task_dl()`. `prev` is `next` when a running task is put back after a change of its attributes.
+    pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let rq = &mut self.rq[cpu];
         rq.dl.exec_start = rq.clock_task;
+        self.dequeue_pushable_dl_task(cpu, next);
+        if prev == next {
+            return;
+        }
         if self.tasks[prev].class != Class::Deadline {
             self.update_dl_rq_load_avg(cpu, false);
         }
+        let rq = &mut self.rq[cpu];
+        rq.push_pending |= !rq.dl.pushable.is_empty();
     }
 
-    pub(crate) fn put_prev_task_dl(&mut self, cpu: CpuId) {
+    /// `put_prev_task_dl()`.
+    pub(crate) fn put_prev_task_dl(&mut self, cpu: CpuId, prev: TaskId) {
         self.update_curr_dl(cpu);
         self.update_dl_rq_load_avg(cpu, true);
+        let t = &self.tasks[prev];
+        if t.dl.queued && t.nr_cpus_allowed > 1 {
+            self.enqueue_pushable_dl_task(cpu, prev);
+        }
     }
 
     pub(crate) fn task_tick_dl(&mut self, cpu: CpuId) {
@@ -205,168 +412,39 @@ impl Kernel {
         self.update_dl_rq_load_avg(cpu, true);
     }
 
-    /// `dl_task_fits_capacity()`.
-    fn dl_task_fits_capacity(&self, cpu: CpuId) -> bool {
-        self.rq[cpu].arch_capacity >= to_ratio(SUGOV_DEADLINE, SUGOV_RUNTIME) >> 10
-    }
-
-    /// Where a task wakes: where it last ran, unless another deadline task has that CPU or it is too small.
-    pub(crate) fn select_task_rq_dl(&mut self, task: TaskId, cpu: CpuId, flags: u32) -> CpuId {
-        if flags & WF_TTWU == 0 {
-            return cpu;
-        }
-        // A special task preempts whom it finds, so only one that cannot go away counts.
-        let curr = &self.tasks[self.rq[cpu].curr];
-        let occupied = curr.class == Class::Deadline && curr.nr_cpus_allowed < 2;
-        let too_small = self.topology.asym_cpucapacity && !self.dl_task_fits_capacity(cpu);
-        if !occupied && !too_small {
-            return cpu;
-        }
-        let deadline = self.tasks[task].deadline;
-        match self.find_later_rq(task) {
-            Some(target)
-                if self.earliest_dl(target).is_none_or(|dl| dl_time_before(deadline, dl)) =>
-            {
-                target
-            }
-            _ => cpu,
-        }
-    }
-
-    /// `cpudl_find()`: the allowed CPUs without a deadline entity that are large enough, or the largest of
-    /// those that are not; if there is none, the CPU whose earliest deadline is the latest of all, if that is
-    /// later than the task's.
-    fn later_mask(&self, task: TaskId) -> CpuMask {
-        let t = &self.tasks[task];
-        let free: CpuMask =
-            t.cpus_mask.iter().filter(|c| self.rq[*c].dl_nr_running() == 0).collect();
-        if !free.is_empty() {
-            if !self.topology.asym_cpucapacity {
-                return free;
-            }
-            let fits: CpuMask = free.iter().filter(|c| self.dl_task_fits_capacity(*c)).collect();
-            if !fits.is_empty() {
-                return fits;
-            }
-            // Of equal ones the first, but its own before others.
-            let rank = |c: &CpuId| (self.rq[*c].arch_capacity, *c == t.cpu, u16::MAX - c.0);
-            return free.iter().max_by_key(rank).map_or(CpuMask::EMPTY, CpuMask::of);
-        }
-        let with_dl = self.rq.ids().filter_map(|c| self.earliest_dl(c).map(|dl| (c, dl)));
-        let latest = with_dl.reduce(|a, b| if dl_time_before(a.1, b.1) { b } else { a });
-        match latest {
-            Some((cpu, dl)) if t.cpus_mask.contains(cpu) && dl_time_before(t.deadline, dl) => {
-                CpuMask::of(cpu)
-            }
-            _ => CpuMask::EMPTY,
-        }
-    }
-
-    fn find_later_rq(&mut self, task: TaskId) -> Option<CpuId> {
-        if self.tasks[task].nr_cpus_allowed == 1 {
-            return None;
-        }
-        let mask = self.later_mask(task);
-        if mask.is_empty() {
-            return None;
-        }
-        Some(self.nearest_cpu(task, mask))
-    }
-
     /// Asserts what the class keeps of a CPU.
     pub(crate) fn verify_dl(&self, cpu: CpuId) {
         let queue = &self.rq[cpu].dl.queue;
-        for task in queue {
-            let t = &self.tasks[*task];
+        for node in queue {
+            let DlNode::Task(task) = *node else { continue };
+            let t = &self.tasks[task];
             assert_eq!((t.class, t.cpu), (Class::Deadline, cpu), "{cpu:?}: {task:?} in its queue");
+            assert!(t.dl.queued && !t.dl.throttled, "{cpu:?}: {task:?} is queued");
         }
         for pair in queue.windows(2) {
-            let [a, b] = [pair[0], pair[1]].map(|task| self.tasks[task].deadline);
+            let [a, b] = [pair[0], pair[1]].map(|node| self.deadline_of(cpu, node));
             assert!(!dl_time_before(b, a), "{cpu:?}: order of deadlines");
         }
-        let queued = |t: &&crate::sched::Task| {
-            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == crate::sched::OnRq::Queued
+        let runnable = |t: &&crate::sched::Task| {
+            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == OnRq::Queued
         };
-        let count = self.tasks.iter().filter(queued).count();
-        assert_eq!(queue.len(), count, "{cpu:?}: deadline tasks");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sched::OnRq;
-    use crate::sched::TaskKind;
-    use crate::sched::root_domain::tests::kernel;
-
-    const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
-
-    fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
-        let task = kernel.new_task(None, TaskKind::User);
-        let t = &mut kernel.tasks[task];
-        (t.class, t.prio, t.cpu) = (Class::Deadline, DL_PRIO, CpuId(cpu));
-        t.cpus_mask = CpuMask::from_cpus(mask.iter().map(|c| CpuId(*c)));
-        t.nr_cpus_allowed = mask.len() as u32;
-        task
-    }
-
-    fn wake(kernel: &mut Kernel, task: TaskId) {
-        let cpu = kernel.tasks[task].cpu;
-        kernel.enqueue_task_dl(cpu, task, ENQUEUE_WAKEUP);
-        kernel.tasks[task].on_rq = OnRq::Queued;
-        kernel.verify_dl(cpu);
-    }
-
-    /// The rate of what is left is compared in steps of 1024 ns, so two wakeups of one instant share a deadline.
-    #[test]
-    fn a_wakeup_moves_the_deadline() {
-        for (deadline, clock, expected) in [
-            (0, 5_000_000, 15_000_000),
-            (15_000_000, 5_000_000, 15_000_000),
-            (15_000_000, 5_000_512, 15_000_000),
-            (15_000_000, 5_002_000, 15_002_000),
-            (15_000_000, 15_000_001, 25_000_001),
-        ] {
-            assert_eq!(special_deadline(deadline, clock), expected, "{deadline} at {clock}");
+        let tasks = self.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
+        let server = self.rq[cpu].fair_server.is_queued() as usize;
+        assert_eq!(queue.len(), tasks + server, "{cpu:?}: deadline entities");
+        let first = queue.first().map(|node| self.deadline_of(cpu, *node));
+        assert_eq!(self.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
+        for task in self.tasks.ids().filter(|task| self.tasks[*task].cpu == cpu) {
+            let t = &self.tasks[task];
+            if t.class == Class::Deadline && t.dl.throttled {
+                let timer = TimerKind::DlTask(task);
+                let waits = self.timers[t.dl.dl_timer_on].is_queued(timer);
+                assert!(waits, "{task:?} is throttled for ever");
+            }
         }
-    }
-
-    #[test]
-    fn the_earliest_deadline_runs() {
-        let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        let cpu = CpuId(0);
-        let (late, early) = (special(&mut kernel, 0, &[0, 1]), special(&mut kernel, 0, &[0, 1]));
-        kernel.rq[cpu].clock = 2_000_000;
-        wake(&mut kernel, late);
-        kernel.rq[cpu].clock = 1_000_000;
-        wake(&mut kernel, early);
-        assert_eq!(kernel.rq[cpu].dl.queue, [early, late]);
-        assert_eq!(kernel.pick_task_dl(cpu), Some(early));
-        assert_eq!(kernel.rq[cpu].nr_running, 2);
-        kernel.dequeue_task_dl(cpu, early);
-        assert_eq!(
-            (kernel.pick_task_dl(cpu), kernel.earliest_dl(cpu)),
-            (Some(late), Some(12_000_000))
-        );
-    }
-
-    /// It stays where it was, whoever runs there, unless that is a deadline task that cannot go away or the
-    /// CPU is too small for 1 ms in 10; then it goes to a CPU without deadline entities.
-    #[test]
-    fn where_a_special_task_wakes() {
-        let mut kernel = kernel(&[(3, 100, OPPS), (2, 1024, OPPS)]);
-        let free = special(&mut kernel, 3, &[3, 4]);
-        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(3));
-        let pinned = special(&mut kernel, 3, &[3]);
-        wake(&mut kernel, pinned);
-        kernel.rq[CpuId(3)].curr = pinned;
-        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(4));
-        assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), 0), CpuId(3), "a fork stays");
-        // None of its CPUs is large enough: its own is as good as any, if no other entity has it.
-        let small = special(&mut kernel, 1, &[0, 1, 2]);
-        assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(1));
-        let other = special(&mut kernel, 1, &[1]);
-        wake(&mut kernel, other);
-        assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(0));
+        self.verify_dl_pushable(cpu);
+        self.verify_dl_bandwidth(cpu);
+        if cpu == CpuId(0) {
+            self.rd.cpudl.verify();
+        }
     }
 }

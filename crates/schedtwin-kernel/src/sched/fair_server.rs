@@ -24,8 +24,8 @@
 use crate::Kernel;
 use crate::config::Config;
 use crate::sched::Class;
-use crate::sched::deadline::{dl_entity_overflow, dl_time_before, to_ratio};
-use crate::sched::demand::signal::{Signal, StaleDemands};
+use crate::sched::deadline::bandwidth::dl_bw_capacity;
+use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};
 
@@ -50,8 +50,6 @@ pub struct FairServer {
     queued: bool,
     /// Counted in `running_bw` beyond its stop, until its zero-lag time.
     non_contending: bool,
-    /// `dl_rq.running_bw`: 2^20 = a whole CPU.
-    running_bw: Signal<u64>,
     /// The CPU on which its timer is (or was last) queued.
     timer_on: CpuId,
     /// Its timer's handler is running: a restart stays on that CPU.
@@ -72,13 +70,7 @@ impl Config {
     /// `__dl_overflow()` for a server on every CPU: all of them together stay within what `rt_runtime` per
     /// `rt_period` leaves to DEADLINE.
     pub fn admits_fair_servers(&self, capacities: &[u64]) -> bool {
-        let Some(rt_runtime) = self.rt_runtime else { return true };
-        let nr_cpus = capacities.len() as u64;
-        // dl_bw_capacity(): capacities count where they differ.
-        let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
-        let capacity = if asymmetric { capacities.iter().sum() } else { nr_cpus * 1024 };
-        let total = nr_cpus * to_ratio(self.fair_server_period, self.fair_server_runtime);
-        total <= (to_ratio(self.rt_period, rt_runtime) * capacity) >> 10
+        !self.dl_bw(capacities.len()).overflows(dl_bw_capacity(capacities), 0, 0)
     }
 }
 
@@ -100,22 +92,8 @@ impl FairServer {
         self.queued
     }
 
-    /// `cpu_bw_dl()`: the CPU's deadline bandwidth as a capacity.
-    #[inline(always)]
-    pub fn cpu_bw_dl(&self) -> u64 {
-        (*self.running_bw * 1024) >> 20
-    }
-
-    pub(crate) fn set_running_bw(&mut self, cpu: CpuId, stale: &mut StaleDemands, bw: u64) {
-        self.running_bw.change(cpu, stale, |running_bw| *running_bw = bw);
-    }
-
-    /// `dl_rq.running_bw`.
-    pub fn running_bw(&self) -> u64 {
-        *self.running_bw
-    }
-
-    fn bandwidth(&self) -> u64 {
+    /// `dl_bw`: what it has reserved, 2^20 = a whole CPU.
+    pub(crate) fn bandwidth(&self) -> u64 {
         to_ratio(self.dl_period, self.dl_runtime)
     }
 
@@ -170,32 +148,7 @@ impl FairServer {
     }
 }
 
-#[cfg(test)]
-impl FairServer {
-    /// Lets its bandwidth count.
-    pub(crate) fn count_for_test(&mut self) {
-        *self.running_bw = to_ratio(1_000_000_000, 50_000_000);
-    }
-}
-
 impl Kernel {
-    fn fair_server_add_bw(&mut self, cpu: CpuId) {
-        let server = &mut self.rq[cpu].fair_server;
-        if *server.running_bw == 0 {
-            server.set_running_bw(cpu, &mut self.stale_demands, server.bandwidth());
-            self.cpufreq_update_util(cpu, 0);
-        }
-    }
-
-    fn fair_server_sub_bw(&mut self, cpu: CpuId) {
-        let server = &mut self.rq[cpu].fair_server;
-        server.non_contending = false;
-        if *server.running_bw != 0 {
-            server.set_running_bw(cpu, &mut self.stale_demands, 0);
-            self.cpufreq_update_util(cpu, 0);
-        }
-    }
-
     /// `start_dl_timer()`; `false`: its time has passed.
     fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
         let at = self.rq[cpu].fair_server.timer_at();
@@ -239,14 +192,14 @@ impl Kernel {
         }
         if !self.rq[cpu].fair_server.queued {
             self.rq[cpu].fair_server.queued = true;
-            self.inc_dl_tasks(cpu);
+            self.insert_dl_entity(cpu, DlNode::FairServer);
         }
     }
 
     fn fair_server_dequeue(&mut self, cpu: CpuId) {
         if self.rq[cpu].fair_server.queued {
             self.rq[cpu].fair_server.queued = false;
-            self.dec_dl_tasks(cpu);
+            self.remove_dl_entity(cpu, DlNode::FairServer);
         }
     }
 
@@ -264,8 +217,10 @@ impl Kernel {
         if was_waiting {
             self.rq[cpu].fair_server.non_contending = false;
             self.fair_server_cancel_timer(cpu);
+        } else {
+            let bw = self.rq[cpu].fair_server.bandwidth();
+            self.__add_running_bw(cpu, bw);
         }
-        self.fair_server_add_bw(cpu);
         let clock = self.rq[cpu].clock;
         if first {
             // setup_new_dl_entity()
@@ -280,7 +235,7 @@ impl Kernel {
     fn fair_server_resched(&mut self, cpu: CpuId) {
         let curr = &self.tasks[self.rq[cpu].curr];
         let deadline = self.rq[cpu].fair_server.deadline;
-        if curr.class != Class::Deadline || dl_time_before(deadline, curr.deadline) {
+        if curr.class != Class::Deadline || dl_time_before(deadline, curr.dl.deadline) {
             self.resched_curr(cpu);
         }
     }
@@ -303,7 +258,8 @@ impl Kernel {
         let consumed = product / server.dl_runtime as i64;
         let zero_lag = server.deadline as i64 - consumed - clock as i64;
         if zero_lag < 0 {
-            self.fair_server_sub_bw(cpu);
+            let bw = self.rq[cpu].fair_server.bandwidth();
+            self.__sub_running_bw(cpu, bw);
         } else {
             server.non_contending = true;
             let at = self.local_clock() + zero_lag as u64;
@@ -335,7 +291,7 @@ impl Kernel {
         if !self.fair_server_start_timer(cpu) {
             self.fair_server_replenish(cpu);
         }
-        if !self.fair_server_is_leftmost(cpu) {
+        if !self.is_leftmost_dl(cpu, DlNode::FairServer) {
             self.resched_curr(cpu);
         }
     }
@@ -390,7 +346,9 @@ impl Kernel {
     pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
         if self.rq[cpu].fair_server.non_contending {
             self.update_rq_clock(cpu);
-            self.fair_server_sub_bw(cpu);
+            self.rq[cpu].fair_server.non_contending = false;
+            let bw = self.rq[cpu].fair_server.bandwidth();
+            self.__sub_running_bw(cpu, bw);
             return;
         }
         let server = &self.rq[cpu].fair_server;
@@ -416,6 +374,7 @@ impl Kernel {
         self.fair_server_replenish(cpu);
         self.rq[cpu].fair_server.callback_running = false;
         self.fair_server_resched(cpu);
+        self.push_dl_task(cpu);
     }
 }
 
@@ -425,9 +384,8 @@ mod tests {
 
     #[test]
     fn an_active_server_is_a_floor_of_51() {
-        let mut server = FairServer::new(50_000_000, 1_000_000_000);
-        *server.running_bw = server.bandwidth();
-        assert_eq!(server.cpu_bw_dl(), 51);
+        let server = FairServer::new(50_000_000, 1_000_000_000);
+        assert_eq!((server.bandwidth() * 1024) >> 20, 51);
     }
 
     #[test]

@@ -292,8 +292,8 @@ pub struct Task {
     pub cfs_tasks_next: Option<TaskId>,
     /// Remaining ticks of a `SCHED_RR` task.
     pub rr_time_slice: u32,
-    /// Absolute deadline of a DEADLINE task, on `rq.clock`.
-    pub deadline: u64,
+    /// Its entity in the DEADLINE class.
+    pub dl: deadline::DlEntity,
     /// A blocked system call to be looked at again when the task runs.
     pub resume: Option<Syscall>,
     /// How its last operation ended.
@@ -364,8 +364,11 @@ pub struct Rq {
     pub rt: rt::RtRq,
     /// The fair server.
     pub fair_server: fair_server::FairServer,
-    /// DEADLINE run queue, without the server.
+    /// DEADLINE run queue.
     pub dl: deadline::DlRq,
+    /// RT or DEADLINE tasks wait here that are to be pushed to other CPUs after the switch
+    /// (`balance_callback`).
+    pub push_pending: bool,
     /// Interrupt works that wait for this CPU's interrupt, a bit per frequency domain (`raised_list`).
     pub irq_work_raised: u64,
     /// Head (most recently run) of `cfs_tasks`.

@@ -5,6 +5,7 @@
 
 use crate::config::Config;
 use crate::device_tree::DeviceTree;
+use crate::sched::deadline::{Cpudl, DlBw};
 use crate::sched::fair::energy::em_cost;
 use crate::sched::rt::RtPeriod;
 use schedtwin_types::{CpuId, CpuMask};
@@ -32,6 +33,12 @@ pub struct RootDomain {
     pub rto_loop: u32,
     /// Rounds of it that have been asked for.
     pub rto_loop_next: u32,
+    /// CPUs with pushable deadline tasks.
+    pub dlo_mask: CpuMask,
+    /// Which CPU's earliest deadline is the latest.
+    pub cpudl: Cpudl,
+    /// What deadline tasks may reserve, and have reserved.
+    pub dl_bw: DlBw,
     /// When RT queues are next forgiven what they have used.
     pub rt_period: RtPeriod,
     /// Performance domains in the order in which EAS visits them: the one that starts at the highest
@@ -103,7 +110,13 @@ impl RootDomain {
     /// `smt`: `sched_smt_active()`.
     pub fn build(dt: &DeviceTree, config: &Config, asymmetric: bool, smt: bool) -> RootDomain {
         let max_cpu_capacity = dt.cpus.iter().map(|c| c.capacity as u64).max().unwrap_or(0);
-        let mut rd = RootDomain { span: dt.all_cpus(), max_cpu_capacity, ..RootDomain::default() };
+        let mut rd = RootDomain {
+            span: dt.all_cpus(),
+            max_cpu_capacity,
+            cpudl: Cpudl::new(dt.all_cpus()),
+            dl_bw: config.dl_bw(dt.cpus.len()),
+            ..RootDomain::default()
+        };
         rd.energy_aware_off_because = if !asymmetric {
             Some("all CPUs have the same capacity")
         } else if smt {

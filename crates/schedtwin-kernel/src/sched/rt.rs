@@ -47,8 +47,6 @@ pub struct RtRq {
     cpupri: i32,
     /// Where the rotating search for a CPU stands (`distribute_cpu_mask_prev`).
     cursor: u16,
-    /// A push to others is due after the switch.
-    push_pending: bool,
     /// `exec_start` of the running RT task.
     exec_start: u64,
     /// `rt_time`: what RT tasks have run of late, less what periods have forgiven.
@@ -215,7 +213,7 @@ impl Kernel {
             self.update_rt_rq_load_avg(cpu, false);
         }
         if prev != next {
-            self.rq[cpu].rt.push_pending = !self.rq[cpu].rt.pushable.is_empty();
+            self.rq[cpu].push_pending |= !self.rq[cpu].rt.pushable.is_empty();
         }
     }
 
@@ -383,12 +381,13 @@ impl Kernel {
         if target == cpu || self.rq[target].rt.highest_prio() <= self.tasks[next].prio {
             return false;
         }
-        self.move_rt_task(next, cpu, target);
+        self.move_queued_task(next, cpu, target);
         self.resched_curr(target);
         true
     }
 
-    fn move_rt_task(&mut self, task: TaskId, from: CpuId, to: CpuId) {
+    /// `deactivate_task()`, `set_task_cpu()` and `activate_task()` of a waiting task, by push or pull.
+    pub(crate) fn move_queued_task(&mut self, task: TaskId, from: CpuId, to: CpuId) {
         let cost = self.device_tree.path_costs.migrate_task;
         self.charge(cost);
         self.update_rq_clock(from);
@@ -397,16 +396,10 @@ impl Kernel {
         self.activate_task(to, task, 0);
     }
 
-    fn push_rt_tasks(&mut self, cpu: CpuId) {
+    /// `push_rt_tasks()`.
+    pub(crate) fn push_rt_tasks(&mut self, cpu: CpuId) {
         // Each turn moves a task away, so the queue's length bounds the turns.
         while self.push_rt_task(cpu) {}
-    }
-
-    /// Balance callbacks of the RT class, after the switch.
-    pub(crate) fn balance_callbacks_rt(&mut self, cpu: CpuId) {
-        if std::mem::take(&mut self.rq[cpu].rt.push_pending) {
-            self.push_rt_tasks(cpu);
-        }
     }
 
     /// `task_woken_rt()`.
@@ -426,12 +419,13 @@ impl Kernel {
     /// `balance_rt()`: before something lower runs, overloaded CPUs are asked to push. Whether an RT (or
     /// higher) task is runnable here.
     pub(crate) fn balance_rt(&mut self, cpu: CpuId, prev: TaskId) -> bool {
-        let gone = self.tasks[prev].on_rq != OnRq::Queued;
-        if gone && self.rq[cpu].rt.highest_prio() > self.tasks[prev].prio {
+        let t = &self.tasks[prev];
+        let on_rt_rq = t.class == Class::Rt && t.on_rq == OnRq::Queued;
+        if !on_rt_rq && self.rq[cpu].rt.highest_prio() > self.tasks[prev].prio {
             self.pull_rt_task(cpu);
         }
         let rq = &self.rq[cpu];
-        let runnable = rq.stop_queued || rq.fair_server.is_queued() || rq.rt.nr_running() > 0;
+        let runnable = rq.stop_queued || rq.dl_nr_running() > 0 || rq.rt.nr_running() > 0;
         // Before 6.12 the previous task is put back before the next is picked, which may throttle it.
         self.update_curr_rt(cpu);
         runnable
@@ -460,7 +454,7 @@ impl Kernel {
             let src_curr = self.rq[src].curr;
             // One that is better than what runs there has only just been woken.
             if prio < self.rq[cpu].rt.highest_prio() && prio >= self.tasks[src_curr].prio {
-                self.move_rt_task(task, src, cpu);
+                self.move_queued_task(task, src, cpu);
             }
         }
     }

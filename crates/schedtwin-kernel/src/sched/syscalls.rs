@@ -19,25 +19,33 @@ use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
+use crate::sched::deadline::DL_PRIO;
 use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, OnRq, fair};
-use schedtwin_types::{CpuId, CpuMask, Policy, SchedAttr, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Errno, Policy, SchedAttr, TaskId};
 
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
 const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
 impl Kernel {
     /// `__sched_setscheduler()` of the running task by itself.
-    pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) {
+    pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) -> Result<(), Errno> {
+        if attr.policy == Policy::Deadline && !attr.dl.is_valid() {
+            return Err(Errno::Inval);
+        }
         let cpu = self.tasks[task].cpu;
         debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
         let uclamp_accepted = self.uclamp_validate(task, &attr);
         self.update_rq_clock(cpu);
-        let realtime = matches!(attr.policy, Policy::Fifo | Policy::Rr);
-        let prio = if realtime { 99 - attr.rt_priority as i32 } else { 120 + attr.nice as i32 };
+        let (class, prio) = match attr.policy {
+            Policy::Deadline => (Class::Deadline, DL_PRIO),
+            Policy::Fifo | Policy::Rr => (Class::Rt, 99 - attr.rt_priority as i32),
+            Policy::Normal | Policy::Batch | Policy::Idle => (Class::Fair, 120 + attr.nice as i32),
+        };
         if self.nothing_changes(task, &attr, prio) {
-            return;
+            return Ok(());
         }
+        self.sched_dl_admit(task, &attr)?;
         let (old_class, old_prio) = (self.tasks[task].class, self.tasks[task].prio);
         let uclamp_min = self.uclamp_min_request(task);
         // With the priority it has, it keeps its place: an RT task that of the first among its equals.
@@ -45,21 +53,24 @@ impl Kernel {
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
 
-        // __setscheduler_params(): a real-time policy leaves nice value and slice as they are.
+        // __setscheduler_params(): policies above the fair ones leave nice value and slice as they are.
         let t = &mut self.tasks[task];
         t.policy = attr.policy;
-        if !realtime {
+        if class == Class::Fair {
             t.nice = attr.nice;
         }
         let nice = t.nice;
         let se = t.se;
-        if !realtime {
+        if class == Class::Fair {
             let entity = &mut self.se[se];
             entity.custom_slice = attr.slice != 0;
             entity.slice = match attr.slice {
                 0 => self.base_slice,
                 asked => asked.clamp(*SLICE_NS.start(), *SLICE_NS.end()),
             };
+        }
+        if class == Class::Deadline {
+            self.setparam_dl(task, &attr.dl);
         }
         // set_load_weight(): through the old class, also if the weight stays.
         let load = fair::weight_of(attr.policy, nice);
@@ -69,7 +80,7 @@ impl Kernel {
             self.se[se].load = load;
         }
         let t = &mut self.tasks[task];
-        t.class = if realtime { Class::Rt } else { Class::Fair };
+        t.class = class;
         t.prio = prio;
         self.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min);
 
@@ -77,7 +88,8 @@ impl Kernel {
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);
         self.set_running(cpu, task);
         self.check_class_changed(cpu, task, old_class, old_prio);
-        self.balance_callbacks_rt(cpu);
+        self.balance_callbacks(cpu);
+        Ok(())
     }
 
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
@@ -88,6 +100,7 @@ impl Kernel {
         }
         match attr.policy {
             Policy::Fifo | Policy::Rr => prio == t.prio,
+            Policy::Deadline => !t.dl.differs(&attr.dl),
             Policy::Normal | Policy::Batch | Policy::Idle => {
                 attr.nice == t.nice && !self.slice_changes(t.se, attr)
             }
@@ -98,6 +111,7 @@ impl Kernel {
         match self.tasks[task].class {
             Class::Fair => self.put_prev_task_fair(cpu, task),
             Class::Rt => self.put_prev_task_rt(cpu, task, task),
+            Class::Deadline => self.put_prev_task_dl(cpu, task),
             _ => {}
         }
     }
@@ -107,6 +121,7 @@ impl Kernel {
             Class::Fair => self.set_next_task_fair(cpu, task, false),
             // Does what switched_to_rt() would do, too.
             Class::Rt => self.set_next_task_rt(cpu, task, task),
+            Class::Deadline => self.set_next_task_dl(cpu, task, task),
             _ => {}
         }
     }
@@ -114,13 +129,21 @@ impl Kernel {
     /// `check_class_changed()` of the running task.
     fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, old_class: Class, old_prio: i32) {
         let (class, prio) = (self.tasks[task].class, self.tasks[task].prio);
+        if old_class != class {
+            match old_class {
+                Class::Fair => self.switched_from_fair(task),
+                Class::Rt => self.switched_from_rt(cpu, task),
+                Class::Deadline => self.switched_from_dl(cpu, task),
+                Class::Idle | Class::Stop => unreachable!("no policy of a user's"),
+            }
+        }
         match (old_class, class) {
-            (Class::Rt, Class::Fair) => {
-                self.switched_from_rt(cpu, task);
+            (Class::Rt | Class::Deadline, Class::Fair) => {
                 self.switched_to_fair(task);
                 self.resched_curr(cpu);
             }
-            (Class::Fair, Class::Rt) => self.switched_from_fair(task),
+            (Class::Fair | Class::Rt, Class::Deadline) => self.switched_to_dl(cpu, task),
+            (Class::Deadline, Class::Deadline) => self.prio_changed_dl(cpu, task),
             (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
             // prio_changed_fair(): nobody to give way to if it is alone.
             (Class::Fair, Class::Fair)
@@ -133,15 +156,19 @@ impl Kernel {
     }
 
     /// `sched_setaffinity()` of the running task by itself.
-    pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) {
+    pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) -> Result<(), Errno> {
         let mask = mask.and(&self.device_tree.all_cpus());
         let cpu = self.tasks[task].cpu;
         if mask.is_empty() {
-            return;
+            return Err(Errno::Inval);
+        }
+        // dl_task_check_affinity()
+        if self.tasks[task].class == Class::Deadline && !self.dl_may_run_on(&mask) {
+            return Err(Errno::Busy);
         }
         self.update_rq_clock(cpu);
         if mask == self.tasks[task].cpus_mask {
-            return;
+            return Ok(());
         }
         let dest_cpu = self.cpumask_any_and_distribute(mask);
 
@@ -160,5 +187,6 @@ impl Kernel {
         if !mask.contains(cpu) {
             self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu });
         }
+        Ok(())
     }
 }

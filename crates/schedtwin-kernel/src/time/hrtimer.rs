@@ -29,6 +29,10 @@ pub enum TimerKind {
     Sleeper(TaskId),
     /// `dl_task_timer` or `inactive_task_timer` of a CPU's fair server.
     FairServer(CpuId),
+    /// `dl_task_timer`: a deadline task is replenished.
+    DlTask(TaskId),
+    /// `inactive_task_timer` of a deadline task.
+    DlInactive(TaskId),
     /// `sched_rt_period_timer`, one for all CPUs.
     RtPeriod,
     /// `sched_cfs_period_timer` of a task group.
@@ -63,6 +67,11 @@ impl HrtimerBase {
     /// Room for `count` timers.
     pub fn with_capacity(count: usize) -> HrtimerBase {
         HrtimerBase { queue: Vec::with_capacity(count) }
+    }
+
+    /// Room for `count` more timers than are queued.
+    pub fn make_room(&mut self, count: usize) {
+        self.queue.reserve(count);
     }
 
     /// Queues a timer.
@@ -205,6 +214,8 @@ impl Kernel {
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
+                TimerKind::DlTask(task) => self.dl_task_timer(task),
+                TimerKind::DlInactive(task) => self.inactive_task_timer(task),
                 TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
                 TimerKind::CfsPeriod(group) => self.sched_cfs_period_timer(group, timer.expires),
                 TimerKind::CfsSlack(group) => self.sched_cfs_slack_timer(group),

@@ -58,6 +58,7 @@ pub fn facts() -> Vec<Fact> {
         (39, FactKind::Preempted { task: far }),
         (39, FactKind::Switch { prev: far, next: RT, prev_state: TaskState::Preempted }),
         (39, FactKind::Switch { prev: RT, next: far, prev_state: TaskState::Uninterruptible }),
+        (39, FactKind::DlThrottled { task: far }),
         (39, FactKind::Exit { task: far }),
         (39, FactKind::Switch { prev: far, next: TaskId::IDLE, prev_state: TaskState::Dead }),
         (39, FactKind::Balance { level: 1, idle: 2, moved: 3 }),

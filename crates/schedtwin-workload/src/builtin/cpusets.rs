@@ -89,7 +89,7 @@ mod tests {
     use schedtwin_input::Source;
 
     fn host(cpu_capacity: &[u32]) -> Host {
-        Host { cpu_capacity: cpu_capacity.to_vec(), ns_per_loop: 100 }
+        Host { cpu_capacity: cpu_capacity.to_vec(), ns_per_loop: 100, dl_bandwidth: None }
     }
 
     #[test]

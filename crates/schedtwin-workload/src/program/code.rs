@@ -13,7 +13,9 @@
 //! `Event` opens each event of the file. It is where rt-app looks whether to go on, where a job may
 //! end, and where the work of an event that did nothing else is charged.
 
-use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, TaskGroupFiles, TaskGroupId, Work};
+use schedtwin_types::{
+    CpuMask, DlReservation, Ns, Policy, SchedAttr, TaskGroupFiles, TaskGroupId, Work,
+};
 
 /// One step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,8 @@ pub(crate) struct AttributeCode {
     pub slice: Option<Ns>,
     /// Utilisation clamps, minimum and maximum; `None`: as it is.
     pub clamps: [Option<u16>; 2],
+    /// The reservation, if the policy is `SCHED_DEADLINE`.
+    pub dl: DlReservation,
 }
 
 impl AttributeCode {
@@ -170,6 +174,7 @@ impl AttributeCode {
                 new.rt_priority =
                     self.priority.map_or(current.rt_priority, |priority| priority.max(1) as u8);
             }
+            Policy::Deadline => new.dl = self.dl,
             Policy::Idle => {}
         }
         if matches!(self.policy, Policy::Normal | Policy::Batch) {
@@ -193,9 +198,16 @@ mod tests {
         let current = SchedAttr { util_min: Some(100), ..current };
         let change = |policy, priority, slice| {
             let clamps = [None, None];
-            AttributeCode { policy, priority, slice, clamps }.applied_to(current)
+            AttributeCode { policy, priority, slice, clamps, dl: DlReservation::default() }
+                .applied_to(current)
         };
-        let clamped = AttributeCode { policy: Policy::Normal, priority: None, slice: None, clamps };
+        let clamped = AttributeCode {
+            policy: Policy::Normal,
+            priority: None,
+            slice: None,
+            clamps,
+            dl: DlReservation::default(),
+        };
         assert_eq!(clamped.applied_to(current), SchedAttr { util_max: Some(300), ..current });
         assert_eq!(
             change(Policy::Normal, Some(-3), Some(0)),

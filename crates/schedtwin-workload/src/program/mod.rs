@@ -517,7 +517,12 @@ impl Programs {
     fn job_done(&mut self, at: usize, now: Ns) -> Op {
         let thread = &mut self.threads[at];
         thread.working = false;
-        Op::Mark(Mark::JobDone { released: std::mem::replace(&mut thread.released, now) })
+        let released = std::mem::replace(&mut thread.released, now);
+        if thread.attributes.policy == schedtwin_types::Policy::Deadline {
+            let deadline = thread.attributes.dl.deadline;
+            return Op::Mark(Mark::DeadlineJobDone { released, deadline });
+        }
+        Op::Mark(Mark::JobDone { released })
     }
 
     fn execute(&mut self, at: usize, now: Ns) -> Op {

@@ -17,7 +17,7 @@
 //!
 //! Difference: the real calibration measures, and finds a value a little above or below.
 
-use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName};
+use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName, Task};
 use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
 use crate::{EVENT_WORK, Host};
 use schedtwin_input::Diagnostics;
@@ -61,6 +61,7 @@ pub(crate) fn compile(
     for list in lists {
         check_cpus(model, list, cpus, &mut faults);
     }
+    check_deadline_tasks(model, host, &mut faults);
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -127,6 +128,59 @@ fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnosti
     }
 }
 
+/// What the kernel would refuse of threads of SCHED_DEADLINE: rt-app gives up then, so it is an error of the file. All tasks
+/// are taken to be there at the same time, each with its largest reservation.
+fn check_deadline_tasks(model: &Model, host: &Host, faults: &mut Diagnostics) {
+    let source = &model.source;
+    let forks = |task: &Task, what: &dyn Fn(u32) -> bool| {
+        let mut events = task.phases.iter().flat_map(|phase| &phase.events);
+        events.any(|event| matches!(event, Event::Fork { task } if what(*task)))
+    };
+    let mut reserved = 0;
+    for (number, task) in model.tasks.iter().enumerate() {
+        let Some(first) = &task.deadline_at else { continue };
+        if forks(task, &|_| true) {
+            let message = format!("\"{}\" forks, which SCHED_DEADLINE refuses (EAGAIN)", task.name);
+            faults.push(source, first.clone(), message, None);
+        }
+        if model.tasks.iter().any(|other| forks(other, &|forked| forked == number as u32)) {
+            let message = format!(
+                "\"{}\" is forked: SCHED_DEADLINE of its threads cannot be admitted ahead",
+                task.name
+            );
+            faults.push(source, first.clone(), message, Some("start it with \"instance\"".into()));
+        }
+        let Some(limit) = host.dl_bandwidth else { continue };
+        let cpus = host.cpu_capacity.len();
+        let all = CpuMask::first(cpus);
+        let lists = task.cpus.iter().chain(task.phases.iter().filter_map(|p| p.cpus.as_ref()));
+        for list in lists.filter(|list| !all.is_subset(&list.mask)) {
+            let at = list.numbers.first().map_or(first.clone(), |(_, span)| span.clone());
+            let message = format!(
+                "\"{}\" is of SCHED_DEADLINE, which needs every CPU: Linux refuses an affinity (EPERM, EBUSY)",
+                task.name
+            );
+            faults.push(source, at, message, Some("leave out \"cpus\"".into()));
+        }
+        let attributes = task.phases.iter().filter_map(|phase| phase.attributes.as_ref());
+        let largest = attributes.chain([&task.attributes]).map(|a| a.dl.bandwidth()).max();
+        let before = reserved <= limit;
+        reserved += largest.unwrap_or(0) * u64::from(task.instances);
+        if before && reserved > limit {
+            let percent = |bandwidth: u64| bandwidth as f64 * 100.0 / f64::from(1 << 20);
+            let message = format!(
+                "with \"{}\" the file reserves {:.1} % of a CPU for SCHED_DEADLINE; the kernel admits {:.1} % here (EBUSY)",
+                task.name,
+                percent(reserved),
+                percent(limit)
+            );
+            let help =
+                "shorter \"dl-runtime\", or a kernel with another `rt_runtime_us` (-1 is no limit)";
+            faults.push(source, first.clone(), message, Some(help.into()));
+        }
+    }
+}
+
 /// The folders that `paths` make: of each but the root the group above and its path; and the group of each of `paths`.
 fn cgroups(paths: &[String]) -> (Vec<(TaskGroupId, String)>, Vec<TaskGroupId>) {
     let mut folders: Vec<(TaskGroupId, String)> = Vec::new();
@@ -161,15 +215,14 @@ fn attributes(from: &Attributes) -> AttributeCode {
         PolicyName::Idle => Policy::Idle,
         PolicyName::Fifo => Policy::Fifo,
         PolicyName::Rr => Policy::Rr,
-        PolicyName::Deadline => {
-            unreachable!("a file with SCHED_DEADLINE is refused before it is compiled")
-        }
+        PolicyName::Deadline => Policy::Deadline,
     };
     AttributeCode {
         policy,
         priority: from.priority,
         slice: from.slice_us.map(|us| u64::from(us) * NS_PER_US),
         clamps: from.clamps,
+        dl: from.dl,
     }
 }
 

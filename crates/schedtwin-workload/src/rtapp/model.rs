@@ -5,7 +5,7 @@
 //! version of the twin ([`Model::pending`]).
 
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::{CpuMask, TaskGroupFiles};
+use schedtwin_types::{CpuMask, DlReservation, TaskGroupFiles};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,6 +64,8 @@ pub(crate) struct Task {
     /// The number of its task group.
     pub task_group: Option<u32>,
     pub attributes: Attributes,
+    /// Where the file asks for SCHED_DEADLINE, if the task or one of its phases does.
+    pub deadline_at: Option<Range<usize>>,
     pub phases: Vec<Phase>,
 }
 
@@ -115,6 +117,8 @@ pub(crate) struct Attributes {
     pub slice_us: Option<u32>,
     /// Utilisation clamps, minimum and maximum, 0..=1024; `None`: unchanged.
     pub clamps: [Option<u16>; 2],
+    /// The reservation, if the policy is `SCHED_DEADLINE`.
+    pub dl: DlReservation,
 }
 
 /// A `timer` resource.

@@ -11,6 +11,7 @@
 //! | `policy`, `priority` | default `default_policy`; nice 0 or priority 10 | unchanged |
 //! | `cpus` | all CPUs | the task's |
 //! | `dl-runtime` | custom slice of a fair task (Linux 6.12 and later), default 0 | 0 if the phase sets policy or priority, else unchanged |
+//! | `dl-runtime`, `dl-period`, `dl-deadline` | the reservation under SCHED_DEADLINE: to be given, as long as the runtime, as long as the period | all anew, if the phase gives anything |
 
 use super::event::{self, TaskContext};
 use super::json::{Kind, Member, shorten};
@@ -18,7 +19,7 @@ use super::model::{Attributes, CpuList, Loops, Phase, PolicyName, Task, TimerDef
 use super::reader::{INT_MAX, Names, Reader, one_of};
 use crate::MAX_THREADS;
 use schedtwin_input::did_you_mean_or;
-use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
+use schedtwin_types::{CpuId, CpuMask, DlReservation, MAX_CPUS};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -92,7 +93,10 @@ struct Properties {
     loops: Option<Loops>,
     policy: Option<(PolicyName, Range<usize>)>,
     priority: Option<(i64, Range<usize>)>,
+    /// `dl-runtime`.
     slice_us: Option<u32>,
+    /// `dl-period` and `dl-deadline`.
+    dl_us: [Option<u32>; 2],
     /// `util_min`, `util_max`; −1 is none.
     clamps: [Option<u16>; 2],
     cpus: Option<CpuList>,
@@ -217,13 +221,6 @@ impl Reader {
         let policy = properties.policy.as_ref().map_or(self.default_policy, |(policy, _)| *policy);
         let policy_span =
             properties.policy.as_ref().map_or(member.key_span.clone(), |(_, span)| span.clone());
-        if policy == PolicyName::Deadline {
-            self.pend(
-                policy_span,
-                &format!("policy SCHED_DEADLINE of task \"{}\"", shorten(&name)),
-                "DEADLINE tasks",
-            );
-        }
         self.check_task_group(&properties, policy, &name);
         let priority = self.priority(&properties, policy);
         let attributes = Attributes {
@@ -231,7 +228,9 @@ impl Reader {
             priority: Some(priority),
             slice_us: Some(properties.slice_us.unwrap_or(0)),
             clamps: properties.clamps,
+            dl: self.reservation(&properties, policy, &policy_span, &name),
         };
+        let mut deadline_at = (policy == PolicyName::Deadline).then_some(policy_span);
 
         let mut phases = Vec::new();
         let loops;
@@ -247,6 +246,9 @@ impl Reader {
                     continue;
                 };
                 phases.extend(self.phase(phase, inner, &mut current, names, &mut context));
+                if current == PolicyName::Deadline && deadline_at.is_none() {
+                    deadline_at = Some(phase.key_span.clone());
+                }
             }
             loops = properties.loops.unwrap_or(Loops::Forever);
         } else {
@@ -272,6 +274,7 @@ impl Reader {
             cpus: properties.cpus,
             task_group: properties.task_group.map(|(number, _)| number),
             attributes,
+            deadline_at,
             phases,
         })
     }
@@ -293,32 +296,35 @@ impl Reader {
             self.fault(member.key_span.clone(), message, Some(event::HELP.to_owned()));
             return None;
         }
-        if let Some((policy, span)) = &properties.policy {
+        if let Some((policy, _)) = &properties.policy {
             *current = *policy;
-            if *policy == PolicyName::Deadline {
-                self.pend(
-                    span.clone(),
-                    &format!("policy SCHED_DEADLINE of phase \"{}\"", shorten(&owner)),
-                    "DEADLINE tasks",
-                );
-            }
         }
         self.check_task_group(&properties, *current, &owner);
-        let attributes = if properties.policy.is_some() || properties.priority.is_some() {
+        let changes = properties.slice_us.is_some()
+            || properties.dl_us != [None, None]
+            || properties.clamps != [None, None];
+        let named = properties.policy.is_some() || properties.priority.is_some();
+        let at = properties.policy.as_ref().map_or(&member.key_span, |(_, span)| span);
+        let dl = match named || changes {
+            true => self.reservation(&properties, *current, at, &owner),
+            false => DlReservation::default(),
+        };
+        let attributes = if named {
             let priority = Some(self.priority(&properties, *current));
             Some(Attributes {
                 policy: *current,
                 priority,
                 slice_us: Some(properties.slice_us.unwrap_or(0)),
                 clamps: properties.clamps,
+                dl,
             })
         } else {
-            let changes = properties.slice_us.is_some() || properties.clamps != [None, None];
             changes.then_some(Attributes {
                 policy: *current,
                 priority: None,
                 slice_us: properties.slice_us,
                 clamps: properties.clamps,
+                dl,
             })
         };
         Some(Phase {
@@ -341,6 +347,41 @@ impl Reader {
             .filter_map(|m| event::kind(&m.key).map(|kind| (m, kind)))
             .map(|(m, kind)| self.event(m, kind, names, context))
             .collect()
+    }
+
+    /// The reservation under SCHED_DEADLINE: "dl-runtime", "dl-period" (or as long as the runtime) and "dl-deadline" (or as
+    /// long as the period).
+    fn reservation(
+        &mut self,
+        properties: &Properties,
+        policy: PolicyName,
+        at: &Range<usize>,
+        owner: &str,
+    ) -> DlReservation {
+        if policy != PolicyName::Deadline {
+            return DlReservation::default();
+        }
+        let ns = |us: Option<u32>| us.filter(|us| *us > 0).map(|us| u64::from(us) * 1000);
+        let runtime = ns(properties.slice_us).unwrap_or(0);
+        let period = ns(properties.dl_us[0]).unwrap_or(runtime);
+        let deadline = ns(properties.dl_us[1]).unwrap_or(period);
+        let reservation = DlReservation { runtime, deadline, period };
+        if runtime == 0 {
+            let message = format!("SCHED_DEADLINE of \"{}\" lacks \"dl-runtime\"", shorten(owner));
+            self.fault(at.clone(), message, Some("give it in microseconds".to_owned()));
+        } else if !reservation.is_valid() {
+            let message = format!(
+                "Linux refuses the reservation of \"{}\" (EINVAL): \"dl-runtime\" {} us, \"dl-deadline\" {} us, \"dl-period\" {} us",
+                shorten(owner),
+                runtime / 1000,
+                deadline / 1000,
+                period / 1000
+            );
+            let help =
+                "2 us <= runtime <= deadline <= period, and a period of 100 us to 4194304 us";
+            self.fault(at.clone(), message, Some(help.to_owned()));
+        }
+        reservation
     }
 
     /// The priority that is given, or the policy's default, within the policy's range.
@@ -427,7 +468,12 @@ impl Reader {
                         self.integer(member, 0..=INT_MAX, "microseconds").map(|us| us as u32);
                 }
                 "dl-period" | "dl-deadline" | "period" | "deadline" => {
-                    self.integer(member, 0..=INT_MAX, "microseconds");
+                    let us = self.integer(member, 0..=INT_MAX, "microseconds").map(|us| us as u32);
+                    // The old spelling counts where the new one is not given.
+                    let place = &mut found.dl_us[usize::from(key.ends_with("deadline"))];
+                    if key.starts_with("dl-") || place.is_none() {
+                        *place = us;
+                    }
                 }
                 "cpus" => found.cpus = self.cpus(member),
                 "nodes_membind" => self.nodes(member, owner),

@@ -33,7 +33,11 @@ pub struct Executor {
 }
 
 pub fn host(cpus: usize) -> Host {
-    Host { cpu_capacity: vec![1024; cpus], ns_per_loop: 1000 }
+    Host {
+        cpu_capacity: vec![1024; cpus],
+        ns_per_loop: 1000,
+        dl_bandwidth: Some(950_000 * cpus as u64),
+    }
 }
 
 pub fn workload(text: &str) -> Workload {
@@ -170,7 +174,8 @@ pub fn story(text: &str, end: Ns) -> Vec<String> {
             Op::Compute { work, .. } if work >= 1000 => format!("run {}", work / 1000),
             Op::Call(Syscall::Nanosleep { duration }) => format!("sleep {}", duration / 1000),
             Op::Call(Syscall::NanosleepUntil { until }) => format!("until {}", until / 1000),
-            Op::Mark(Mark::JobDone { released }) => format!("done, released {}", released / 1000),
+            Op::Mark(Mark::DeadlineJobDone { released, .. })
+            | Op::Mark(Mark::JobDone { released }) => format!("done, released {}", released / 1000),
             Op::Exit => "exit".to_owned(),
             _ => return,
         };

@@ -46,10 +46,12 @@ pub(super) enum Code {
     Balance = 15,
     Preempted = 16,
     Overutilized = 17,
+    DlThrottled = 18,
     JobDone = 32,
     Slack = 33,
     WakeupLatency = 34,
     TaskCreated = 35,
+    DeadlineJobDone = 36,
     CpuActivity = 48,
     DomainOpp = 49,
 }

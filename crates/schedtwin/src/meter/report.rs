@@ -427,6 +427,7 @@ fn counts(sheet: &mut Sheet, meter: &Meter) {
             sheet.count(label("task", &group.name), sum);
         }
     }
+    deadlines(sheet, meter);
     sheet.metric(&metric::TICKS);
     sheet.count(vec![], counts.ticks);
     sheet.metric(&metric::IPIS);
@@ -441,6 +442,24 @@ fn counts(sheet: &mut Sheet, meter: &Meter) {
     }
     sheet.metric(&metric::BALANCE_MOVED);
     sheet.count(vec![], counts.balance_moved);
+}
+
+/// What became of the jobs of `SCHED_DEADLINE`, if there were any.
+fn deadlines(sheet: &mut Sheet, meter: &Meter) {
+    if !meter.tasks.iter().any(|task| task.deadline_misses.is_some() || task.dl_throttles > 0) {
+        return;
+    }
+    let counts: [(&'static DeclaredMetric, CountOf<TaskMeter>); 2] = [
+        (&metric::DEADLINE_MISSES, |task| task.deadline_misses.unwrap_or(0)),
+        (&metric::DL_THROTTLES, |task| task.dl_throttles),
+    ];
+    for (counted, of_task) in counts {
+        sheet.metric(counted);
+        sheet.count(vec![], meter.tasks.iter().map(of_task).sum());
+        for (group, sum) in meter.groups.iter().zip(sum_by_group(meter, |_, task| of_task(task))) {
+            sheet.count(label("task", &group.name), sum);
+        }
+    }
 }
 
 /// Per task group: the sum of `of_task` (number and task).

@@ -165,6 +165,7 @@ impl Invariants {
                 | FactKind::Wakeup { task, .. }
                 | FactKind::Migrate { task, .. }
                 | FactKind::Exit { task }
+                | FactKind::DlThrottled { task }
                 | FactKind::Preempted { task } => about(task),
                 _ => String::new(),
             };
@@ -433,6 +434,10 @@ impl Observer for Invariants {
                 self.must(c.running == task, fact, "who exits runs here");
                 self.task_mut(task).stage = Some(Stage::Dead);
             }
+            FactKind::DlThrottled { task } => {
+                let known = self.task_mut(task).stage != Some(Stage::Dead);
+                self.must(known, fact, "who is throttled lives");
+            }
             FactKind::Preempted { task } => {
                 self.must(c.running == task, fact, "who is preempted runs here");
             }
@@ -583,6 +588,7 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
     let host = Host {
         cpu_capacity: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
         ns_per_loop: machine.ns_per_loop,
+        dl_bandwidth: None,
     };
     let workload = Workload::from_path_or_name(&scenario.provenance().workload).unwrap();
     let programs = workload.instantiate(&host, 1).unwrap();

@@ -14,6 +14,10 @@ const ELSEWHERE: [(&str, &str); 3] =
 const LIMITED: &str = r#""hog": { "taskgroup": "/a", "run": 100000000 } },
     "taskgroups": { "/a": { "cpu.max": "1000 5000" }"#;
 
+/// A reservation that is too small, which no built-in workload has.
+const RESERVED: &str = r#""hog": { "policy": "SCHED_DEADLINE", "dl-runtime": 500, "dl-period": 1000, "phases": {
+    "p": { "run": 700, "timer": { "ref": "t", "period": 1000 } } } }"#;
+
 /// Machine and workload of runs that measure, together, everything but what replays measure.
 fn runs() -> Vec<(String, Scenario)> {
     let workloads = schedtwin::list_workloads().into_iter();
@@ -25,7 +29,9 @@ fn runs() -> Vec<(String, Scenario)> {
         (format!("{machine}, {workload}"), scenario)
     });
     let limited = written("uniform8", "linux-6.12:fair_group_sched=true", LIMITED, 10 * MS);
-    loaded.chain([("a group with a limit".to_string(), limited)]).collect()
+    let reserved = written("uniform8", "linux-6.12", RESERVED, 10 * MS);
+    let written = [("a group with a limit", limited), ("a small reservation", reserved)];
+    loaded.chain(written.map(|(name, scenario)| (name.to_string(), scenario))).collect()
 }
 
 #[test]

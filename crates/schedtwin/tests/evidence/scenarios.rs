@@ -55,11 +55,12 @@ pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
 
 /// The published rt-app files that can run alone. The others wait for features, or are parts or of
 /// rt-app's old language; the workload crate's tests say which and why.
-pub const PUBLISHED: [&str; 32] = [
+pub const PUBLISHED: [&str; 33] = [
     "rt-app/browser-long.json",
     "rt-app/browser-short.json",
     "rt-app/cpufreq_governor_efficiency__calibration.json",
     "rt-app/cpufreq_governor_efficiency__dvfs.json",
+    "rt-app/custom-slice.json",
     "rt-app/mp3-long.json",
     "rt-app/mp3-short.json",
     "rt-app/spreading-tasks.json",

@@ -55,7 +55,7 @@ impl DemandSteps<'_> {
     /// `dl_rq.running_bw`: 2^20 = a whole CPU.
     pub fn set_running_bw(&mut self, cpu: CpuId, running_bw: u64) {
         let kernel = &mut *self.0;
-        kernel.rq[cpu].fair_server.set_running_bw(cpu, &mut kernel.stale_demands, running_bw);
+        kernel.rq[cpu].dl.set_running_bw(cpu, &mut kernel.stale_demands, running_bw);
     }
 
     /// A real-time task is queued or is not, and the governor has not been told.

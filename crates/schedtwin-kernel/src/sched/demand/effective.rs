@@ -109,7 +109,7 @@ impl Kernel {
     /// `cpu_bw_dl()`.
     #[inline(always)]
     pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].fair_server.cpu_bw_dl()
+        self.rq[cpu].dl.cpu_bw_dl()
     }
 
     /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
@@ -375,7 +375,7 @@ mod tests {
                 rq.avg_irq.util_avg = case.irq;
                 rq.uclamp.inc(Clamps { min: case.clamps.0, max: case.clamps.1 });
                 if case.server {
-                    rq.fair_server.count_for_test();
+                    rq.dl.count_for_test();
                 }
                 let (util, floor) = kernel.sugov_demand(cpu, case.boost);
                 let khz = map_util_freq(kernel.sugov_perf(util), 2_000_000, 1024);
@@ -401,7 +401,7 @@ mod tests {
                 let rq = &mut kernel.rq[cpu];
                 (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (rt, dl, irq);
                 rq.uclamp.inc(Clamps { min: 900, max: 950 });
-                rq.fair_server.count_for_test();
+                rq.dl.count_for_test();
                 assert_eq!(kernel.sched_cpu_util(cpu), expected, "{form:?}: {cfs} {rt} {dl} {irq}");
             }
         }

@@ -254,7 +254,7 @@ mod tests {
         (avg.util_avg, avg.util_est) = (20, 24);
         assert_eq!(choose(&kernel, task, 0), (0, vec![(4, 24 * 4374), (0, 24 * 4192)]));
         for cpu in [0, 4] {
-            kernel.rq[CpuId(cpu)].fair_server.count_for_test();
+            kernel.rq[CpuId(cpu)].dl.count_for_test();
         }
         assert_eq!(choose(&kernel, task, 0), (4, vec![(4, 24 * 4374), (0, 24 * 4876)]));
     }

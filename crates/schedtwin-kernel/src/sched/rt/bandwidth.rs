@@ -75,6 +75,15 @@ impl Kernel {
         }
     }
 
+    /// The end of `update_curr_dl()`: the time of a deadline task counts as if RT tasks had had it, as long as RT tasks are
+    /// watched or below their limit (`sched_rt_bandwidth_account`). It throttles nobody by itself.
+    pub(crate) fn account_dl_in_rt_time(&mut self, cpu: CpuId, delta: Ns) {
+        let Some(runtime) = self.rt_throttling() else { return };
+        if self.rd.rt_period.active || self.rq[cpu].rt.rt_time < runtime {
+            self.rq[cpu].rt.rt_time += delta;
+        }
+    }
+
     /// `sched_rt_runtime_exceeded()`; throttles the queue.
     fn rt_runtime_exceeded(&mut self, cpu: CpuId, runtime: Ns) -> bool {
         let rt = &mut self.rq[cpu].rt;

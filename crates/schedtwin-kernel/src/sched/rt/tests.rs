@@ -51,7 +51,7 @@ fn the_pushable_list_has_an_order_of_its_own() {
     assert!(kernel.rd.rto_mask.contains(cpu));
     kernel.set_next_task_rt(cpu, TaskId::IDLE, running);
     kernel.rq[cpu].curr = running;
-    assert!(!kernel.rd.rto_mask.contains(cpu) && !kernel.rq[cpu].rt.push_pending);
+    assert!(!kernel.rd.rto_mask.contains(cpu) && !kernel.rq[cpu].push_pending);
     let other = rt_task(&mut kernel, 0, 50);
     queue(&mut kernel, other);
     let better = rt_task(&mut kernel, 0, 40);

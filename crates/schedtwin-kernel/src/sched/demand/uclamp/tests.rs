@@ -91,7 +91,7 @@ fn a_task_asks() {
         kernel.rq[CPU].curr = p;
         let mut ask = |util_min, util_max| {
             let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
-            kernel.sched_setattr(p, attr);
+            kernel.sched_setattr(p, attr).unwrap();
             kernel.verify_uclamp(CPU);
             kernel.tasks[p].uclamp.active
         };
@@ -247,7 +247,7 @@ fn back_to_the_default() {
             let rt_priority = if policy == fifo { 50 } else { 0 };
             let attr =
                 SchedAttr { policy, rt_priority, util_min, util_max, ..SchedAttr::default() };
-            kernel.sched_setattr(p, attr);
+            kernel.sched_setattr(p, attr).unwrap();
             assert_eq!(kernel.uclamp_eff_value(p), Clamps { min, max }, "{calls:?}, step {step}");
             kernel.verify_uclamp(CPU);
         }

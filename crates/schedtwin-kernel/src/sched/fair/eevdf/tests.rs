@@ -462,7 +462,7 @@ impl Both {
         let slice = if random.below(2) == 0 { 0 } else { 200_000 + random.below(3_000_000) };
         let old_prio = self.kernel.tasks[self.tasks[id]].prio;
         let attr = SchedAttr { nice, slice, ..SchedAttr::default() };
-        self.kernel.sched_setattr(self.tasks[id], attr);
+        self.kernel.sched_setattr(self.tasks[id], attr).unwrap();
         let model = &mut self.model;
         model.dequeue(id, false);
         model.curr = None;

@@ -153,7 +153,7 @@ impl Play {
             }
             9..=10 if running && !delayed => {
                 let attr = self.any_attributes();
-                self.kernel.sched_setattr(p, attr);
+                self.kernel.sched_setattr(p, attr).unwrap();
                 self.tally.attributes += 1;
                 self.tally.realtime += u32::from(attr.policy == Policy::Fifo);
             }

@@ -1,0 +1,308 @@
+//! Bandwidths: who is admitted, and how much of each CPU deadline tasks have reserved.
+//!
+//! Three sums, all in 2^-20 of a CPU:
+//!
+//! - `dl_bw.total_bw` of the root domain: every admitted reservation and the fair servers. A call that would bring it
+//!   above `sched_rt_runtime_us / sched_rt_period_us` of the machine's capacity fails with EBUSY.
+//! - `this_bw` of a CPU: the tasks that were there last, asleep or not.
+//! - `running_bw` of a CPU: those of them that are *active*. It is a floor for the CPU's frequency, so each change asks
+//!   the governor.
+//!
+//! A task that falls asleep stays active until its *zero-lag time*: what it has run faster than its rate must have
+//! passed first. A timer (`inactive_timer`) ends that.
+//!
+//! ```text
+//!                 wakeup ┌──────────────────┐ sleep, zero-lag time is over
+//!  ┌──────────┐ ────────►│ active contending│────────────────┐
+//!  │ inactive │          └─────┬──────▲─────┘                │
+//!  └──▲────▲──┘          sleep │      │ wakeup               │
+//!     │    └──────┐      ┌─────▼──────┴─────────┐            │
+//!     │     timer └──────│ active non-contending│            │
+//!     └──────────────────┴──────────────────────┴────────────┘
+//! ```
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c `sched_dl_overflow`, `task_non_contending`, `task_contending`,
+//! `inactive_task_timer`, `migrate_task_rq_dl`.
+//! Differences: one root domain, no cpusets. The fair servers are admitted at boot.
+
+use super::{DlEntity, to_ratio};
+use crate::Kernel;
+use crate::config::Config;
+use crate::sched::Class;
+use crate::sched::core::ENQUEUE_MIGRATED;
+use crate::time::hrtimer::TimerKind;
+use schedtwin_types::{CpuId, CpuMask, DlReservation, Errno, Policy, SchedAttr, TaskId, TaskState};
+
+/// `struct dl_bw` of the root domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DlBw {
+    /// What may be reserved of a CPU of capacity 1024; `None`: no limit.
+    pub bw: Option<u64>,
+    /// What is reserved.
+    pub total_bw: u64,
+}
+
+impl DlBw {
+    /// `__dl_overflow()`: whether `new_bw` in the place of `old_bw` is too much for that capacity.
+    pub fn overflows(&self, capacity: u64, old_bw: u64, new_bw: u64) -> bool {
+        self.bw.is_some_and(|bw| (bw * capacity) >> 10 < self.total_bw - old_bw + new_bw)
+    }
+}
+
+/// `dl_bw_capacity()`: capacities count where they differ.
+pub(crate) fn dl_bw_capacity(capacities: &[u64]) -> u64 {
+    let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
+    if asymmetric { capacities.iter().sum() } else { capacities.len() as u64 * 1024 }
+}
+
+impl Config {
+    /// `init_dl_bw()`: the limit, and the fair servers of that many CPUs.
+    pub(crate) fn dl_bw(&self, nr_cpus: usize) -> DlBw {
+        DlBw {
+            bw: self.rt_runtime.map(|runtime| to_ratio(self.rt_period, runtime)),
+            total_bw: nr_cpus as u64 * to_ratio(self.fair_server_period, self.fair_server_runtime),
+        }
+    }
+
+    /// What deadline tasks may reserve together on a machine with these capacities, 2^20 = a CPU of capacity 1024;
+    /// `None`: there is no limit.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::Config;
+    ///
+    /// // 95 % of four CPUs, less 5 % of each for its fair server.
+    /// let left = Config::linux_6_12().dl_bandwidth_left(&[1024; 4]);
+    /// assert_eq!(left, Some(((996_147 * 4096) >> 10) - 4 * 52_428));
+    /// ```
+    pub fn dl_bandwidth_left(&self, capacities: &[u64]) -> Option<u64> {
+        let dl_bw = self.dl_bw(capacities.len());
+        let limit = (dl_bw.bw? * dl_bw_capacity(capacities)) >> 10;
+        Some(limit.saturating_sub(dl_bw.total_bw))
+    }
+}
+
+impl Kernel {
+    /// `__add_running_bw()`.
+    pub(crate) fn __add_running_bw(&mut self, cpu: CpuId, bw: u64) {
+        let running_bw = &mut self.rq[cpu].dl.running_bw;
+        running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw += bw);
+        self.cpufreq_update_util(cpu, 0);
+    }
+
+    /// `__sub_running_bw()`.
+    pub(crate) fn __sub_running_bw(&mut self, cpu: CpuId, bw: u64) {
+        let running_bw = &mut self.rq[cpu].dl.running_bw;
+        assert!(**running_bw >= bw, "{cpu:?}: running_bw falls below 0");
+        running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw -= bw);
+        self.cpufreq_update_util(cpu, 0);
+    }
+
+    pub(super) fn add_running_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            let bw = dl.dl_bw;
+            self.__add_running_bw(cpu, bw);
+        }
+    }
+
+    pub(super) fn sub_running_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            let bw = dl.dl_bw;
+            self.__sub_running_bw(cpu, bw);
+        }
+    }
+
+    pub(super) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            self.rq[cpu].dl.this_bw += dl.dl_bw;
+        }
+    }
+
+    pub(super) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            self.rq[cpu].dl.this_bw -= dl.dl_bw;
+        }
+    }
+
+    fn inactive_timer_queued(&self, task: TaskId) -> bool {
+        let on = self.tasks[task].dl.inactive_timer_on;
+        self.timers[on].is_queued(TimerKind::DlInactive(task))
+    }
+
+    fn cancel_inactive_timer(&mut self, task: TaskId) {
+        let on = self.tasks[task].dl.inactive_timer_on;
+        self.hrtimer_cancel(on, TimerKind::DlInactive(task));
+    }
+
+    /// `__dl_sub()` and `__dl_clear_params()`: its reservation is free again.
+    fn free_reservation(&mut self, task: TaskId) {
+        let dl = &mut self.tasks[task].dl;
+        self.rd.dl_bw.total_bw -= dl.dl_bw;
+        dl.clear_params();
+    }
+
+    /// `task_contending()`: it wakes.
+    pub(super) fn task_contending(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
+        if self.tasks[task].dl.dl_runtime == 0 {
+            return;
+        }
+        if flags & ENQUEUE_MIGRATED != 0 {
+            self.add_rq_bw(cpu, task);
+        }
+        if self.tasks[task].dl.non_contending {
+            self.tasks[task].dl.non_contending = false;
+            self.cancel_inactive_timer(task);
+        } else {
+            self.add_running_bw(cpu, task);
+        }
+    }
+
+    /// `task_non_contending()`: it sleeps, ends, or leaves the class.
+    pub(super) fn task_non_contending(&mut self, cpu: CpuId, task: TaskId) {
+        let t = &self.tasks[task];
+        if t.dl.dl_runtime == 0 || t.dl.special {
+            return;
+        }
+        debug_assert!(!t.dl.non_contending);
+        let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
+        let zero_lag_in = t.dl.zero_lag_in(self.rq[cpu].clock);
+        if zero_lag_in < 0 || self.inactive_timer_queued(task) {
+            if in_class {
+                self.sub_running_bw(cpu, task);
+            }
+            if !in_class || dead {
+                if dead {
+                    self.sub_rq_bw(cpu, task);
+                }
+                self.free_reservation(task);
+            }
+            return;
+        }
+        let at = self.local_clock() + zero_lag_in as u64;
+        let on = self.nohz_timer_target(at);
+        let dl = &mut self.tasks[task].dl;
+        dl.non_contending = true;
+        dl.inactive_timer_on = on;
+        self.hrtimer_start(on, at, at, TimerKind::DlInactive(task));
+    }
+
+    /// `inactive_task_timer()`.
+    pub(crate) fn inactive_task_timer(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        let (cpu, non_contending) = (t.cpu, t.dl.non_contending);
+        let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
+        self.update_rq_clock(cpu);
+        if !in_class || dead {
+            if dead && non_contending {
+                self.sub_running_bw(cpu, task);
+                self.sub_rq_bw(cpu, task);
+            }
+            self.free_reservation(task);
+        } else if non_contending {
+            self.sub_running_bw(cpu, task);
+            self.tasks[task].dl.non_contending = false;
+        }
+    }
+
+    /// `migrate_task_rq_dl()`: it wakes on another CPU.
+    pub(crate) fn migrate_task_rq_dl(&mut self, task: TaskId) {
+        let cpu = self.tasks[task].cpu;
+        if self.tasks[task].dl.non_contending {
+            self.update_rq_clock(cpu);
+            self.sub_running_bw(cpu, task);
+            self.tasks[task].dl.non_contending = false;
+            self.cancel_inactive_timer(task);
+        }
+        self.sub_rq_bw(cpu, task);
+    }
+
+    /// The tests of `__sched_setscheduler()`, and `sched_dl_overflow()`, which books the bandwidth. The task is queued.
+    pub(crate) fn sched_dl_admit(&mut self, task: TaskId, attr: &SchedAttr) -> Result<(), Errno> {
+        if attr.policy != Policy::Deadline {
+            // switched_from_dl() gives it back at the right time.
+            return Ok(());
+        }
+        if !self.dl_may_run_on(&self.tasks[task].cpus_mask) {
+            return Err(Errno::Perm);
+        }
+        let t = &self.tasks[task];
+        let new_bw = attr.dl.bandwidth();
+        let old = (t.class == Class::Deadline).then_some(t.dl.dl_bw);
+        if old == Some(new_bw) {
+            return Ok(());
+        }
+        let capacities: Vec<u64> =
+            self.device_tree.cpus.iter().map(|cpu| cpu.capacity as u64).collect();
+        let capacity = dl_bw_capacity(&capacities);
+        if self.rd.dl_bw.overflows(capacity, old.unwrap_or(0), new_bw) {
+            return Err(Errno::Busy);
+        }
+        let carried = match old {
+            Some(old_bw) => old_bw,
+            // It was in the class a moment ago, and has not been let go yet.
+            None if self.inactive_timer_queued(task) => t.dl.dl_bw,
+            None => 0,
+        };
+        let total_bw = &mut self.rd.dl_bw.total_bw;
+        *total_bw = *total_bw - carried + new_bw;
+        Ok(())
+    }
+
+    /// Whether a deadline task may have that affinity: all CPUs, or any where nothing limits the class.
+    pub(crate) fn dl_may_run_on(&self, mask: &CpuMask) -> bool {
+        self.rd.dl_bw.bw.is_none() || self.rd.span.is_subset(mask)
+    }
+
+    /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
+    pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation) {
+        self.tasks[task].dl.set_reservation(reserved);
+        let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
+        for cpu in self.rd.span.iter() {
+            self.rq[cpu].dl.make_room(count);
+            self.timers[cpu].make_room(2 * count);
+        }
+    }
+
+    /// `switched_from_dl()`: the running task has left the class.
+    pub(crate) fn switched_from_dl(&mut self, cpu: CpuId, task: TaskId) {
+        if self.tasks[task].dl.dl_runtime != 0 {
+            self.task_non_contending(cpu, task);
+        }
+        // The timer only gives the reservation back: running_bw does not have it any more.
+        self.tasks[task].dl.non_contending = false;
+        if self.rq[cpu].dl_nr_running() == 0 {
+            self.pull_dl_task(cpu);
+        }
+    }
+
+    /// `switched_to_dl()` of the running task.
+    pub(crate) fn switched_to_dl(&mut self, cpu: CpuId, task: TaskId) {
+        self.cancel_inactive_timer(task);
+        self.update_dl_rq_load_avg(cpu, false);
+    }
+
+    /// Asserts that the sums are those of the tasks.
+    pub(super) fn verify_dl_bandwidth(&self, cpu: CpuId) {
+        let dl = &self.rq[cpu].dl;
+        let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
+        let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
+        // Who is on its way here after a migration is not counted yet.
+        let ids = self.tasks.ids().filter(woken_here);
+        let coming: u64 = ids
+            .filter(|task| self.tasks[*task].class == Class::Deadline)
+            .filter(|task| self.tasks[*task].sched_remote_wakeup)
+            .map(|task| self.bandwidth_of(&self.tasks[task].dl))
+            .sum();
+        let all: u64 = here().map(|t| self.bandwidth_of(&t.dl)).sum();
+        let server = self.rq[cpu].fair_server.bandwidth();
+        assert_eq!(dl.this_bw, all - coming + server, "{cpu:?}: this_bw");
+        assert!(*dl.running_bw <= dl.this_bw, "{cpu:?}: running_bw above this_bw");
+    }
+
+    fn bandwidth_of(&self, dl: &DlEntity) -> u64 {
+        if dl.special { 0 } else { dl.dl_bw }
+    }
+}
