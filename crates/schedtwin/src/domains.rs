@@ -93,8 +93,11 @@ fn alike(a: &DomainRow, b: &DomainRow) -> bool {
     numbers(a) == numbers(b) && groups(a) == groups(b)
 }
 
+/// CPUs, capacity, flags, cores and CPUs that balance of a group.
+type Shape = (u32, u64, u32, u32, u32);
+
 /// What a group is, but for whose.
-fn shape(group: &GroupRow) -> (u32, u64, u32, u32, u32) {
+fn shape(group: &GroupRow) -> Shape {
     (group.span.weight(), group.capacity, group.flags, group.cores, group.balance_mask.weight())
 }
 
@@ -132,7 +135,7 @@ fn describe_kind(name: &str, domain: &DomainRow, more: usize, out: &mut String) 
 
 /// Groups of one shape share a line.
 fn describe_groups(groups: &[GroupRow], out: &mut String) {
-    let mut shapes: Vec<((u32, u64, u32, u32, u32), Vec<&GroupRow>)> = Vec::new();
+    let mut shapes: Vec<(Shape, Vec<&GroupRow>)> = Vec::new();
     for group in groups {
         match shapes.iter_mut().find(|(known, _)| *known == shape(group)) {
             Some((_, members)) => members.push(group),
