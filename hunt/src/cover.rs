@@ -5,7 +5,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 48] = [
+const MARKS: [&str; 51] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -17,6 +17,9 @@ const MARKS: [&str; 48] = [
     "machine: several caches",
     "machine: clusters",
     "machine: threads of a core",
+    "machine: pollers slow threads",
+    "machine: distances",
+    "machine: preferred CPUs",
     "machine: 8 idle states",
     "machine: polling state",
     "machine: timers stop",

@@ -79,7 +79,16 @@ pub fn machine(tape: &mut Tape) -> Machine {
         tape.mark("machine: threads of a core");
         let second = tape.within(100, 1000);
         let speed = tape.within(300, 1000);
-        line!(text, "[smt]\nsecond_permille = {second}\nspeed_permille = [1000, {speed}]\n");
+        line!(text, "[smt]\nsecond_permille = {second}\nspeed_permille = [1000, {speed}]");
+        if tape.percent(50) {
+            tape.mark("machine: pollers slow threads");
+            line!(text, "polling_permille = {}", tape.below(1001));
+        }
+        line!(text, "");
+    }
+    if tape.percent(30) {
+        tape.mark("machine: distances");
+        distances(tape, &mut text);
     }
     if text.contains("local_timer_stops") && tape.percent(70) {
         tape.mark("machine: broadcast timer");
@@ -114,6 +123,23 @@ pub fn machine(tape: &mut Tape) -> Machine {
         line!(text, "{name} = {cost}");
     }
     Machine { text, nr_cpus }
+}
+
+/// What a refill and an interrupt cost, by distance: numbers that do not fall.
+fn distances(tape: &mut Tape, text: &mut String) {
+    line!(text, "[distance]\nrefill_lines = {}", tape.magnitude(0, 2_000));
+    for (key, most) in [("line_ns", 200), ("ipi_ns", 50_000)] {
+        let mut ns = 0;
+        let mut told = Vec::new();
+        for level in ["core", "cluster", "llc", "node", "package", "machine"] {
+            if tape.percent(50) {
+                ns += tape.below(most / 6);
+                told.push(format!("{level} = {ns}"));
+            }
+        }
+        line!(text, "{key} = {{ {} }}", told.join(", "));
+    }
+    line!(text, "");
 }
 
 fn groups(tape: &mut Tape, nr_cpus: u64) -> Vec<Group> {
@@ -198,6 +224,16 @@ fn topology(tape: &mut Tape, text: &mut String, groups: &[Group], nr_cpus: u64, 
     if smt {
         let cores: Vec<(u64, u64)> = (0..nr_cpus / 2).map(|c| (2 * c, 2 * c + 1)).collect();
         line!(text, "core = [{}]", lists(&cores));
+        line!(text, "kernel_smt = {}", tape.percent(60));
+    }
+    line!(text, "architecture = \"{}\"", tape.pick(&["arm64", "x86", "powerpc"]));
+    if tape.percent(15) {
+        tape.mark("machine: preferred CPUs");
+        line!(text, "asym_packing = true");
+        if tape.percent(60) {
+            let of_each: Vec<String> = (0..nr_cpus).map(|_| tape.below(4).to_string()).collect();
+            line!(text, "asym_priority = [{}]", of_each.join(", "));
+        }
     }
     line!(text, "");
 }

@@ -24,6 +24,8 @@
 //! | `hemisphere` | halves of a powerpc chip |
 //! | `big_core` | powerpc: cores of two small ones, whose caches a kernel may take for one (variation point `powerpc_l2`) |
 //! | `distances` | from node (row) to node (column), 10 to 255, nodes in the order of their lowest CPUs; 20 where left out |
+//! | `asym_packing` | whether some CPUs are preferred to others (x86 with ITMT, powerpc on shared processors); `false` |
+//! | `asym_priority` | with it: the priority of each CPU (`arch_asym_cpu_priority()`), more is preferred; left out, lower numbers are |
 //! | `reclaim_distance` | beyond it the kernel spreads no new or woken tasks; 30, on AMD's Zen 32 |
 //!
 //! What clusters mean is up to the kernel: up to 5.19 each is a package, from 6.0 on a level of its own
@@ -79,6 +81,10 @@ pub struct KernelTopology {
     pub distances: Vec<Vec<u8>>,
     /// `node_reclaim_distance`, 10..=255: tasks are not spread to nodes that are farther.
     pub reclaim_distance: u8,
+    /// Whether some CPUs are preferred to others (`SD_ASYM_PACKING`).
+    pub asym_packing: bool,
+    /// Priority of each CPU, 0..=10000, more is preferred; empty: CPUs of lower numbers are.
+    pub asym_priority: Vec<u16>,
 }
 
 /// Whose code makes levels of domains out of what firmware says.
@@ -95,6 +101,9 @@ pub enum Architecture {
 impl KernelTopology {
     /// `RECLAIM_DISTANCE`.
     const RECLAIM_DISTANCE: u8 = 30;
+
+    /// The highest priority.
+    const ASYM_PRIORITY_MAX: u64 = 10_000;
 }
 
 impl Architecture {
@@ -232,7 +241,10 @@ fn read_one(
     let hemisphere = level("hemisphere", false, |t| &t.hemisphere);
     let big_core = level("big_core", false, |t| &t.big_core);
     let nodes = node.as_ref().map_or(0, |node| node.parts.len().max(1));
-    let kernel = read_kernel(&mut table, like.map(|t| &t.kernel), nodes, faults);
+    let mut kernel = read_kernel(&mut table, like.map(|t| &t.kernel), nodes, faults);
+    if let Some(kernel) = &mut kernel {
+        read_asym(&mut table, kernel, cpus.weight() as usize, faults);
+    }
     table.finish(faults);
     let (package, llc, cluster, node, core) = (package?, llc?, cluster?, node?, core?);
     let (l2, hemisphere, big_core) = (l2?, hemisphere?, big_core?);
@@ -284,6 +296,8 @@ fn read_kernel(
         smt: false,
         distances: Vec::new(),
         reclaim_distance: KernelTopology::RECLAIM_DISTANCE,
+        asym_packing: false,
+        asym_priority: Vec::new(),
     });
     if let Some(name) = table.optional::<Located<String>>("architecture", faults) {
         match Architecture::ALL.into_iter().find(|known| known.name() == name.value) {
@@ -314,6 +328,31 @@ fn read_kernel(
         faults.push_at(&at, message, None);
     }
     (faults.0.len() == before).then_some(kernel)
+}
+
+/// Which CPUs are preferred to others.
+fn read_asym(
+    table: &mut TableReader<'_>,
+    kernel: &mut KernelTopology,
+    nr_cpus: usize,
+    faults: &mut Diagnostics,
+) {
+    kernel.asym_packing = table.optional("asym_packing", faults).unwrap_or(kernel.asym_packing);
+    let at = table.location_of("asym_priority");
+    let Some(told) = table.optional::<Vec<Located<u64>>>("asym_priority", faults) else { return };
+    if nr_cpus > 0 && told.len() != nr_cpus {
+        let message = format!("`asym_priority` needs {nr_cpus} numbers: one for each CPU");
+        faults.push_at(&at, message, None);
+    }
+    if !kernel.asym_packing {
+        let help = Some("write `asym_packing = true`".to_string());
+        faults.push_at(&at, "priorities that nobody looks at", help);
+    }
+    let most = KernelTopology::ASYM_PRIORITY_MAX;
+    for above in told.iter().filter(|priority| priority.value > most) {
+        faults.push_at(&above.at, format!("a priority is within 0 to {most}"), None);
+    }
+    kernel.asym_priority = told.iter().map(|priority| priority.value.min(most) as u16).collect();
 }
 
 fn has_shape<T>(rows: &[Vec<T>], nodes: usize) -> bool {

@@ -56,11 +56,12 @@ fn servers_and_laptops_have_the_published_topologies() {
         ("epyc-milan-2x64", [128, 16, 2, 2]),
         ("epyc-milan-2x64:topology=nps2", [128, 16, 2, 4]),
         ("epyc-milan-2x64:topology=nps4", [128, 16, 2, 8]),
-        ("i5-10600k:topology=threads", [6, 1, 1, 1]),
+        ("i5-10600k", [6, 1, 1, 1]),
         ("i7-3630qm", [4, 1, 1, 1]),
         ("laptop-8c16t", [8, 1, 1, 1]),
+        ("power10-8core", [16, 16, 1, 1]),
         ("power10-8core:topology=hemispheres", [16, 16, 1, 1]),
-        ("spr-2s224:topology=threads", [112, 2, 2, 2]),
+        ("spr-2s224", [112, 2, 2, 2]),
         ("x86-2cpu-hz100", [2, 1, 1, 1]),
     ] {
         let machine = Machine::load(spec).unwrap();

@@ -23,7 +23,8 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
         cpus: machine
             .cpus
             .iter()
-            .map(|cpu| DtCpu {
+            .enumerate()
+            .map(|(number, cpu)| DtCpu {
                 capacity: cpu.capacity,
                 policy: cpu.domain.index(),
                 idle_table: cpu.core_type,
@@ -35,7 +36,11 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                 l2: cpu.l2,
                 hemisphere: cpu.hemisphere,
                 big_core: cpu.big_core,
-                asym_priority: None,
+                asym_priority: machine
+                    .kernel_topology
+                    .asym_priority
+                    .get(number)
+                    .map(|priority| i32::from(*priority)),
             })
             .collect(),
         policies: machine
@@ -104,7 +109,7 @@ fn topology(told: &KernelTopology) -> DtTopology {
         },
         distances: told.distances.clone(),
         reclaim_distance: told.reclaim_distance,
-        asym_packing: false,
+        asym_packing: told.asym_packing,
     }
 }
 
