@@ -455,3 +455,42 @@ fn check_within(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Machine;
+    use schedtwin_input::Source;
+
+    fn read(keys: &str) -> Result<Machine, String> {
+        let text = include_str!("../../../machines/uniform8.toml");
+        let text = text.replace("llc = [\"0-7\"]\n", &format!("llc = [\"0-7\"]\n{keys}\n"));
+        let source = Source::new("preferred.toml", text);
+        Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn preferred_cpus() {
+        let told = |keys: &str| {
+            let kernel = read(keys).unwrap().kernel_topology;
+            (kernel.asym_packing, kernel.asym_priority)
+        };
+        assert_eq!(told(""), (false, vec![]));
+        assert_eq!(told("asym_packing = true"), (true, vec![]));
+        let eight = "asym_priority = [0, 1, 2, 3, 4, 5, 6, 10000]";
+        assert_eq!(
+            told(&format!("asym_packing = true\n{eight}")),
+            (true, vec![0, 1, 2, 3, 4, 5, 6, 10_000])
+        );
+        for (keys, complaint) in [
+            (eight.to_string(), "priorities that nobody looks at"),
+            (format!("asym_packing = true\n{}", eight.replace("0, 1,", "")), "needs 8 numbers"),
+            (
+                format!("asym_packing = true\n{}", eight.replace("10000", "10001")),
+                "within 0 to 10000",
+            ),
+        ] {
+            let faults = read(&keys).unwrap_err();
+            assert!(faults.contains(complaint), "{faults}");
+        }
+    }
+}
