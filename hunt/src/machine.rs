@@ -229,7 +229,7 @@ fn topology(tape: &mut Tape, text: &mut String, groups: &[Group], nr_cpus: u64, 
     line!(text, "architecture = \"{}\"", tape.pick(&["arm64", "x86", "powerpc"]));
     if tape.percent(15) {
         tape.mark("machine: preferred CPUs");
-        line!(text, "asym_packing = true");
+        line!(text, "sd_asym_packing = true");
         if tape.percent(60) {
             let of_each: Vec<String> = (0..nr_cpus).map(|_| tape.below(4).to_string()).collect();
             line!(text, "asym_priority = [{}]", of_each.join(", "));

@@ -24,7 +24,7 @@
 //! | `hemisphere` | halves of a powerpc chip |
 //! | `big_core` | powerpc: cores of two small ones, whose caches a kernel may take for one (variation point `powerpc_l2`) |
 //! | `distances` | from node (row) to node (column), 10 to 255, nodes in the order of their lowest CPUs; 20 where left out |
-//! | `asym_packing` | whether some CPUs are preferred to others (x86 with ITMT, powerpc on shared processors); `false` |
+//! | `sd_asym_packing` | whether some CPUs are preferred to others (x86 with ITMT, powerpc on shared processors); `false` |
 //! | `asym_priority` | with it: the priority of each CPU (`arch_asym_cpu_priority()`), more is preferred; left out, lower numbers are |
 //! | `reclaim_distance` | beyond it the kernel spreads no new or woken tasks; 30, on AMD's Zen 32 |
 //!
@@ -337,7 +337,7 @@ fn read_asym(
     nr_cpus: usize,
     faults: &mut Diagnostics,
 ) {
-    kernel.asym_packing = table.optional("asym_packing", faults).unwrap_or(kernel.asym_packing);
+    kernel.asym_packing = table.optional("sd_asym_packing", faults).unwrap_or(kernel.asym_packing);
     let at = table.location_of("asym_priority");
     let Some(told) = table.optional::<Vec<Located<u64>>>("asym_priority", faults) else { return };
     if nr_cpus > 0 && told.len() != nr_cpus {
@@ -345,7 +345,7 @@ fn read_asym(
         faults.push_at(&at, message, None);
     }
     if !kernel.asym_packing {
-        let help = Some("write `asym_packing = true`".to_string());
+        let help = Some("write `sd_asym_packing = true`".to_string());
         faults.push_at(&at, "priorities that nobody looks at", help);
     }
     let most = KernelTopology::ASYM_PRIORITY_MAX;
@@ -475,17 +475,17 @@ mod tests {
             (kernel.asym_packing, kernel.asym_priority)
         };
         assert_eq!(told(""), (false, vec![]));
-        assert_eq!(told("asym_packing = true"), (true, vec![]));
+        assert_eq!(told("sd_asym_packing = true"), (true, vec![]));
         let eight = "asym_priority = [0, 1, 2, 3, 4, 5, 6, 10000]";
         assert_eq!(
-            told(&format!("asym_packing = true\n{eight}")),
+            told(&format!("sd_asym_packing = true\n{eight}")),
             (true, vec![0, 1, 2, 3, 4, 5, 6, 10_000])
         );
         for (keys, complaint) in [
             (eight.to_string(), "priorities that nobody looks at"),
-            (format!("asym_packing = true\n{}", eight.replace("0, 1,", "")), "needs 8 numbers"),
+            (format!("sd_asym_packing = true\n{}", eight.replace("0, 1,", "")), "needs 8 numbers"),
             (
-                format!("asym_packing = true\n{}", eight.replace("10000", "10001")),
+                format!("sd_asym_packing = true\n{}", eight.replace("10000", "10001")),
                 "within 0 to 10000",
             ),
         ] {
