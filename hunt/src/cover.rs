@@ -5,7 +5,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 51] = [
+const MARKS: [&str; 52] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -42,6 +42,7 @@ const MARKS: [&str; 51] = [
     "workload: batch and idle",
     "workload: nice",
     "workload: custom slices",
+    "workload: deadlines",
     "workload: affinity",
     "workload: clamps",
     "workload: groups",

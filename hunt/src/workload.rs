@@ -109,6 +109,7 @@ fn task(
         members.push(format!("\"instance\": {instances}"));
     }
     let class = tape.below(8);
+    let mut reserves = false;
     match class {
         5 => {
             tape.mark("workload: real time");
@@ -125,14 +126,30 @@ fn task(
             members.push(format!("\"priority\": {nice}"));
         }
         7 => {
-            tape.mark("workload: custom slices");
-            members.push(format!("\"dl-runtime\": {}", tape.magnitude(100, 100_000)));
+            let runtime = tape.magnitude(100, 100_000);
+            members.push(format!("\"dl-runtime\": {runtime}"));
+            // Threads of SCHED_DEADLINE cannot fork, and how many are forked nobody knows ahead.
+            reserves = runtime % 3 == 0 && !is_child && forks.is_none();
+            if reserves {
+                tape.mark("workload: deadlines");
+                let period = runtime * (2 + runtime % 7);
+                let deadline = period - (period - runtime) * (runtime % 5) / 4;
+                members.push(format!(
+                    "\"policy\": \"SCHED_DEADLINE\", \"dl-period\": {period}, \"dl-deadline\": {deadline}"
+                ));
+            } else {
+                tape.mark("workload: custom slices");
+            }
         }
         _ => {}
     }
     if tape.percent(25) {
         tape.mark("workload: affinity");
-        members.push(format!("\"cpus\": [{}]", cpus(tape, nr_cpus)));
+        let list = cpus(tape, nr_cpus);
+        // SCHED_DEADLINE wants all CPUs.
+        if !reserves {
+            members.push(format!("\"cpus\": [{list}]"));
+        }
     }
     if tape.percent(20) {
         tape.mark("workload: clamps");
@@ -140,7 +157,7 @@ fn task(
         members.push(format!("\"util_min\": {min}, \"util_max\": {}", tape.within(min, 1024)));
     }
     // Groups are the fair class's, and nice is.
-    let fair = class != 5;
+    let fair = class != 5 && !reserves;
     if groups && fair && tape.percent(60) {
         tape.mark("workload: groups");
         let group = tape.pick(&["/a", "/b", "/a/c", "/a/c/d", "/"]);
@@ -157,7 +174,10 @@ fn task(
             let mut inner = events(tape, None);
             inner.insert(0, format!("\"loop\": {}", tape.within(1, 20)));
             if tape.percent(30) {
-                inner.push(format!("\"cpus\": [{}]", cpus(tape, nr_cpus)));
+                let list = cpus(tape, nr_cpus);
+                if !reserves {
+                    inner.push(format!("\"cpus\": [{list}]"));
+                }
             }
             if fair && tape.percent(20) {
                 inner.push(format!("\"priority\": {}", tape.pick(&[0i64, -5, 10])));
