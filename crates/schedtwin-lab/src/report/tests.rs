@@ -468,8 +468,8 @@ fn domains_are_drawn_once_for_kernels_that_agree() {
     let same = picture("i7-3630qm", ["linux-6.12", "linux-6.12:hz=1000"]);
     assert_eq!(same.matches("aria-label=\"SMT\"").count(), 1, "{same}");
     assert!(same.contains("<title>SMT 0,4, flags 0x1297"), "{same}");
-    // Four cores of two threads: the first domain is the first quarter, cut in two.
-    assert!(same.contains("x=\"0.0\" y=\"2\" width=\"250.0\""), "{same}");
+    // Four cores of two threads: the first domain is the first quarter with a gap around it, cut in two.
+    assert!(same.contains("x=\"3.0\" y=\"2\" width=\"244.0\""), "{same}");
     assert!(same.contains("x1=\"125.0\""), "{same}");
     let other = picture("altra-2p160", ["linux-6.12", "linux-6.6"]);
     assert_eq!(other.matches("aria-label=\"MC\"").count(), 2, "the level above has another name");

@@ -42,6 +42,8 @@ pub fn all(kernels: &[String], tables: &[DomainTable]) -> Markup {
 fn picture(table: &DomainTable) -> Markup {
     let order = order(table);
     let width = WIDTH / order.len() as f64;
+    // Between domains there is more room than between groups.
+    let gap = (0.2 * width).min(3.0);
     html! {
         div.lanes {
             @for level in &table.levels {
@@ -52,10 +54,9 @@ fn picture(table: &DomainTable) -> Markup {
                         rect.track x="0" y="0" width="1000" height="20" {}
                         @for domain in lane {
                             @for [from, to] in runs(&order, &domain.span) {
-                                rect x=(at(from as f64 * width)) y="2" width=(at((to - from) as f64 * width)) height="16"
+                                rect x=(at(from as f64 * width + gap)) y="2" width=(at((to - from) as f64 * width - 2.0 * gap)) height="16"
                                     fill="var(--seq)" fill-opacity=(if shares_cache(domain) { "0.8" } else { "0.4" })
                                     { title { (title(level.name, domain)) } }
-                                line.groups x1=(at(to as f64 * width)) y1="0" x2=(at(to as f64 * width)) y2="20" {}
                             }
                             @for cut in cuts(&order, domain) {
                                 line.groups x1=(at(cut as f64 * width)) y1="2" x2=(at(cut as f64 * width)) y2="18" {}
