@@ -129,7 +129,7 @@ fn task(
             let runtime = tape.magnitude(100, 100_000);
             members.push(format!("\"dl-runtime\": {runtime}"));
             // Threads of SCHED_DEADLINE cannot fork, and how many are forked nobody knows ahead.
-            reserves = runtime % 3 == 0 && !is_child && forks.is_none();
+            reserves = runtime.is_multiple_of(3) && !is_child && forks.is_none();
             if reserves {
                 tape.mark("workload: deadlines");
                 let period = runtime * (2 + runtime % 7);

@@ -30,7 +30,7 @@ pub const EEVDF: &[Mutation] = &[
     m(EEVDF_FILE, "if cfs.nr_queued == 1", "if cfs.nr_queued == 2"),
     m(EEVDF_FILE, "used_up || self.did", "used_up && self.did"),
     m(EEVDF_FILE, "= self.se[se].deadline;", "= self.se[se].deadline + 1;"),
-    m(EEVDF_FILE, "at - 1].deadline", "at - 1].vruntime"),
+    m(EEVDF_FILE, "other.deadline)", "other.vruntime)"),
     m(EEVDF_FILE, "best.deadline) => Some(curr)", "best.vruntime) => Some(curr)"),
     m(CLASS, "if self.se[se].vlag > 0", "if self.se[se].vlag >= 0"),
     m(EEVDF_FILE, "delay_zero && entity.vlag > 0", "delay_zero && entity.vlag < 0"),

@@ -387,7 +387,7 @@ metrics! {
     IRQ_TIME = metric("irq_time", "%", Lower, Scheduling)
         .labels(&[WHOLE, &["cluster"]])
         .more(MEAN, &[]);
-    /// share of CPU time in which tasks ran; mode: user, or system, which is kernel paths, interrupts included
+    /// share of CPU time in which tasks ran, by mode: user, or system with interrupts
     CPU_USAGE = metric("cpu_usage", "%", Neutral, Scheduling).labels(&[&["mode"]]);
     /// share of CPU time with two or more runnable tasks on the CPU
     CONTENTION = metric("contention", "%", Lower, Scheduling)

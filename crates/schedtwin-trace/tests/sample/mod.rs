@@ -58,7 +58,6 @@ pub fn facts() -> Vec<Fact> {
         (39, FactKind::Preempted { task: far }),
         (39, FactKind::Switch { prev: far, next: RT, prev_state: TaskState::Preempted }),
         (39, FactKind::Switch { prev: RT, next: far, prev_state: TaskState::Uninterruptible }),
-        (39, FactKind::DlThrottled { task: far }),
         (39, FactKind::Exit { task: far }),
         (39, FactKind::Switch { prev: far, next: TaskId::IDLE, prev_state: TaskState::Dead }),
         (39, FactKind::Balance { level: 1, idle: 2, moved: 3 }),
@@ -72,6 +71,7 @@ pub fn facts() -> Vec<Fact> {
         (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 90, util_est: 80 }),
         (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 90, util_est: 80 }),
         (1, FactKind::IdleEnter { state: 2, tick_stopped: true }),
+        (39, FactKind::DlThrottled { task: far }),
     ];
     let start = 1_999_999_998_400;
     let fact = |(index, (cpu, kind)): (usize, (u16, FactKind))| Fact {
