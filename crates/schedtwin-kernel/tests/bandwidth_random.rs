@@ -130,14 +130,14 @@ fn limits_hold_whatever_happens() {
                 let id = TaskGroupId(at as u32 + 1);
                 let below = |task: &usize| is_below(&groups, group_of[*task], id.0);
                 used[at].push((0..time.len()).filter(below).map(|task| time[task]).sum());
-                for cpu in 0..nr_cpus as usize {
+                for (cpu, was) in was[at].iter_mut().enumerate() {
                     let queue = &inside.cfs[inside.groups[id].cfs_rq[cpu]];
                     let throttled = queue.bandwidth.throttled;
                     let entity = &inside.se[inside.groups[id].se[cpu]];
                     assert!(!throttled || !entity.on_rq, "seed {seed}: {id:?} weighs something");
                     let waits = throttled && queue.nr_queued != 0;
                     throttled_ns[at] += if waits { STEP } else { 0 };
-                    changes[at] += u64::from(std::mem::replace(&mut was[at][cpu], waits) != waits);
+                    changes[at] += u64::from(std::mem::replace(was, waits) != waits);
                 }
             }
         }
