@@ -3,11 +3,8 @@
 //! The harness recomputes all sums after each event: that a throttled group's tasks count nowhere above is checked there.
 //! Here samples are taken beside the kernel's own books: how long tasks ran, and which queues were throttled when.
 
-#[allow(dead_code, reason = "the harness serves other files too")]
-mod harness;
-
-use harness::{Board, MS, cfs_config, cfs_features, config, device_tree};
-use schedtwin_kernel::config::{CfsPeriodTimer, CfsTunables, Config};
+use super::configs;
+use super::harness::{Board, MS, device_tree};
 use schedtwin_types::*;
 
 /// Between two samples.
@@ -32,24 +29,6 @@ struct Group {
     period: Ns,
     quota: Option<Ns>,
     burst: Ns,
-}
-
-fn configs() -> [Config; 2] {
-    let eevdf =
-        Config { fair_group_sched: true, cfs_period_timer: CfsPeriodTimer::Aligned, ..config() };
-    let cfs = CfsTunables {
-        latency: 6 * MS,
-        min_granularity: MS * 3 / 4,
-        wakeup_granularity: MS,
-        idle_min_granularity: MS * 3 / 4,
-    };
-    let cfs = Config {
-        fair_group_sched: true,
-        cfs_period_timer: CfsPeriodTimer::Aligned,
-        features: cfs_features(),
-        ..cfs_config(cfs)
-    };
-    [eevdf, cfs]
 }
 
 fn groups(random: &mut Random) -> Vec<Group> {

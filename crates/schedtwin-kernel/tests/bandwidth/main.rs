@@ -3,7 +3,9 @@
 //! The harness recomputes all sums of all levels after each event, throttled groups included.
 
 #[allow(dead_code, reason = "the harness serves other files too")]
+#[path = "../harness/mod.rs"]
 mod harness;
+mod random;
 
 use harness::{Board, MS, cfs_config, config, device_tree};
 use schedtwin_kernel::config::{CfsPeriodTimer, CfsTunables, CfsUnthrottle, Config};
