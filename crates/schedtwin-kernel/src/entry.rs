@@ -212,6 +212,10 @@ impl Kernel {
         }
         self.sugov_kthreads_create();
         self.vmstat_init();
+        // It has made the domains, and sleeps since.
+        if self.keeps_idle_core() {
+            self.count_idle(CpuId(0));
+        }
     }
 
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
@@ -588,6 +592,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         sched_softirq: false,
         nohz_flags: 0,
         nohz_tick_stopped: false,
+        is_idle: true,
         has_blocked_load: false,
         last_blocked_load_update_tick: 0,
         wake_list: Vec::with_capacity(dt.nr_threads_hint.max(16)),

@@ -82,6 +82,10 @@ rules! {
         WaIdlerLlcWaker = "WA_IDLER_LLC: the waker's cache is idler",
         /// `prefer_idler_llc()`: a smaller share of prev's cache is busy.
         WaIdlerLlcPrev = "WA_IDLER_LLC: prev's cache is idler",
+        /// `wake_affine_idler_llc()`: the waker's CPU or prev is idle, whose cache is asked in this order.
+        WaIdlerLlcIdle = "WA_IDLER_LLC: the CPU is idle",
+        /// `wake_affine_idler_llc()`: a core of that CPU's cache is known to be idle as a whole.
+        WaIdlerLlcCore = "WA_IDLER_LLC: an idle core of its cache",
         /// `wake_affine_weight()`: the waker's CPU has less load.
         WaWeight = "WA_WEIGHT: the waker's CPU has less load",
         /// Nothing spoke for the waker's CPU.
@@ -98,6 +102,8 @@ rules! {
         SelectIdleCapacityNone = "select_idle_capacity: no idle CPU, target",
         /// There is nothing to scan.
         SisNoSharedCache = "select_idle_sibling: no shared cache, target",
+        /// `wake_affine_idler_llc()` has counted all CPUs of both caches as busy.
+        SisAllBusy = "select_idle_sibling: both caches are busy, target",
         /// Step 6: an idle thread of prev's core, as no core is idle as a whole.
         SelectIdleSmt = "select_idle_smt: idle thread of prev's core",
         /// Up to 5.11, after the scan: an idle thread of the target's core.

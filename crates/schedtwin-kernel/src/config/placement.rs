@@ -65,6 +65,9 @@ macro_rules! placement {
             WakerFirst = "waker-first", "that patch with WA_WAKER";
             /// The waker's cache, if fewer of its CPUs are busy than it has cores; else by that share.
             WakerCores = "waker-cores", "its second version, of March 2021";
+            /// An idle CPU or a known idle core of prev's cache (synchronous: of the waker's), then of the other one; then
+            /// the smaller share. Who is busy is counted at each switch.
+            IdleCore = "idle-core", "the series, third version, of May 2021";
         }
         /// Where a wakeup looks for an idle CPU on a machine with clusters.
         select_idle_cluster: choice SelectIdleCluster {

@@ -8,6 +8,9 @@ use schedtwin_types::{CpuId, Ns};
 impl Kernel {
     /// `set_next_task_idle()`.
     pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId) {
+        if self.keeps_idle_core() {
+            self.count_idle(cpu);
+        }
         if self.topology.smt {
             self.update_idle_core(cpu);
         }
@@ -19,6 +22,9 @@ impl Kernel {
 
     /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
     fn update_idle_core(&mut self, cpu: CpuId) {
+        if self.keeps_idle_core() {
+            return self.find_idle_core(cpu);
+        }
         if let Some(shared) = self.topology.sd_llc_shared[cpu.index()]
             && !self.topology.shared[shared].has_idle_cores
             && self.is_core_idle(cpu)
@@ -29,6 +35,9 @@ impl Kernel {
 
     /// `put_prev_task_idle()`.
     pub(crate) fn put_prev_task_idle(&mut self, cpu: CpuId) {
+        if self.keeps_idle_core() {
+            self.count_busy(cpu);
+        }
         self.fair_server_update_idle_time(cpu);
         let idle = &mut self.cpuidle[cpu];
         idle.idle_time += self.now - idle.idle_since;

@@ -399,6 +399,8 @@ pub struct Rq {
     pub nohz_flags: u32,
     /// The tick is stopped and the CPU is in `nohz.idle_cpus_mask` (`nohz_tick_stopped`).
     pub nohz_tick_stopped: bool,
+    /// Its idle task has been picked and is counted so in `nr_busy_cpus` (`is_idle`, of a patch).
+    pub is_idle: bool,
     /// `rq.has_blocked_load`.
     pub has_blocked_load: bool,
     /// Jiffy of the last blocked-load update.

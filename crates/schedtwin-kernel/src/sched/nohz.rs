@@ -280,6 +280,10 @@ impl Kernel {
             return;
         }
         domain.nohz_idle = idle;
+        if self.keeps_idle_core() {
+            return self.count_at_tick(cpu, idle);
+        }
+        let domain = &self.topology[sd];
         let shared = domain.shared.expect("a domain that shares a cache has a shared object");
         let busy = &mut self.topology.shared[shared].nr_busy_cpus;
         *busy = if idle { *busy - 1 } else { *busy + 1 };

@@ -212,8 +212,21 @@ pub struct SchedDomainShared {
     pub nr_busy_cpus: u32,
     /// Some core is idle as a whole (SMT only).
     pub has_idle_cores: bool,
+    /// Which core is idle as a whole (SMT, and a patch that keeps it).
+    pub idle_core: IdleCore,
     /// How many CPUs a wakeup looks at when it searches an idle one.
     pub nr_idle_scan: u32,
+}
+
+/// What a cache knows of its cores, if it remembers more than whether one is idle (`sd_llc_shared->idle_core`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleCore {
+    /// The one of which this is the first thread is idle.
+    Core(CpuId),
+    /// The one that was known has become busy; there may be others.
+    Unknown,
+    /// None is idle.
+    None,
 }
 
 /// All domains, groups, and each CPU's way into them.

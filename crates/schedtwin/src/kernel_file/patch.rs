@@ -25,7 +25,7 @@ use std::sync::Arc;
 const FAULTS_MAX: usize = 100;
 
 /// Name and text of each built-in patch.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 11] = [
     ("runnable-boost", include_str!("../../../../patches/runnable-boost.toml")),
     ("teo-util", include_str!("../../../../patches/teo-util.toml")),
     ("teo-util-step", include_str!("../../../../patches/teo-util-step.toml")),
@@ -34,6 +34,7 @@ const BUILTIN: [(&str, &str); 10] = [
     ("idler-llc", include_str!("../../../../patches/idler-llc.toml")),
     ("idler-llc-waker", include_str!("../../../../patches/idler-llc-waker.toml")),
     ("idler-llc-v2", include_str!("../../../../patches/idler-llc-v2.toml")),
+    ("idler-llc-v3", include_str!("../../../../patches/idler-llc-v3.toml")),
     ("wide-llc", include_str!("../../../../patches/wide-llc.toml")),
     ("uclamp-enqueue-order", include_str!("../../../../patches/uclamp-enqueue-order.toml")),
 ];

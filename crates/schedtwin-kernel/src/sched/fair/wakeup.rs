@@ -10,7 +10,8 @@
 //! limited by how busy the LLC is (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and
 //! recent from another cluster. 10. target.
 //!
-//! 5.11 scans otherwise (`v5_11.rs`), and patches ask before WA_WEIGHT which cache is idler (`idler_llc.rs`).
+//! 5.11 scans otherwise (`v5_11.rs`), and patches ask before WA_WEIGHT which cache is idler (`idler_llc.rs`,
+//! `idle_core.rs`).
 //!
 //! **SIS_PROP** bets that a CPU that idles much can afford to search: on eight CPUs, with 100 µs of idle
 //! time a wakeup and 10 µs a scan, 8 · 100 / 10 = 80 CPUs may be looked at, that is all; with 2 µs of idle
@@ -21,6 +22,7 @@
 
 #[cfg(test)]
 mod golden;
+mod idle_core;
 mod idler_llc;
 mod smt;
 mod v5_11;
@@ -30,7 +32,7 @@ use crate::config::{RecentUsedCpu, SelectIdleCluster, SelectIdleScan};
 use crate::sched::CfsRqId;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::demand::fits::{Fits, TaskDemand};
-use crate::sched::topology::{DomainId, SD_CLUSTER, SD_WAKE_AFFINE, SchedDomain};
+use crate::sched::topology::{DomainId, IdleCore, SD_CLUSTER, SD_WAKE_AFFINE, SchedDomain};
 use crate::see::{Notes, See};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, Ns, PlacementRule, TaskId};
 
@@ -61,6 +63,10 @@ struct Trail {
     waker_stands_here: bool,
     /// A scan for an idle core has found none: whose `has_idle_cores` it clears.
     no_idle_core: Option<usize>,
+    /// A cache's known idle core was taken: it is known no longer.
+    idle_core_taken: Option<usize>,
+    /// `wake_affine` has found both caches busy: there is nothing to scan for.
+    all_busy: bool,
     /// SIS_PROP has limited the scan.
     budget: Option<ScanBudget>,
 }
@@ -136,6 +142,9 @@ impl Kernel {
         if let Some(shared) = trail.no_idle_core {
             self.topology.shared[shared].has_idle_cores = false;
         }
+        if let Some(shared) = trail.idle_core_taken {
+            self.topology.shared[shared].idle_core = IdleCore::Unknown;
+        }
         let cost = self.device_tree.path_costs.energy_per_domain;
         self.charge(cost * trail.computed as u64);
         if trail.looked_at_threads != 0 {
@@ -161,9 +170,11 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Placement {
-        let computed = &mut trail.computed;
-        if ask_eas && let Some(choice) = self.find_energy_efficient_cpu(task, prev, computed, see) {
-            return Placement::Cpu(choice);
+        if ask_eas {
+            let computed = &mut trail.computed;
+            if let Some(choice) = self.find_energy_efficient_cpu(task, prev, computed, see) {
+                return Placement::Cpu(choice);
+            }
         }
         let cpu = self.this_cpu;
         let current = self.rq[cpu].curr;
@@ -179,7 +190,7 @@ impl Kernel {
             let sd = &self.topology.domains[id.0 as usize];
             if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
                 if cpu != prev {
-                    (target, rule) = self.wake_affine(id, task, cpu, prev, sync);
+                    (target, rule) = self.wake_affine(id, task, cpu, prev, sync, trail);
                 }
                 slow = None;
                 break;
@@ -240,7 +251,7 @@ impl Kernel {
         !(slave < factor || (master as u64) < slave as u64 * factor as u64)
     }
 
-    /// `wake_affine()`: this CPU or prev?
+    /// `wake_affine()`: this CPU or prev, or a third one that a patch knows to be idle?
     fn wake_affine(
         &self,
         sd: DomainId,
@@ -248,32 +259,44 @@ impl Kernel {
         this: CpuId,
         prev: CpuId,
         sync: bool,
+        trail: &mut Trail,
     ) -> Choice {
         let features = &self.config.features;
-        if features.wa_idle {
-            if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
-                return if self.idle_cpu(prev) {
-                    (prev, PlacementRule::WaIdleBothIdle)
-                } else {
-                    (this, PlacementRule::WaIdleWakerIdle)
-                };
-            }
-            let cfs = &self.cfs[CfsRqId::root(this)];
-            let delayed = cfs.h_nr_queued - cfs.h_nr_runnable;
-            if sync && self.rq[this].nr_running - delayed == 1 {
-                return (this, PlacementRule::WaIdleSync);
-            }
-            if self.idle_cpu(prev) {
-                return (prev, PlacementRule::WaIdlePrevIdle);
-            }
-        }
-        if let Some(choice) = self.prefer_idler_llc(this, prev, sync) {
+        let early = if self.keeps_idle_core() {
+            self.wake_affine_by_idle_core(task, this, prev, sync, trail)
+        } else {
+            let idle =
+                if features.wa_idle { self.wake_affine_idle(this, prev, sync) } else { None };
+            idle.or_else(|| self.prefer_idler_llc(this, prev, sync))
+        };
+        if let Some(choice) = early {
             return choice;
         }
         if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync) {
             return (this, PlacementRule::WaWeight);
         }
         (prev, PlacementRule::WakeAffinePrev)
+    }
+
+    /// `wake_affine_idle()`.
+    fn wake_affine_idle(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
+        if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
+            return Some(if self.idle_cpu(prev) {
+                (prev, PlacementRule::WaIdleBothIdle)
+            } else {
+                (this, PlacementRule::WaIdleWakerIdle)
+            });
+        }
+        if sync && self.nr_running_but_delayed(this) == 1 {
+            return Some((this, PlacementRule::WaIdleSync));
+        }
+        self.idle_cpu(prev).then_some((prev, PlacementRule::WaIdlePrevIdle))
+    }
+
+    /// The tasks of a CPU, without those that sleep and wait for their dequeue.
+    fn nr_running_but_delayed(&self, cpu: CpuId) -> u32 {
+        let cfs = &self.cfs[CfsRqId::root(cpu)];
+        self.rq[cpu].nr_running - (cfs.h_nr_queued - cfs.h_nr_runnable)
     }
 
     /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
@@ -289,6 +312,9 @@ impl Kernel {
         // Products and sums wrap as the kernel's do: with shares of nested groups they can exceed 63 bits.
         let mut this_load = self.cpu_load(this) as i64;
         if sync {
+            if self.keeps_idle_core() && self.nr_running_but_delayed(this) <= 1 {
+                return true;
+            }
             let current = self.rq[this].curr;
             let current_load = if current.is_idle() { 0 } else { self.task_h_load(current) as i64 };
             if current_load > this_load {
@@ -374,6 +400,9 @@ impl Kernel {
                 None => (target, PlacementRule::SelectIdleCapacityNone),
             };
         }
+        if trail.all_busy {
+            return (target, PlacementRule::SisAllBusy);
+        }
         let Some(sd) = self.topology.sd_llc[target.index()] else {
             return (target, PlacementRule::SisNoSharedCache);
         };
@@ -383,20 +412,17 @@ impl Kernel {
                 .unwrap_or((target, PlacementRule::SisNoIdleCpu));
         }
         // 6.
-        let mut has_idle_core = false;
-        if self.topology.smt {
-            let shared = self.topology.sd_llc_shared[target.index()];
-            has_idle_core =
-                shared.is_some_and(|shared| self.topology.shared[shared].has_idle_cores);
-            if !has_idle_core
-                && share_cache(self, prev)
-                && let Some(cpu) = self.select_idle_smt(task, prev, trail, see)
-            {
-                return (cpu, PlacementRule::SelectIdleSmt);
-            }
+        let idle_core = self.idle_core_of(target, trail);
+        if self.topology.smt
+            && !idle_core.known
+            && share_cache(self, prev)
+            && let Some(cpu) = self.select_idle_smt(task, prev, trail, see)
+        {
+            return (cpu, PlacementRule::SelectIdleSmt);
         }
         // 7.
-        if let Some(choice) = self.select_idle_cpu(task, sd, target, has_idle_core, trail, see) {
+        if let Some(choice) = self.select_idle_cpu(task, sd, target, idle_core.possible, trail, see)
+        {
             return choice;
         }
         // 8., 9., 10.
@@ -475,7 +501,10 @@ impl Kernel {
         }
         let start = CpuId(target.0 + 1);
         let near = self.cluster_within(sd, target);
-        if has_idle_core {
+        if has_idle_core && !self.topology.smt {
+            // Without threads each CPU is a core, and the search for one knows no limit.
+            left = i32::MAX as u32;
+        } else if has_idle_core {
             let far = cpus.and_not(&near);
             return self.scan_for_core([cpus.and(&near), far], start, target, trail, see);
         }

@@ -168,6 +168,7 @@ impl Builder {
                 self.t.shared.push(SchedDomainShared {
                     nr_busy_cpus: weight,
                     has_idle_cores: false,
+                    idle_core: IdleCore::Unknown,
                     nr_idle_scan: 0,
                 });
                 self.t.shared.len() - 1

@@ -148,7 +148,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let target = match this == prev {
         true => prev,
-        false => k.wake_affine(sd, task, this, prev, sync).0,
+        false => k.wake_affine(sd, task, this, prev, sync, &mut Trail::default()).0,
     };
     let mut trail = Trail::default();
     let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());

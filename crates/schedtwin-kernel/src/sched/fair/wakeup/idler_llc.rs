@@ -30,20 +30,22 @@ impl Kernel {
     /// `prefer_idler_llc()`: `this` or `prev`, if their caches tell them apart.
     pub(super) fn prefer_idler_llc(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
         let form = self.config.idler_llc;
-        if form == IdlerLlc::Absent || self.topology.cpus_share_cache(this, prev) {
+        if matches!(form, IdlerLlc::Absent | IdlerLlc::IdleCore)
+            || self.topology.cpus_share_cache(this, prev)
+        {
             return None;
         }
         let (this_busy, this_size) = self.busy_of_llc(this)?;
         let (prev_busy, prev_size) = self.busy_of_llc(prev)?;
         let full = match form {
             IdlerLlc::Absent | IdlerLlc::Fraction | IdlerLlc::WakerFirst => prev_size,
-            IdlerLlc::WakerCores => this_size,
+            IdlerLlc::WakerCores | IdlerLlc::IdleCore => this_size,
         };
         if prev_busy == prev_size && this_busy == full {
             return None;
         }
         let room = match form {
-            IdlerLlc::Absent | IdlerLlc::Fraction => 0,
+            IdlerLlc::Absent | IdlerLlc::IdleCore | IdlerLlc::Fraction => 0,
             IdlerLlc::WakerFirst => this_size,
             IdlerLlc::WakerCores => {
                 this_size / self.topology.smt_mask[this.index()].weight() as i32
@@ -59,8 +61,14 @@ impl Kernel {
         }
     }
 
+    /// Whether caches know which core is idle, and count who is busy at each switch (`idle_core.rs`).
+    #[inline]
+    pub(crate) fn keeps_idle_core(&self) -> bool {
+        self.config.idler_llc == IdlerLlc::IdleCore
+    }
+
     /// How many CPUs of a CPU's cache are busy, and how many there are.
-    fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
+    pub(super) fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
         let shared = self.topology.sd_llc_shared[cpu.index()]?;
         let busy = self.topology.shared[shared].nr_busy_cpus as i32;
         Some((busy, self.topology.sd_llc_size[cpu.index()] as i32))

@@ -62,6 +62,7 @@ impl Kernel {
                 let threads = self.topology.smt_mask[core.index()];
                 if threads.is_subset(&self.idle_mask) {
                     trail.looked_at += threads.weight();
+                    self.take_idle_core(core, trail);
                     see.candidate(|| self.looked_at(core, "idle core"));
                     return Some((core, PlacementRule::SelectIdleCore));
                 }

@@ -66,7 +66,7 @@ impl Kernel {
         see: &mut impl See,
     ) -> Option<CpuId> {
         let shared = self.topology.sd_llc_shared[target.index()]?;
-        if !self.topology.smt || !self.topology.shared[shared].has_idle_cores {
+        if !self.topology.smt || !self.idle_core_of(target, trail).possible {
             return None;
         }
         let mut cpus = *allowed;
@@ -77,6 +77,7 @@ impl Kernel {
             let threads = self.topology.smt_mask[core.index()];
             trail.looked_at_threads += threads.weight();
             if threads.is_subset(&self.idle_mask) {
+                self.take_idle_core(core, trail);
                 see.candidate(|| self.looked_at(core, "idle core"));
                 return Some(core);
             }
