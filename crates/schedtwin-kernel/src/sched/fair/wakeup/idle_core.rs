@@ -6,9 +6,9 @@
 //!
 //! 1. The first one's CPU is idle (or has SCHED_IDLE tasks only): that CPU.
 //! 2. The first one's cache knows an idle core that the task may use: its first thread. It is known no longer.
-//! 3., 4. The same of the second.
-//! 5. All CPUs of both caches are counted as busy: no preference, and nobody scans for an idle CPU.
-//! 6. The cache of which a smaller share is busy. A tie: no preference.
+//! 3. The same two questions to the second.
+//! 4. All CPUs of both caches are counted as busy: no preference, and nobody scans for an idle CPU.
+//! 5. The cache of which a smaller share is busy. A tie: no preference.
 //!
 //! In one cache the order is prev idle, waker idle, no preference. That a waker is about to sleep counts only where none
 //! of this has an answer.
@@ -27,7 +27,7 @@
 //!
 //! **Who is busy** is counted at each switch to and from the idle task, not with the tick. As posted the count starts with
 //! all CPUs busy although the idle task runs on all but the booting one, so each of those is one too many for ever: a
-//! cache of 4 CPUs has 4 to 8 busy ones, that of the booting CPU 3 to 7. So step 5 hardly comes true,
+//! cache of 4 CPUs has 4 to 8 busy ones, that of the booting CPU 3 to 7. So step 4 hardly comes true,
 //! and `nohz_balancer_kick` takes every cache to have two busy CPUs. This is kept.
 //!
 //! Kernel: the eight patches of 13 May 2021 (v3), on what became 5.14; no release has them.

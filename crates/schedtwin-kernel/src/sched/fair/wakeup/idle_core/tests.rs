@@ -192,8 +192,8 @@ impl Plain {
                 if self.allowed[thread] && self.idle(thread) && remembered.is_none() {
                     remembered = Some(thread);
                 }
-                done[thread] = true;
             }
+            done[first..first + self.threads].fill(true);
         }
         remembered.unwrap_or(target)
     }
