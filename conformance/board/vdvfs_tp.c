@@ -255,20 +255,32 @@ static int idle_scan(int cpu)
 
 	return s ? s->nr_idle_scan : -1;
 }
+static int idle_cores(int cpu)
+{
+	struct sched_domain_shared *s = rcu_dereference_sched(per_cpu(sd_llc_shared, cpu));
+
+	return s && s->has_idle_cores;
+}
+static unsigned long idle_now(void)
+{
+	unsigned long idle = 0;
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		idle |= (unsigned long)!!idle_cpu(cpu) << cpu;
+	return idle;
+}
 static unsigned long load_of(int cpu) { return cpu_rq(cpu)->cfs.avg.load_avg; }
 PRINTER int select_in(struct kretprobe_instance *ri, struct pt_regs *r)
 {
 	struct task_struct *p = (void *)r->regs[0];
-	int this = smp_processor_id(), prev = r->regs[1], cpu;
-	unsigned long idle = 0;
+	int this = smp_processor_id(), prev = r->regs[1];
 
 	*(struct task_struct **)ri->data = p;
-	for_each_online_cpu(cpu)
-		idle |= (unsigned long)!!idle_cpu(cpu) << cpu;
-	trace_printk("select pid=%d this=%d prev=%d fl=%x cpus=%lx idle=%lx over=%d used=%d nr=%u sthis=%d sprev=%d lthis=%lu lprev=%lu lcur=%lu\n",
-		     p->pid, this, prev, (unsigned int)r->regs[2], cpumask_bits(p->cpus_ptr)[0], idle,
+	trace_printk("select pid=%d this=%d prev=%d fl=%x cpus=%lx idle=%lx over=%d used=%d nr=%u sthis=%d sprev=%d lthis=%lu lprev=%lu lcur=%lu cthis=%d cprev=%d\n",
+		     p->pid, this, prev, (unsigned int)r->regs[2], cpumask_bits(p->cpus_ptr)[0], idle_now(),
 		     !!READ_ONCE(cpu_rq(this)->rd->overutilized), p->recent_used_cpu, cpu_rq(this)->nr_running, idle_scan(this),
-		     idle_scan(prev), load_of(this), load_of(prev), current->se.avg.load_avg);
+		     idle_scan(prev), load_of(this), load_of(prev), current->se.avg.load_avg, idle_cores(this), idle_cores(prev));
 	return 0;
 }
 PRINTER int select_out(struct kretprobe_instance *ri, struct pt_regs *r)
@@ -277,6 +289,49 @@ PRINTER int select_out(struct kretprobe_instance *ri, struct pt_regs *r)
 
 	trace_printk("selected pid=%d cpu=%d wf=%u pf=%u l=%lu u=%lu ue=%u\n", p->pid, (int)r->regs[0], current->wakee_flips,
 		     p->wakee_flips, p->se.avg.load_avg, p->se.avg.util_avg, UTIL_EST(&p->se.avg) & ~UTIL_AVG_UNCHANGED);
+	return 0;
+}
+
+/* ---- balancing: what a pass over a domain reads, the group and the queue that it finds ---- */
+PRINTER int balance_in(struct kprobe *k, struct pt_regs *r)
+{
+	static DEFINE_PER_CPU(char [640], line);
+	char *text = this_cpu_ptr(line);
+	int this = r->regs[0], cpu, len = 0, dom = 0;
+	struct sched_domain *sd = (void *)r->regs[2], *at;
+	struct sched_group *group = sd->groups;
+
+	for (at = cpu_rq(this)->sd; at && at != sd; at = at->parent)
+		dom++;
+	for_each_cpu(cpu, sched_domain_span(sd)) {
+		struct rq *rq = cpu_rq(cpu);
+
+		len += scnprintf(text + len, sizeof(line) - len, "%s%d:%u:%u:%lu:%lu:%lu:%u:%lu", len ? "," : "", cpu, rq->nr_running,
+				 CFS_HQ(&rq->cfs), rq->cfs.avg.load_avg, rq->cfs.avg.runnable_avg, rq->cfs.avg.util_avg,
+				 UTIL_EST(&rq->cfs.avg), rq->cpu_capacity);
+	}
+	len += scnprintf(text + len, sizeof(line) - len, " groups=");
+	do {
+		len += scnprintf(text + len, sizeof(line) - len, "%s%lu:%d", group == sd->groups ? "" : ",", group->sgc->capacity,
+				 group->sgc->imbalance);
+	} while ((group = group->next) != sd->groups);
+	trace_printk("balance cpu=%d dom=%d type=%d failed=%u idle=%lx queues=%s\n", this, dom, (int)r->regs[3], sd->nr_balance_failed,
+		     idle_now(), text);
+	return 0;
+}
+static int nothing_in(struct kretprobe_instance *ri, struct pt_regs *r) { return 0; }
+PRINTER int group_out(struct kretprobe_instance *ri, struct pt_regs *r)
+{
+	struct sched_group *group = (void *)r->regs[0];
+
+	trace_printk("src_group first=%d\n", group ? (int)cpumask_first(sched_group_span(group)) : -1);
+	return 0;
+}
+PRINTER int queue_out(struct kretprobe_instance *ri, struct pt_regs *r)
+{
+	struct rq *rq = (void *)r->regs[0];
+
+	trace_printk("src_rq cpu=%d\n", rq ? cpu_of(rq) : -1);
 	return 0;
 }
 
@@ -294,6 +349,9 @@ static struct { const char *name[3]; kprobe_pre_handler_t at; kretprobe_handler_
 	{ { "task_tick_fair" }, NULL, tick_in, tick_out },
 	{ { "check_preempt_wakeup_fair", "wakeup_preempt_fair", "check_preempt_wakeup" }, NULL, preempt_in, preempt_out },
 	{ { "select_task_rq_fair" }, NULL, select_in, select_out },
+	{ { "sched_balance_rq", "load_balance" }, balance_in },
+	{ { "sched_balance_find_src_group", "find_busiest_group" }, NULL, nothing_in, group_out },
+	{ { "sched_balance_find_src_rq", "find_busiest_queue" }, NULL, nothing_in, queue_out },
 };
 static void __init probe_functions(void)
 {

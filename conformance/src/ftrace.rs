@@ -31,7 +31,10 @@
 //! assert_eq!(record.event, Event::Run { pid: 78, ct: 5_066_799_856, cp: 5_062_662_773 });
 //! ```
 
+pub use queues::{QUEUES_MAX, Queue, Queues};
 pub use schedtwin_trace::ftrace_read::{BadLine, CPUS_MAX};
+
+mod queues;
 
 use schedtwin_trace::ftrace_read::{self, Context, Fields};
 use std::collections::VecDeque;
@@ -103,6 +106,10 @@ pub enum RqAt {
 /// What a line says. Field names are the trace's; times in ns unless stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // The names are those of the rig's README, field by field.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one kind of line in a hundred is long, and records are copied in bounded windows"
+)]
 pub enum Event {
     PeltSe {
         pid: i32,
@@ -238,6 +245,26 @@ pub enum Event {
         lthis: u64,
         lprev: u64,
         lcur: u64,
+        /// `has_idle_cores` of both caches; `None`: not printed.
+        cores: Option<[bool; 2]>,
+    },
+    /// A balance pass of `cpu` begins over its domain number `dom` (0: the lowest); `kind` is the kernel's
+    /// `cpu_idle_type`, `idle` as in `Select`.
+    Balance {
+        cpu: usize,
+        dom: usize,
+        kind: u32,
+        failed: u32,
+        idle: u64,
+        queues: Queues,
+    },
+    /// The group that the pass would pull from, by its first CPU.
+    SrcGroup {
+        first: Option<usize>,
+    },
+    /// The queue of that group.
+    SrcRq {
+        cpu: Option<usize>,
     },
     /// Its answer, and the task's averages then; `wf`, `pf`: `wakee_flips` of waker and task.
     Selected {
@@ -375,6 +402,16 @@ fn period_contrib(f: &mut Fields<'_>) -> Result<u32, String> {
 
 fn flag(f: &mut Fields<'_>, key: &str) -> Result<bool, String> {
     Ok(f.number::<u32>(key)? != 0)
+}
+
+/// A CPU, or none, which is printed as −1.
+fn cpu_or_none(f: &mut Fields<'_>, key: &str) -> Result<Option<usize>, String> {
+    let cpu: i32 = f.number(key)?;
+    match usize::try_from(cpu) {
+        Ok(cpu) if cpu < CPUS_MAX => Ok(Some(cpu)),
+        Err(_) if cpu == -1 => Ok(None),
+        _ => Err(f.bad(key)),
+    }
 }
 
 /// An address, as the kernel disguises it.
@@ -538,7 +575,26 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             lthis: f.number("lthis")?,
             lprev: f.number("lprev")?,
             lcur: f.number("lcur")?,
+            // Recordings made before boards had threads do not print them.
+            cores: if text.contains(" cthis=") {
+                Some([flag(f, "cthis")?, flag(f, "cprev")?])
+            } else {
+                None
+            },
         },
+        "balance_in" => Event::Balance {
+            cpu: f.cpu("cpu")?,
+            dom: f.number("dom")?,
+            kind: f.number("type")?,
+            failed: f.number("failed")?,
+            idle: hex(f, "idle")?,
+            queues: {
+                let (queues, groups) = (f.text("queues")?, f.text("groups")?);
+                Queues::parse(queues, groups).ok_or_else(|| f.bad("queues"))?
+            },
+        },
+        "group_out" => Event::SrcGroup { first: cpu_or_none(f, "first")? },
+        "queue_out" => Event::SrcRq { cpu: cpu_or_none(f, "cpu")? },
         "select_out" => Event::Selected {
             pid: f.number("pid")?,
             cpu: f.cpu("cpu")?,
@@ -711,81 +767,4 @@ impl Trace {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_say_what_they_say() {
-        let check = |line: &str, expected: Event| {
-            assert_eq!(parse_line(line).unwrap().unwrap().event, expected, "{line}");
-        };
-        let line = "kworker/u32:1-60 [007] d..3. 5.340347: ";
-        check(
-            &format!("{line}p_nr: nr cpu=4 nr=2 ch=-1 cp=77"),
-            Event::Nr { cpu: 4, nr: 2, ch: -1, cp: 77 },
-        );
-        check(
-            &format!(
-                "{line}sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=R+ ==> next_comm=migration/3 next_pid=32 next_prio=0"
-            ),
-            Event::SchedSwitch {
-                prev_pid: 5,
-                prev_prio: 120,
-                prev_state: b'R',
-                next_pid: 32,
-                next_prio: 0,
-                next_stop: true,
-            },
-        );
-        check(
-            &format!("{line}sugov: sugov cpu=0 time=12 fl=1f"),
-            Event::Sugov { cpu: 0, time: 12, fl: 31 },
-        );
-        check(
-            &format!("{line}cpu_idle: state=4294967295 cpu_id=6"),
-            Event::CpuIdle { cpu: 6, state: -1 },
-        );
-        check(
-            &format!("{line}p_rt: pelt_rt cpu=6 lut=1024 pc=3 us=9 u=0"),
-            Event::PeltOther { signal: OtherSignal::Rt, cpu: 6, lut: 1024, pc: 3, us: 9, u: 0 },
-        );
-        check(&format!("{line}tick_stop: success=1"), Event::TickStop { success: true });
-        check(&format!("{line}ipi_entry: (x)"), Event::Other);
-        let timer = |flags, deferrable, pinned| {
-            check(
-                &format!(
-                    "{line}timer_start: timer=00a function=f expires=8 [timeout=1] bucket_expiry=9 cpu=7 idx=3 flags={flags}"
-                ),
-                Event::TimerStart { timer: 10, bucket_expiry: 9, cpu: 7, deferrable, pinned },
-            );
-        };
-        timer("", false, false);
-        timer("D|I", true, false);
-        timer("P|I", false, true);
-    }
-
-    #[test]
-    fn the_head_of_a_line() {
-        let record =
-            parse_line("   a[1]-b-2-31 [012] dNH5. 71.000009: ipi_exit: x").unwrap().unwrap();
-        assert_eq!((record.cpu, record.pid, record.time_us), (12, 31, 71_000_009));
-        assert!(record.hardirq && !record.softirq && record.need_resched);
-        assert_eq!(parse_line("# tracer: nop"), Ok(None));
-    }
-
-    #[test]
-    fn bad_lines_are_counted_and_named_not_fatal() {
-        let text = "no trace at all\n\
-            a-1 [000] d..3. 1.000000: p_nr: nr cpu=0 nr=1 ch=1\n\
-            a-1 [000] d..3. 1.000000: p_nr: nr cpu=99999 nr=1 ch=1 cp=5\n\
-            a-1 [000] d..3. 1.00000: p_nr: nr cpu=0 nr=1 ch=1 cp=5\n\
-            a-1 [000] d..3. 1.000000: p_nr: nr cpu=0 nr=1 ch=1 cp=5\n";
-        let mut trace = Trace::new(Box::new(text.as_bytes()));
-        assert!(trace.next_record().unwrap().is_some());
-        assert!(trace.next_record().unwrap().is_none());
-        let (bad, count) = trace.bad_lines();
-        assert_eq!(count, 4);
-        assert_eq!(bad[1].to_string(), "line 2: event p_nr has no readable field `cp`");
-        assert_eq!(bad[2].to_string(), "line 3: event p_nr has no readable field `cpu`");
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@
 //!
 //! How it works is in [`redrive`].
 
+mod balancing;
 mod board;
 mod changes;
 pub mod clamps;

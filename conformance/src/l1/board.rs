@@ -7,6 +7,8 @@
 //! A CPU's fair server and RT queue have no setters. Two spare kernels in which a fair task and an RT task
 //! have been enqueued lend theirs.
 
+use std::collections::BTreeMap;
+
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
@@ -22,7 +24,7 @@ use schedtwin_kernel::sched::rt::RtRq;
 use schedtwin_kernel::sched::{Class, TaskKind};
 use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns, PolicyId, TaskId};
 
-use super::machine::Machine;
+use super::machine::{Arrangement, Machine};
 
 /// More than any utilisation: what is larger is not the kernel's, and must not overflow our sums.
 const UTIL_MAX: u64 = 1 << 30;
@@ -46,11 +48,27 @@ pub(super) struct CpuSignals {
     pub(super) clamps: UclampRq,
 }
 
+impl CpuSignals {
+    /// Of a CPU of which only the fair class and what it has left of the CPU count.
+    pub(super) fn of_fair(cfs: SchedAvg, capacity: u64) -> CpuSignals {
+        CpuSignals {
+            cfs,
+            rt: SchedAvg::default(),
+            dl: SchedAvg::default(),
+            irq: SchedAvg::default(),
+            server: false,
+            rt_runnable: false,
+            capacity,
+            clamps: UclampRq::default(),
+        }
+    }
+}
+
 /// The kernel that is asked.
 #[derive(Clone)]
 pub(super) struct Board {
     pub(super) kernel: Kernel,
-    task: TaskId,
+    pub(super) task: TaskId,
     servers: [FairServer; 2],
     rt_queues: [RtRq; 2],
 }
@@ -63,8 +81,13 @@ fn device_tree(machine: &Machine) -> DeviceTree {
         .collect();
     let mut device_tree = DeviceTree::of_domains(&domains);
     for (number, cpu) in device_tree.cpus.iter_mut().enumerate() {
-        let package = machine.package(number) as u16;
-        (cpu.package, cpu.llc) = (package, package);
+        let Arrangement { clusters, packages, nodes, threads } = &machine.arrangement;
+        let group = |of: &BTreeMap<usize, usize>| of.get(&number).map(|first| *first as u16);
+        cpu.llc = machine.package(number) as u16;
+        cpu.package = group(packages).unwrap_or(cpu.llc);
+        cpu.node = nodes_numbered(nodes, number);
+        cpu.cluster = group(clusters);
+        cpu.core = (machine.sched_smt && *threads > 1).then(|| (number / threads) as u16);
     }
     for policy in &mut device_tree.policies {
         // Switched fast: the slow path requests the same; only when it is carried out differs.
@@ -73,9 +96,16 @@ fn device_tree(machine: &Machine) -> DeviceTree {
     device_tree
 }
 
+/// Nodes have numbers of their own, in the order of their CPUs.
+fn nodes_numbered(nodes: &BTreeMap<usize, usize>, cpu: usize) -> u16 {
+    let first = nodes.get(&cpu).copied().unwrap_or(0);
+    nodes.iter().filter(|(cpu, of)| cpu == of && **of < first).count() as u16
+}
+
 impl Board {
     pub(super) fn new(machine: &Machine) -> Board {
         let config = Config {
+            sched_cluster: machine.sched_cluster,
             schedutil: Schedutil { rate_limit_us: Some(machine.rate_limit_us) },
             // What came between 6.12.95 and 6.12.107; nobody recorded those between.
             runnable_boost: if machine.release >= [6, 12, 107] {

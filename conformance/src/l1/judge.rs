@@ -112,13 +112,15 @@ pub(super) struct Judge {
     capacity: Vec<Option<u64>>,
     placements: BTreeMap<i32, Placement>,
     pub(super) wakeups: Wakeups,
+    /// The kernel that is asked about balance passes.
+    pub(super) balancing: Board,
     realtime: RealTime,
     /// The last recorded estimate of a domain, without and with the task: energy, highest utilisation, busy time.
     estimates: BTreeMap<(usize, bool), (u64, u64, u64)>,
     updates: Updates,
     /// Time of the previous line of each CPU, µs.
     previous: Vec<u64>,
-    table: Table,
+    pub(super) table: Table,
 }
 
 /// When the signals of a CPU were last printed by which CPU, µs.
@@ -139,6 +141,7 @@ impl Judge {
             capacity: vec![None; nr_cpus],
             placements: BTreeMap::new(),
             realtime: RealTime::new(board.clone()),
+            balancing: board.clone(),
             wakeups: Wakeups::new(board, nr_cpus),
             estimates: BTreeMap::new(),
             updates: vec![vec![0; nr_cpus]; nr_cpus],
@@ -226,6 +229,7 @@ impl Redrive {
                 judge.wakeups.told = true;
                 self.judge_selection(&mut judge, r, trace);
             }
+            Event::Balance { .. } => self.judge_balance(&mut judge, r, trace),
             Event::SchedWaking { pid, prio, target_cpu: prev } => {
                 judge.placements.remove(&pid);
                 if self.driving && prev < nr_cpus && class_of(pid, prio, false) == Class::Rt {
@@ -321,7 +325,7 @@ impl Redrive {
     }
 
     /// Why an answer for some CPUs differs; `printed`: with the interrupt averages as printed it is equal.
-    fn why(
+    pub(super) fn why(
         &self,
         judge: &Judge,
         (r, trace): (&Record, &Trace),
@@ -624,8 +628,21 @@ impl Redrive {
 
     /// `select`: what the function reads is printed, and what it says soon after.
     fn judge_selection(&mut self, judge: &mut Judge, r: &Record, trace: &Trace) {
-        let Event::Select { pid, this, prev, fl, cpus, idle, over, used, nr, sthis, sprev, .. } =
-            r.event
+        let Event::Select {
+            pid,
+            this,
+            prev,
+            fl,
+            cpus,
+            idle,
+            over,
+            used,
+            nr,
+            sthis,
+            sprev,
+            cores,
+            ..
+        } = r.event
         else {
             return;
         };
@@ -662,7 +679,8 @@ impl Redrive {
             now: r.time_us.saturating_mul(1000).min(TIME_MAX),
         };
         self.set_signals_of(judge, 0..nr_cpus);
-        let ours = judge.wakeups.ask(&wakeup, Some(Told { used, scan: [sthis, sprev], flips }));
+        let told = Told { used, scan: [sthis, sprev], cores, flips };
+        let ours = judge.wakeups.ask(&wakeup, Some(told));
         let why = || self.why(judge, (r, trace), 0..nr_cpus, false);
         let difference = (ours != cpu).then(why);
         let why = || difference.unwrap_or(Difference::ModelWrong);

@@ -11,6 +11,8 @@
 //!   CONFIG_HZ=250
 //! ```
 //!
+//! Which CPUs are threads of a core, and clusters, packages and nodes, the board's own description says, too.
+//!
 //! The capacity of a CPU is its `cpu_capacity`, else the performance of its energy model's highest state, else 1024. CPUs of
 //! one `package_cpus_list` share a last-level cache; if none is printed, those that the board's own description
 //! (`board = NAME`, `board/boards/NAME.toml`) puts into one, else all. Idle states are printed of each
@@ -37,6 +39,12 @@ pub struct Machine {
     board: String,
     /// Per CPU: the first CPU of its package.
     packages: BTreeMap<usize, usize>,
+    /// How the board arranges its CPUs beyond caches.
+    pub arrangement: Arrangement,
+    /// The kernel has a domain level for clusters (`CONFIG_SCHED_CLUSTER`).
+    pub sched_cluster: bool,
+    /// It knows hardware threads (`CONFIG_SCHED_SMT`).
+    pub sched_smt: bool,
     /// schedutil's `rate_limit_us`.
     pub rate_limit_us: u64,
     /// Requests are carried out at once, so that each change stands beside its call.
@@ -49,6 +57,19 @@ pub struct Machine {
     pub tick_nsec: i64,
     /// The idle states of some CPUs; a CPU without an entry has those of the next lower one.
     states: BTreeMap<usize, Vec<IdleStateParams>>,
+}
+
+/// Who belongs together, each by the first CPU; a CPU without an entry belongs to 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    /// The clusters of cpu-map.
+    pub clusters: BTreeMap<usize, usize>,
+    /// Its sockets.
+    pub packages: BTreeMap<usize, usize>,
+    /// NUMA nodes.
+    pub nodes: BTreeMap<usize, usize>,
+    /// Hardware threads of a core, numbered one after the other; 0 or 1: none.
+    pub threads: usize,
 }
 
 /// A frequency domain.
@@ -82,11 +103,14 @@ impl Machine {
         };
         let text = std::fs::read_to_string(&path).map_err(|error| named(error.to_string()))?;
         let mut machine = Machine::parse(&text).map_err(named)?;
-        if machine.packages.is_empty() && !machine.board.is_empty() {
+        if !machine.board.is_empty() {
             let boards = Path::new(env!("CARGO_MANIFEST_DIR")).join("board/boards");
             // A board that is not there is one of somebody else's: then all share a cache.
             if let Ok(board) = std::fs::read_to_string(boards.join(&machine.board)) {
-                machine.packages = llcs(&board);
+                if machine.packages.is_empty() {
+                    machine.packages = groups(&board, "llc");
+                }
+                machine.arrangement = Arrangement::of(&board);
             }
         }
         Ok(machine)
@@ -111,6 +135,8 @@ impl Machine {
                     // TICK_NSEC of the kernel: a second by the rate, rounded.
                     machine.tick_nsec = (1_000_000_000 + hz / 2) / hz;
                 }
+                "CONFIG_SCHED_CLUSTER" => machine.sched_cluster = value == "y",
+                "CONFIG_SCHED_SMT" => machine.sched_smt = value == "y",
                 "/proc/version" => machine.release = release(value),
                 "board" if value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
                     machine.board = format!("{value}.toml");
@@ -303,18 +329,32 @@ fn release(version: &str) -> [u32; 3] {
     std::array::from_fn(|_| numbers.next().unwrap_or(0))
 }
 
-/// Which CPUs share a last-level cache, by its first one: of a board's `llc = ["0-3", "4-7"]`.
-fn llcs(board: &str) -> BTreeMap<usize, usize> {
+impl Arrangement {
+    /// What a board's description says.
+    fn of(board: &str) -> Arrangement {
+        let threads = values(board, "threads").find_map(|text| text.trim().parse().ok());
+        Arrangement {
+            clusters: groups(board, "cluster"),
+            packages: groups(board, "package"),
+            nodes: groups(board, "node"),
+            threads: threads.unwrap_or(1),
+        }
+    }
+}
+
+/// What stands behind a key of a board's description.
+fn values<'a>(board: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
+    let pairs = board.lines().filter_map(|line| line.split_once('='));
+    pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value)
+}
+
+/// Which CPUs belong together, by the first one: of a board's `llc = ["0-3", "4-7"]`.
+fn groups(board: &str, key: &str) -> BTreeMap<usize, usize> {
     let mut first_of = BTreeMap::new();
-    for line in board.lines() {
-        let Some(("llc", list)) = line.split_once('=').map(|(key, list)| (key.trim(), list)) else {
-            continue;
-        };
-        for span in list.split('"').skip(1).step_by(2) {
-            let (first, last) = span.split_once('-').unwrap_or((span, span));
-            if let (Some(first), Some(last)) = (cpu_number(first), cpu_number(last)) {
-                first_of.extend((first..=last).map(|cpu| (cpu, first)));
-            }
+    for span in values(board, key).flat_map(|list| list.split('"').skip(1).step_by(2)) {
+        let (first, last) = span.split_once('-').unwrap_or((span, span));
+        if let (Some(first), Some(last)) = (cpu_number(first), cpu_number(last)) {
+            first_of.extend((first..=last).map(|cpu| (cpu, first)));
         }
     }
     first_of
@@ -389,6 +429,9 @@ CONFIG_HZ=300
         assert_eq!(machine.domains[2].opps[1], (851_000, 0));
         assert_eq!((machine.frequency_max(4), machine.domain_of(8)), (2_253_000, None));
         assert_eq!([4, 5].map(|cpu| machine.package(cpu)), [0, 4]);
+        let board = "llc = [\"0-7\"]\nnode = [\"0-3\", \"4-7\"]\nthreads = 2\n";
+        let Arrangement { nodes, threads, .. } = Arrangement::of(board);
+        assert_eq!((nodes.get(&6), nodes.len(), threads), (Some(&4), 8, 2));
         let path = meta_path(Path::new("d/ui-light.2.trace.txt.xz"));
         assert_eq!(path, Path::new("d/ui-light.meta.txt"));
     }

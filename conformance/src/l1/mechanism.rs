@@ -165,6 +165,12 @@ pub enum What {
     EasChoice,
     /// `wake_affine` and `select_idle_sibling`: the CPU on which a task wakes where EAS is not asked.
     Sibling,
+    /// `should_we_balance`: whether a CPU is the one that balances a domain.
+    BalanceWho,
+    /// `sched_balance_find_src_group`: the busiest group of a domain, or none.
+    BalanceGroup,
+    /// `sched_balance_find_src_rq`: the busiest queue of that group, or none.
+    BalanceQueue,
     /// `find_lowest_rq`: the CPU on which a real-time task wakes.
     RtPlacement,
     /// A row of the fair class, by its own name: picks, preemption, virtual times.
@@ -195,6 +201,9 @@ impl fmt::Display for What {
             What::EasEnergy => "EAS, energy",
             What::EasChoice => "EAS, choice",
             What::Sibling => "select_idle_sibling",
+            What::BalanceWho => "balance, who",
+            What::BalanceGroup => "balance, group",
+            What::BalanceQueue => "balance, queue",
             What::RtPlacement => "find_lowest_rq",
             What::Fair(name) => name,
         })

@@ -62,6 +62,8 @@ pub(super) struct Told {
     pub(super) used: usize,
     /// `nr_idle_scan` of the executing and of the previous CPU's cache; below 0: none.
     pub(super) scan: [i32; 2],
+    /// `has_idle_cores` of these caches; `None`: not printed.
+    pub(super) cores: Option<[bool; 2]>,
     /// `wakee_flips` of waker and task, after the waker's has been counted.
     pub(super) flips: [u32; 2],
 }
@@ -164,13 +166,19 @@ impl Wakeups {
         t.cpus_mask = allowed;
         t.nr_cpus_allowed = allowed.weight();
         t.uclamp_req = wakeup.request;
-        if let Some(Told { used, scan, flips }) = told {
+        if let Some(Told { used, scan, cores, flips }) = told {
             t.recent_used_cpu = CpuId(used as u16);
             t.wakee_flips = flips[1];
-            for (cpu, scan) in [(this, scan[0]), (prev, scan[1])] {
-                let shared = kernel.inside().topology.sd_llc_shared[cpu.index()];
-                if let (Some(shared), Ok(scan)) = (shared, u32::try_from(scan)) {
-                    kernel.inside_mut().topology.shared[shared].nr_idle_scan = scan;
+            for (number, cpu) in [this, prev].into_iter().enumerate() {
+                let Some(shared) = kernel.inside().topology.sd_llc_shared[cpu.index()] else {
+                    continue;
+                };
+                let shared = &mut kernel.inside_mut().topology.shared[shared];
+                if let Ok(scan) = u32::try_from(scan[number]) {
+                    shared.nr_idle_scan = scan;
+                }
+                if let Some(cores) = cores {
+                    shared.has_idle_cores = cores[number];
                 }
             }
             // The waker's flips are those after this wakeup has been counted.

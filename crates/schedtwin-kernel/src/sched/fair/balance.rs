@@ -69,7 +69,7 @@ use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 /// `enum cpu_idle_type`: in which state a CPU balances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum CpuIdleType {
+pub enum CpuIdleType {
     /// It runs something.
     NotIdle = 0,
     /// It is idle.

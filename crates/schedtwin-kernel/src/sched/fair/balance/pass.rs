@@ -126,6 +126,31 @@ impl Kernel {
         moved
     }
 
+    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
+    /// what the kernel found. The tables may be those of any moment.
+    ///
+    /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
+    #[doc(hidden)]
+    pub fn find_busiest(
+        &mut self,
+        cpu: CpuId,
+        sd: DomainId,
+        idle: CpuIdleType,
+    ) -> Option<(Option<CpuId>, Option<CpuId>)> {
+        let mut env = LbEnv::new(sd, cpu, idle);
+        env.dst_grpmask = self.topology[self.topology[sd].groups].balance_mask;
+        env.cpus = self.topology[sd].span;
+        if !self.should_we_balance(&env) {
+            return None;
+        }
+        let stats = self.read_sd_lb_stats(&env);
+        let found = self.find_src_group(&env, &stats);
+        env.imbalance = found.imbalance;
+        env.migration_type = found.migration_type.unwrap_or(env.migration_type);
+        let queue = found.group.and_then(|group| self.find_src_rq(&env, group));
+        Some((found.group.map(|group| self.topology[group].first_cpu), queue))
+    }
+
     /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
     /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the rest.
     fn counts_failures(&self, env: &LbEnv) -> bool {
