@@ -6,6 +6,7 @@
 
 pub mod aa;
 pub mod calibrate;
+mod check;
 pub mod compare;
 pub mod crash;
 pub mod fail_if;
@@ -25,6 +26,7 @@ mod synthetic;
 pub mod tune;
 pub mod twin;
 
+pub use check::check_file;
 pub use measured::{Labels, Row};
 pub use progress::Progress;
 pub use provenance::Provenance;
