@@ -254,11 +254,14 @@ pub struct Printing {
     /// Show the longer table: parts of the machine, and what explains the headlines
     #[arg(long, conflicts_with = "all")]
     more: bool,
+    /// Show the longer table with a row for each domain and cluster, also where there are many
+    #[arg(long, conflicts_with_all = ["more", "all"])]
+    per_cpu: bool,
     /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
     /// Only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
-    #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "all"])]
+    #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
@@ -273,6 +276,7 @@ impl Printing {
     pub fn extent(&self) -> Extent {
         match self {
             Printing { all: true, .. } => Extent::All,
+            Printing { per_cpu: true, .. } => Extent::PerCpu,
             Printing { more: true, .. } => Extent::More,
             Printing { metrics, .. } if !metrics.is_empty() => Extent::Chosen,
             _ => Extent::Headlines,
@@ -361,7 +365,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print where the executions of the first seed part, and why, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "all", "metrics"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]

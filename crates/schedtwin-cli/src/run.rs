@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::report::{self, RunReport};
-use schedtwin_lab::{Progress, twin};
+use schedtwin_lab::{Progress, many_parts, twin};
 use schedtwin_trace::{AtomicFile, Format};
 
 use crate::arguments::Run;
@@ -54,6 +54,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             result.notices.insert(0, notice);
         }
     }
+    many_parts::summarise(&mut result.metrics);
     if !selectors.is_empty() {
         report::choose_metrics(&mut result, &selectors)?;
     }

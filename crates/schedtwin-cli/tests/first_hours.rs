@@ -163,7 +163,9 @@ fn termination_has_its_own_code_and_a_kill_is_cleaned_up_after() {
     // What a process leaves that was killed: its number belongs to nobody any more.
     let [gone, alive] = [child.id(), std::process::id()]
         .map(|process| folder.path().join(format!(".out.pftrace.{process}-a1.partial")));
-    [&gone, &alive].map(|partial| fs::write(partial, "half").expect("written"));
+    for partial in [&gone, &alive] {
+        fs::write(partial, "half").expect("written");
+    }
     let arguments = "run -m uniform8 -w w1 --duration 1ms --trace out.pftrace";
     assert_eq!(schedtwin(folder.path(), arguments).status.code(), Some(0));
     assert!(trace.exists() && alive.exists() && !gone.exists());
@@ -174,6 +176,19 @@ fn nobody_reading_is_no_crash() {
     let shell = format!("{SCHEDTWIN} run -m nowhere -w w1 2>/dev/full; echo $?");
     let output = Command::new("sh").arg("-c").arg(shell).output().expect("there is a shell");
     assert_eq!(text(&output.stdout).trim(), "2", "a message that nobody takes is no panic");
+}
+
+/// A clock for each of 160 CPUs is three rows a metric, and a row a CPU for those who ask.
+#[test]
+fn tables_of_many_cpus_fit() {
+    let folder = folder();
+    let compare = "compare -m altra-2p160 -w periodic --duration 50ms -n 2 -k linux-6.12 -k linux-6.12:hz=1000";
+    for (extent, lines) in [("", 0..60), (" --more", 20..60), (" --per-cpu", 400..700)] {
+        let output = schedtwin(folder.path(), &format!("{compare}{extent}"));
+        let table = text(&output.stdout);
+        assert!(lines.contains(&table.lines().count()), "{extent}: {table}");
+        assert_eq!(table.contains("domain=highest-of-160"), !extent.is_empty(), "{extent}");
+    }
 }
 
 #[test]
