@@ -12,7 +12,7 @@ pub enum Workload {
 
 /// Models that fit short runs, with options whose values are asked for.
 type Options = &'static [(&'static str, u64, u64)];
-const MODELS: [(&str, Options); 10] = [
+const MODELS: [(&str, Options); 16] = [
     ("periodic", &[("-f", 1, 5000), ("-t", 0, 64), ("-d", 0, 100), ("--together", 0, 1)]),
     ("ui-phone", &[]),
     ("w1", &[]),
@@ -23,6 +23,33 @@ const MODELS: [(&str, Options); 10] = [
     ("speedometer", &[("--hz", 30, 240), ("--suite-ms", 20, 1000)]),
     ("vm-guest-idle", &[]),
     ("idle", &[]),
+    ("messaging", &[("-g", 1, 2), ("-l", 1, 20), ("-t", 0, 0), ("-p", 0, 0)]),
+    (
+        "hackbench",
+        &[
+            ("-g", 1, 3),
+            ("-l", 1, 20),
+            ("-f", 1, 12),
+            ("-s", 1, 150_000),
+            ("-T", 0, 0),
+            ("-p", 0, 0),
+        ],
+    ),
+    (
+        "schbench",
+        &[
+            ("-m", 1, 3),
+            ("-t", 1, 20),
+            ("-F", 1, 128),
+            ("-n", 1, 3),
+            ("-s", 0, 5_000),
+            ("-R", 0, 2_000),
+            ("-L", 0, 0),
+        ],
+    ),
+    ("schbench-old", &[("-m", 1, 3), ("-t", 1, 20), ("-s", 0, 30_000), ("-c", 1, 30_000)]),
+    ("netperf", &[("--instances", 1, 12), ("--request", 1, 60_000), ("--response", 1, 60_000)]),
+    ("tbench", &[("-c", 1, 12)]),
 ];
 
 /// A workload for a machine with that many CPUs.
@@ -33,7 +60,11 @@ pub fn workload(tape: &mut Tape, nr_cpus: u64) -> Workload {
         let mut text = name.to_string();
         for (option, low, high) in *options {
             if tape.percent(40) {
-                text.push_str(&format!(" {option} {}", tape.within(*low, *high)));
+                text.push_str(&format!(" {option}"));
+                // Without bounds it is a flag.
+                if *high > 0 {
+                    text.push_str(&format!(" {}", tape.within(*low, *high)));
+                }
             }
         }
         return Workload::Model(text);

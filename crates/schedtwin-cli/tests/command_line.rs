@@ -100,7 +100,7 @@ fn bad_input_is_refused_with_what_to_do() {
         ("show schema campare".into(), "there is no schema `campare`"),
         (format!("check {json}"), "there is no such file"),
         (format!("check {folder}"), "is a directory"),
-        ("study run server-neutral-spr".into(), "server-neutral-spr waits for: "),
+        ("study run messaging-i7-3630qm".into(), "messaging-i7-3630qm waits for: "),
         ("study show jankbench-pixel".into(), "did you mean `jankbench-pixel6`"),
         ("study run".into(), "<NAME>"),
         ("calibrate x --dry-run".into(), "there is no study `x`"),

@@ -210,6 +210,18 @@ pub struct PathCosts {
     pub fork: u64,
     /// `exit()`.
     pub exit: u64,
+    /// Reading or writing a pipe, on top of the system call.
+    pub pipe: u64,
+    /// A message through an `AF_UNIX` socket: each of sending and receiving, likewise.
+    pub unix_socket: u64,
+    /// A segment of TCP over loopback: each of sending, receiving in softirq, and reading, likewise.
+    pub tcp: u64,
+    /// A datagram of UDP over loopback, likewise.
+    pub udp: u64,
+    /// `poll()`, likewise.
+    pub poll: u64,
+    /// Copying 1024 bytes from or to user memory.
+    pub copy_per_kib: u64,
 }
 
 impl DtCpu {

@@ -27,6 +27,7 @@ use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
 use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
+use crate::sync::wait::Blocked;
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
@@ -148,6 +149,7 @@ impl Kernel {
             local_timers_off: CpuMask::EMPTY,
             futexes: Default::default(),
             pipes: Default::default(),
+            sockets: Default::default(),
             peripheral_wakes: Vec::with_capacity(64),
             wires: (0..nr_cpus)
                 .map(|_| Wires {
@@ -389,12 +391,29 @@ impl Kernel {
         let task = self.rq[cpu].curr;
         if self.rq[cpu].need_resched {
             self.preempt_point(cpu, now);
-        } else if let Some(call) = self.tasks[task].resume {
-            self.syscall(cpu, now, call);
+        } else if let Some(blocked) = self.tasks[task].resume.take() {
+            self.resume_call(cpu, now, task, blocked);
         } else {
             return UserReturn::ToUser(self.tasks[task].outcome);
         }
         UserReturn::InKernel
+    }
+
+    /// A call that slept goes on. Its entry has been paid for.
+    fn resume_call(&mut self, cpu: CpuId, now: Ns, task: TaskId, blocked: Blocked) {
+        self.begin(cpu, now, false);
+        self.debt = 1;
+        match blocked.call {
+            Syscall::PipeWrite { pipe, bytes } => {
+                self.pipe_write(task, pipe, bytes, Some(blocked.done));
+            }
+            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, true),
+            Syscall::Send { socket, bytes } => self.send(task, socket, bytes, blocked.done),
+            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes),
+            Syscall::Poll { file } => self.poll(task, file),
+            call => unreachable!("{call:?} does not go on after a sleep"),
+        }
+        self.end_call(cpu, task);
     }
 
     /// The running task enters the kernel. How the call ended [`Kernel::return_to_user`] tells once the task runs again.
@@ -406,7 +425,6 @@ impl Kernel {
         self.charge(cost);
         self.debt = self.debt.max(1);
         self.tasks[task].outcome = Outcome::Done;
-        self.tasks[task].resume = None;
         let mut effect = SyscallEffect::default();
         match call {
             Syscall::Nanosleep { duration } => {
@@ -454,14 +472,26 @@ impl Kernel {
                 let prio = self.tasks[new].prio;
                 effect.child = Some(NewTask { task: new, thread, prio });
             }
-            Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes),
-            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes),
+            Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes, None),
+            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, false),
+            Syscall::Socketpair { first, second, kind, sndbuf } => {
+                self.socketpair(first, second, kind, sndbuf);
+            }
+            Syscall::Send { socket, bytes } => self.send(task, socket, bytes, 0),
+            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes),
+            Syscall::Poll { file } => self.poll(task, file),
+            Syscall::Getcpu => self.tasks[task].outcome = Outcome::Value(u64::from(cpu.0)),
         }
+        self.end_call(cpu, task);
+        effect
+    }
+
+    #[inline]
+    fn end_call(&mut self, cpu: CpuId, task: TaskId) {
         if self.rq[cpu].need_resched && self.rq[cpu].curr == task {
             self.schedule(true);
         }
         self.end();
-        effect
     }
 
     /// The running task ends.

@@ -14,6 +14,7 @@ use crate::sched::fair::group::TaskGroup;
 use crate::sched::root_domain::RootDomain;
 use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
+use crate::sync::socket::Sockets;
 use crate::time::hrtimer::HrtimerBase;
 use schedtwin_types::{CpuId, CpuMask, Ns, PolicyId, TaskGroupId, TaskId};
 
@@ -58,6 +59,8 @@ doors! {
         config: BootConfig,
         /// What firmware told it about the machine.
         device_tree: DeviceTree,
+        /// Sockets.
+        sockets: Sockets,
     }
     set {
         /// Time of the current entry.

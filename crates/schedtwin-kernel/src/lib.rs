@@ -142,6 +142,8 @@ pub struct Kernel {
     futexes: sync::futex::Futexes,
     /// Pipes.
     pipes: sync::pipe::Pipes,
+    /// Sockets.
+    sockets: sync::socket::Sockets,
     /// Whom the handlers of the workload's devices wake, in the entry that follows.
     peripheral_wakes: Vec<FutexId>,
     /// What hardware sees.

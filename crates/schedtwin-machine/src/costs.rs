@@ -27,8 +27,26 @@ pub enum CostScale {
     Time,
 }
 
+/// A cost as the file has it.
+#[derive(Clone, Copy)]
+enum Cost {
+    Given(u64),
+    /// Not given: so many per cent of a system call.
+    OfSyscall(u64),
+}
+
+impl Cost {
+    fn ns(self, syscall: u64) -> u64 {
+        match self {
+            Cost::Given(ns) => ns,
+            Cost::OfSyscall(percent) => syscall * percent / 100,
+        }
+    }
+}
+
+// `NAME or PERCENT`: a file need not give it; it is so many per cent of `syscall_ns` then.
 macro_rules! path_costs {
-    ($($(#[doc = $doc:literal])+ $field:ident,)*) => {
+    ($($(#[doc = $doc:literal])+ $field:ident $(or $share:literal)?,)*) => {
         /// The cost of each path, in the unit that `scale` says.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct PathCosts {
@@ -57,14 +75,21 @@ macro_rules! path_costs {
                 let scale = table.required("scale", faults).and_then(|s| read_scale(&s, faults));
                 let percent = table.required("percent", faults).and_then(|p| read_percent(&p, faults));
                 let running_clocks = table.optional("running_clocks", faults).unwrap_or(false);
-                let costs = Raw { $($field: read_cost(&mut table, stringify!($field), faults),)* };
+                let costs = Raw { $($field: {
+                    let share: &[u64] = &[$($share)?];
+                    read_cost(&mut table, stringify!($field), share.first().copied(), faults)
+                },)* };
                 table.finish(faults);
                 let percent = percent?;
-                Some(PathCosts { scale: scale?, running_clocks, $($field: costs.$field? * percent / 100,)* }.at_least_one())
+                let syscall = match costs.syscall_ns? {
+                    Cost::Given(ns) => ns,
+                    Cost::OfSyscall(_) => unreachable!("a system call's cost is required"),
+                };
+                Some(PathCosts { scale: scale?, running_clocks, $($field: costs.$field?.ns(syscall) * percent / 100,)* }.at_least_one())
             }
         }
 
-        struct Raw { $($field: Option<u64>,)* }
+        struct Raw { $($field: Option<Cost>,)* }
     };
 }
 
@@ -105,6 +130,18 @@ path_costs! {
     fork_ns,
     /// a thread's exit
     exit_ns,
+    /// reading or writing a pipe, on top of the system call
+    pipe_ns or 100,
+    /// a message through an AF_UNIX socket: each of sending and receiving
+    unix_socket_ns or 200,
+    /// TCP over loopback: each of sending, receiving in softirq, reading
+    tcp_ns or 500,
+    /// UDP over loopback: the same
+    udp_ns or 300,
+    /// poll() of one file, on top of the system call
+    poll_ns or 100,
+    /// copying 1024 bytes from or to user memory
+    copy_per_kib_ns or 25,
 }
 
 impl PathCosts {
@@ -139,8 +176,18 @@ fn read_percent(percent: &Located<u64>, faults: &mut Diagnostics) -> Option<u64>
     Some(percent.value)
 }
 
-fn read_cost(table: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
-    let cost: Located<u64> = table.required(key, faults)?;
+/// `share`: what a file that does not give it means, per cent of a system call; `None`: it has to.
+fn read_cost(
+    table: &mut TableReader<'_>,
+    key: &str,
+    share: Option<u64>,
+    faults: &mut Diagnostics,
+) -> Option<Cost> {
+    let cost: Option<Located<u64>> = match share {
+        Some(_) => table.optional(key, faults),
+        None => Some(table.required(key, faults)?),
+    };
+    let Some(cost) = cost else { return share.map(Cost::OfSyscall) };
     if cost.value > MAX_COST_NS {
         faults.push_at(
             &cost.at,
@@ -149,7 +196,7 @@ fn read_cost(table: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -
         );
         return None;
     }
-    Some(cost.value)
+    Some(Cost::Given(cost.value))
 }
 
 /// How long interrupts take from their cause to the first instruction of the handler, on a CPU that

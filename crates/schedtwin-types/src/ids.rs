@@ -25,6 +25,10 @@ pub struct FutexId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct PipeId(pub u32);
 
+/// A socket: one end of a connection. Numbered densely by the workload.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct SocketId(pub u32);
+
 /// A task group (a cgroup of the cpu controller). Numbered densely; 0 is the root.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TaskGroupId(pub u32);

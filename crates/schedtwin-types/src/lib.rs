@@ -27,12 +27,12 @@ pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCand
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{
     ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,
-    PowerSource, TaskGroupId, TaskId, ThreadId, WordIter,
+    PowerSource, SocketId, TaskGroupId, TaskId, ThreadId, WordIter,
 };
 pub use irq::{IrqLine, IrqLines};
 pub use op::{
-    CpuMax, DlReservation, Errno, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr, Syscall,
-    TaskGroupFiles,
+    CpuMax, DlReservation, Errno, File, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr,
+    SocketKind, Syscall, TaskGroupFiles,
 };
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,

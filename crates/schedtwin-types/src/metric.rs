@@ -436,6 +436,33 @@ metrics! {
         .more(&[], &["gmean"])
         .only("benchmarks that have a score")
         .primary();
+    /// of messaging and hackbench: their "Time:", from go to the end of the last thread
+    TIME = metric("time", "s", Lower, Performance)
+        .stats(SUM)
+        .headline(SUM, &[])
+        .only("messaging and hackbench")
+        .primary();
+    /// of schbench: its percentiles, of wakeup latencies and of requests, named as it prints them
+    SCHBENCH = metric("schbench", "us", Lower, Latency)
+        .stats(&["percentile"])
+        .labels(&[&["of", "nth"]])
+        .headline(&[], &["percentile"])
+        .only("schbench");
+    /// of schbench: requests a second, "average rps"
+    AVERAGE_RPS = metric("average_rps", "1/s", Higher, Performance)
+        .headline(MEAN, &[])
+        .only("schbench")
+        .primary();
+    /// of netperf: transactions a second, all instances together
+    TRANS_RATE = metric("trans_rate", "1/s", Higher, Performance)
+        .headline(MEAN, &[])
+        .only("netperf")
+        .primary();
+    /// of tbench: what it prints as "Throughput", all clients together
+    TBENCH_THROUGHPUT = metric("tbench_throughput", "MB/s", Higher, Performance)
+        .headline(MEAN, &[])
+        .only("tbench")
+        .primary();
     /// of each node of the machine's heat, and of the warmest
     TEMPERATURE = metric("temperature", "C", Lower, Power)
         .stats(&["mean", "max"])

@@ -1,6 +1,6 @@
 //! What a thread of a workload asks for, one operation at a time.
 
-use crate::{CpuMask, FutexId, Ns, PipeId, TaskGroupId, ThreadId, Work};
+use crate::{CpuMask, FutexId, Ns, PipeId, SocketId, TaskGroupId, ThreadId, Work};
 
 /// The next thing that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,58 @@ pub enum Syscall {
         /// How many bytes at most.
         bytes: u32,
     },
+    /// Two connected sockets: `socketpair()`, and over the loopback device `socket()`, `connect()` and `accept()` in one.
+    Socketpair {
+        /// One end.
+        first: SocketId,
+        /// The other end.
+        second: SocketId,
+        /// What connects them.
+        kind: SocketKind,
+        /// `sk_sndbuf` of both, bytes as the kernel counts them; 0: the default of the kind.
+        sndbuf: u32,
+    },
+    /// `write()` or `send()` on a connected socket; blocks while its buffer is full.
+    Send {
+        /// The caller's end.
+        socket: SocketId,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// `read()` or `recv()`; blocks while nothing is there, returns what is there up to `bytes`.
+    Recv {
+        /// The caller's end.
+        socket: SocketId,
+        /// How many bytes at most.
+        bytes: u32,
+    },
+    /// `getcpu()`: returns the number of the CPU that the caller runs on.
+    Getcpu,
+    /// `poll()` of one file for `POLLIN`, without a timeout: blocks while nothing can be read.
+    Poll {
+        /// Which file.
+        file: File,
+    },
+}
+
+/// What connects two sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketKind {
+    /// `AF_UNIX`, `SOCK_STREAM`.
+    UnixStream,
+    /// `AF_INET`, `SOCK_STREAM` over the loopback device, established.
+    TcpLoopback,
+    /// `AF_INET`, `SOCK_DGRAM` over the loopback device, connected.
+    UdpLoopback,
+}
+
+/// An open file that can be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum File {
+    /// The reading end of a pipe.
+    Pipe(PipeId),
+    /// A socket.
+    Socket(SocketId),
 }
 
 /// Scheduling policy of a task (`SCHED_*`).

@@ -93,7 +93,8 @@ impl Programs {
     pub fn nr_pipes(&self) -> usize {
         match &self.0 {
             Kind::RtApp(programs) => programs.nr_pipes(),
-            Kind::Recorded(_) | Kind::Benchmark(_) => 0,
+            Kind::Recorded(_) => 0,
+            Kind::Benchmark(player) => player.nr_pipes(),
         }
     }
 

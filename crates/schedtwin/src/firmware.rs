@@ -95,6 +95,12 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             frequency_switch: costs.frequency_switch_ns,
             fork: costs.fork_ns,
             exit: costs.exit_ns,
+            pipe: costs.pipe_ns,
+            unix_socket: costs.unix_socket_ns,
+            tcp: costs.tcp_ns,
+            udp: costs.udp_ns,
+            poll: costs.poll_ns,
+            copy_per_kib: costs.copy_per_kib_ns,
         },
         nr_threads_hint,
     }

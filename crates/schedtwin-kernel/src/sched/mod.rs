@@ -21,7 +21,7 @@ use demand::signal::Signal;
 use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
-    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, Syscall, TaskGroupId, TaskId, TaskState,
+    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, TaskGroupId, TaskId, TaskState,
 };
 
 /// `SCHED_CAPACITY_SCALE`.
@@ -295,7 +295,7 @@ pub struct Task {
     /// Its entity in the DEADLINE class.
     pub dl: deadline::DlEntity,
     /// A blocked system call to be looked at again when the task runs.
-    pub resume: Option<Syscall>,
+    pub(crate) resume: Option<crate::sync::wait::Blocked>,
     /// How its last operation ended.
     pub outcome: Outcome,
     /// The futex it waits on.

@@ -20,6 +20,14 @@ impl Kernel {
         assert!(timer || !throttled, "RT tasks are throttled for ever");
         let mut waiting = self.futexes.waiting();
         waiting.extend(self.pipes.waiting());
+        waiting.extend(self.sockets.waiting());
+        self.pipes.verify();
+        self.sockets.verify();
+        for task in &waiting {
+            if let Some(blocked) = self.tasks[*task].resume {
+                self.sockets.verify_sleeper(blocked.call);
+            }
+        }
         for cpu in self.rq.ids() {
             waiting.extend(self.rq[cpu].wake_list.iter().map(|entry| entry.task));
             waiting.extend(self.timers[cpu].sleepers());

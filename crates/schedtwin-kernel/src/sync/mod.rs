@@ -1,8 +1,13 @@
-//! What tasks wait for: futexes, pipes, time.
+//! What tasks wait for: futexes, pipes, sockets, time.
 //!
 //! Wake order, the synchronous-wakeup hint and buffer limits are kernel semantics, and schedulers are
 //! sensitive to them.
 
 pub mod futex;
+mod inet;
 pub mod nanosleep;
 pub mod pipe;
+mod poll;
+pub mod socket;
+mod unix;
+pub(crate) mod wait;

@@ -6,15 +6,16 @@
 //!
 //! **Who is woken.** A write to an empty pipe wakes a reader, a read from a full one wakes a writer, both with the
 //! synchronous hint (`WF_SYNC`). Sleepers wait exclusively, so one is woken, first come first served; one
-//! that has slept and leaves something behind (data, or room) wakes the next of its kind.
+//! that has slept and leaves something behind (data, or room) wakes the next of its kind. Once somebody has polled
+//! a pipe, every write wakes those who wait to read (`poll_usage`).
 //!
 //! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`.
-//! Differences: the mutex is never contended, since a call is atomic. A woken caller pays another
-//! system call's entry when it goes on. Nobody polls, both ends stay open, pages are 4 KiB.
+//! Differences: the mutex is never contended, since a call is atomic. Both ends stay open, pages are 4 KiB. Releases
+//! from 5.11 on are the same in this.
 
+use super::wait::{Blocked, Hint, WaitQueue};
 use crate::Kernel;
-use crate::sched::core::WF_SYNC;
-use schedtwin_types::{Outcome, PipeId, Syscall, TaskId, TaskState, WakeSource};
+use schedtwin_types::{Outcome, PipeId, Syscall, TaskId};
 use std::collections::VecDeque;
 
 /// `PIPE_DEF_BUFFERS`.
@@ -31,22 +32,19 @@ struct Buffer {
     end: u32,
 }
 
-/// A caller that sleeps, or has slept and not gone on yet.
-#[derive(Clone, Copy, Debug)]
-struct Sleeper {
-    task: TaskId,
-    /// What it has written so far.
-    done: u32,
-}
-
 /// A pipe.
 #[derive(Clone, Debug, Default)]
 struct Pipe {
     buffers: VecDeque<Buffer>,
-    readers: VecDeque<Sleeper>,
-    writers: VecDeque<Sleeper>,
-    /// Woken, but not on again.
-    woken: Vec<Sleeper>,
+    /// `rd_wait`.
+    readers: WaitQueue,
+    /// `wr_wait`.
+    writers: WaitQueue,
+    /// Somebody has polled it.
+    poll_usage: bool,
+    /// Bytes written, and read.
+    written: u64,
+    read: u64,
 }
 
 /// All pipes.
@@ -58,12 +56,6 @@ pub struct Pipes {
 impl Pipe {
     fn is_full(&self) -> bool {
         self.buffers.len() >= PIPE_BUFFERS
-    }
-
-    /// A caller that goes on after a sleep.
-    fn resumed(&mut self, task: TaskId) -> Option<Sleeper> {
-        let at = self.woken.iter().position(|s| s.task == task)?;
-        Some(self.woken.swap_remove(at))
     }
 
     /// Takes up to `bytes` out; how many.
@@ -116,28 +108,50 @@ impl Pipes {
 
     /// Everybody who waits, for verification.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.pipes.iter().flat_map(|p| p.readers.iter().chain(&p.writers)).map(|s| s.task)
+        self.pipes.iter().flat_map(|p| p.readers.waiting().chain(p.writers.waiting()))
+    }
+
+    /// `pipe_poll()`: whether there is something to read.
+    pub(super) fn poll(&mut self, id: PipeId) -> bool {
+        let pipe = self.get(id);
+        pipe.poll_usage = true;
+        !pipe.buffers.is_empty()
+    }
+
+    /// A poller waits.
+    pub(super) fn wait_readable(&mut self, id: PipeId, task: TaskId) {
+        self.get(id).readers.add(task);
+    }
+
+    /// Asserts that no byte is lost or doubled.
+    pub(crate) fn verify(&self) {
+        for (id, pipe) in self.pipes.iter().enumerate() {
+            let held: u64 = pipe.buffers.iter().map(|buffer| u64::from(buffer.len)).sum();
+            assert_eq!(pipe.written, pipe.read + held, "bytes of pipe {id}");
+        }
     }
 }
 
 impl Kernel {
-    /// `read()`: what is there, or sleep and look again.
-    pub(crate) fn pipe_read(&mut self, task: TaskId, id: PipeId, bytes: u32) {
+    /// `read()`: what is there, or sleep and look again. `resumed`: the call has slept.
+    pub(crate) fn pipe_read(&mut self, task: TaskId, id: PipeId, bytes: u32, resumed: bool) {
         self.tasks[task].outcome = Outcome::Value(0);
         if bytes == 0 {
             return;
         }
         let pipe = self.pipes.get(id);
-        let has_slept = pipe.resumed(task).is_some();
         let was_full = pipe.is_full();
         let taken = pipe.take(bytes);
         if taken == 0 {
-            pipe.readers.push_back(Sleeper { task, done: 0 });
-            self.wait_for_pipe(task, Syscall::PipeRead { pipe: id, bytes });
+            pipe.readers.add_exclusive(task);
+            self.block(task, Blocked { call: Syscall::PipeRead { pipe: id, bytes }, done: 0 });
             return;
         }
-        let more = has_slept && !pipe.buffers.is_empty();
-        self.tasks[task].outcome = Outcome::Value(taken as u64);
+        pipe.read += u64::from(taken);
+        let more = resumed && !pipe.buffers.is_empty();
+        self.charge(self.device_tree.path_costs.pipe);
+        self.charge_copy(taken);
+        self.tasks[task].outcome = Outcome::Value(u64::from(taken));
         if was_full {
             self.wake_writer(id);
         }
@@ -146,28 +160,38 @@ impl Kernel {
         }
     }
 
-    /// `write()`: all of it, sleeping whenever the pipe is full.
-    pub(crate) fn pipe_write(&mut self, task: TaskId, id: PipeId, bytes: u32) {
+    /// `write()`: all of it, sleeping whenever the pipe is full. `resumed`: what a call that has slept has written.
+    pub(crate) fn pipe_write(
+        &mut self,
+        task: TaskId,
+        id: PipeId,
+        bytes: u32,
+        resumed: Option<u32>,
+    ) {
         self.tasks[task].outcome = Outcome::Value(0);
         if bytes == 0 {
             return;
         }
+        self.charge(self.device_tree.path_costs.pipe);
         let pipe = self.pipes.get(id);
-        let resumed = pipe.resumed(task);
-        let mut done = resumed.map_or(0, |s| s.done);
+        let mut done = resumed.unwrap_or(0);
         let was_empty = pipe.buffers.is_empty();
-        done += pipe.put(bytes - done, resumed.is_none());
+        let put = pipe.put(bytes - done, resumed.is_none());
+        pipe.written += u64::from(put);
+        done += put;
+        let poll_usage = pipe.poll_usage;
+        self.charge_copy(put);
         if done < bytes {
             if was_empty {
                 self.wake_reader(id);
             }
-            self.pipes.get(id).writers.push_back(Sleeper { task, done });
-            self.wait_for_pipe(task, Syscall::PipeWrite { pipe: id, bytes });
+            self.pipes.get(id).writers.add_exclusive(task);
+            self.block(task, Blocked { call: Syscall::PipeWrite { pipe: id, bytes }, done });
             return;
         }
-        let room = resumed.is_some() && !pipe.is_full();
-        self.tasks[task].outcome = Outcome::Value(done as u64);
-        if was_empty {
+        let room = resumed.is_some() && !self.pipes.get(id).is_full();
+        self.tasks[task].outcome = Outcome::Value(u64::from(done));
+        if was_empty || poll_usage {
             self.wake_reader(id);
         }
         if room {
@@ -176,25 +200,11 @@ impl Kernel {
     }
 
     fn wake_reader(&mut self, id: PipeId) {
-        let pipe = self.pipes.get(id);
-        if let Some(sleeper) = pipe.readers.pop_front() {
-            pipe.woken.push(sleeper);
-            self.try_to_wake_up(sleeper.task, WF_SYNC, WakeSource::Task);
-        }
+        self.wake_up(move |kernel| &mut kernel.pipes.get(id).readers, Hint::Sync);
     }
 
     fn wake_writer(&mut self, id: PipeId) {
-        let pipe = self.pipes.get(id);
-        if let Some(sleeper) = pipe.writers.pop_front() {
-            pipe.woken.push(sleeper);
-            self.try_to_wake_up(sleeper.task, WF_SYNC, WakeSource::Task);
-        }
-    }
-
-    fn wait_for_pipe(&mut self, task: TaskId, again: Syscall) {
-        self.tasks[task].resume = Some(again);
-        self.tasks[task].state = TaskState::Interruptible;
-        self.schedule(false);
+        self.wake_up(move |kernel| &mut kernel.pipes.get(id).writers, Hint::Sync);
     }
 }
 

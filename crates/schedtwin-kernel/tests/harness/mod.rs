@@ -138,6 +138,19 @@ fn step(text: &str) -> Step {
         "wake" => call(Syscall::FutexWake { futex: FutexId(number(1)), count: number(2) }),
         "read" => call(Syscall::PipeRead { pipe: PipeId(number(1)), bytes: number(2) }),
         "write" => call(Syscall::PipeWrite { pipe: PipeId(number(1)), bytes: number(2) }),
+        "pair" => {
+            let [first, second] = [SocketId(2 * number(1)), SocketId(2 * number(1) + 1)];
+            let kind = match words[2] {
+                "unix" => SocketKind::UnixStream,
+                "tcp" => SocketKind::TcpLoopback,
+                "udp" => SocketKind::UdpLoopback,
+                other => panic!("socket {other}"),
+            };
+            call(Syscall::Socketpair { first, second, kind, sndbuf: number(3) })
+        }
+        "send" => call(Syscall::Send { socket: SocketId(number(1)), bytes: number(2) }),
+        "recv" => call(Syscall::Recv { socket: SocketId(number(1)), bytes: number(2) }),
+        "poll" => call(Syscall::Poll { file: File::Socket(SocketId(number(1))) }),
         "group" => call(Syscall::CgroupAttach { group: TaskGroupId(number(1)) }),
         "cpus" => call(Syscall::SchedSetaffinity { mask: cpu_list(words[1]) }),
         "nice" => Step::Attr(AttrChange::Nice(words[1].parse().unwrap())),

@@ -38,6 +38,11 @@ pub(crate) trait Benchmark: Debug + Sync {
     /// What it is made of, for `show workload`: lines, each with its end.
     fn about(&self) -> &'static str;
 
+    /// What is wrong with options that are right by themselves, if something is.
+    fn check(&self, _values: &Values) -> Option<String> {
+        None
+    }
+
     /// The metrics that only it knows; all that [`Benchmark::results`] may give.
     fn metrics(&self) -> &'static [&'static DeclaredMetric] {
         &[]
@@ -109,6 +114,8 @@ pub(crate) struct Counted<'p> {
     pub frames: &'p [FrameCount],
     /// For each name in `Script::recorded`, the durations recorded under it, ns.
     pub recorded: &'p [Vec<Ns>],
+    /// The registers, as the run left them.
+    pub registers: &'p [u64],
 }
 
 /// The metrics of [`frames_by_test`].
@@ -174,7 +181,12 @@ mod tests {
             FrameCount { frames: 60, over_period: 12, janks: 1 },
         ];
         let tests = ["lists", "none", "text"];
-        let metrics = frames_by_test(&Counted { tests: &tests, frames: &frames, recorded: &[] });
+        let metrics = frames_by_test(&Counted {
+            tests: &tests,
+            frames: &frames,
+            recorded: &[],
+            registers: &[],
+        });
         let found: Vec<_> = metrics
             .iter()
             .map(|metric| {

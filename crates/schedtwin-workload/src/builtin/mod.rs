@@ -19,12 +19,17 @@ mod geekbench5;
 mod hints;
 mod jankbench;
 mod measured;
+mod messaging;
+mod netperf;
 pub(crate) mod options;
 mod pcmark_web;
 mod periodic;
 pub(crate) mod player;
+mod rate;
+mod schbench;
 pub(crate) mod script;
 mod speedometer;
+mod tbench;
 mod uibench;
 mod vm_guest_idle;
 
@@ -88,6 +93,12 @@ const BENCHMARKS: &[&dyn Benchmark] = &[
     &pcmark_web::PcmarkWeb,
     &speedometer::Speedometer,
     &vm_guest_idle::VmGuestIdle,
+    &messaging::Messaging,
+    &messaging::Hackbench,
+    &schbench::Schbench,
+    &schbench::SchbenchOld,
+    &netperf::Netperf,
+    &tbench::Tbench,
     &periodic::Periodic,
     &periodic::Idle,
 ];

@@ -6,6 +6,7 @@
 //! ```text
 //! -f 73   -f73   --frequency 73   --frequency=73       a number, "0.5" where the table allows it
 //! --tests list_view,edit_text                          words of a list
+//! -t                                                   a flag: it is there or not
 //! ```
 //!
 //! Numbers are kept in thousandths, so that 0.5 % is exact.
@@ -48,6 +49,8 @@ pub enum OptionKind {
         /// Whether "0.5" is a number of it.
         decimals: bool,
     },
+    /// Nothing: the option is there or not.
+    Flag,
     /// Some words of a list, with commas between them; all of them without the option.
     Words {
         /// The list, at most 64 words.
@@ -84,6 +87,15 @@ impl WorkloadOption {
         WorkloadOption { short, long, kind, free: false, help }
     }
 
+    /// An option without a value.
+    pub(crate) const fn flag(
+        short: Option<char>,
+        long: &'static str,
+        help: &'static str,
+    ) -> WorkloadOption {
+        WorkloadOption { short, long, kind: OptionKind::Flag, free: false, help }
+    }
+
     /// Words of a list.
     pub(crate) const fn words(
         long: &'static str,
@@ -102,6 +114,7 @@ impl WorkloadOption {
     fn default(&self) -> u64 {
         match self.kind {
             OptionKind::Number { default, .. } => default,
+            OptionKind::Flag => 0,
             OptionKind::Words { known } => all_words(known),
         }
     }
@@ -131,6 +144,11 @@ impl Values {
         self.thousandths(long) / ONE
     }
 
+    /// Whether a flag is there.
+    pub fn is_set(&self, long: &str) -> bool {
+        self.thousandths(long) != 0
+    }
+
     /// Which of the known words, in the table's order.
     pub fn words(&self, long: &str) -> Vec<usize> {
         let chosen = self.thousandths(long);
@@ -141,6 +159,12 @@ impl Values {
     pub fn canonical(&self, name: &str) -> String {
         let mut text = name.to_owned();
         for (option, value) in self.table.iter().zip(&self.values) {
+            if option.kind == OptionKind::Flag {
+                if *value != 0 {
+                    text.push_str(&format!(" --{}", option.long));
+                }
+                continue;
+            }
             text.push_str(&format!(" --{} {}", option.long, spelled(option, *value)));
         }
         text
@@ -155,6 +179,7 @@ fn spelled(option: &WorkloadOption, value: u64) -> String {
             let decimals = format!("{:03}", value % ONE);
             format!("{}.{}", value / ONE, decimals.trim_end_matches('0'))
         }
+        OptionKind::Flag => if value == 0 { "no" } else { "yes" }.to_owned(),
         OptionKind::Words { known } => {
             let chosen = known.iter().enumerate().filter(|(at, _)| value >> at & 1 != 0);
             chosen.map(|(_, word)| *word).collect::<Vec<_>>().join(",")
@@ -180,6 +205,10 @@ pub(crate) fn describe(table: &[WorkloadOption]) -> String {
                 let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
                 let bounds = format!("{} to {}{unit}", spell(min), spell(max));
                 (format!("{bounds}; {} without it", spell(default)), option.free)
+            }
+            OptionKind::Flag => {
+                text.push_str(&format!("  {:width$}  {}\n", head(option), option.help));
+                continue;
             }
             OptionKind::Words { known } => (format!("some of {}", known.join(",")), option.free),
         };
@@ -216,6 +245,15 @@ pub(crate) fn read(
             continue;
         };
         let option = &table[at];
+        if option.kind == OptionKind::Flag {
+            if attached.is_some() {
+                let help = Some(format!("\"--{}\": {}", option.long, option.help));
+                faults.push(source, span, format!("\"--{}\" takes no value", option.long), help);
+            } else if values[at].replace(ONE).is_some() {
+                faults.push(source, span, format!("\"--{}\" is given twice", option.long), None);
+            }
+            continue;
+        }
         let value = match attached {
             Some(value) => Some(value),
             None => words.next_if(|next| !is_option(&source.text[next.clone()])),
@@ -236,6 +274,7 @@ pub(crate) fn read(
                 Ok(read) => values[at] = Some(read),
                 Err((message, help)) => faults.push(source, value, message, help),
             },
+            OptionKind::Flag => unreachable!("a flag has no value"),
             OptionKind::Words { known } => {
                 values[at] = Some(read_words(source, value, option, known, &mut faults));
             }

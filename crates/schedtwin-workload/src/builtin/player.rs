@@ -15,12 +15,13 @@ use super::amount::Amount;
 use super::benchmark::{Benchmark, Counted};
 use super::frames::Frames;
 use super::hints::Hints;
-use super::script::{Device, Flag, Grid, Register, Script, Step};
+use super::script::{Crew, Device, End, Flag, Grid, Pair, Register, Script, Step};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, SchedAttr, Syscall, ThreadId,
+    CpuId, File, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, SchedAttr, SocketId, Syscall,
+    ThreadId, Work,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,6 +32,11 @@ const FREE_STEPS_MAX: u32 = 10_000;
 const DEVICE_QUEUE_MAX: usize = 64;
 /// What is recorded: enough for any published benchmark's parts.
 const RECORDED_MAX: usize = 1 << 20;
+/// One look at a lock that somebody else has, and the pauses after it, user work. [E]
+const SPIN: Op = Op::Compute { work: 20_000, mode: Mode::User };
+/// The pieces in which a thread spins until a moment, user work.
+const SPIN_MIN: Work = 1_000;
+const SPIN_MAX: Work = 1_000_000;
 /// Where thread 0 waits for the end.
 const MAIN_FUTEX: FutexId = FutexId(0);
 
@@ -42,6 +48,14 @@ enum State {
     Going,
     /// Slept for the flag of its step, and is awake again.
     Waits,
+    /// Has read, and lacks so many bytes less what it got.
+    Reads {
+        left: u32,
+    },
+    /// Has asked which CPU it runs on, to lock that.
+    AsksCpu,
+    /// Spins for a CPU's lock.
+    SpinsFor(CpuId),
 }
 
 #[derive(Clone, Debug)]
@@ -58,10 +72,20 @@ struct Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Main {
     Born,
+    Connect { next: u32 },
     Clone { next: u32 },
     Wait,
     Leave,
     Done,
+}
+
+/// Threads that wait to be woken all together.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    /// Who waits: its flag, and where it wants the moment of its waking.
+    waiting: Vec<(Flag, Register)>,
+    /// Who is being woken: the list as it was, the next one last.
+    woken: Vec<(Flag, Register)>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,6 +112,9 @@ pub(crate) struct Player {
     times: Vec<u64>,
     frames: Frames,
     hints: Vec<Hints>,
+    crews: Vec<Waiting>,
+    /// Locks of CPUs: who has each.
+    cpu_locks: Vec<Option<u32>>,
     recorded: Vec<Vec<Ns>>,
     begin: Ns,
     warmup: Ns,
@@ -140,6 +167,8 @@ impl Player {
             draws,
             frames: Frames::new(script.tests.len(), script.refresh, script.jank),
             hints: script.sessions.iter().map(|target| Hints::new(*target)).collect(),
+            crews: vec![Waiting::default(); script.nr_crews as usize],
+            cpu_locks: vec![None; script.nr_cpus],
             recorded: vec![Vec::new(); script.recorded.len()],
             begin: 0,
             warmup,
@@ -174,6 +203,10 @@ impl Player {
 
     pub fn nr_threads(&self) -> usize {
         self.threads.len() + 1
+    }
+
+    pub fn nr_pipes(&self) -> usize {
+        self.script.nr_pipes as usize
     }
 
     pub fn nr_futexes(&self) -> usize {
@@ -239,18 +272,26 @@ impl Player {
 
     // ---- threads ------------------------------------------------------------------------------
 
-    pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
+    pub fn next(&mut self, thread: ThreadId, outcome: Outcome, now: Ns) -> Op {
         match thread.index().checked_sub(1) {
             None => self.next_of_main(now),
-            Some(at) => self.next_of(at, now),
+            Some(at) => self.next_of(at, outcome, now),
         }
     }
 
     fn next_of_main(&mut self, now: Ns) -> Op {
         if self.main == Main::Born {
             self.begin = now;
-            self.main = Main::Clone { next: 0 };
+            self.main = Main::Connect { next: 0 };
             self.start_sources(now);
+        }
+        if let Main::Connect { next } = self.main {
+            if let Some(Pair { kind, sndbuf }) = self.script.pairs.get(next as usize).copied() {
+                self.main = Main::Connect { next: next + 1 };
+                let [first, second] = [SocketId(2 * next), SocketId(2 * next + 1)];
+                return Op::Call(Syscall::Socketpair { first, second, kind, sndbuf });
+            }
+            self.main = Main::Clone { next: 0 };
         }
         if let Main::Clone { next } = self.main {
             if (next as usize) < self.threads.len() {
@@ -283,14 +324,14 @@ impl Player {
         self.devices_changed = true;
     }
 
-    fn next_of(&mut self, at: usize, now: Ns) -> Op {
+    fn next_of(&mut self, at: usize, outcome: Outcome, now: Ns) -> Op {
         match self.threads[at].state {
             State::Born => {
                 self.threads[at].state = State::Placed;
                 if let Some(mask) = self.script.threads[at].cpus {
                     return Op::Call(Syscall::SchedSetaffinity { mask });
                 }
-                return self.next_of(at, now);
+                return self.next_of(at, outcome, now);
             }
             State::Placed => {
                 self.threads[at].state = State::Going;
@@ -307,6 +348,34 @@ impl Player {
                 self.threads[at].moment = self.flags[flag.0 as usize].woken_at;
                 self.threads[at].state = State::Going;
                 self.threads[at].step += 1;
+            }
+            State::Reads { left } => {
+                let Outcome::Value(got) = outcome else { unreachable!("a read returns bytes") };
+                // A datagram's end may be lost.
+                let left = if got == 0 { 0 } else { left.saturating_sub(got as u32) };
+                let thread = &mut self.threads[at];
+                if left > 0 {
+                    thread.state = State::Reads { left };
+                    let Step::Read(end, _) = self.script.steps[thread.step as usize] else {
+                        unreachable!("reads nothing")
+                    };
+                    return read(end, left);
+                }
+                (thread.state, thread.step) = (State::Going, thread.step + 1);
+            }
+            State::AsksCpu => {
+                let Outcome::Value(cpu) = outcome else { unreachable!("every CPU has a number") };
+                if let Some(spin) = self.lock_cpu(at, CpuId(cpu as u16)) {
+                    return spin;
+                }
+            }
+            State::SpinsFor(cpu) => {
+                if self.cpu_locks[cpu.index()].is_some() {
+                    return SPIN;
+                }
+                // It may have been moved meanwhile: the lock has to be that of its CPU.
+                self.threads[at].state = State::AsksCpu;
+                return Op::Call(Syscall::Getcpu);
             }
             State::Going => {}
         }
@@ -445,9 +514,85 @@ impl Player {
                     return Some(Op::Call(Syscall::SchedSetattr(clamped)));
                 }
             }
+            Step::KernelWork(amount) => {
+                let work = self.amount(index, amount);
+                return (work > 0).then_some(Op::Compute { work, mode: Mode::Kernel });
+            }
+            Step::Write(end, bytes) => {
+                return Some(Op::Call(match end {
+                    End::Pipe(pipe) => Syscall::PipeWrite { pipe, bytes },
+                    End::Socket(socket) => Syscall::Send { socket, bytes },
+                }));
+            }
+            Step::Read(end, bytes) => {
+                let thread = &mut self.threads[at];
+                (thread.state, thread.step) = (State::Reads { left: bytes }, index as u32);
+                return Some(read(end, bytes));
+            }
+            Step::Poll(end) => {
+                let file = match end {
+                    End::Pipe(pipe) => File::Pipe(pipe),
+                    End::Socket(socket) => File::Socket(socket),
+                };
+                return Some(Op::Call(Syscall::Poll { file }));
+            }
+            Step::Spin(since, duration) => {
+                let until = *self.register(since) + duration;
+                if now < until {
+                    self.threads[at].step = index as u32;
+                    // Half of what is left: a CPU that is slower, or busy with others, does not go far beyond.
+                    let work = ((until - now) / 2).clamp(SPIN_MIN, SPIN_MAX);
+                    return Some(Op::Compute { work, mode: Mode::User });
+                }
+            }
+            Step::Enlist(crew, flag, moment) => {
+                self.crews[crew.0 as usize].waiting.push((flag, moment));
+            }
+            Step::RaiseAll(crew) => return self.raise_all(at, index, crew, now),
+            Step::LockCpu => {
+                self.threads[at].state = State::AsksCpu;
+                return Some(Op::Call(Syscall::Getcpu));
+            }
+            Step::UnlockCpu => {
+                let mine = self.cpu_locks.iter_mut().find(|lock| **lock == Some(at as u32));
+                *mine.expect("it has locked a CPU") = None;
+            }
+            Step::Job(since) => {
+                let released = *self.register(since);
+                return Some(Op::Mark(Mark::JobDone { released }));
+            }
+            Step::Leave => return Some(Op::Exit),
             Step::End => return Some(self.end()),
         }
         None
+    }
+
+    /// A thread that runs on a CPU takes its lock, or spins for it.
+    fn lock_cpu(&mut self, at: usize, cpu: CpuId) -> Option<Op> {
+        let lock = &mut self.cpu_locks[cpu.index()];
+        if lock.is_some() {
+            self.threads[at].state = State::SpinsFor(cpu);
+            return Some(SPIN);
+        }
+        *lock = Some(at as u32);
+        self.threads[at].state = State::Going;
+        None
+    }
+
+    /// Raises the flags of all that are on a crew's list, latest first: a step that is gone through for each.
+    fn raise_all(&mut self, at: usize, index: usize, crew: Crew, now: Ns) -> Option<Op> {
+        let list = &mut self.crews[crew.0 as usize];
+        if list.woken.is_empty() {
+            std::mem::swap(&mut list.waiting, &mut list.woken);
+            for (_, moment) in &list.woken {
+                self.registers[moment.0 as usize] = now;
+            }
+        }
+        let (flag, _) = list.woken.pop()?;
+        if !list.woken.is_empty() {
+            self.threads[at].step = index as u32;
+        }
+        if self.flags[flag.0 as usize].is_down() { self.post(flag, now) } else { None }
     }
 
     fn record(&mut self, what: u16, value: u64) {
@@ -490,7 +635,8 @@ impl Player {
     /// If it gives a metric that it has not told to bring.
     pub fn results(&self) -> Vec<Metric> {
         let (tests, frames) = (&self.script.tests[..], &self.frames.tests[..]);
-        let metrics = self.benchmark.results(&Counted { tests, frames, recorded: &self.recorded });
+        let (recorded, registers) = (&self.recorded[..], &self.registers[..]);
+        let metrics = self.benchmark.results(&Counted { tests, frames, recorded, registers });
         for Metric { name, .. } in &metrics {
             let brings = self.benchmark.metrics().iter().any(|metric| metric.name == *name);
             assert!(brings, "{} does not bring {name}", self.benchmark.name());
@@ -499,181 +645,16 @@ impl Player {
     }
 }
 
+fn read(end: End, bytes: u32) -> Op {
+    Op::Call(match end {
+        End::Pipe(pipe) => Syscall::PipeRead { pipe, bytes },
+        End::Socket(socket) => Syscall::Recv { socket, bytes },
+    })
+}
+
 fn futex_of(flag: Flag) -> FutexId {
     FutexId(flag.0 + 1)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::options::{Values, WorkloadOption};
-    use super::*;
-    use crate::{Host, Programs};
-    use schedtwin_types::metric::{self, DeclaredMetric};
-
-    /// Scripts of these tests are their own; it brings jank alone, and counts the tests.
-    #[derive(Debug)]
-    struct Test;
-
-    impl Benchmark for Test {
-        fn name(&self) -> &'static str {
-            "test"
-        }
-
-        fn description(&self) -> &'static str {
-            "a test"
-        }
-
-        fn options(&self) -> &'static [WorkloadOption] {
-            &[]
-        }
-
-        fn about(&self) -> &'static str {
-            "nothing\n"
-        }
-
-        fn metrics(&self) -> &'static [&'static DeclaredMetric] {
-            const JANK: &[&DeclaredMetric] = &[&metric::JANK];
-            JANK
-        }
-
-        fn build(&self, _: &Values, host: &Host) -> Script {
-            Script::new(host.cpu_capacity.len())
-        }
-
-        fn results(&self, counted: &Counted) -> Vec<Metric> {
-            let recorded =
-                counted.recorded.iter().map(|_| metric::SCORE.value("gmean", vec![], None));
-            let janks = counted.tests.iter().map(|_| metric::JANK.value("mean", vec![], None));
-            janks.chain(recorded).collect()
-        }
-    }
-
-    fn player(script: Script) -> Player {
-        let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
-        for thread in 0..player.threads.len() {
-            let op = player.next(ThreadId(0), Outcome::Started, 0);
-            let thread = ThreadId(thread as u32 + 1);
-            assert_eq!(op, Op::Call(Syscall::Clone { thread }));
-        }
-        let wait = Op::Call(Syscall::FutexWait { futex: MAIN_FUTEX });
-        assert_eq!(player.next(ThreadId(0), Outcome::Done, 0), wait);
-        player
-    }
-
-    const FIRST: ThreadId = ThreadId(1);
-    const SECOND: ThreadId = ThreadId(2);
-
-    fn work(work: u64) -> Op {
-        Op::Compute { work, mode: Mode::User }
-    }
-
-    #[test]
-    fn a_device_does_one_thing_after_the_other_and_its_handler_wakes() {
-        let mut script = Script::new(4);
-        let done = script.flag(0);
-        let (half, at_once) = (script.register(50), script.register(0));
-        let gpu = script.device("gpu", 7, &[done]);
-        let start = Step::Start(gpu, Amount::Fixed(1_000), half, at_once);
-        let steps = [start, start, Step::Work(Amount::Fixed(9)), Step::Wait(done)];
-        script.thread("asks", SchedAttr::default()).then(&steps).for_ever();
-        let mut player = player(script);
-        assert_eq!(player.device_cpu(0), CpuId(0), "there is no CPU 7");
-        assert_eq!(player.device_at(0), NEVER);
-        assert_eq!(player.next(FIRST, Outcome::Started, 100), work(9));
-        assert!(player.take_devices_changed() && !player.take_devices_changed());
-        assert_eq!(player.device_at(0), 600);
-        let mut wakes = Vec::new();
-        player.device_interrupt(0, 600, &mut wakes);
-        assert!(wakes.is_empty(), "nobody waits yet");
-        assert_eq!(player.device_at(0), 1_100, "the second begins when the first is over");
-        // It is through with the first, which was posted, gives two more, and waits for the second.
-        assert_eq!(player.next(FIRST, Outcome::Done, 700), work(9));
-        let wait = Op::Call(Syscall::FutexWait { futex: futex_of(done) });
-        player.device_interrupt(0, 1_100, &mut wakes);
-        assert_eq!(player.next(FIRST, Outcome::Done, 1_200), work(9));
-        assert_eq!(player.next(FIRST, Outcome::Done, 1_300), wait);
-        player.device_interrupt(0, 1_600, &mut wakes);
-        assert_eq!(wakes, [futex_of(done)]);
-        assert_eq!(player.next(FIRST, Outcome::Done, 1_700), work(9));
-    }
-
-    #[test]
-    fn a_raised_flag_is_one_event_and_posts_are_counted() {
-        for (step, works) in [(Step::Raise as fn(Flag) -> Step, 1), (Step::Post, 3)] {
-            let mut script = Script::new(1);
-            let flag = script.flag(0);
-            let fixed = |amount| Step::Work(Amount::Fixed(amount));
-            let steps = [step(flag), step(flag), step(flag), fixed(5)];
-            script.thread("gives", SchedAttr::default()).then(&steps).for_ever();
-            let steps = [Step::Wait(flag), fixed(7)];
-            script.thread("takes", SchedAttr::default()).then(&steps).for_ever();
-            let mut player = player(script);
-            assert_eq!(player.next(FIRST, Outcome::Started, 0), work(5));
-            for _ in 0..works {
-                assert_eq!(player.next(SECOND, Outcome::Started, 0), work(7));
-            }
-            let wait = Op::Call(Syscall::FutexWait { futex: futex_of(flag) });
-            assert_eq!(player.next(SECOND, Outcome::Done, 0), wait, "{works}");
-        }
-    }
-
-    #[test]
-    fn branches_and_loops_go_where_they_should() {
-        let mut script = Script::new(1);
-        let (counter, odd) = (script.register(0), script.register(0));
-        let fixed = |amount| Step::Work(Amount::Fixed(amount));
-        script
-            .thread("loops", SchedAttr::default())
-            .times(counter, 4, |round| {
-                round.either(
-                    odd,
-                    |odd_one| odd_one.then(&[Step::Take(odd), fixed(1)]),
-                    |even| even.then(&[Step::Add(odd, 1), fixed(2)]),
-                )
-            })
-            .unless_set(odd, |none| none.then(&[fixed(3)]))
-            .then(&[Step::End])
-            .for_ever();
-        let mut player = player(script);
-        let mut next = || player.next(FIRST, Outcome::Done, 0);
-        let seen: Vec<Op> = (0..6).map(|_| next()).collect();
-        assert_eq!(seen, [work(2), work(1), work(2), work(1), work(3), Op::Exit]);
-        assert!(player.finished());
-    }
-
-    #[test]
-    fn draws_depend_on_seed_thread_and_ordinal_alone() {
-        let works = |seed: u64, others: usize| {
-            let mut script = Script::new(1);
-            let amount = Amount::Uniform(1, 1_000_000);
-            for name in ["a", "b"].iter().take(others) {
-                let steps = [Step::Work(amount), Step::Work(amount)];
-                script.thread(name, SchedAttr::default()).then(&steps).for_ever();
-            }
-            script.thread("c", SchedAttr::default()).then(&[Step::Work(amount)]).for_ever();
-            let mut player = Player::new(&Test, Arc::new(script), seed, 0, None);
-            let thread = ThreadId(others as u32 + 1);
-            (0..8).map(|_| player.next(thread, Outcome::Done, 0)).collect::<Vec<_>>()
-        };
-        assert_eq!(works(1, 0), works(1, 2), "other threads shift nothing");
-        assert_ne!(works(1, 0), works(2, 0));
-    }
-    #[test]
-    fn results_and_warmup_are_the_benchmarks() {
-        let mut script = Script::new(1);
-        script.tests = vec!["one", "two"];
-        let player = Player::new(&Test, Arc::new(script), 1, 7, None);
-        let programs = Programs::from(player);
-        assert_eq!(programs.warmup(), 7);
-        let names: Vec<_> = programs.results().iter().map(|metric| metric.name).collect();
-        assert_eq!(names, ["jank", "jank"]);
-    }
-
-    #[test]
-    #[should_panic(expected = "test does not bring score")]
-    fn a_result_that_a_benchmark_does_not_bring_is_a_bug() {
-        let mut script = Script::new(1);
-        script.recorded = vec!["part"];
-        let _ = Player::new(&Test, Arc::new(script), 1, 0, None).results();
-    }
-}
+mod tests;

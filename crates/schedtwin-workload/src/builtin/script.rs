@@ -6,6 +6,8 @@
 //! * *flag*: a semaphore in user memory (a futex). [`Step::Post`] adds one and wakes a waiter;
 //!   [`Step::Raise`] does so only if it is down, so that what comes too fast is one event.
 //! * *register*: a number that all threads share: a wish, a moment.
+//! * *channel*: a pipe, or two connected sockets, over which threads send each other bytes. Thread 0 makes them before it
+//!   starts the others.
 //! * *device*: what interrupts a CPU at a time of its own. A thread gives it something to do
 //!   ([`Step::Start`]), or it comes again by itself; its handler raises flags. No timer shows it:
 //!   idle governors are surprised, as by real devices.
@@ -20,7 +22,7 @@
 use super::amount::Amount;
 use super::frames::Rule;
 use super::hints::Session;
-use schedtwin_types::{CpuId, CpuMask, Ns, Policy, SchedAttr};
+use schedtwin_types::{CpuId, CpuMask, Ns, PipeId, Policy, SchedAttr, SocketId, SocketKind};
 
 /// A semaphore in user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,33 @@ pub(crate) struct Register(pub u32);
 /// A device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Device(pub u32);
+
+/// A list of threads that wait to be woken all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crew(pub u32);
+
+/// One end of a channel; a pipe has one for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Pipe(PipeId),
+    Socket(SocketId),
+}
+
+/// What connects two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// A pipe.
+    Pipe,
+    /// Two sockets, with a send buffer of so many bytes; 0: the kernel's default.
+    Sockets(SocketKind, u32),
+}
+
+/// Two connected sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub kind: SocketKind,
+    pub sndbuf: u32,
+}
 
 /// A place in a thread's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +140,28 @@ pub(crate) enum Step {
     HintEnd(Session),
     /// Takes over the session's clamp, where the thread has another one.
     HintTake(Session),
+    /// Computes in the kernel.
+    KernelWork(Amount),
+    /// Writes so many bytes.
+    Write(End, u32),
+    /// Reads until it has so many bytes.
+    Read(End, u32),
+    /// Sleeps until something can be read.
+    Poll(End),
+    /// Spins until so long after the moment in a register, ns.
+    Spin(Register, Ns),
+    /// Puts the thread on a crew's list: its flag, and where the moment of its waking goes.
+    Enlist(Crew, Flag, Register),
+    /// Raises the flags of all on a crew's list, latest first, and empties it.
+    RaiseAll(Crew),
+    /// Takes the lock of the CPU that it runs on; spins until it has it.
+    LockCpu,
+    /// Gives it back.
+    UnlockCpu,
+    /// A job is done that should have begun at the moment in a register.
+    Job(Register),
+    /// The thread ends.
+    Leave,
     /// The workload is over.
     End,
 }
@@ -164,6 +215,12 @@ pub(crate) struct Script {
     /// The value of each register at the beginning.
     pub registers: Vec<u64>,
     pub devices: Vec<DeviceScript>,
+    /// How many crews there are.
+    pub nr_crews: u32,
+    /// How many pipes there are.
+    pub nr_pipes: u32,
+    /// Connected sockets: pair n has the ends 2n and 2n + 1.
+    pub pairs: Vec<Pair>,
     /// Sessions of hints: the target of each.
     pub sessions: Vec<Ns>,
     /// Names of the tests whose frames are counted, and the display's period.
@@ -213,6 +270,27 @@ impl Script {
         let device = self.device(name, cpu, posts);
         self.devices[device.0 as usize].again = Some(every);
         device
+    }
+
+    /// An empty list of threads that wait to be woken all together.
+    pub fn crew(&mut self) -> Crew {
+        self.nr_crews += 1;
+        Crew(self.nr_crews - 1)
+    }
+
+    /// Two ends of a new channel: what is written to the second can be read from the first.
+    pub fn channel(&mut self, channel: Channel) -> [End; 2] {
+        match channel {
+            Channel::Pipe => {
+                self.nr_pipes += 1;
+                [End::Pipe(PipeId(self.nr_pipes - 1)); 2]
+            }
+            Channel::Sockets(kind, sndbuf) => {
+                self.pairs.push(Pair { kind, sndbuf });
+                let second = self.pairs.len() as u32 * 2 - 1;
+                [End::Socket(SocketId(second - 1)), End::Socket(SocketId(second))]
+            }
+        }
     }
 
     /// A session of hints, whose frames may take so long.

@@ -155,7 +155,13 @@ impl Executor {
             | Syscall::CgroupAttach { .. } => {
                 self.at(time + 1, thread, Outcome::Done);
             }
-            Syscall::PipeWrite { .. } | Syscall::PipeRead { .. } => panic!("rt-app uses no pipes"),
+            Syscall::PipeWrite { .. }
+            | Syscall::PipeRead { .. }
+            | Syscall::Socketpair { .. }
+            | Syscall::Send { .. }
+            | Syscall::Recv { .. }
+            | Syscall::Poll { .. }
+            | Syscall::Getcpu => panic!("rt-app uses no {call:?}"),
         }
     }
 }

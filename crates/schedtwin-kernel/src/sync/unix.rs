@@ -1,0 +1,96 @@
+//! `AF_UNIX` stream sockets.
+//!
+//! A write becomes one message, or several if it is large: at most half of the send buffer, so that two are under way.
+//! It blocks while the memory of its end's unread messages has reached the send buffer. Whoever reads a message to
+//! its end gives the memory back; as soon as no more than a quarter of the buffer is used, all writers that sleep on
+//! that end are woken.
+//!
+//! ```text
+//! sndbuf 212992, messages of 100 bytes (960 as the kernel counts):
+//! writer  |222 messages| sleeps .................. all writers awake
+//! reader                 reads 167 of them --------^
+//! ```
+//!
+//! Both wakeups are synchronous (`WF_SYNC`). Readers and writers do not wait exclusively, so all of an end's are woken.
+//!
+//! Kernel: 6.12 net/unix/af_unix.c `unix_stream_sendmsg`, `unix_stream_read_generic`, `unix_write_space`; net/core/sock.c
+//! `sock_alloc_send_pskb`, `sock_wfree`.
+
+use super::socket::{SHARED_INFO, Skb, truesize};
+use super::wait::{Blocked, Hint};
+use crate::Kernel;
+use schedtwin_types::{Outcome, SocketId, TaskId};
+
+/// `SKB_MAX_HEAD(0)`: what fits into the page of a message's linear part.
+const MAX_HEAD: u32 = PAGE - SHARED_INFO;
+/// `UNIX_SKB_FRAGS_SZ`.
+const FRAGS: u32 = 32 * 1024;
+/// `PAGE_SIZE`.
+const PAGE: u32 = 4096;
+
+impl Kernel {
+    /// `unix_stream_sendmsg()`.
+    pub(super) fn unix_stream_sendmsg(
+        &mut self,
+        task: TaskId,
+        id: SocketId,
+        bytes: u32,
+        mut blocked: Blocked,
+    ) {
+        while blocked.done < bytes {
+            let socket = self.sockets.get(id);
+            if socket.wmem >= socket.sndbuf {
+                socket.wait.add(task);
+                self.block(task, blocked);
+                return;
+            }
+            let size = (bytes - blocked.done).min(socket.sndbuf / 2 - 64).min(MAX_HEAD + FRAGS);
+            let paged = size.saturating_sub(MAX_HEAD).next_multiple_of(PAGE).min(size);
+            let truesize = truesize(size - paged, paged.next_multiple_of(PAGE));
+            socket.wmem += truesize;
+            socket.sent += u64::from(size);
+            let peer = socket.peer;
+            let other = self.sockets.get(peer);
+            other.queue.push_back(Skb { len: size, truesize });
+            other.queued += size;
+            blocked.done += size;
+            self.charge(self.device_tree.path_costs.unix_socket);
+            self.charge_copy(size);
+            self.sock_def_readable(peer);
+        }
+        self.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+    }
+
+    /// `unix_stream_read_generic()`: bytes read; `None`: there is nothing.
+    pub(super) fn unix_stream_read(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
+        let mut copied = 0;
+        while copied < bytes {
+            let socket = self.sockets.get(id);
+            let peer = socket.peer;
+            let Some(first) = socket.queue.front_mut() else { break };
+            let chunk = first.len.min(bytes - copied);
+            first.len -= chunk;
+            copied += chunk;
+            let Skb { len, truesize } = *first;
+            socket.queued -= chunk;
+            socket.read += u64::from(chunk);
+            self.charge(self.device_tree.path_costs.unix_socket);
+            if len == 0 {
+                self.sockets.get(id).queue.pop_front();
+                self.unix_write_space(peer, truesize);
+            }
+        }
+        self.charge_copy(copied);
+        (copied > 0).then_some(copied)
+    }
+
+    /// `sock_wfree()` and `unix_write_space()`: an end has its memory back.
+    fn unix_write_space(&mut self, id: SocketId, truesize: u32) {
+        let socket = self.sockets.get(id);
+        socket.wmem -= truesize;
+        // Linux holds two references meanwhile: the socket's own and one of the message.
+        if u64::from(socket.wmem + 2) * 4 <= u64::from(socket.sndbuf) {
+            self.wake_up(move |kernel| &mut kernel.sockets.get(id).wait, Hint::Sync);
+        }
+    }
+}
