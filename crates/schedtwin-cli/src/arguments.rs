@@ -31,7 +31,8 @@ Names and their variants:
   WORKLOAD  NAME or FILE                     w1, my-app.json
 Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
-Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug.";
+Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug;
+130 Ctrl-C; 143 TERM.";
 
 const ABOUT: &str = "\
 A deterministic twin of Linux's scheduler, frequency and idle code: name a machine, a workload
@@ -90,8 +91,23 @@ pub enum Command {
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
     /// Compare a kernel with itself: how often is a difference called significant?
-    #[command(hide = true)]
+    #[command(after_help = AA_EXAMPLES, allow_negative_numbers = true)]
     Aa(Aa),
+    /// Print what a shell needs to complete names of commands and options
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one for each command
+    #[command(
+        after_help = "Examples:\n  schedtwin man ~/.local/share/man/man1\n  man schedtwin-compare"
+    )]
+    Man {
+        /// Where to; it is made if it is not there
+        #[arg(value_name = "DIRECTORY")]
+        directory: PathBuf,
+    },
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -203,6 +219,18 @@ Examples:
 The script reads sysfs, debugfs and procfs and writes machine.toml and kernel.toml into the directory.
 What the device did not say is marked `# estimated`. Root sees more: the energy model, the features.";
 
+const AA_EXAMPLES: &str = "\
+Examples:
+  schedtwin aa -m pixel6 -w ui-phone -k linux-6.12
+  schedtwin aa -m uniform8 -w w1 --duration 100ms --comparisons 100 --check
+A kernel does not differ from itself, so 5% of the rows should be called significant, as the test promises.";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  schedtwin completions bash > ~/.local/share/bash-completion/completions/schedtwin
+  schedtwin completions zsh > ~/.zfunc/_schedtwin            a folder of $fpath
+  schedtwin completions fish > ~/.config/fish/completions/schedtwin.fish";
+
 /// What every run needs.
 #[derive(Args)]
 pub struct Subject {
@@ -226,11 +254,14 @@ pub struct Printing {
     /// Show the longer table: parts of the machine, and what explains the headlines
     #[arg(long, conflicts_with = "all")]
     more: bool,
+    /// Show the longer table with a row for each domain and cluster, also where there are many
+    #[arg(long, conflicts_with_all = ["more", "all"])]
+    per_cpu: bool,
     /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
     /// Only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
-    #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "all"])]
+    #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
@@ -245,6 +276,7 @@ impl Printing {
     pub fn extent(&self) -> Extent {
         match self {
             Printing { all: true, .. } => Extent::All,
+            Printing { per_cpu: true, .. } => Extent::PerCpu,
             Printing { more: true, .. } => Extent::More,
             Printing { metrics, .. } if !metrics.is_empty() => Extent::Chosen,
             _ => Extent::Headlines,
@@ -333,7 +365,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print where the executions of the first seed part, and why, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "all", "metrics"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]

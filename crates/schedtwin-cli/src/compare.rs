@@ -54,11 +54,14 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
             comparison.notices.insert(0, notice);
         }
     }
-    if let Some(path) = &arguments.html {
-        let moments = moments(&columns, arguments.seed);
-        let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-        write_page(path, &report::html::comparison(&comparison, &moments, &domains))?;
-    }
+    let page = match &arguments.html {
+        Some(path) => {
+            let moments = moments(&columns, arguments.seed);
+            let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
+            write_page(path, &report::html::comparison(&comparison, &moments, &domains))
+        }
+        None => Ok(()),
+    };
     let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
     let mut findings = crash::lines(&comparison.crashes);
@@ -70,6 +73,8 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     for condition in conditions {
         findings.extend(condition.judge(&comparison)?.findings);
     }
+    // What was measured has been printed, whatever became of the file.
+    page?;
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
 }
 

@@ -37,7 +37,7 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     }
     let told = summary.problems.len() as u64;
     if summary.problem_count > told {
-        eprintln!("warning: and {} more lines", summary.problem_count - told);
+        output::tell(&format!("warning: and {} more lines", summary.problem_count - told));
     }
     let name = output::shown(&record);
     if let Some(cpu) = cpu.filter(|cpu| usize::from(*cpu) >= summary.nr_cpus) {
@@ -63,15 +63,13 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
                 None if chains => "; chains are in what run --record wrote",
                 None => "",
             };
-            eprintln!("note: nothing matches{hint}");
+            output::tell(&format!("note: nothing matches{hint}"));
             Ok(())
         }
         (_, matched) => {
             if matched > summary.listed {
-                eprintln!(
-                    "note: {} further entries match; --limit shows more",
-                    matched - summary.listed
-                );
+                let more = matched - summary.listed;
+                output::tell(&format!("note: {more} further entries match; --limit shows more"));
             }
             Ok(())
         }

@@ -1,6 +1,6 @@
 //! Why a command did not succeed, and what that makes of the exit code.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
@@ -36,7 +36,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Refused(faults) => {
-                eprint!("{}", faults.render(stderr_takes_colour()));
+                tell_faults(faults);
                 ExitCode::from(2)
             }
             Failure::Bad(message) => {
@@ -60,7 +60,12 @@ impl From<Diagnostics> for Failure {
     }
 }
 
+/// Writes faults to stderr, in colour where it takes colour.
+pub fn tell_faults(faults: &Diagnostics) {
+    let _ = write!(io::stderr(), "{}", faults.render(stderr_takes_colour()));
+}
+
 /// Whether stderr shows terminal escapes: a terminal that can, and neither `NO_COLOR` nor `CLICOLOR=0` against it.
-pub fn stderr_takes_colour() -> bool {
+fn stderr_takes_colour() -> bool {
     AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }

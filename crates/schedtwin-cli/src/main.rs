@@ -1,7 +1,8 @@
 //! The command `schedtwin`: reads arguments, calls the library and the laboratory, prints.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 it ran, whatever the verdicts; 1 a
-//! `--fail-if` or a validation that was asked for failed, or one run of many panicked; 2 bad input; 101 a bug; 130 interrupted.
+//! `--fail-if` or a validation that was asked for failed, or one run of many panicked; 2 bad input; 101 a bug; 130 and 143 ended
+//! by Ctrl-C and by TERM.
 
 mod arguments;
 mod bar;
@@ -16,6 +17,7 @@ mod list;
 mod output;
 mod replay;
 mod run;
+mod shell;
 mod show;
 mod study;
 mod tune;
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Command::Tune(tune) => tune::tune(tune),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { directory } => shell::man(&directory),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,8 +65,8 @@ fn report_panics() {
         }
         rusts_own(panic);
         let version = env!("CARGO_PKG_VERSION");
-        eprintln!(
+        output::tell(&format!(
             "schedtwin {version}: this is a bug; please report it with the command line that led to it"
-        );
+        ));
     }));
 }

@@ -24,7 +24,8 @@ pub fn shown(path: &Path) -> String {
 
 /// Writes a line to stderr, as safe as [`print`].
 pub fn tell(text: &str) {
-    eprintln!("{}", printable::lines(text));
+    // Nobody may be reading: that is no reason to end in another way than without a message.
+    let _ = writeln!(io::stderr(), "{}", printable::lines(text));
 }
 
 /// What a failed write to stdout means.

@@ -1,13 +1,14 @@
 //! `schedtwin run`: one run, printed.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::report::{self, RunReport};
-use schedtwin_lab::{Progress, twin};
-use schedtwin_trace::Format;
+use schedtwin_lab::{Progress, many_parts, twin};
+use schedtwin_trace::{AtomicFile, Format};
 
 use crate::arguments::Run;
 use crate::bar::Bar;
@@ -53,6 +54,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             result.notices.insert(0, notice);
         }
     }
+    many_parts::summarise(&mut result.metrics);
     if !selectors.is_empty() {
         report::choose_metrics(&mut result, &selectors)?;
     }
@@ -78,5 +80,10 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
         );
         return Err(Failure::bad(message));
     }
-    Ok(())
+    // Pipes and devices are not opened twice: their reader would take the first end for the end.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Ok(());
+    }
+    let tried = AtomicFile::create(path).map(drop);
+    tried.map_err(|error| Failure::of_file("write", path, &error))
 }

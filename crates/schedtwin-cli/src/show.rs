@@ -7,7 +7,7 @@ use schedtwin_lab::schema;
 use schedtwin_types::printable;
 
 use crate::arguments::{Kind, Shown};
-use crate::failure::{Failure, stderr_takes_colour};
+use crate::failure::{Failure, tell_faults};
 use crate::list::entries;
 use crate::output;
 
@@ -58,14 +58,14 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
         if unreadable.absorb(schedtwin_input::read_source(path)).is_none() {
             continue;
         }
-        match schedtwin::check_file(path) {
+        match schedtwin_lab::check_file(path) {
             Ok(notices) => {
                 text.push_str(&format!("{}: fine\n", output::shown(path)));
                 let notices = notices.iter().map(|notice| printable::line(notice));
                 text.extend(notices.map(|notice| format!("  note: {notice}\n")));
             }
             Err(faults) => {
-                eprint!("{}", faults.render(stderr_takes_colour()));
+                tell_faults(&faults);
                 let count = faults.0.len();
                 wrong.push(format!(
                     "{}: {count} fault{}",

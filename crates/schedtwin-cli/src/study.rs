@@ -83,6 +83,7 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         studies.ran.push(ran.map_err(failed)?);
     }
     drop(bar);
+    let mut page = Ok(());
     if let Some(path) = &arguments.html {
         let of = |one: &Ready| {
             // Under the names that the publication has: what runs may be spelled at length.
@@ -95,13 +96,14 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
             moments(&columns.collect::<Vec<_>>(), arguments.seed)
         };
         let all: Vec<_> = ready.iter().map(of).collect();
-        write_page(path, &report::html::studies(&studies, &all))?;
+        page = write_page(path, &report::html::studies(&studies, &all));
     }
     let printed = output::print(&match arguments.sensitivity {
         true => report::sensitivity(&studies, arguments.format()),
         false => report::studies(&studies, arguments.format()),
     });
     no_crashes(&progress)?;
+    page?;
     printed
 }
 

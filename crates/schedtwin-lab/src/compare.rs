@@ -27,6 +27,7 @@ use schedtwin_types::metric::declared;
 
 use crate::Progress;
 use crate::crash::Crash;
+use crate::many_parts;
 use crate::measured::{Measured, Row};
 use crate::provenance::Provenance;
 use crate::stats::{self, Difference, Estimate};
@@ -272,10 +273,9 @@ fn run_batch<S: Subject>(
             let seed = first_seed
                 .checked_add((from + job / subjects.len()) as u64)
                 .expect("the caller bounds the seeds");
-            Ok(progress.attempt(subject, seed)?.map(|result| Outcome {
-                metrics: result.metrics,
-                digest: result.digest,
-                notices: result.notices,
+            Ok(progress.attempt(subject, seed)?.map(|mut result| {
+                many_parts::summarise(&mut result.metrics);
+                Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices }
             }))
         })
         .collect()

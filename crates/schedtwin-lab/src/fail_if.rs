@@ -8,6 +8,8 @@
 //!           | number [ unit ]               the value itself, in the metric's unit
 //! ```
 //!
+//! Units of the same quantity are converted: `power>+0.5W`, `wakeup_latency.p99>+1ms`.
+//!
 //! `power>+5%` fails if any other kernel's mean power is more than 5 % above the baseline's;
 //! `overutilized>4%` fails if that (a metric whose unit is %) is above 4. Absolute limits judge the
 //! baseline too when it is alone. The mean decides, not its significance: a gate that
@@ -78,7 +80,30 @@ impl Condition {
         })?;
         let Named { name, stat, labels, span, op, limit, unit } = named;
         let selector = Selector::new(&source, span, name, stat, labels)?;
-        Ok(Condition { source, selector, op, limit, unit })
+        let mut condition = Condition { source, selector, op, limit, unit };
+        condition.scale()?;
+        Ok(condition)
+    }
+
+    /// The limit in the unit of the metric, or why its own unit is none for it. Before anything runs: who waits for
+    /// the table should not learn then that it judges nothing.
+    fn scale(&mut self) -> Result<(), Diagnostics> {
+        let [unit] = self.selector.units()[..] else { return Ok(()) };
+        let (Limit::Change(limit) | Limit::Value(limit)) = &mut self.limit else { return Ok(()) };
+        if self.unit.is_empty() || self.unit == unit {
+            return Ok(());
+        }
+        if let Some(factor) = factor(&self.unit, unit) {
+            *limit *= factor;
+            self.unit = unit.to_string();
+            return Ok(());
+        }
+        let help = match self.unit.as_str() {
+            "%" => "a change against the baseline has a sign: +5% or -5%".to_string(),
+            _ => format!("write the limit in {unit}"),
+        };
+        let message = format!("it is measured in {unit:?}, not in {:?}", self.unit);
+        Err(self.fault(message, help))
     }
 
     /// Judges a comparison. A condition that names rows that were not measured is an error.
@@ -176,6 +201,23 @@ impl Condition {
         faults.push(&self.source, 0..self.source.text.len(), message, Some(help));
         faults
     }
+}
+
+/// Units of one quantity: each with how many of the first it is.
+const QUANTITIES: [&[(&str, f64)]; 5] = [
+    &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+    &[("uW", 1.0), ("mW", 1e3), ("W", 1e6)],
+    &[("uJ", 1.0), ("mJ", 1e3), ("J", 1e6)],
+    &[("kHz", 1.0), ("MHz", 1e3), ("GHz", 1e6)],
+    &[("C", 1.0), ("K", 1.0)],
+];
+
+/// By what a number in one unit is multiplied to be in another; `None`: they do not measure the same.
+fn factor(from: &str, to: &str) -> Option<f64> {
+    QUANTITIES.iter().find_map(|units| {
+        let of = |name: &str| units.iter().find(|(unit, _)| *unit == name).map(|(_, size)| size);
+        Some(of(from)? / of(to)?)
+    })
 }
 
 /// A condition as it is spelled. `span`: of the metric.
@@ -328,7 +370,11 @@ mod tests {
             ("wakeup_latency>+5%", Err("several stats")),
             ("powre>+5%", Err("no metric is named \"powre\"")),
             ("power>5%", Err("measured in \"mW\", not in \"%\"")),
-            ("power>5W", Err("measured in \"mW\", not in \"W\"")),
+            ("power>5W", Ok(0)),
+            ("power>+0.002W", Ok(1)),
+            ("power>+0.006W", Ok(0)),
+            ("power>+1ms", Err("measured in \"mW\", not in \"ms\"")),
+            ("power>5V", Err("measured in \"mW\", not in \"V\"")),
             ("", Err("begins with the name")),
             ("power", Err("expected one of > >= < <=")),
             ("power>", Err("\"\" is not a number")),

@@ -6,9 +6,11 @@
 
 pub mod aa;
 pub mod calibrate;
+mod check;
 pub mod compare;
 pub mod crash;
 pub mod fail_if;
+pub mod many_parts;
 mod measured;
 pub mod moment;
 mod progress;
@@ -25,6 +27,7 @@ mod synthetic;
 pub mod tune;
 pub mod twin;
 
+pub use check::check_file;
 pub use measured::{Labels, Row};
 pub use progress::Progress;
 pub use provenance::Provenance;

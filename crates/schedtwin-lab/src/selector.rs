@@ -126,6 +126,15 @@ impl Selector {
         self.source.text[self.span.clone()].trim()
     }
 
+    /// The units of the metrics that fit the name, each once.
+    pub fn units(&self) -> Vec<&'static str> {
+        let named = METRICS.iter().filter(|metric| fits(&self.name, metric.name));
+        let mut units: Vec<&'static str> = named.map(|metric| metric.unit).collect();
+        units.sort_unstable();
+        units.dedup();
+        units
+    }
+
     /// The stat, if one is named.
     pub fn stat(&self) -> Option<&str> {
         self.stat.as_deref()

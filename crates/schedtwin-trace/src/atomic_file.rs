@@ -138,6 +138,28 @@ pub fn remove_partials(path: &Path) {
     }
 }
 
+/// Removes the temporary files for a result at `path` whose process is gone: it was killed before it could.
+///
+/// Whether a process lives is known where there is `/proc`; elsewhere nothing is removed.
+pub fn remove_abandoned(path: &Path) {
+    let (Some(name), true) = (path.file_name(), Path::new("/proc/self").exists()) else { return };
+    for entry in fs::read_dir(directory_of(path)).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        if let Some(process) = process_of(&found.to_string_lossy(), &name.to_string_lossy())
+            && !Path::new(&format!("/proc/{process}")).exists()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that a temporary name for `result` belongs to.
+fn process_of(temporary: &str, result: &str) -> Option<u32> {
+    let rest = temporary.strip_prefix('.')?.strip_prefix(result)?.strip_prefix('.')?;
+    let (process, _) = rest.strip_suffix(PARTIAL)?.split_once('-')?;
+    process.parse().ok()
+}
+
 /// What the temporary names of this process for a result at `path` begin with, if it names a file.
 fn partial_prefix(path: &Path) -> Option<OsString> {
     let mut prefix = OsString::from(".");

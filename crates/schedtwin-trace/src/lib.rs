@@ -51,7 +51,7 @@ mod record_lines;
 mod tasks;
 mod wire;
 
-pub use atomic_file::{AtomicFile, Destination, remove_partials};
+pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials};
 pub use ftrace_text::FtraceText;
 pub use open::open_readable;
 pub use perfetto::Perfetto;

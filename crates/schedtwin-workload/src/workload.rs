@@ -69,6 +69,16 @@ pub(crate) trait Checked: Debug + Send + Sync {
         &NOTHING_PENDING
     }
 
+    /// As [`Workload::check_that_it_ends`], without a duration.
+    fn endless(&self) -> Diagnostics {
+        Diagnostics::new()
+    }
+
+    /// As [`Workload::gives_clamps`].
+    fn gives_clamps(&self) -> bool {
+        false
+    }
+
     /// As [`Workload::bytes`].
     fn bytes(&self) -> &[u8];
 
@@ -176,6 +186,29 @@ impl Workload {
     pub fn with_duration(mut self, duration: Ns) -> Workload {
         self.duration = Some(duration);
         self
+    }
+
+    /// Refuses a file without a duration that has tasks which repeat their phases for ever: its run would never end.
+    ///
+    /// ```
+    /// use schedtwin_input::Source;
+    /// use schedtwin_workload::Workload;
+    /// let text = r#"{ "tasks": { "a": { "loop": -1, "run": 1000, "sleep": 1000 } } }"#;
+    /// let endless = Workload::parse_rtapp(Source::new("a.json", text)).unwrap();
+    /// let faults = endless.check_that_it_ends().unwrap_err();
+    /// assert!(faults.to_string().contains("\"a\" runs for ever"), "{faults}");
+    /// assert!(endless.with_duration(1_000_000).check_that_it_ends().is_ok());
+    /// ```
+    pub fn check_that_it_ends(&self) -> Result<(), Diagnostics> {
+        match self.duration {
+            Some(_) => Ok(()),
+            None => self.checked.endless().into_result(()),
+        }
+    }
+
+    /// Whether tasks of the file ask for utilisation clamps (`util_min`, `util_max`), which not every kernel has.
+    pub fn gives_clamps(&self) -> bool {
+        self.checked.gives_clamps()
     }
 
     /// What a user should know although the workload runs.

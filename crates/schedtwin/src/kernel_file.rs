@@ -18,7 +18,8 @@ mod write;
 
 use patch::Patch;
 use schedtwin_input::{
-    Diagnostics, Located, Source, Spec, TomlDocument, Word, did_you_mean, read_source,
+    Diagnostics, Located, Setting as SpecSetting, Source, Spec, TomlDocument, Word, did_you_mean,
+    read_source,
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
@@ -144,7 +145,8 @@ impl KernelFile {
             }
         }
         for setting in &spec.settings {
-            faults.absorb(document.set(setting).map_err(|faults| where_listed(faults, &name.text)));
+            let set = document.set(&by_linux_name(setting));
+            faults.absorb(set.map_err(|faults| where_listed(faults, &name.text)));
             settings::complete(&mut document);
         }
         settings::leave(&mut document);
@@ -211,7 +213,8 @@ fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
     if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.text) {
         return Ok(Source::new(format!("<built in> {known}"), *text));
     }
-    let help = match did_you_mean(&name.text, BUILTIN.iter().map(|(known, _)| *known)) {
+    let known = || BUILTIN.iter().map(|(known, _)| *known);
+    let help = match nearest_release(&name.text).or_else(|| did_you_mean(&name.text, known())) {
         Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
         None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
     };
@@ -220,12 +223,42 @@ fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
     Err(faults)
 }
 
+/// The built-in release nearest to `linux-X.Y`, the older of two; `None`: the name is no release's.
+fn nearest_release(name: &str) -> Option<&'static str> {
+    let order = |name: &str| {
+        let (major, minor) = name.strip_prefix("linux-")?.split_once('.')?;
+        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        // No series has had more than twenty releases.
+        (major < 100 && minor < 20).then_some(20 * major + minor)
+    };
+    let wanted = order(name)?;
+    let releases = BUILTIN.iter().filter_map(|(known, _)| Some((order(known)?, *known)));
+    releases.min_by_key(|(number, _)| number.abs_diff(wanted)).map(|(_, known)| known)
+}
+
+/// A setting in place under the name that this project gives it, if it was named as Linux does: `RUN_TO_PARITY`,
+/// `sched_rt_runtime_us`.
+fn by_linux_name(setting: &SpecSetting) -> SpecSetting {
+    let mut setting = setting.clone();
+    let name = &setting.key.text;
+    if let Some(meant) = Config::settings().iter().find(|declared| declared.is_linux_name(name)) {
+        let source = Source::new(format!("<command line> {name}"), meant.path);
+        let at = schedtwin_input::Location::new(&source, 0..meant.path.len());
+        setting.key = Word { text: meant.path.to_string(), at };
+    }
+    setting
+}
+
 /// Says where the settings are listed to those who named one that there is not.
 fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
     let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
     for fault in unknown {
         let mut all = format!("`schedtwin show kernel {kernel}` lists all");
         let at = &fault.source.text[fault.span.clone()];
+        let by_name = |declared: &&Setting| declared.names_in_linux().any(|name| name == at);
+        if let Some(meant) = Config::settings().iter().find(by_name) {
+            all = format!("here it is `{}` ({}); {all}", meant.path, meant.known_by);
+        }
         if let Some(old) = retired().into_iter().find(|old| old.path == at) {
             let points: Vec<&str> = old.words[0].1.iter().map(|(path, _)| *path).collect();
             all = format!("it was cut into {}; {all}", points.join(", "));

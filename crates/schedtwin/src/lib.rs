@@ -132,6 +132,12 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
     }
     let workload = Workload::parse_rtapp(source)?;
     let mut notices = workload.notices();
+    if let Err(endless) = workload.check_that_it_ends() {
+        let help = |fault: &schedtwin_input::Diagnostic| {
+            format!("{}: {}", fault.message, fault.help.clone().unwrap_or_default())
+        };
+        notices.extend(endless.0.iter().map(help));
+    }
     notices.extend(workload.pending().0.iter().map(|p| p.message.clone()));
     Ok(notices)
 }

@@ -195,6 +195,7 @@ impl Scenario {
         if let Some(duration) = duration {
             faults.absorb(check_duration(duration));
         }
+        faults.absorb(workload.check_that_it_ends());
         faults.into_result(())?;
         let spelled = Spelled {
             machine: machine_spec.to_string(),
@@ -220,7 +221,14 @@ impl Scenario {
 
     /// What the user should know: features ignored with a notice.
     pub fn notices(&self) -> Vec<String> {
-        self.workload.notices()
+        let mut notices = self.workload.notices();
+        if self.workload.gives_clamps() && !self.kernel.config.uclamp.is_compiled_in() {
+            notices.push(format!(
+                "{} has no utilisation clamps (uclamp=compiled-out): util_min and util_max are ignored",
+                self.kernel.identity
+            ));
+        }
+        notices
     }
 
     /// What a user types to repeat the run with this seed.

@@ -169,6 +169,32 @@ impl Setting {
         }
     }
 
+    /// The words of [`Setting::known_by`] that name something of Linux's: options, files, functions.
+    pub fn names_in_linux(&self) -> impl Iterator<Item = &str> {
+        let part = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+        self.known_by.split(part).filter(|word| word.contains('_') || word.starts_with("CONFIG"))
+    }
+
+    /// Whether Linux calls exactly this setting so, in the same unit: the last word of a file, a feature or an option.
+    ///
+    /// ```
+    /// let settings = schedtwin_kernel::config::Config::settings();
+    /// let named = |name| settings.iter().find(|s| s.is_linux_name(name)).map(|s| s.path);
+    /// assert_eq!(named("RUN_TO_PARITY"), Some("features.run_to_parity"));
+    /// assert_eq!(named("sched_rt_runtime_us"), Some("rt_runtime_us"));
+    /// assert_eq!(named("base_slice_ns"), None, "here it is before scaling by CPUs");
+    /// assert_eq!(named("runtime"), None, "nanoseconds there, microseconds here");
+    /// ```
+    pub fn is_linux_name(&self, name: &str) -> bool {
+        let unit = |name: &str| {
+            ["_ns", "_us", "_ms", "_permille"].into_iter().find(|unit| name.ends_with(unit))
+        };
+        let begins = |rest: &str| rest.is_empty() || rest.ends_with(['/', ' ', ':']);
+        self.names_in_linux().last() == Some(name)
+            && self.known_by.strip_suffix(name).is_some_and(begins)
+            && unit(self.path) == unit(name)
+    }
+
     /// The table that holds it (empty: none) and its key there.
     ///
     /// ```

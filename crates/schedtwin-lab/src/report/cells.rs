@@ -10,6 +10,7 @@ use schedtwin_types::metric::{Section, declared};
 use super::Extent;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
+use crate::many_parts;
 use crate::measured::title;
 use crate::select::{self, Key};
 use crate::selector::{Selector, choose};
@@ -107,18 +108,22 @@ pub struct Shown<'a, T> {
     /// Rows of the longer table that are not shown, with their titles.
     pub more: Vec<(String, &'a T)>,
     /// Rows of each extent.
-    counts: [usize; 3],
+    counts: [usize; 4],
 }
 
 impl<T> Shown<'_, T> {
     /// How to see what the table leaves out.
     pub fn further(&self, extent: Extent) -> Option<String> {
-        let [headlines, more, all] = self.counts;
+        let [headlines, more, per_cpu, all] = self.counts;
         let mut ways = Vec::new();
         if extent == Extent::Headlines && more > headlines {
             ways.push(format!("--more ({more})"));
         }
-        if matches!(extent, Extent::Headlines | Extent::More) && all > self.rows.len() {
+        if extent == Extent::More && per_cpu > more {
+            ways.push(format!("--per-cpu ({per_cpu})"));
+        }
+        let not_all = [Extent::Headlines, Extent::More, Extent::PerCpu].contains(&extent);
+        if not_all && all > self.rows.len() {
             ways.push(format!("--all ({all})"));
         }
         if ways.is_empty() {
@@ -170,15 +175,18 @@ fn shown<T>(
     let tells = |item: &&&T| {
         !is_zero(item) && !select::repeats_the_whole(key_of(item), items.iter().map(key_of))
     };
+    let one_of_many = many_parts::one_of_many(all());
+    let hidden = |item: &&&T| extent != Extent::PerCpu && one_of_many(key_of(item));
     let listed = defined.iter().filter(|item| select::is_listed(key_of(item)));
-    let listed: Vec<&T> = listed.filter(tells).copied().collect();
+    let (parts, listed): (Vec<&T>, Vec<&T>) =
+        listed.filter(tells).copied().partition(|item| hidden(&item));
     let is_headline = |item: &&T| select::is_headline(key_of(item), all());
     let (headlines, more): (Vec<&T>, Vec<&T>) = listed.iter().copied().partition(is_headline);
-    let counts = [headlines.len(), listed.len(), defined.len()];
+    let counts = [headlines.len(), listed.len(), listed.len() + parts.len(), defined.len()];
     let rows = match extent {
         Extent::Headlines => headlines,
-        Extent::More => listed,
-        Extent::All => defined,
+        Extent::More | Extent::PerCpu => listed,
+        Extent::All => defined.clone(),
         Extent::Chosen => items.iter().collect(),
     };
     let stats: BTreeSet<(&str, &str)> =

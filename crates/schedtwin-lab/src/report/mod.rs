@@ -54,6 +54,8 @@ pub enum Extent {
     Headlines,
     /// The longer table: parts of the machine, and what explains the headlines.
     More,
+    /// The longer table, with each of many parts where [`Extent::More`] sums them up.
+    PerCpu,
     /// Every row that has a value.
     All,
     /// Every row that the result has: somebody named them, see [`crate::selector`].

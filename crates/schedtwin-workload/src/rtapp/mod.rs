@@ -35,6 +35,7 @@ mod taskgroups;
 
 use crate::workload::Checked;
 use crate::{Host, Programs, program};
+use model::Loops;
 use model::Model;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
@@ -51,6 +52,28 @@ impl Checked for Model {
 
     fn pending(&self) -> &Diagnostics {
         &self.pending
+    }
+
+    fn endless(&self) -> Diagnostics {
+        let endless = |task: &&model::Task| {
+            let phases = task.phases.iter().map(|phase| phase.loops);
+            phases.chain([task.loops]).any(|loops| loops == Loops::Forever)
+        };
+        let mut faults = Diagnostics::new();
+        if let Some(task) = self.tasks.iter().find(endless) {
+            let message =
+                format!("\"{}\" runs for ever, and nothing says how long the run is", task.name);
+            let help = "give --duration 10s, or \"duration\": 10 in \"global\"".to_owned();
+            faults.push_whole(&self.source, message, Some(help));
+        }
+        faults
+    }
+
+    fn gives_clamps(&self) -> bool {
+        self.tasks.iter().any(|task| {
+            let phases = task.phases.iter().filter_map(|phase| phase.attributes.as_ref());
+            phases.chain([&task.attributes]).any(|of| of.clamps.iter().any(Option::is_some))
+        })
     }
 
     fn bytes(&self) -> &[u8] {

@@ -1,0 +1,211 @@
+//! What a new user stumbles over in the first hours, through the binary.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SCHEDTWIN: &str = env!("CARGO_BIN_EXE_schedtwin");
+
+/// A comparison that takes no time.
+const SMALL: &str =
+    "compare -m uniform8 -w w1 --duration 20ms -n 3 -k linux-6.12 -k linux-6.12:hz=100";
+
+fn schedtwin(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(SCHEDTWIN);
+    command.current_dir(folder).args(arguments.split(' ')).output().expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Runs each command line: its exit code, and what is in its output or its messages.
+fn all(folder: &Path, expected: &[(&str, i32, &str)]) {
+    let mut wrong = String::new();
+    for (arguments, code, words) in expected {
+        let output = schedtwin(folder, arguments);
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        if output.status.code() != Some(*code) || !told.contains(words) {
+            wrong.push_str(&format!("{arguments}\n  {words}\n{:?}\n{told}\n", output.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn names_of_linux_are_understood_or_explained() {
+    all(
+        folder().path(),
+        &[
+            ("run -m uniform8 -w w1 -k linux-6.13", 2, "did you mean `linux-6.12`?"),
+            ("run -m uniform8 -w w1 -k linux-5.15", 2, "did you mean `linux-5.18`?"),
+            ("run -m uniform8 -w w1 -k linux-7.3", 2, "did you mean `linux-6.12`?"),
+            ("run -m uniform8 -w w1 --duration 10ms -k linux-6.12:RUN_TO_PARITY=false", 0, "w1"),
+            ("run -m uniform8 -w w1 --duration 10ms -k linux-6.12:CONFIG_HZ=1000", 0, "w1"),
+            ("show kernel linux-6.12:sched_rt_runtime_us=500000", 0, "500000"),
+            (
+                "run -m uniform8 -w w1 -k linux-6.12:base_slice_ns=3000000",
+                2,
+                "here it is `eevdf.base_slice_unscaled_ns`",
+            ),
+            ("run -m uniform8 -w w1 -k linux-6.12:sched_rt_runtime_us=2000000", 2, "more than"),
+        ],
+    );
+}
+
+#[test]
+fn endless_work_without_a_duration_is_refused() {
+    let folder = folder();
+    for (name, duration) in [("zero", "0"), ("minus", "-1"), ("some", "1")] {
+        let text = format!(
+            r#"{{ "tasks": {{ "a": {{ "loop": -1, "run": 1000, "sleep": 1000 }} }}, "global": {{ "duration": {duration} }} }}"#
+        );
+        fs::write(folder.path().join(format!("{name}.json")), text).expect("written");
+    }
+    all(
+        folder.path(),
+        &[
+            ("run -m uniform8 -w zero.json", 2, "give --duration 10s"),
+            ("run -m uniform8 -w minus.json", 2, "\"a\" runs for ever"),
+            ("check minus.json", 0, "give --duration 10s"),
+            ("run -m uniform8 -w minus.json --duration 20ms", 0, "minus, linux-6.12"),
+            ("run -m uniform8 -w some.json", 0, "some, linux-6.12"),
+        ],
+    );
+}
+
+#[test]
+fn clamps_that_a_kernel_lacks_are_told() {
+    let folder = folder();
+    let task =
+        r#"{ "tasks": { "a": { "loop": 2, "run": 1000, "sleep": 1000, "util_min": 300 } } }"#;
+    fs::write(folder.path().join("clamp.json"), task).expect("written");
+    let run = "run -m uniform8 -w clamp.json";
+    let ignored = "util_min and";
+    all(folder.path(), &[(&format!("{run} -k linux-6.12:uclamp=compiled-out"), 0, ignored)]);
+    let output = schedtwin(folder.path(), run);
+    assert!(!text(&output.stdout).contains(ignored), "the default kernel has clamps");
+}
+
+#[test]
+fn check_knows_studies_and_calibrations() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    all(
+        root,
+        &[
+            ("check studies/jankbench-pixel6.toml", 0, "studies/jankbench-pixel6.toml: fine"),
+            ("check studies/calibrations/jankbench-pixel6.toml", 0, "jankbench-pixel6.toml: fine"),
+        ],
+    );
+    let folder = folder();
+    let study =
+        fs::read_to_string(root.join("studies/jankbench-pixel6.toml")).expect("it is there");
+    fs::write(folder.path().join("s.toml"), study.replace("metric = ", "metrik = "))
+        .expect("written");
+    all(folder.path(), &[("check s.toml", 1, "did you mean `metric`?")]);
+}
+
+#[test]
+fn conditions_are_matched_before_anything_runs() {
+    let folder = folder();
+    for (condition, code, words) in [
+        ("power>+1ms", 2, "measured in"),
+        ("powr>+5%", 2, "did you mean power?"),
+        ("power>+5W", 0, ""),
+        ("power>0.001W", 1, "failed: power>0.001W"),
+    ] {
+        let output = schedtwin(folder.path(), &format!("{SMALL} --fail-if {condition}"));
+        assert_eq!(output.status.code(), Some(code), "{condition}");
+        assert!(text(&output.stderr).contains(words), "{condition}: {}", text(&output.stderr));
+        assert_eq!(output.stdout.is_empty(), code == 2, "{condition}");
+    }
+}
+
+/// A page that cannot be written is known before the first run, or costs nothing but the page.
+#[test]
+fn results_are_not_lost_behind_a_bad_name() {
+    let folder = folder();
+    for html in ["no/such/folder.html", ".", "/proc/page.html"] {
+        let output = schedtwin(folder.path(), &format!("{SMALL} --html {html}"));
+        assert_eq!(output.status.code(), Some(2), "{html}");
+        assert!(text(&output.stderr).contains("failed to write"), "{html}");
+        assert!(output.stdout.is_empty(), "{html}: nothing ran");
+    }
+    let output = schedtwin(folder.path(), &format!("{SMALL} --html /dev/full"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("/dev/full"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("wakeup_latency"), "the table is there");
+}
+
+#[test]
+fn termination_has_its_own_code_and_a_kill_is_cleaned_up_after() {
+    let folder = folder();
+    let trace = folder.path().join("out.pftrace");
+    let entries = || fs::read_dir(folder.path()).expect("readable").count();
+    let mut child = Command::new(SCHEDTWIN)
+        .args(["run", "-m", "uniform8", "-w", "w1", "--duration", "12h", "--trace"])
+        .arg(&trace)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    while entries() == 0 && child.try_wait().expect("ours").is_none() {
+        std::thread::yield_now();
+    }
+    let signal = ["-TERM", &child.id().to_string()];
+    assert!(Command::new("kill").args(signal).status().expect("there is kill").success());
+    assert_eq!(child.wait().expect("ours").code(), Some(143));
+    assert_eq!(entries(), 0);
+
+    // What a process leaves that was killed: its number belongs to nobody any more.
+    let [gone, alive] = [child.id(), std::process::id()]
+        .map(|process| folder.path().join(format!(".out.pftrace.{process}-a1.partial")));
+    for partial in [&gone, &alive] {
+        fs::write(partial, "half").expect("written");
+    }
+    let arguments = "run -m uniform8 -w w1 --duration 1ms --trace out.pftrace";
+    assert_eq!(schedtwin(folder.path(), arguments).status.code(), Some(0));
+    assert!(trace.exists() && alive.exists() && !gone.exists());
+}
+
+#[test]
+fn nobody_reading_is_no_crash() {
+    let shell = format!("{SCHEDTWIN} run -m nowhere -w w1 2>/dev/full; echo $?");
+    let output = Command::new("sh").arg("-c").arg(shell).output().expect("there is a shell");
+    assert_eq!(text(&output.stdout).trim(), "2", "a message that nobody takes is no panic");
+}
+
+/// A clock for each of 160 CPUs is three rows a metric, and a row a CPU for those who ask.
+#[test]
+fn tables_of_many_cpus_fit() {
+    let folder = folder();
+    let compare = "compare -m altra-2p160 -w periodic --duration 50ms -n 2 -k linux-6.12 -k linux-6.12:hz=1000";
+    for (extent, lines) in [("", 0..60), (" --more", 20..60), (" --per-cpu", 400..700)] {
+        let output = schedtwin(folder.path(), &format!("{compare}{extent}"));
+        let table = text(&output.stdout);
+        assert!(lines.contains(&table.lines().count()), "{extent}: {table}");
+        assert_eq!(table.contains("domain=highest-of-160"), !extent.is_empty(), "{extent}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let folder = folder();
+    let commands = ["run", "compare", "aa", "explain", "tune", "replay", "convert", "capture"];
+    for shell in ["bash", "zsh", "fish"] {
+        let output = schedtwin(folder.path(), &format!("completions {shell}"));
+        assert_eq!(output.status.code(), Some(0));
+        let script = text(&output.stdout);
+        commands.iter().for_each(|command| assert!(script.contains(command), "{shell}: {command}"));
+    }
+    all(folder.path(), &[("man pages/man1", 0, "")]);
+    for command in commands {
+        let page = folder.path().join(format!("pages/man1/schedtwin-{command}.1"));
+        assert!(fs::read_to_string(page).expect(command).contains("Examples:"), "{command}");
+    }
+    let output = schedtwin(folder.path(), "--help");
+    assert!(text(&output.stdout).contains("\n  aa "), "a kernel against itself is in the help");
+}
