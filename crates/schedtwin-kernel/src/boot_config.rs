@@ -5,6 +5,8 @@
 
 use crate::Kernel;
 use crate::config::Config;
+use crate::cpufreq::forms::SugovForms;
+use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::demand::signal::StaleDemands;
 use std::ops::Deref;
 
@@ -40,6 +42,14 @@ impl Kernel {
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.config.0);
         self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
+        self.sugov_forms = SugovForms::new(&self.config, &self.device_tree);
+        if matches!(self.frequency_hook, FrequencyHook::Schedutil | FrequencyHook::Early) {
+            self.frequency_hook = FrequencyHook::schedutil(self.sugov_forms);
+        }
+        // What the clock means for utilisation may be another.
+        for index in self.policies.ids() {
+            self.set_policy_cur(index, self.policies[index].cur);
+        }
         self.needs = self.needs.for_config(&self.policies, &self.device_tree, &self.config);
         self
     }

@@ -5,7 +5,9 @@
 use crate::BootConfig;
 use crate::arena::Arena;
 use crate::config::{CfsTunables, Config};
-use crate::cpufreq::policy::{CpufreqPolicy, FrequencyHook};
+use crate::cpufreq::forms::SugovForms;
+use crate::cpufreq::hook::FrequencyHook;
+use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::SugovCpu;
 use crate::cpuidle::CpuIdle;
 use crate::cpuidle::governor::Governor;
@@ -45,12 +47,13 @@ impl Kernel {
     /// Boots with users' policies in the place of what `config` names. A frequency governor takes
     /// schedutil's place, so `config` has to name that.
     pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
+        let sugov_forms = SugovForms::new(&config, &device_tree);
         let frequency_hook = match (&custom.frequency, config.cpufreq.is_schedutil()) {
             (Some(named), schedutil) => {
                 assert!(schedutil, "frequency governor `{}` takes schedutil's place", named.name);
                 FrequencyHook::Custom
             }
-            (None, true) => FrequencyHook::Schedutil,
+            (None, true) => FrequencyHook::schedutil(sugov_forms),
             (None, false) => FrequencyHook::None,
         };
         let nr_cpus = device_tree.cpus.len();
@@ -141,6 +144,7 @@ impl Kernel {
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
             needs,
             frequency_hook,
+            sugov_forms,
             placement,
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
@@ -608,6 +612,8 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         dl: DlRq::new(to_ratio(config.fair_server_period, config.fair_server_runtime)),
         push_pending: false,
         irq_work_raised: 0,
+        fast_switch_raised: false,
+        cpufreq_callback: 0,
         cfs_tasks_head: None,
         cfs_tasks_tail: None,
         leaf_cfs_rqs: Vec::new(),

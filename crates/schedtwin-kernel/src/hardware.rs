@@ -11,6 +11,7 @@
 
 use crate::Kernel;
 use crate::Wires;
+pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
 use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
@@ -44,9 +45,19 @@ impl<'a> HardwareView<'a> {
     /// The frequency that the governor of a policy wants, which a driver that takes its time has not been asked for yet.
     #[inline]
     pub fn wanted(self, policy: PolicyId) -> Khz {
-        let policy = &self.kernel.policies[policy];
+        let index = policy;
+        let policy = &self.kernel.policies[index];
         // Governors that want one frequency ask the driver and keep no wish.
-        if policy.sugov.next_freq == 0 { policy.requested } else { policy.sugov.next_freq }
+        if policy.sugov.next_freq == 0 {
+            policy.requested
+        } else {
+            self.kernel.driver_frequency(index, policy.sugov.next_freq)
+        }
+    }
+
+    /// What became of the calls of a policy's governor, since boot.
+    pub fn request_counts(self, policy: PolicyId) -> RequestCounts {
+        self.kernel.policies[policy].sugov.counts
     }
 
     /// Whether a thread calls the driver of a policy, so that the driver may interrupt when it is done.

@@ -20,7 +20,11 @@ use schedtwin_types::{CpuId, IpiKind, PolicyId};
 impl Kernel {
     /// `irq_work_queue()` of the work of frequency domain `policy`, by the executing CPU.
     pub(crate) fn irq_work_queue(&mut self, policy: PolicyId) {
-        let cpu = self.this_cpu;
+        self.irq_work_queue_on(policy, self.this_cpu);
+    }
+
+    /// `irq_work_queue_on()`: the same on another CPU.
+    pub(crate) fn irq_work_queue_on(&mut self, policy: PolicyId, cpu: CpuId) {
         self.rq[cpu].irq_work_raised |= 1 << policy.0;
         self.send_ipi(cpu, IpiKind::IrqWork);
     }
@@ -32,6 +36,9 @@ impl Kernel {
             let policy = PolicyId(raised.trailing_zeros() as u16);
             raised &= raised - 1;
             self.sugov_irq_work(policy);
+        }
+        if std::mem::take(&mut self.rq[cpu].fast_switch_raised) {
+            self.fast_switch_by_interrupt(cpu);
         }
         // Where the round of pushes is, its interrupt is in flight or has come.
         if self.rd.rto_cpu == Some(cpu) {

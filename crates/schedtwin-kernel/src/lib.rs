@@ -125,7 +125,9 @@ pub struct Kernel {
     /// The operating point that each CPU needs.
     needs: Needs,
     /// Who hears that utilisation has changed.
-    frequency_hook: cpufreq::policy::FrequencyHook,
+    frequency_hook: cpufreq::hook::FrequencyHook,
+    /// schedutil's forms.
+    sugov_forms: cpufreq::forms::SugovForms,
     /// The user's placement, if there is one.
     placement: Option<Box<policy::CustomPlacement>>,
     /// Idle governor and idle loop, per CPU.

@@ -29,7 +29,8 @@ use std::sync::Arc;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 9] = [
+const BUILTIN: [(&str, &str); 10] = [
+    ("linux-4.7", include_str!("../../../kernels/linux-4.7.toml")),
     ("linux-5.11", include_str!("../../../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
     ("linux-5.18-fp", include_str!("../../../kernels/linux-5.18-fp.toml")),

@@ -20,6 +20,8 @@ macro_rules! cpufreq {
         rate_limit_default: choice RateLimitDefault {
             key "schedutil.rate_limit_default";
             linux "cpufreq_policy_transition_delay_us()";
+            /// L times 1000, however long that is; 1 ms if L is 0.
+            LatencyTimes1000Uncapped = "latency-times-1000-uncapped", "4.7 to 4.13";
             /// L times 1000, at most 10 ms; 1 ms if L is 0.
             LatencyTimes1000 = "latency-times-1000", "4.14 to 6.8";
             /// L times 1000, at most 2 ms; 1 ms if L is 0.
@@ -27,9 +29,73 @@ macro_rules! cpufreq {
             /// L times 1.5; 1 ms if L is 0.
             LatencyAndHalf = "latency-and-half", "6.12";
         }
+        /// Whose hook a change of utilisation calls, and who may change which clock.
+        cpufreq_remote: choice CpufreqRemote {
+            linux "cpufreq_update_util(), cpufreq_this_cpu_can_update()";
+            unnamed Allowed;
+            /// The hook of the executing CPU alone: a wakeup on another CPU is noticed there at the next event.
+            LocalOnly = "local", "4.7 to 4.13";
+            /// A CPU of the domain calls the hook at once; another one after it has decided about preemption, and only if
+            /// nothing is preempted. An interrupt to the target then carries the change out.
+            AfterPreemption = "after-preemption", "schedutil-remote";
+            /// Always; the governor drops the call where the domain may not be changed from there.
+            Allowed = "allowed", "4.14 and later";
+        }
+        /// What schedutil compares with its last request.
+        sugov_mapping: choice SugovMapping {
+            linux "get_next_freq()";
+            unnamed Resolved;
+            /// The frequency of the formula; the driver finds one of its own for it.
+            Raw = "raw", "4.7";
+            /// The driver's frequency, looked up again only if the formula gives another one than last time.
+            Resolved = "resolved", "4.8 and later; schedutil-opp-mapping";
+        }
+        /// What starts schedutil's rate limit again.
+        sugov_rate_limit: choice SugovRateLimit {
+            linux "sugov_update_commit(), sugov_update_next_freq()";
+            unnamed Changes;
+            /// Each time that it has computed a frequency.
+            Requests = "requests", "4.7 to 4.11";
+            /// A frequency that is another than the last one.
+            Changes = "changes", "4.12 and later; schedutil-opp-mapping";
+        }
+        /// What schedutil does while its slow path is at work.
+        sugov_work: choice SugovWork {
+            linux "sugov_should_update_freq(), sugov_work()";
+            unnamed Amend;
+            /// Nothing, until the driver has returned.
+            Drop = "drop", "4.7 to 4.17";
+            /// It goes on deciding; the slow path takes the latest frequency.
+            Amend = "amend", "4.18 and later";
+        }
+        /// Who calls a driver that cannot switch in scheduler context.
+        sugov_slow_path: choice SugovSlowPath {
+            linux "sugov_irq_work(), sugov_kthread_create()";
+            unnamed Deadline;
+            /// A kworker of the CPU that has asked: a fair task.
+            Kworker = "kworker", "4.7 and 4.8", only SugovWork in [Drop];
+            /// A thread of SCHED_FIFO 50.
+            Fifo = "fifo", "4.9 to 4.16";
+            /// A thread of SCHED_DEADLINE that precedes all others.
+            Deadline = "deadline", "4.17 and later";
+        }
+        /// Where utilisation scales with the clock, so that a busy CPU at half its frequency counts as half used.
+        freq_invariance: choice FreqInvariance {
+            linux "arch_scale_freq_invariant()";
+            unnamed All;
+            /// Nowhere: schedutil's formula goes from the present frequency.
+            None = "none", "up to 4.13";
+            /// On arm64.
+            Arm = "arm", "4.14 to 5.6";
+            /// On arm64 and x86; here on powerpc too, where Linux has none.
+            All = "all", "5.7 and later";
+        }
         /// The order of clamps and headroom between utilisation and frequency.
         effective_cpu_util: choice EffectiveCpuUtil {
             linux "effective_cpu_util(), sugov_get_util(), get_next_freq()";
+            /// The caller of the hook hands over what fair tasks use; while RT or DEADLINE tasks run it asks for the highest
+            /// frequency. CPUs of the domain that have not called for a tick do not count. No boost, no holding.
+            Passed = "passed", "4.7";
             /// Clamps, then DEADLINE and irq on top, then a quarter of headroom on everything, boost included. Of
             /// several CPUs the one with the largest share of its capacity counts.
             HeadroomLast = "headroom-last", "5.0 to 6.7";

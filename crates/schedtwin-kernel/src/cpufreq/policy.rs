@@ -50,32 +50,22 @@ pub struct CpufreqPolicy {
     pub(crate) custom: Option<Box<CustomFrequency>>,
 }
 
-/// Whose hook `cpufreq_update_util()` calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrequencyHook {
-    /// Nobody's.
-    None,
-    /// schedutil's.
-    Schedutil,
-    /// The user's governor's.
-    Custom,
-}
-
 /// `cpufreq_policy_transition_delay_us()`: what follows from the driver's latency.
 ///
 /// ```
 /// use schedtwin_kernel::config::RateLimitDefault::*;
 /// use schedtwin_kernel::cpufreq::policy::cpufreq_policy_transition_delay_us as delay;
-/// let forms = [LatencyTimes1000, LatencyTimes1000Max2Ms, LatencyAndHalf];
-/// assert_eq!(forms.map(|form| delay(form, 500)), [10_000, 2_000, 750]);
-/// assert_eq!(forms.map(|form| delay(form, 1)), [1_000, 1_000, 1]);
-/// assert_eq!(forms.map(|form| delay(form, 0)), [1_000, 1_000, 1_000]);
+/// let forms = [LatencyTimes1000Uncapped, LatencyTimes1000, LatencyTimes1000Max2Ms, LatencyAndHalf];
+/// assert_eq!(forms.map(|form| delay(form, 500)), [500_000, 10_000, 2_000, 750]);
+/// assert_eq!(forms.map(|form| delay(form, 1)), [1_000, 1_000, 1_000, 1]);
+/// assert_eq!(forms.map(|form| delay(form, 0)), [1_000, 1_000, 1_000, 1_000]);
 /// ```
 pub fn cpufreq_policy_transition_delay_us(form: RateLimitDefault, latency_us: u64) -> u64 {
     if latency_us == 0 {
         return 1000;
     }
     match form {
+        RateLimitDefault::LatencyTimes1000Uncapped => latency_us.saturating_mul(1000),
         RateLimitDefault::LatencyTimes1000 => latency_us.saturating_mul(1000).min(10_000),
         RateLimitDefault::LatencyTimes1000Max2Ms => latency_us.saturating_mul(1000).min(2_000),
         RateLimitDefault::LatencyAndHalf => latency_us + (latency_us >> 1),
@@ -182,9 +172,19 @@ impl Kernel {
         let (cpus, max) = (policy.cpus, policy.max());
         let scale = ((khz as u64) << 10) / max as u64;
         for cpu in cpus.iter() {
-            self.rq[cpu].freq_scale = scale;
+            self.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
             self.refresh_path_speed(cpu);
+            if !self.sugov_forms.invariant {
+                // What a utilisation is worth follows from the clock.
+                self.stale_demands.mark(cpu);
+            }
         }
+    }
+
+    /// How fast a CPU's clock is believed to run, of 1024.
+    pub(crate) fn clock_scale(&self, cpu: CpuId) -> u64 {
+        let policy = &self.policies[self.policy_of(cpu)];
+        (u64::from(policy.cur) << 10) / u64::from(policy.max())
     }
 
     /// The governor has chosen `khz`, at `requested_at` on the run queue's clock: the end of
@@ -192,6 +192,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn cpufreq_driver_request(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
         if self.policies[index].fast_switch {
+            let khz = self.driver_frequency(index, khz);
             self.cpufreq_driver_fast_switch(index, khz, requested_at);
         } else {
             // The driver is asked later, and the meter hears of the wish now.
@@ -201,8 +202,19 @@ impl Kernel {
         }
     }
 
+    /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
+    #[inline]
+    pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
+        if self.sugov_forms.raw { self.policies[index].resolve(khz) } else { khz }
+    }
+
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
-    fn cpufreq_driver_fast_switch(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
+    pub(super) fn cpufreq_driver_fast_switch(
+        &mut self,
+        index: PolicyId,
+        khz: Khz,
+        requested_at: Ns,
+    ) {
         let cost = self.device_tree.path_costs.frequency_switch;
         self.charge(cost);
         self.fact(FactKind::Frequency { policy: index, khz, requested_at });

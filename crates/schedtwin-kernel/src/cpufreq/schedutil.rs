@@ -16,14 +16,19 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/cpufreq_schedutil.c. Checked call by call against that C
 //! (`conformance/src/schedutil`).
-//! Differences: drivers with `adjust_perf` are not modelled; utilisation is always frequency-invariant, so
-//! requests refer to the highest frequency; the lower limit is the table's end.
+//! Earlier forms: who is called, and when, is [`crate::cpufreq::hook`]'s; where the caller hands utilisation over, `v4_7.rs`
+//! decides. What requests refer to where utilisation does not scale with the clock is `reference_frequency()`.
+//! Differences: drivers with `adjust_perf` are not modelled; the lower limit is the table's end; on x86 utilisation
+//! scales with what is asked for, where Linux reads what the CPU ran at from counters, once a tick.
 
 #[doc(hidden)]
 pub mod conformance;
+pub mod v4_7;
 
 use crate::Kernel;
-use crate::cpufreq::policy::{CpufreqPolicy, FrequencyHook};
+use crate::cpufreq::forms::SugovForms;
+use crate::cpufreq::hook::{FrequencyHook, RequestCounts};
+use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
@@ -53,6 +58,8 @@ pub struct SugovPolicy {
     pub need_freq_update: bool,
     /// The slow path's thread has been asked and has not read `next_freq` yet.
     pub work_in_progress: bool,
+    /// What became of its calls.
+    pub counts: RequestCounts,
 }
 
 /// `struct sugov_cpu`.
@@ -70,6 +77,8 @@ pub struct SugovCpu {
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
+    /// What it has said itself, in the form of 4.7.
+    pub passed: v4_7::Passed,
 }
 
 impl SugovPolicy {
@@ -96,7 +105,9 @@ impl SugovPolicy {
     pub(crate) fn commit(&mut self, time: Ns, choice: &FrequencyChoice) -> bool {
         self.cached_raw_freq = choice.cached_raw_khz;
         self.need_freq_update = false;
-        if choice.khz == self.next_freq {
+        let changes = choice.khz != self.next_freq;
+        self.counts.count(changes);
+        if !changes {
             return false;
         }
         self.next_freq = choice.khz;
@@ -121,10 +132,21 @@ pub struct FrequencyChoice {
 impl CpufreqPolicy {
     /// `get_next_freq()`, and the holding of a single CPU's frequency. Read-only. `util`: the domain's
     /// demand with its headroom. `hold`: the domain's only CPU has not been idle since the last request.
-    pub fn decide_frequency(&self, util: u64, capacity: u64, hold: bool) -> FrequencyChoice {
+    ///
+    /// `reference`: what the whole capacity is worth, kHz. `raw`: the table is left to the driver.
+    pub fn decide_frequency(
+        &self,
+        util: u64,
+        capacity: u64,
+        hold: bool,
+        reference: u64,
+        raw: bool,
+    ) -> FrequencyChoice {
         let sugov = &self.sugov;
-        let raw_khz = map_util_freq(util, self.max() as u64, capacity);
-        let khz = if raw_khz == sugov.cached_raw_freq && !sugov.need_freq_update {
+        let raw_khz = map_util_freq(util, reference, capacity);
+        let khz = if raw {
+            raw_khz
+        } else if raw_khz == sugov.cached_raw_freq && !sugov.need_freq_update {
             sugov.next_freq
         } else {
             self.resolve(raw_khz)
@@ -143,6 +165,17 @@ impl CpufreqPolicy {
     }
 }
 
+/// What the whole capacity of a CPU is worth, kHz: the highest frequency, or where utilisation does not scale with the clock
+/// the present one, since 6.8 with a quarter on top (`get_capacity_ref_freq()`).
+#[inline(always)]
+fn reference_frequency(policy: &CpufreqPolicy, forms: SugovForms) -> u64 {
+    if forms.invariant {
+        return policy.max().into();
+    }
+    let cur = u64::from(policy.cur);
+    if forms.present_and_quarter { cur + (cur >> 2) } else { cur }
+}
+
 /// `map_util_freq()`: the frequency that gives `util` of `capacity`.
 ///
 /// ```
@@ -156,28 +189,10 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
 }
 
 impl Kernel {
-    /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
-    #[inline]
-    pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
-        match self.frequency_hook {
-            FrequencyHook::Schedutil => self.sugov_update(cpu, flags),
-            FrequencyHook::None => {}
-            FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
-        }
-    }
-
-    /// The hook at `time` for a CPU whose domain's signals have been set from outside, as a comparison with
-    /// a real kernel's recorded calls needs it.
-    pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
-        self.rq[cpu].clock = time;
-        let cpus = self.policies[self.policy_of(cpu)].cpus;
-        cpus.iter().for_each(|j| self.stale_demands.mark(j));
-        self.cpufreq_update_util(cpu, flags);
-    }
-
     /// `sugov_update_shared()` and `sugov_update_single_freq()`: they differ in who is asked and in the
     /// holding of the frequency.
-    fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
+    #[inline]
+    pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
         let time = self.rq[cpu].clock;
         self.sugov_iowait_boost(cpu, time, flags);
         let index = self.policy_of(cpu);
@@ -189,14 +204,17 @@ impl Kernel {
         if bw_dl > sg.bw_min {
             policy.sugov.limits_changed = true;
         }
-        let may = policy.dvfs_possible_from_any_cpu || policy.cpus.contains(self.this_cpu);
-        if !may {
+        if !self.may_update(index) {
+            self.policies[index].sugov.counts.elsewhere += 1;
             if self.want_decisions {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
             return;
         }
-        if !policy.sugov.should_update(time) {
+        let drops = self.sugov_forms.drops_while_busy;
+        let sugov = &mut self.policies[index].sugov;
+        if (drops && sugov.work_in_progress) || !sugov.should_update(time) {
+            sugov.counts.rate_limited += 1;
             if self.want_decisions {
                 self.record_refusal(index, FrequencyRule::RateLimit);
             }
@@ -238,26 +256,42 @@ impl Kernel {
         // What was demanded last time led to the frequency that is asked for already.
         let sugov = &policy.sugov;
         let same = (util, capacity) == (sugov.util, sugov.capacity) && !sugov.need_freq_update;
-        if same && !policy.is_single && !S::ON {
+        if same && !policy.is_single && !S::ON && self.sugov_forms.only_demand_counts {
+            self.policies[index].sugov.counts.equal += 1;
             return;
         }
         let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
         let perf = self.sugov_perf(util);
         let policy = &mut self.policies[index];
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
-        let choice = policy.decide_frequency(perf, capacity, hold);
+        let forms = self.sugov_forms;
+        let reference = reference_frequency(policy, forms);
+        let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
         if S::ON {
             cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
             self.record_frequency(index, see.take_inputs(), perf, &choice);
         }
-        if self.policies[index].sugov.commit(time, &choice) {
-            self.cpufreq_driver_request(index, choice.khz, time);
+        let sugov = &mut self.policies[index].sugov;
+        if sugov.commit(time, &choice) {
+            self.sugov_carry_out(cpu, index, choice.khz, time);
+        } else if self.sugov_forms.requests_restart {
+            sugov.last_freq_update_time = time;
         }
+    }
+
+    /// `cpufreq_this_cpu_can_update()`: whether the executing CPU may have a domain's clock changed. The remote callbacks as
+    /// posted send an interrupt to a CPU that may.
+    #[inline]
+    fn may_update(&self, index: PolicyId) -> bool {
+        let policy = &self.policies[index];
+        policy.dvfs_possible_from_any_cpu
+            || policy.cpus.contains(self.this_cpu)
+            || self.sugov_forms.after_preemption
     }
 
     /// The governor was called, and did not look at anything.
     #[cold]
-    fn record_refusal(&mut self, index: PolicyId, rule: FrequencyRule) {
+    pub(super) fn record_refusal(&mut self, index: PolicyId, rule: FrequencyRule) {
         let khz = self.policies[index].sugov.next_freq;
         let choice = FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule };
         self.record_frequency(index, Vec::new(), 0, &choice);
@@ -305,7 +339,7 @@ impl Kernel {
     pub(crate) fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
         let rq = &self.rq[cpu];
         let (util, min) = match self.frequency_hook {
-            FrequencyHook::Custom => self.sugov_demand(cpu, None),
+            FrequencyHook::Custom | FrequencyHook::Early => self.sugov_demand(cpu, None),
             _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
         };
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;

@@ -20,6 +20,9 @@
 //! 5. Then `cpu_frequency` is traced, and belief changes (`CPUFREQ_POSTCHANGE`).
 //! 6. More work goes on with 3, none sleeps.
 //!
+//! Earlier forms ([`SugovSlowPath`], [`crate::config::SugovWork`]): the thread is one of SCHED_FIFO, or a kworker of the CPU that took the
+//! interrupt; and until the driver has returned the governor decides nothing.
+//!
 //! ```text
 //!  governor  A ─── B (work in progress: only overwrites A) ── C (asks again)
 //!            │                                               │
@@ -37,11 +40,17 @@
 //! are checked against that C, of 6.1 too (`conformance/src/schedutil`).
 //! Differences: the driver's call is its duration; it holds no lock that others wait for. The interrupt that
 //! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
-//! at boot, on the first CPU of their domains.
+//! at boot, on the first CPU of their domains. A kworker is each domain's own, so it waits for no other work.
 
 use crate::Kernel;
-use crate::sched::{CfsRqId, OnRq, TaskKind};
-use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
+use crate::config::SugovSlowPath;
+use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
+use schedtwin_types::{
+    CpuMask, FactKind, Khz, Ns, Policy, PolicyId, TaskId, TaskState, WakeSource,
+};
+
+/// `SUGOV_KTHREAD_PRIORITY`, where the thread is one of SCHED_FIFO.
+const SUGOV_KTHREAD_PRIORITY: i32 = 50;
 
 /// A thread `sugov:N` and its `kthread_worker`.
 #[derive(Clone, Debug)]
@@ -93,13 +102,19 @@ impl Kernel {
             let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
             let t = &mut self.tasks[task];
+            if self.config.sugov_slow_path == SugovSlowPath::Fifo {
+                (t.class, t.policy, t.prio) =
+                    (Class::Rt, Policy::Fifo, 99 - SUGOV_KTHREAD_PRIORITY);
+            }
             t.cpu = first;
             t.cpus_mask = cpus;
             t.nr_cpus_allowed = cpus.weight();
             t.state = TaskState::Interruptible;
             let se = t.se;
             self.se[se].cfs_rq = CfsRqId::root(first);
-            self.make_special_dl(task);
+            if self.config.sugov_slow_path == SugovSlowPath::Deadline {
+                self.make_special_dl(task);
+            }
             self.policies[index].kthread = Some(SugovKthread { task, queued: false, call: None });
         }
     }
@@ -132,6 +147,12 @@ impl Kernel {
         thread.queued = true;
         let task = thread.task;
         if thread.call.is_none() {
+            let sleeps = self.tasks[task].on_rq == OnRq::No;
+            if sleeps && self.config.sugov_slow_path == SugovSlowPath::Kworker {
+                // schedule_work_on(): by the kworker of this CPU.
+                self.tasks[task].cpus_mask = CpuMask::of(self.this_cpu);
+                self.tasks[task].nr_cpus_allowed = 1;
+            }
             self.try_to_wake_up(task, 0, WakeSource::Kernel);
         }
     }
@@ -176,15 +197,20 @@ impl Kernel {
             index.0
         );
         self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
+        self.sugov_work_ends(index);
         true
     }
 
     /// `sugov_work()`; whether the driver has been called.
     pub(super) fn sugov_work(&mut self, index: PolicyId) -> bool {
         let policy = &mut self.policies[index];
-        policy.sugov.work_in_progress = false;
-        let (khz, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);
-        if khz == policy.cur {
+        if !self.sugov_forms.drops_while_busy {
+            policy.sugov.work_in_progress = false;
+        }
+        let (wanted, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);
+        let khz = self.driver_frequency(index, wanted);
+        if khz == self.policies[index].cur {
+            self.sugov_work_ends(index);
             return false;
         }
         let cost = self.device_tree.path_costs.frequency_switch;
@@ -202,6 +228,13 @@ impl Kernel {
         true
     }
 
+    /// The end of `sugov_work()` where the governor waits for it.
+    fn sugov_work_ends(&mut self, index: PolicyId) {
+        if self.sugov_forms.drops_while_busy {
+            self.policies[index].sugov.work_in_progress = false;
+        }
+    }
+
     /// `cpufreq_freq_transition_end()`: the driver has returned.
     fn cpufreq_freq_transition_end(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
         self.fact(FactKind::Frequency { policy: index, khz, requested_at });
@@ -216,9 +249,15 @@ impl Kernel {
     pub(crate) fn verify_sugov(&self) {
         for index in self.policies.ids() {
             let policy = &self.policies[index];
-            let Some(thread) = &policy.kthread else { continue };
+            let Some(thread) = &policy.kthread else {
+                let raised = policy.cpus.iter().filter(|cpu| self.rq[*cpu].fast_switch_raised);
+                let under_way = policy.sugov.work_in_progress as usize;
+                assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
+                continue;
+            };
             let raised = self.rq.iter().filter(|rq| rq.irq_work_raised >> index.0 & 1 != 0).count();
-            let under_way = raised + thread.queued as usize;
+            let called = thread.calls_driver() && self.sugov_forms.drops_while_busy;
+            let under_way = raised + thread.queued as usize + usize::from(called);
             assert_eq!(
                 under_way, policy.sugov.work_in_progress as usize,
                 "policy {}: work",

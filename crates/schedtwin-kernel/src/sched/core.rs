@@ -450,6 +450,9 @@ impl Kernel {
         if self.tasks[curr].on_rq == OnRq::Queued && self.rq[cpu].need_resched {
             self.rq[cpu].skip_clock_update = true;
         }
+        if self.rq[cpu].cpufreq_callback != 0 {
+            self.cpufreq_callback(cpu);
+        }
     }
 
     // ---- switching ----------------------------------------------------------------------------

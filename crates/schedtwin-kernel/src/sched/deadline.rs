@@ -294,6 +294,7 @@ impl Kernel {
         let clock_task = self.rq[cpu].clock_task;
         let delta = clock_task as i64 - self.rq[cpu].dl.exec_start as i64;
         if delta > 0 {
+            self.cpufreq_trigger_update(cpu);
             self.rq[cpu].dl.exec_start = clock_task;
             let se = self.tasks[curr].se;
             self.se[se].sum_exec_runtime += delta as u64;

@@ -371,6 +371,10 @@ pub struct Rq {
     pub push_pending: bool,
     /// Interrupt works that wait for this CPU's interrupt, a bit per frequency domain (`raised_list`).
     pub irq_work_raised: u64,
+    /// An interrupt is on its way here to change this CPU's clock.
+    pub fast_switch_raised: bool,
+    /// Flags of a call of the governor that waits for the decision about preemption; 0: none does.
+    pub cpufreq_callback: u32,
     /// Head (most recently run) of `cfs_tasks`.
     pub cfs_tasks_head: Option<TaskId>,
     /// Tail (least recently run).

@@ -115,7 +115,9 @@ impl Kernel {
     /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency or of what its core's threads do.
     pub(crate) fn refresh_path_speed(&mut self, cpu: CpuId) {
         let rq = &self.rq[cpu];
-        let speed = ((rq.arch_capacity * rq.freq_scale) >> 10).max(1);
+        let freq_scale =
+            if self.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
+        let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
         let shared = self.thread_speed_permille[cpu.index()];
         self.ns_per_work_shift_10[cpu.index()] = if self.device_tree.path_costs.constant_time {
             1 << 10

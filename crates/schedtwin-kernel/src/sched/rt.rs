@@ -18,6 +18,7 @@ pub use bandwidth::RtPeriod;
 
 use crate::Kernel;
 use crate::config::RtTask;
+use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
@@ -171,7 +172,7 @@ impl Kernel {
         let now = rt.nr_running() as u32;
         self.sub_nr_running(cpu, before);
         self.add_nr_running(cpu, now);
-        self.cpufreq_update_util(cpu, 0);
+        self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
     fn update_curr_rt(&mut self, cpu: CpuId) {
@@ -182,6 +183,7 @@ impl Kernel {
         let clock_task = self.rq[cpu].clock_task;
         let delta = clock_task as i64 - self.rq[cpu].rt.exec_start as i64;
         if delta > 0 {
+            self.cpufreq_trigger_update(cpu);
             self.rq[cpu].rt.exec_start = clock_task;
             let se = self.tasks[curr].se;
             self.se[se].sum_exec_runtime += delta as u64;

@@ -28,6 +28,7 @@
 use super::{DlEntity, to_ratio};
 use crate::Kernel;
 use crate::config::Config;
+use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::Class;
 use crate::sched::core::ENQUEUE_MIGRATED;
 use crate::time::hrtimer::TimerKind;
@@ -86,7 +87,7 @@ impl Kernel {
     pub(crate) fn __add_running_bw(&mut self, cpu: CpuId, bw: u64) {
         let running_bw = &mut self.rq[cpu].dl.running_bw;
         running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw += bw);
-        self.cpufreq_update_util(cpu, 0);
+        self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
     /// `__sub_running_bw()`.
@@ -94,7 +95,7 @@ impl Kernel {
         let running_bw = &mut self.rq[cpu].dl.running_bw;
         assert!(**running_bw >= bw, "{cpu:?}: running_bw falls below 0");
         running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw -= bw);
-        self.cpufreq_update_util(cpu, 0);
+        self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
     pub(super) fn add_running_bw(&mut self, cpu: CpuId, task: TaskId) {

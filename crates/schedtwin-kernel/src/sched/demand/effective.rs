@@ -9,6 +9,7 @@
 //! ```text
 //!   HeadroomLast (to 6.7)   cfs + rt ─ clamp ─ irq ─ + dl bandwidth ─ max(, clamped boost) ─ × 1.25
 //!                           the CPU with the largest share of its own capacity speaks
+//!   Passed (4.7)            util_avg of cfs, or all where RT or DEADLINE tasks are; × 1.25 on the frequency
 //!   ClampLast (from 6.8)    cfs + rt + dl ─ irq ─ max(, boost) ─ × 1.25 ─ cap ─ floor(clamp, irq + dl bandwidth)
 //!                           the highest demand counts, against the capacity of the CPU that asks
 //! ```
@@ -24,9 +25,12 @@
 //! cpufreq_schedutil.c, the same functions.
 
 use crate::Kernel;
-use crate::config::EffectiveCpuUtil;
+use crate::config::{Config, EffectiveCpuUtil};
+use crate::cpufreq::schedutil::map_util_freq;
+use crate::cpufreq::schedutil::v4_7::raw_frequency;
+use crate::sched::CfsRqId;
 use crate::sched::pelt::scale_irq_capacity;
-use schedtwin_types::{CpuId, CpuMask, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Khz, TaskId};
 
 /// `effective_cpu_util()`'s results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,27 @@ fn sugov_effective_cpu_perf(effective: &EffectiveUtil) -> u64 {
 pub(crate) fn sugov_perf(form: EffectiveCpuUtil, util: u64) -> u64 {
     match form {
         EffectiveCpuUtil::ClampLast => util,
-        EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
+        EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => map_util_perf(util),
+    }
+}
+
+/// Whether the caller of the governor's hook says how much is used.
+pub(crate) fn utilisation_is_passed(config: &Config) -> bool {
+    config.effective_cpu_util == EffectiveCpuUtil::Passed
+}
+
+/// Whether the formula begins with a quarter more than the present frequency, where utilisation does not scale with it.
+pub(crate) fn headroom_on_present_clock(config: &Config) -> bool {
+    config.effective_cpu_util == EffectiveCpuUtil::ClampLast
+}
+
+/// The frequency, before the table, that gives a demand without headroom of its own, where the highest is `khz`.
+#[inline]
+pub(crate) fn frequency_for(config: &Config, demand: u64, khz: Khz, capacity: u64) -> Khz {
+    let form = config.effective_cpu_util;
+    match form {
+        EffectiveCpuUtil::Passed => raw_frequency(khz, demand, capacity),
+        _ => map_util_freq(sugov_perf(form, demand), u64::from(khz), capacity),
     }
 }
 
@@ -118,6 +142,9 @@ impl Kernel {
     pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
         let util_cfs = self.demanded_cpu_util(cpu, None, None);
         match self.config.effective_cpu_util {
+            EffectiveCpuUtil::Passed => {
+                (self.passed_util(cpu, self.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)
+            }
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
                 effective.util = effective.util.max(boost.unwrap_or(0));
@@ -131,6 +158,12 @@ impl Kernel {
         }
     }
 
+    /// What a CPU says in the form of 4.7: what fair tasks use, or all there is.
+    fn passed_util(&self, cpu: CpuId, util_cfs: u64) -> u64 {
+        let capacity = self.rq[cpu].arch_capacity;
+        if self.class_asks_for_all(cpu) { capacity } else { util_cfs.min(capacity) }
+    }
+
     /// A CPU's `sugov_cpu.util` as performance, headroom included.
     #[inline(always)]
     pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
@@ -142,7 +175,7 @@ impl Kernel {
     pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => self.rq[hook].arch_capacity,
-            EffectiveCpuUtil::HeadroomLast => self.rq[j].arch_capacity,
+            EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => self.rq[j].arch_capacity,
         }
     }
 
@@ -160,7 +193,7 @@ impl Kernel {
                 let highest = highest.unwrap_or_else(|| self.highest_demand(cpus));
                 (highest, self.rq[hook].arch_capacity)
             }
-            EffectiveCpuUtil::HeadroomLast => {
+            EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
                 // Of equal shares the first.
                 let (mut util, mut max) = (0, 1);
                 for j in cpus.iter() {
@@ -195,6 +228,7 @@ impl Kernel {
                 }
                 sugov_effective_cpu_perf(&effective)
             }
+            EffectiveCpuUtil::Passed => map_util_perf(self.passed_util(cpu, util_cfs)),
             EffectiveCpuUtil::HeadroomLast => {
                 map_util_perf(self.frequency_util(cpu, util_cfs, here))
             }
@@ -205,9 +239,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Uclamp};
-    use crate::cpufreq::schedutil::map_util_freq;
-    use crate::sched::CfsRqId;
+    use crate::config::Uclamp;
     use crate::sched::demand::uclamp::max::Clamps;
     use crate::sched::root_domain::tests::{device_tree, kernel};
 

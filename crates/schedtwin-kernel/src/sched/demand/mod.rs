@@ -32,7 +32,7 @@ pub mod uclamp;
 pub mod util;
 
 use crate::Kernel;
-use crate::cpufreq::policy::FrequencyHook;
+use crate::cpufreq::hook::FrequencyHook;
 use schedtwin_types::CpuId;
 
 impl Kernel {

@@ -9,7 +9,8 @@
 //!
 //! **Terms.** *Need* of a CPU: the lowest efficient frequency of its domain's table that gives its demand, headroom and
 //! clamps included, as `get_next_freq()` would have it. Neither the boost after I/O, which is the governor's own guess,
-//! nor a limit of the domain, which the meter knows by itself, counts. *Unseen*: a CPU whose signals have changed since the last look.
+//! nor a limit of the domain, which the meter knows by itself, counts. Where utilisation does not scale with the clock, a demand
+//! counts as a share of what the CPU gives at its present frequency. *Unseen*: a CPU whose signals have changed since the last look.
 //!
 //! ```text
 //!  signals ── demand (effective.rs) ── 1.25, clamps ── map_util_freq ── table ── need
@@ -21,10 +22,9 @@
 use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::policy::CpufreqPolicy;
-use crate::cpufreq::schedutil::map_util_freq;
 use crate::device_tree::DeviceTree;
 use crate::sched::SCHED_CAPACITY_SCALE;
-use crate::sched::demand::effective::sugov_perf;
+use crate::sched::demand::effective::frequency_for;
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, PolicyId};
 
@@ -90,8 +90,7 @@ impl Needs {
 
 /// Index of the frequency that gives a demand of a CPU's capacity.
 fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Config) -> usize {
-    let raw_khz =
-        map_util_freq(sugov_perf(config.effective_cpu_util, demand), policy.max() as u64, capacity);
+    let raw_khz = frequency_for(config, demand, policy.max(), capacity);
     let khz = policy.resolve_within(raw_khz, policy.max());
     policy.table.binary_search(&khz).expect("a frequency of the table")
 }
@@ -111,7 +110,7 @@ impl Kernel {
         let mut next = Some(0);
         while let Some(word) = next {
             for cpu in self.stale_demands.take_unseen(word) {
-                let demand = self.present_demand(cpu);
+                let demand = self.at_full_clock(cpu, self.present_demand(cpu));
                 let need = &mut self.needs.cpus[cpu];
                 let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
                 if need.opp != opp {
@@ -133,11 +132,18 @@ impl Kernel {
         }
     }
 
+    /// A demand as a share of what the CPU gives at its highest frequency, where utilisation does not say that itself.
+    #[inline(always)]
+    fn at_full_clock(&self, cpu: CpuId, demand: u64) -> u64 {
+        if self.sugov_forms.invariant { demand } else { (demand * self.clock_scale(cpu)) >> 10 }
+    }
+
     /// Asserts that a need which was looked at is what the signals say.
     pub(crate) fn verify_need(&self, cpu: CpuId) {
         if !self.stale_demands.is_unseen(cpu) {
             let policy = &self.policies[self.policy_of(cpu)];
-            let demand = self.sugov_demand(cpu, None).0.min(DEMANDS as u64 - 1);
+            let demand = self.at_full_clock(cpu, self.sugov_demand(cpu, None).0);
+            let demand = demand.min(DEMANDS as u64 - 1);
             let opp = needed_opp(policy, demand, self.rq[cpu].arch_capacity, &self.config);
             assert_eq!(usize::from(self.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
         }

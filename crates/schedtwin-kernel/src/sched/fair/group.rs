@@ -40,7 +40,7 @@ use super::{NICE_0_LOAD, scale_load_down, weight_of};
 use crate::Kernel;
 use crate::arena::Id;
 use crate::config::TgLoadAvg;
-use crate::cpufreq::policy::FrequencyHook;
+use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };

@@ -24,6 +24,7 @@
 
 use crate::Kernel;
 use crate::config::RtBandwidth;
+use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};
 
@@ -162,7 +163,7 @@ impl Kernel {
         }
         if was_throttled {
             self.add_nr_running(cpu, count);
-            self.cpufreq_update_util(cpu, 0);
+            self.cpufreq_update_util(cpu, CLASS_QUEUE);
         }
         self.resched_curr(cpu);
     }
