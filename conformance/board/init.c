@@ -12,6 +12,7 @@
  *   latency_us N         transition latency
  *   probes 0|1           print the kernel's signals; 0: only switches, wakeups, migrations, idle states and frequencies
  *   group NAME [WEIGHT]  a task group (cpu.weight, 100 if not given); NAME may be PARENT/NAME after its parent; needs a kernel with CGROUPS
+ *   messaging GROUPS LOOPS unix|pipe                20 senders and 20 receivers a group, as perf bench sched messaging -t has them; ends the run
  *   task NAME COUNT MASK NICE UMIN UMAX WHAT...     MASK hex, 0 = all; UMIN UMAX -1 = unclamped
  *
  * WHAT is attributes, then steps, which go round:
@@ -32,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -45,6 +47,7 @@
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/rseq.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -196,6 +199,68 @@ static void *body(void *a)
 	return 0;
 }
 
+/* ---- messages: the system calls of perf bench sched messaging -t ---- */
+#define ENDS 20
+#define MESSAGE 100
+static struct { int groups, loops, pipes; } talk;
+static int ready[2], go[2];
+struct talker { int ends[ENDS], sends; pthread_t thread; };
+/* The yield hands the turn to the next emulated CPU; the kernel's side of a call never does. */
+static void turn(void) { __asm__ volatile("yield"); }
+static void channel(int ends[2]) { if (talk.pipes ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) printf("channel: %s\n", strerror(errno)); }
+static void transfer(int file, int writes)
+{
+	char data[MESSAGE] = { 0 };
+	for (ssize_t done = 0, r; done < MESSAGE; done += r) {
+		r = writes ? write(file, data + done, MESSAGE - done) : read(file, data + done, MESSAGE - done);
+		if (r <= 0) { printf("message: %s\n", strerror(errno)); return; }
+	}
+	turn();
+}
+static void *talker(void *a)
+{
+	struct talker *t = a; struct pollfd wait = { .fd = go[0], .events = POLLIN };
+	prctl(PR_SET_NAME, t->sends ? "sender" : "receiver");
+	if (write(ready[1], "R", 1) != 1 || poll(&wait, 1, -1) != 1) printf("ready: %s\n", strerror(errno));
+	for (int i = 0; i < talk.loops; i++)
+		for (int j = 0; j < ENDS; j++) transfer(t->sends ? t->ends[j] : t->ends[0], t->sends);
+	return 0;
+}
+static void start_talker(struct talker *t)
+{
+	pthread_attr_t a;
+	pthread_attr_init(&a); pthread_attr_setstacksize(&a, 65536);
+	if (pthread_create(&t->thread, &a, talker, t)) printf("no thread\n");
+	pthread_attr_destroy(&a);
+}
+/* What one message costs if nobody waits, on one CPU: written and read at once. */
+static void price(FILE *meta)
+{
+	int ends[2]; channel(ends);
+	uint64_t begun = now();
+	for (int i = 0; i < 1000; i++) { transfer(ends[1], 1); transfer(ends[0], 0); }
+	uint64_t moved = now();
+	for (int i = 0; i < 1000; i++) syscall(SYS_getppid);
+	fprintf(meta, "message %s ns %llu syscall ns %llu\n", talk.pipes ? "pipe" : "unix", (unsigned long long)(moved - begun) / 1000, (unsigned long long)(now() - moved) / 1000);
+	close(ends[0]); close(ends[1]);
+}
+static void messages(FILE *meta)
+{
+	static struct talker all[16][2 * ENDS]; char byte; uint64_t begun;
+	prctl(PR_SET_NAME, "main");
+	channel(ready); channel(go);
+	for (int g = 0; g < talk.groups; g++) {
+		int written[ENDS];
+		for (int i = 0; i < ENDS; i++) { int ends[2]; channel(ends); all[g][i].ends[0] = ends[0]; written[i] = ends[1]; start_talker(&all[g][i]); }
+		for (int i = ENDS; i < 2 * ENDS; i++) { memcpy(all[g][i].ends, written, sizeof written); all[g][i].sends = 1; start_talker(&all[g][i]); }
+	}
+	for (int i = 0; i < talk.groups * 2 * ENDS; i++) if (read(ready[0], &byte, 1) != 1) printf("ready: %s\n", strerror(errno));
+	begun = now();
+	if (write(go[1], "G", 1) != 1) printf("go: %s\n", strerror(errno));
+	for (int g = 0; g < talk.groups; g++) for (int i = 0; i < 2 * ENDS; i++) pthread_join(all[g][i].thread, 0);
+	fprintf(meta, "Time: %.6f\n", (now() - begun) / 1e9);
+}
+
 /* ---- the workload ---- */
 static int read_number(const char *s, struct number *n)
 {
@@ -276,7 +341,12 @@ static struct workload read_workload(void)
 		if (!strcmp(word, "task")) { read_task(&rest); continue; }
 		char *v = strtok_r(0, " \n", &rest);
 		if (!v) { printf("%s needs a value\n", word); continue; }
-		if (!strcmp(word, "seconds")) wl.seconds = atoi(v);
+		if (!strcmp(word, "messaging")) {
+			char *loops = strtok_r(0, " \n", &rest), *over = strtok_r(0, " \n", &rest);
+			talk.groups = atoi(v); talk.loops = loops ? atoi(loops) : 0; talk.pipes = over && !strcmp(over, "pipe");
+			if (talk.groups < 1 || talk.groups > 16 || talk.loops < 1) { printf("messaging needs GROUPS (1 to 16) LOOPS unix|pipe\n"); talk.groups = 0; }
+		}
+		else if (!strcmp(word, "seconds")) wl.seconds = atoi(v);
 		else if (!strcmp(word, "gov")) put(CPU "cpuidle/current_governor", v);
 		else if (!strcmp(word, "features")) put(DEBUG "sched/features", v);
 		else if (!strcmp(word, "slice_us")) { snprintf(path, sizeof path, "%s000", v); put(DEBUG "sched/base_slice_ns", path); }
@@ -365,9 +435,10 @@ int main(void)
 	enable_events(wl.probes);
 	/* The work begins a second from now or later, at a place in the tick that the seed chooses. */
 	start_ns = (now() / 1000000000 + (now() % 1000000000 > 500000000 ? 2 : 1)) * 1000000000 + (getenv("seed") ? atoi(getenv("seed")) : 0) * 1234567ull % 1000000000;
+	if (talk.groups) { pin(1); price(meta); pin(0); sleep_to(start_ns); }
 	put(TRACING "trace", " "); put(TRACING "tracing_on", "1");
 	for (int i = 0; i < task_count; i++) start_thread(body, &tasks[i]);
-	sleep_to(start_ns + wl.seconds * 1000000000ull);
+	if (talk.groups) messages(meta); else sleep_to(start_ns + wl.seconds * 1000000000ull);
 	put(TRACING "tracing_on", "0"); stop = 1;
 	for (int i = 0; i < cpu_count; i++) { char path[80]; snprintf(path, sizeof path, TRACING "per_cpu/cpu%d/stats", i); report(meta, path); }
 	for (int i = 0; i < task_count; i++) {
