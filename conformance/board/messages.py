@@ -44,7 +44,8 @@ def figures(path, messages, roles, cores):
     began, pending = None, {}
 
     def role(pid, comm):
-        if pid not in kind:
+        # A thread takes its name only once it runs.
+        if not kind.get(pid):
             kind[pid] = roles.get(pid) or next((k for k in KINDS if comm.startswith(k)), None)
         return kind[pid]
 
