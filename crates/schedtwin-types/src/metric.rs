@@ -463,6 +463,11 @@ metrics! {
         .headline(MEAN, &[])
         .only("tbench")
         .primary();
+    /// CPU time by the requests done, by mode: user, or system with interrupts
+    CPU_TIME_PER_REQUEST = metric("cpu_time_per_request", "ms", Lower, Performance)
+        .labels(&[WHOLE, &["mode"]])
+        .headline(MEAN, &[])
+        .only("workloads whose jobs are requests");
     /// of each node of the machine's heat, and of the warmest
     TEMPERATURE = metric("temperature", "C", Lower, Power)
         .stats(&["mean", "max"])

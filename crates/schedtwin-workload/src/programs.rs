@@ -71,6 +71,11 @@ impl Programs {
         }
     }
 
+    /// Whether its jobs are requests, whose cost is told.
+    pub fn counts_requests(&self) -> bool {
+        matches!(&self.0, Kind::Benchmark(player) if player.counts_requests())
+    }
+
     /// Threads that exist so far or are known to come, thread 0 included.
     pub fn nr_threads(&self) -> usize {
         match &self.0 {

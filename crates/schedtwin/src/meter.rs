@@ -50,6 +50,7 @@ mod distribution;
 mod need;
 mod power_domain;
 mod report;
+pub(crate) mod requests;
 #[cfg(test)]
 mod tests;
 mod truth;

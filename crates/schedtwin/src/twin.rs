@@ -39,7 +39,7 @@ mod work;
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
 use crate::firmware;
 use crate::heat::Heat;
-use crate::meter::{Activity as Silicon, Meter};
+use crate::meter::{Activity as Silicon, Meter, requests};
 use crate::negotiation::Negotiation;
 use crate::recording;
 use devices::BroadcastTimer;
@@ -777,6 +777,9 @@ impl<B: Board> Twin<B> {
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
+        if self.programs.counts_requests() {
+            metrics.extend(requests::metrics(&metrics, self.cpus.len()));
+        }
         if let Some(heat) = &self.heat {
             metrics.extend(heat.metrics());
         }

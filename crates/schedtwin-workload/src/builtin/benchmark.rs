@@ -58,6 +58,11 @@ pub(crate) trait Benchmark: Debug + Sync {
         0
     }
 
+    /// Whether its jobs are requests, whose cost is told.
+    fn counts_requests(&self) -> bool {
+        false
+    }
+
     /// Its threads and devices on a machine.
     fn build(&self, values: &Values, host: &Host) -> Script;
 

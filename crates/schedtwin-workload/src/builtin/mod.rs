@@ -13,6 +13,8 @@ mod background;
 pub(crate) mod benchmark;
 mod browser;
 mod cpusets;
+mod daytrader;
+mod deliveries;
 mod display;
 pub(crate) mod frames;
 mod geekbench5;
@@ -99,6 +101,7 @@ const BENCHMARKS: &[&dyn Benchmark] = &[
     &schbench::SchbenchOld,
     &netperf::Netperf,
     &tbench::Tbench,
+    &daytrader::Daytrader,
     &periodic::Periodic,
     &periodic::Idle,
 ];

@@ -13,9 +13,12 @@
 
 use super::amount::Amount;
 use super::benchmark::{Benchmark, Counted};
+use super::deliveries::Deliveries;
 use super::frames::Frames;
 use super::hints::Hints;
-use super::script::{Crew, Device, End, Flag, Grid, Pair, Register, Script, Step};
+use super::script::{
+    Crew, Delivery, Device, End, Flag, Grid, Pair, Queue, Register, Script, Step,
+};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
@@ -92,6 +95,7 @@ struct Waiting {
 struct DeviceState {
     /// When it will be through with each thing.
     due: VecDeque<Ns>,
+    deliveries: Deliveries,
     draws: Draws,
     times: u64,
 }
@@ -105,6 +109,7 @@ pub(crate) struct Player {
     threads: Vec<Thread>,
     flags: Vec<Semaphore>,
     registers: Vec<u64>,
+    queues: Vec<VecDeque<u64>>,
     devices: Vec<DeviceState>,
     devices_changed: bool,
     /// Per step: what it draws, and how often it was gone through.
@@ -146,6 +151,7 @@ impl Player {
         }
         let device = |device: &super::script::DeviceScript| DeviceState {
             due: VecDeque::with_capacity(DEVICE_QUEUE_MAX),
+            deliveries: Deliveries::default(),
             draws: Draws::new(seed, &device.name, "again"),
             times: 0,
         };
@@ -161,6 +167,7 @@ impl Player {
             threads: script.threads.iter().map(thread).collect(),
             flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
             registers: script.registers.clone(),
+            queues: vec![VecDeque::new(); script.nr_queues as usize],
             devices: script.devices.iter().map(device).collect(),
             devices_changed: false,
             times: vec![0; script.steps.len()],
@@ -195,6 +202,10 @@ impl Player {
     /// What kind of work it is.
     pub fn work_kind(&self) -> &'static str {
         if self.script.kind.is_empty() { "benchmark" } else { self.script.kind }
+    }
+
+    pub fn counts_requests(&self) -> bool {
+        self.benchmark.counts_requests()
     }
 
     pub fn warmup(&self) -> Ns {
@@ -235,7 +246,8 @@ impl Player {
 
     /// When a device interrupts next.
     pub fn device_at(&self, device: usize) -> Ns {
-        self.devices[device].due.front().copied().unwrap_or(NEVER)
+        let device = &self.devices[device];
+        device.due.front().copied().unwrap_or(NEVER).min(device.deliveries.next_at())
     }
 
     /// Whether devices have got something to do since the last call.
@@ -246,6 +258,13 @@ impl Player {
 
     /// A device's interrupt is handled: pushes the futexes that its handler wakes one waiter of.
     pub fn device_interrupt(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        let state = &mut self.devices[device];
+        let is_through = state.due.front().is_some_and(|due| *due <= now);
+        self.deliver(device, now, wakes);
+        self.devices_changed = true;
+        if !is_through {
+            return;
+        }
         let state = &mut self.devices[device];
         state.due.pop_front();
         if let Some(again) = self.script.devices[device].again {
@@ -259,7 +278,18 @@ impl Player {
                 wakes.push(futex_of(*flag));
             }
         }
-        self.devices_changed = true;
+    }
+
+    /// Hands over what has come.
+    fn deliver(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        while let Some(Delivery { flag, moment }) = self.devices[device].deliveries.pop(now) {
+            if let Some(Queue(queue)) = moment {
+                self.queues[queue as usize].push_back(now);
+            }
+            if self.flags[flag.0 as usize].post(now) {
+                wakes.push(futex_of(flag));
+            }
+        }
     }
 
     fn start(&mut self, device: Device, begin: Ns, work: Ns) {
@@ -313,6 +343,9 @@ impl Player {
 
     /// Devices that come by themselves come for the first time after a part of their gap.
     fn start_sources(&mut self, now: Ns) {
+        for (device, after, delivery) in &self.script.arrivals {
+            self.devices[device.0 as usize].deliveries.push(now + after, *delivery);
+        }
         for device in 0..self.devices.len() {
             if let Some(again) = self.script.devices[device].again {
                 let state = &mut self.devices[device];
@@ -513,6 +546,25 @@ impl Player {
                     let clamped = SchedAttr { util_min: clamp, ..attributes };
                     return Some(Op::Call(Syscall::SchedSetattr(clamped)));
                 }
+            }
+            Step::Later(device, amount, delivery) => {
+                let at = now + self.amount(index, amount);
+                self.devices[device.0 as usize].deliveries.push(at, delivery);
+                self.devices_changed = true;
+            }
+            Step::Put(queue, from) => {
+                let number = *self.register(from);
+                self.queues[queue.0 as usize].push_back(number);
+            }
+            Step::Get(queue, to) => {
+                let number = self.queues[queue.0 as usize].pop_front();
+                *self.register(to) = number.expect("a flag counts what is in the queue");
+            }
+            Step::PostAll(flag, count) => {
+                let count = std::mem::take(self.register(count)) as u32;
+                let posts = (0..count).filter(|_| self.flags[flag.0 as usize].post(now)).count();
+                let wake = Syscall::FutexWake { futex: futex_of(flag), count };
+                return (posts > 0).then_some(Op::Call(wake));
             }
             Step::KernelWork(amount) => {
                 let work = self.amount(index, amount);

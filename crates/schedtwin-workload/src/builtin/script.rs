@@ -63,6 +63,19 @@ pub(crate) struct Pair {
     pub sndbuf: u32,
 }
 
+/// Numbers that are taken out in the order in which they were put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queue(pub u32);
+
+/// What a device does for whom when it interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    /// The flag that its handler posts.
+    pub flag: Flag,
+    /// Where the moment of the interrupt goes.
+    pub moment: Option<Queue>,
+}
+
 /// A place in a thread's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(u32);
@@ -162,6 +175,14 @@ pub(crate) enum Step {
     Job(Register),
     /// The thread ends.
     Leave,
+    /// A device interrupts after so long and delivers, whatever else it has to do: an answer of somebody far away.
+    Later(Device, Amount, Delivery),
+    /// Puts a register's number into a queue.
+    Put(Queue, Register),
+    /// Takes the next number of a queue, which has one, into a register.
+    Get(Queue, Register),
+    /// Posts a flag as often as a register says, with one call, and sets that to 0.
+    PostAll(Flag, Register),
     /// The workload is over.
     End,
 }
@@ -221,6 +242,10 @@ pub(crate) struct Script {
     pub nr_pipes: u32,
     /// Connected sockets: pair n has the ends 2n and 2n + 1.
     pub pairs: Vec<Pair>,
+    /// How many queues there are.
+    pub nr_queues: u32,
+    /// What devices deliver by themselves, so long after the workload's beginning.
+    pub arrivals: Vec<(Device, Ns, Delivery)>,
     /// Sessions of hints: the target of each.
     pub sessions: Vec<Ns>,
     /// Names of the tests whose frames are counted, and the display's period.
@@ -254,6 +279,11 @@ impl Script {
     pub fn register(&mut self, value: u64) -> Register {
         self.registers.push(value);
         Register(self.registers.len() as u32 - 1)
+    }
+
+    pub fn queue(&mut self) -> Queue {
+        self.nr_queues += 1;
+        Queue(self.nr_queues - 1)
     }
 
     /// A device that a thread starts. Its interrupt goes to CPU `cpu`, or where there are not so many to
