@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
-use schedtwin_lab::report::{Extent, Format};
+use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
 use schedtwin_types::Ns;
 
@@ -126,6 +126,8 @@ Examples:
   schedtwin compare ... --more                      parts of the machine, what explains the headlines
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
+  schedtwin compare ... --metric throughput --metric wakeup_latency.p99 --width 72 -o table.txt   for a commit message
+  schedtwin compare ... --mmtests --stddev          as mmtests prints it
   schedtwin compare ... --html report.html          figures too: one file for a browser
   schedtwin compare ... --first-difference          where the executions part, and why
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
@@ -370,11 +372,41 @@ pub struct Compare {
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write the result there instead of to stdout
+    #[arg(short, long, value_name = "FILE", conflicts_with = "first_difference")]
+    pub output: Option<PathBuf>,
+    /// Of the text: how many columns it may take, e.g. 72 for a commit message [default: 100]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(40..=1000), value_name = "COLUMNS",
+          conflicts_with = "first_difference")]
+    pub width: Option<u16>,
+    /// Of the text: means with their standard deviation over the seeds, not the interval of the difference
+    #[arg(long, conflicts_with = "first_difference")]
+    pub stddev: bool,
+    /// Of the text: as mmtests prints it, a column a kernel and changes in brackets, positive for the better
+    #[arg(long, conflicts_with = "first_difference")]
+    pub mmtests: bool,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
+}
+
+impl Compare {
+    /// How the text is laid out.
+    pub fn layout(&self) -> Layout {
+        let Layout { width, .. } = Layout::default();
+        let width = self.width.map_or(width, usize::from);
+        Layout { width, stddev: self.stddev, mmtests: self.mmtests }
+    }
+
+    /// Which of its options only texts know, if one is given with another format.
+    pub fn misplaced(&self) -> Option<&'static str> {
+        let text = self.printing.format() == Format::Text;
+        let given = [(self.width.is_some(), "--width"), (self.stddev, "--stddev")];
+        let mut given = given.into_iter().chain([(self.mmtests, "--mmtests")]);
+        given.find(|(given, _)| *given && !text).map(|(_, option)| option)
+    }
 }
 
 #[derive(Args)]

@@ -25,7 +25,10 @@ use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
     let Understood { columns, conditions, selectors } = understand(&arguments)?;
-    if let Some(path) = &arguments.html {
+    if let Some(option) = arguments.misplaced() {
+        return Err(Failure::bad(format!("{option} is for tables of text, not for this --format")));
+    }
+    for path in arguments.html.iter().chain(&arguments.output) {
         writable(path)?;
     }
     if arguments.first_difference {
@@ -69,7 +72,12 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     if !selectors.is_empty() {
         report::choose_rows(&mut shown, &selectors)?;
     }
-    let printed = output::print(&report::comparison(&shown, printing.format(), printing.extent()));
+    let layout = arguments.layout();
+    let text = report::comparison_in(&shown, printing.format(), printing.extent(), layout);
+    let printed = match &arguments.output {
+        Some(path) => write_page(path, &schedtwin_types::printable::lines(&text)),
+        None => output::print(&text),
+    };
     for condition in conditions {
         findings.extend(condition.judge(&comparison)?.findings);
     }

@@ -121,6 +121,12 @@ pub fn estimate(samples: &[Option<f64>]) -> Option<Estimate> {
     Some(Estimate { n: values.len(), mean: moments.mean, ci95: ci95.filter(all_finite) })
 }
 
+/// The standard deviation of what is defined in `samples`; `None` below two values.
+pub fn stddev(samples: &[Option<f64>]) -> Option<f64> {
+    let values: Vec<f64> = defined(samples).collect();
+    Moments::of(&values)?.variance.map(f64::sqrt).filter(|deviation| deviation.is_finite())
+}
+
 /// The paired comparison: sample `i` of both sides ran the same seed. Pairs with an undefined side
 /// are left out; `None` when no pair is left.
 pub fn paired(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {

@@ -4,51 +4,49 @@
 //! Kernels that do not fit beside each other continue in a further block, each block with the
 //! baseline in front.
 
-use super::Extent;
 use super::cells::{
-    Shown, also_changed, difference_cells, letter, plain_table, printable, provenance_lines,
-    section, seeds_text, shown_rows, simulated_text, value, verdict, wrap,
+    Shown, also_changed, difference_cells, letter, number, plain_table, printable,
+    provenance_lines, section, seeds_text, shown_rows, simulated_text, value, verdict, wrap,
 };
+use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
-use crate::crash;
-
-/// Mails are read in terminals; wider lines get broken by quoting.
-const WIDTH: usize = 100;
+use crate::{crash, stats};
 
 /// A row and its title.
 type Titled<'a> = (String, &'a ComparedRow);
 
-pub fn render(comparison: &Comparison, extent: Extent) -> String {
-    render_with(comparison, extent, simulated_text(comparison), "")
+pub fn render(comparison: &Comparison, extent: Extent, layout: Layout) -> String {
+    render_with(comparison, extent, layout, simulated_text(comparison), "")
 }
 
 /// With what to say of the length, and a further section between the table and the notes.
 pub fn render_with(
     comparison: &Comparison,
     extent: Extent,
+    layout: Layout,
     length: Option<String>,
     further_section: &str,
 ) -> String {
-    let mut text = heading(comparison, length);
+    let mut text = heading(comparison, layout, length);
     let shown = shown_rows(comparison, extent);
     let rows = &shown.rows;
     if rows.is_empty() {
         text.push_str("\nNo metric is defined and different from zero.\n");
     }
-    for others in blocks(comparison, rows) {
+    for others in blocks(comparison, rows, layout) {
         text.push('\n');
-        text.push_str(&block(comparison, rows, &others));
+        text.push_str(&block(comparison, rows, &others, layout));
     }
     text.push('\n');
     if !further_section.is_empty() {
         text.push_str(further_section);
         text.push('\n');
     }
-    text.push_str(&notes(comparison, &shown, extent));
+    text.push_str(&notes(comparison, &shown, extent, layout));
     text
 }
 
-fn heading(comparison: &Comparison, length: Option<String>) -> String {
+pub fn heading(comparison: &Comparison, layout: Layout, length: Option<String>) -> String {
     let provenance = &comparison.provenance;
     let mut line = format!("{}, {}: ", provenance.machine, provenance.workload);
     line.push_str(&match comparison.seeds.len() {
@@ -58,7 +56,7 @@ fn heading(comparison: &Comparison, length: Option<String>) -> String {
     if let Some(length) = length {
         line.push_str(&format!(", {length}"));
     }
-    let mut text = wrap(&line, WIDTH, "  ");
+    let mut text = wrap(&line, layout.width, "  ");
     text.push('\n');
     for (kernel, name) in comparison.kernels.iter().enumerate() {
         let n = comparison.seeds.len();
@@ -74,13 +72,20 @@ fn heading(comparison: &Comparison, length: Option<String>) -> String {
 }
 
 /// The columns of one row: title and unit, the baseline, and four cells for each other kernel.
-fn row_cells((title, row): &Titled, others: &[usize]) -> Vec<String> {
-    let mean = |kernel: usize| value(row.cells[kernel].estimate.map(|e| e.mean), row.row.unit);
+fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec<String> {
+    let mean = |kernel: usize| {
+        let mean = value(row.cells[kernel].estimate.map(|e| e.mean), row.row.unit);
+        match stats::stddev(&row.row.samples[kernel]).filter(|_| layout.stddev) {
+            Some(deviation) => format!("{mean} ({})", number(deviation)),
+            None => mean,
+        }
+    };
     let mut cells = vec![title.clone(), row.row.unit.to_string(), mean(0)];
     for &kernel in others {
         let difference = row.cells[kernel].difference.as_ref();
         let (change, half) = difference_cells(difference);
-        let half = if half.is_empty() { half } else { format!("+-{half}") };
+        let none = half.is_empty() || layout.stddev;
+        let half = if none { String::new() } else { format!("+-{half}") };
         let verdict = verdict(difference, row.row.better);
         // Beside further columns the star has to do: the sign and the metric say the rest.
         let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
@@ -89,22 +94,23 @@ fn row_cells((title, row): &Titled, others: &[usize]) -> Vec<String> {
     cells
 }
 
-fn header_cells(others: &[usize]) -> Vec<String> {
+fn header_cells(others: &[usize], layout: Layout) -> Vec<String> {
+    let interval = if layout.stddev { "" } else { "95%" };
     let mut cells = vec![String::new(), String::new(), letter(0)];
     for &kernel in others {
         let letter = letter(kernel);
-        cells.extend([letter.clone(), format!("{letter} vs A"), "95%".into(), String::new()]);
+        cells.extend([letter.clone(), format!("{letter} vs A"), interval.into(), String::new()]);
     }
     cells
 }
 
 /// Distributes the other kernels over blocks that fit the width; at least one in each.
-fn blocks(comparison: &Comparison, rows: &[Titled]) -> Vec<Vec<usize>> {
+fn blocks(comparison: &Comparison, rows: &[Titled], layout: Layout) -> Vec<Vec<usize>> {
     let width_of = |others: &[usize]| {
         let mut widths: Vec<usize> =
-            header_cells(others).iter().map(|cell| cell.chars().count()).collect();
+            header_cells(others, layout).iter().map(|cell| cell.chars().count()).collect();
         for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row_cells(row, others)) {
+            for (width, cell) in widths.iter_mut().zip(row_cells(row, others, layout)) {
                 *width = (*width).max(cell.chars().count());
             }
         }
@@ -114,7 +120,7 @@ fn blocks(comparison: &Comparison, rows: &[Titled]) -> Vec<Vec<usize>> {
     for kernel in 1..comparison.kernels.len() {
         let last = blocks.last_mut().expect("there is always a block");
         last.push(kernel);
-        if last.len() > 1 && width_of(last) > WIDTH {
+        if last.len() > 1 && width_of(last) > layout.width {
             last.pop();
             blocks.push(vec![kernel]);
         }
@@ -122,15 +128,15 @@ fn blocks(comparison: &Comparison, rows: &[Titled]) -> Vec<Vec<usize>> {
     blocks
 }
 
-fn block(comparison: &Comparison, rows: &[Titled], others: &[usize]) -> String {
-    let mut lines = vec![header_cells(others)];
+fn block(comparison: &Comparison, rows: &[Titled], others: &[usize], layout: Layout) -> String {
+    let mut lines = vec![header_cells(others, layout)];
     let mut starts = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let section_of = |(_, row): &Titled| section(row.row.name);
         if at > 0 && section_of(row) != section_of(&rows[at - 1]) {
             starts.push(lines.len() + starts.len());
         }
-        lines.push(row_cells(row, others));
+        lines.push(row_cells(row, others, layout));
     }
     let verdicts: Vec<usize> = (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect();
     let table = plain_table(lines, 2, &verdicts);
@@ -148,14 +154,23 @@ fn block(comparison: &Comparison, rows: &[Titled], others: &[usize]) -> String {
     text
 }
 
-fn notes(comparison: &Comparison, shown: &Shown<ComparedRow>, extent: Extent) -> String {
+pub fn notes(
+    comparison: &Comparison,
+    shown: &Shown<ComparedRow>,
+    extent: Extent,
+    layout: Layout,
+) -> String {
     let mut notes = Vec::new();
     let others = comparison.kernels.len() - 1;
     if comparison.seeds.len() > 1 && others > 0 {
-        notes.push(
-            "95%: half the width of the 95% interval of the difference, over the seeds, in % of A."
-                .to_string(),
-        );
+        if layout.stddev {
+            notes.push("In brackets: the standard deviation over the seeds.".to_string());
+        } else if !layout.mmtests {
+            notes.push(
+                "95%: half the width of the 95% interval of the difference, over the seeds, in % of A."
+                    .to_string(),
+            );
+        }
         notes.push("*: p < 0.05 in the paired t-test; where nothing changed 1 row in 20 is marked by chance.".to_string());
     } else if others > 0 {
         notes.push(
@@ -180,5 +195,5 @@ fn notes(comparison: &Comparison, shown: &Shown<ComparedRow>, extent: Extent) ->
     notes.extend(crash::lines(&comparison.crashes));
     notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
     notes.extend(provenance_lines(&comparison.provenance));
-    notes.iter().map(|note| wrap(note, WIDTH, "  ")).collect()
+    notes.iter().map(|note| wrap(note, layout.width, "  ")).collect()
 }

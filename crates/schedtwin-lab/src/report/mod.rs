@@ -11,6 +11,7 @@ mod execution;
 pub mod html;
 mod json;
 mod markdown;
+mod mmtests;
 mod replay;
 mod run_text;
 mod sensitivity;
@@ -62,10 +63,39 @@ pub enum Extent {
     Chosen,
 }
 
+/// How a comparison's text table is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The columns that it may take; one kernel beside the baseline may take more.
+    pub width: usize,
+    /// Each mean with the standard deviation over the seeds, instead of the interval of the difference.
+    pub stddev: bool,
+    /// As mmtests prints comparisons: a column a kernel under its name, values with their change in brackets.
+    pub mmtests: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Layout {
+        // Mails are read in terminals; wider lines get broken by quoting.
+        Layout { width: 100, stddev: false, mmtests: false }
+    }
+}
+
 /// The report of a comparison.
 pub fn comparison(comparison: &Comparison, format: Format, extent: Extent) -> String {
+    comparison_in(comparison, format, extent, Layout::default())
+}
+
+/// The same, its text in a layout of the user's choice.
+pub fn comparison_in(
+    comparison: &Comparison,
+    format: Format,
+    extent: Extent,
+    layout: Layout,
+) -> String {
     match format {
-        Format::Text => compare_text::render(comparison, extent),
+        Format::Text if layout.mmtests => mmtests::render(comparison, extent, layout),
+        Format::Text => compare_text::render(comparison, extent, layout),
         Format::Markdown => markdown::comparison(comparison, extent),
         Format::Json => json::comparison(comparison),
         Format::Csv => csv::comparison(comparison),
@@ -79,7 +109,9 @@ pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
     match format {
         Format::Text => {
             let length = replay::length(fidelity, simulated(comparison));
-            compare_text::render_with(comparison, extent, Some(length), &replay::text(fidelity))
+            let section = replay::text(fidelity);
+            let layout = Layout::default();
+            compare_text::render_with(comparison, extent, layout, Some(length), &section)
         }
         Format::Markdown => {
             let length = replay::length(fidelity, simulated(comparison));
