@@ -12,7 +12,7 @@ pub enum Workload {
 
 /// Models that fit short runs, with options whose values are asked for.
 type Options = &'static [(&'static str, u64, u64)];
-const MODELS: [(&str, Options); 16] = [
+const MODELS: [(&str, Options); 17] = [
     ("periodic", &[("-f", 1, 5000), ("-t", 0, 64), ("-d", 0, 100), ("--together", 0, 1)]),
     ("ui-phone", &[]),
     ("w1", &[]),
@@ -50,6 +50,16 @@ const MODELS: [(&str, Options); 16] = [
     ("schbench-old", &[("-m", 1, 3), ("-t", 1, 20), ("-s", 0, 30_000), ("-c", 1, 30_000)]),
     ("netperf", &[("--instances", 1, 12), ("--request", 1, 60_000), ("--response", 1, 60_000)]),
     ("tbench", &[("-c", 1, 12)]),
+    (
+        "daytrader",
+        &[
+            ("-j", 1, 4),
+            ("-u", 1, 60),
+            ("--workers", 0, 6),
+            ("--gc-every", 1, 50),
+            ("--nic-queues", 1, 16),
+        ],
+    ),
 ];
 
 /// A workload for a machine with that many CPUs.

@@ -14,7 +14,8 @@ use crate::study::run::{Calibrated, Ready};
 use crate::study::spec::Assignment;
 
 /// The calibrations that are compiled in: name of the study and text.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
+    ("daytrader-power10", include_str!("../../../../studies/calibrations/daytrader-power10.toml")),
     ("geekbench5-pixel6", include_str!("../../../../studies/calibrations/geekbench5-pixel6.toml")),
     ("jankbench-pixel6", include_str!("../../../../studies/calibrations/jankbench-pixel6.toml")),
     (

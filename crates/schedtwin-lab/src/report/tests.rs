@@ -32,6 +32,20 @@ fn reports_look_as_expected() {
     insta::assert_snapshot!("compare_text_more", more);
 }
 
+/// For a commit message: narrower, with deviations, and as mmtests prints it.
+#[test]
+fn text_has_layouts() {
+    let layout = Layout { width: 72, ..Layout::default() };
+    for (name, layout) in [
+        ("stddev", Layout { stddev: true, ..layout }),
+        ("mmtests", Layout { mmtests: true, ..layout }),
+        ("mmtests_stddev", Layout { mmtests: true, stddev: true, ..layout }),
+    ] {
+        let text = comparison_in(&example::comparison(), Format::Text, Extent::Headlines, layout);
+        insta::assert_snapshot!(format!("compare_text_{name}"), text);
+    }
+}
+
 /// What changed beyond chance below the headlines is named in one line, and what chance does is not.
 #[test]
 fn what_else_changed_is_named_below_the_headlines() {

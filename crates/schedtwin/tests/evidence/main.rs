@@ -13,6 +13,7 @@
 //! | `domains` | scheduling domains are those that Linux printed on machines that QEMU made |
 //! | `benchmarks` | models of benchmarks have the threads, classes and wakeups of real phones |
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
+//! | `daytrader` | requests are neither lost nor doubled, and their cost adds up |
 //! | `coalescing` | timers within each other's slack share an interrupt |
 //! | `broadcast` | whoever sleeps without a timer is woken, by whom the machine says, and nobody else is |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
@@ -30,6 +31,7 @@ mod bad_input;
 mod benchmarks;
 mod broadcast;
 mod coalescing;
+mod daytrader;
 mod determinism;
 mod distance;
 mod domains;
