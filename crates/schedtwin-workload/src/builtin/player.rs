@@ -16,9 +16,7 @@ use super::benchmark::{Benchmark, Counted};
 use super::deliveries::Deliveries;
 use super::frames::Frames;
 use super::hints::Hints;
-use super::script::{
-    Crew, Delivery, Device, End, Flag, Grid, Pair, Queue, Register, Script, Step,
-};
+use super::script::{Crew, Delivery, Device, End, Flag, Grid, Pair, Queue, Register, Script, Step};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
