@@ -9,8 +9,10 @@
 
 pub mod balance;
 pub mod cfs;
+pub mod deadline;
 pub mod eevdf;
 pub mod ftrace;
+pub mod groups;
 pub mod haltpoll;
 pub mod idle;
 pub mod l0;

@@ -1,7 +1,9 @@
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
 use crate::cfs::Cfs;
+use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
+use crate::groups::Groups;
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
@@ -54,6 +56,8 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Max<false>>(),
     of::<Max<true>>(),
     of::<Sum>(),
+    of::<Deadline>(),
+    of::<Groups>(),
 ];
 
 #[cfg(test)]

@@ -27,14 +27,15 @@
 
 pub(crate) mod bandwidth;
 mod cpudl;
+pub(crate) mod dl_bw;
 mod entity;
 mod migrate;
 #[cfg(test)]
 mod tests;
 
 pub use super::fair_server::FairServer;
-pub use bandwidth::DlBw;
 pub use cpudl::Cpudl;
+pub use dl_bw::DlBw;
 pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
 use crate::Kernel;

@@ -24,7 +24,7 @@
 use crate::Kernel;
 use crate::config::Config;
 use crate::sched::Class;
-use crate::sched::deadline::bandwidth::dl_bw_capacity;
+use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, Ns};

@@ -25,7 +25,8 @@
 //! `inactive_task_timer`, `migrate_task_rq_dl`.
 //! Differences: one root domain, no cpusets. The fair servers are admitted at boot.
 
-use super::{DlEntity, to_ratio};
+use super::dl_bw::dl_bw_capacity;
+use super::{DlBw, DlEntity, to_ratio};
 use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::hook::CLASS_QUEUE;
@@ -33,28 +34,6 @@ use crate::sched::Class;
 use crate::sched::core::ENQUEUE_MIGRATED;
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Errno, Policy, SchedAttr, TaskId, TaskState};
-
-/// `struct dl_bw` of the root domain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DlBw {
-    /// What may be reserved of a CPU of capacity 1024; `None`: no limit.
-    pub bw: Option<u64>,
-    /// What is reserved.
-    pub total_bw: u64,
-}
-
-impl DlBw {
-    /// `__dl_overflow()`: whether `new_bw` in the place of `old_bw` is too much for that capacity.
-    pub fn overflows(&self, capacity: u64, old_bw: u64, new_bw: u64) -> bool {
-        self.bw.is_some_and(|bw| (bw * capacity) >> 10 < self.total_bw - old_bw + new_bw)
-    }
-}
-
-/// `dl_bw_capacity()`: capacities count where they differ.
-pub(crate) fn dl_bw_capacity(capacities: &[u64]) -> u64 {
-    let asymmetric = capacities.iter().any(|capacity| *capacity != capacities[0]);
-    if asymmetric { capacities.iter().sum() } else { capacities.len() as u64 * 1024 }
-}
 
 impl Config {
     /// `init_dl_bw()`: the limit, and the fair servers of that many CPUs.

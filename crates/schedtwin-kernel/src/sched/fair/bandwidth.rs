@@ -35,6 +35,10 @@
 //! time that a queue is throttled without tasks is left out in every release, as in 6.12 (before, it counted). Before 6.6 a queue
 //! that is throttled while a task is picked makes the kernel put back all levels of the running task, here those that differ.
 
+mod pool;
+
+pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
+
 use crate::Kernel;
 use crate::arena::Id;
 use crate::config::{CfsPeriodTimer, CfsUnthrottle};
@@ -44,115 +48,10 @@ use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
 
-/// `default_cfs_period()`.
-pub const DEFAULT_CFS_PERIOD: Ns = 100_000_000;
-/// `min_cfs_rq_runtime`: a queue that loses its last task keeps that.
-const MIN_CFS_RQ_RUNTIME: i64 = 1_000_000;
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
 const MIN_BANDWIDTH_EXPIRATION: i64 = 2_000_000;
 /// `cfs_bandwidth_slack_period`: how long returned runtime is gathered.
 const CFS_BANDWIDTH_SLACK_PERIOD: Ns = 5_000_000;
-
-/// What `cpu.stat` says of a group's limit, since it was set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuStat {
-    /// Periods in which the timer ran.
-    pub nr_periods: u64,
-    /// Those at whose end a queue of the group was throttled.
-    pub nr_throttled: u64,
-    /// For how long queues with tasks were throttled, ns; of all CPUs together.
-    pub throttled_time: Ns,
-    /// Periods in which more than the quota was used.
-    pub nr_bursts: u64,
-    /// How much more, ns.
-    pub burst_time: Ns,
-}
-
-/// `struct cfs_bandwidth`: of a group.
-#[derive(Clone, Debug)]
-pub struct CfsBandwidth {
-    /// Runtime for each period, ns; `None`: no limit.
-    pub quota: Option<Ns>,
-    /// The period, ns.
-    pub period: Ns,
-    /// What the pool may keep beyond the quota, ns.
-    pub burst: Ns,
-    /// The pool, ns.
-    pub runtime: u64,
-    /// The pool after it was filled last.
-    runtime_snap: u64,
-    /// Nobody has asked since the last period began.
-    idle: bool,
-    /// The period timer is queued, or its handler runs.
-    pub period_active: bool,
-    /// When it is due; while it does not run, when it would have been.
-    expires: Ns,
-    /// Its handler runs.
-    callback_running: bool,
-    /// The slack timer is queued.
-    slack_started: bool,
-    /// Run queues that are throttled, first come first served.
-    pub throttled: Vec<CfsRqId>,
-    /// What `cpu.stat` says.
-    pub stat: CpuStat,
-}
-
-impl Default for CfsBandwidth {
-    /// `init_cfs_bandwidth()`: no limit.
-    fn default() -> CfsBandwidth {
-        CfsBandwidth {
-            quota: None,
-            period: DEFAULT_CFS_PERIOD,
-            burst: 0,
-            runtime: 0,
-            runtime_snap: 0,
-            idle: false,
-            period_active: false,
-            expires: 0,
-            callback_running: false,
-            slack_started: false,
-            throttled: Vec::new(),
-            stat: CpuStat::default(),
-        }
-    }
-}
-
-impl CfsBandwidth {
-    /// `__refill_cfs_bandwidth_runtime()`.
-    fn refill(&mut self) {
-        let Some(quota) = self.quota else { return };
-        self.runtime += quota;
-        if self.runtime_snap > self.runtime {
-            self.stat.burst_time += self.runtime_snap - self.runtime;
-            self.stat.nr_bursts += 1;
-        }
-        self.runtime = self.runtime.min(quota + self.burst);
-        self.runtime_snap = self.runtime;
-    }
-}
-
-/// The part of `struct cfs_rq` that bandwidth control keeps.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CfsRqBandwidth {
-    /// Its group has a limit.
-    pub runtime_enabled: bool,
-    /// It is throttled: its entity is not queued.
-    pub throttled: bool,
-    /// It waits for its CPU to let it go on (`throttled_csd_list`).
-    csd_queued: bool,
-    /// How many of it and the queues above are throttled.
-    pub throttle_count: u32,
-    /// What it may still run, ns.
-    pub runtime_remaining: i64,
-    /// Since when it has been throttled with tasks, by `rq.clock`.
-    throttled_clock: Option<u64>,
-    /// PELT clock of its CPU when its own stopped.
-    throttled_clock_pelt: u64,
-    /// For how long its own has stood still, by that of the CPU.
-    throttled_clock_pelt_time: u64,
-    /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
-    pub throttled_pelt_idle: u64,
-}
 
 /// A run queue that may go on, on the list of its CPU.
 #[derive(Clone, Copy, Debug)]
@@ -225,20 +124,10 @@ impl Kernel {
     /// `__assign_cfs_rq_runtime()`: a queue asks its group's pool for as much as makes `target`; whether it may run.
     fn assign_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, target: Ns) -> bool {
         let group = self.cfs[cfs_rq].group;
-        let wanted = (target as i64 - self.cfs[cfs_rq].bandwidth.runtime_remaining) as u64;
-        let mut amount = wanted;
         if self.groups[group].bandwidth.quota.is_some() {
             self.start_cfs_bandwidth(group);
-            let pool = &mut self.groups[group].bandwidth;
-            amount = wanted.min(pool.runtime);
-            if pool.runtime > 0 {
-                pool.runtime -= amount;
-                pool.idle = false;
-            }
         }
-        let own = &mut self.cfs[cfs_rq].bandwidth;
-        own.runtime_remaining += amount as i64;
-        own.runtime_remaining > 0
+        self.groups[group].bandwidth.assign(&mut self.cfs[cfs_rq].bandwidth, target)
     }
 
     /// `return_cfs_rq_runtime()`: a queue has lost an entity; an empty one gives back what it has.
@@ -247,18 +136,9 @@ impl Kernel {
         if !cfs.bandwidth.runtime_enabled || cfs.nr_queued != 0 {
             return;
         }
-        let slack = cfs.bandwidth.runtime_remaining - MIN_CFS_RQ_RUNTIME;
-        if slack <= 0 {
-            return;
-        }
-        cfs.bandwidth.runtime_remaining -= slack;
-        let group = cfs.group;
-        let pool = &mut self.groups[group].bandwidth;
-        if pool.quota.is_some() {
-            pool.runtime += slack as u64;
-            if pool.runtime > self.config.cfs_bandwidth_slice && !pool.throttled.is_empty() {
-                self.start_cfs_slack_bandwidth(group);
-            }
+        let (group, slice) = (cfs.group, self.config.cfs_bandwidth_slice);
+        if self.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
+            self.start_cfs_slack_bandwidth(group);
         }
     }
 
@@ -530,26 +410,16 @@ impl Kernel {
 
     /// `do_sched_cfs_period_timer()`; `true`: nobody needs the timer.
     fn do_sched_cfs_period_timer(&mut self, group: TaskGroupId, overrun: u64) -> bool {
-        let bandwidth = &mut self.groups[group].bandwidth;
-        if bandwidth.quota.is_none() {
-            return true;
+        match self.groups[group].bandwidth.begin_period(overrun) {
+            PeriodTimer::Stops => return true,
+            PeriodTimer::GoesOn => return false,
+            PeriodTimer::HandsOut => {}
         }
-        let mut throttled = !bandwidth.throttled.is_empty();
-        bandwidth.stat.nr_periods += overrun;
-        bandwidth.refill();
-        if bandwidth.idle && !throttled {
-            return true;
-        }
-        if !throttled {
-            bandwidth.idle = true;
-            return false;
-        }
-        bandwidth.stat.nr_throttled += overrun;
+        let mut throttled = true;
         // Each round hands out something.
         while throttled && self.groups[group].bandwidth.runtime > 0 {
             throttled = self.distribute_cfs_runtime(group);
         }
-        self.groups[group].bandwidth.idle = false;
         false
     }
 
@@ -601,11 +471,7 @@ impl Kernel {
             if cfs.bandwidth.csd_queued {
                 continue;
             }
-            let wanted = (1 - cfs.bandwidth.runtime_remaining) as u64;
-            let amount = wanted.min(pool.runtime);
-            pool.runtime -= amount;
-            cfs.bandwidth.runtime_remaining += amount as i64;
-            if cfs.bandwidth.runtime_remaining <= 0 {
+            if !pool.hand_out(&mut cfs.bandwidth) {
                 throttled = true;
                 continue;
             }
@@ -694,13 +560,5 @@ impl Kernel {
             assert!(timed, "{what:?}: throttled_clock");
         }
         assert!(!cfs.on_list || own.throttle_count == 0, "{what:?}: its averages decay");
-    }
-}
-
-impl CfsRqBandwidth {
-    /// The queue's PELT clock when that of the CPU is `now`.
-    fn clock_pelt(&self, now: u64) -> u64 {
-        let now = if self.throttle_count != 0 { self.throttled_clock_pelt } else { now };
-        now - self.throttled_clock_pelt_time
     }
 }

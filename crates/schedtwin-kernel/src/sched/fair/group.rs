@@ -37,6 +37,10 @@
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
 use super::{NICE_0_LOAD, scale_load_down, weight_of};
+mod shares;
+
+pub use shares::{MIN_SHARES, calc_group_shares, tg_load_avg_delta};
+
 use crate::Kernel;
 use crate::arena::Id;
 use crate::config::TgLoadAvg;
@@ -50,8 +54,6 @@ use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
 use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
 
-/// `MIN_SHARES`, not scaled up where a CPU's part of the shares is concerned.
-const MIN_SHARES: i64 = 2;
 /// `MAX_SHARES`.
 const MAX_SHARES: u64 = 1 << 18;
 /// `WEIGHT_IDLEPRIO`: the shares of an idle group.
@@ -408,8 +410,7 @@ impl Kernel {
         if limited && now.wrapping_sub(cfs.last_update_tg_load_avg) < TG_LOAD_AVG_NS {
             return;
         }
-        let delta = cfs.avg.load_avg as i64 - cfs.tg_load_avg_contrib as i64;
-        if delta.unsigned_abs() > cfs.tg_load_avg_contrib / 64 {
+        if let Some(delta) = tg_load_avg_delta(cfs.avg.load_avg, cfs.tg_load_avg_contrib) {
             self.groups[cfs.group].load_avg += delta;
             cfs.tg_load_avg_contrib = cfs.avg.load_avg;
             cfs.last_update_tg_load_avg = now;
@@ -421,13 +422,8 @@ impl Kernel {
     fn calc_group_shares(&self, cfs_rq: CfsRqId) -> u64 {
         let cfs = &self.cfs[cfs_rq];
         let group = &self.groups[cfs.group];
-        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg) as i64;
-        let total = group.load_avg - cfs.tg_load_avg_contrib as i64 + load;
-        let mut shares = (group.shares as i64).wrapping_mul(load);
-        if total != 0 {
-            shares /= total;
-        }
-        shares.clamp(MIN_SHARES, group.shares as i64) as u64
+        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        calc_group_shares(group.shares, group.load_avg, cfs.tg_load_avg_contrib, load)
     }
 
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.

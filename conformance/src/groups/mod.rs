@@ -1,0 +1,245 @@
+//! Task groups: what a queue of a group is worth, and what it may run of the group's limit.
+//!
+//! One group and its queue on one CPU. Shares and loads are drawn anew for each question; the pool lives through a sequence of
+//! running, asking, giving back, throttling, periods and handing out.
+//!
+//! **Not compared here:** what throttling does to the hierarchy, several queues that wait, timers; propagation of averages is
+//! part of `pelt`, a new weight of `eevdf`.
+
+mod mutations;
+
+use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::rng::Rng;
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
+use schedtwin_kernel::sched::CfsRqId;
+use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth, PeriodTimer};
+use schedtwin_kernel::sched::fair::group::{calc_group_shares, tg_load_avg_delta};
+use std::path::{Path, PathBuf};
+
+// Operation numbers, as in `shim.c`.
+const SHARES: usize = 0;
+const CONTRIBUTE: usize = 1;
+const LIMIT: usize = 2;
+const RUN: usize = 3;
+const ASSIGN: usize = 4;
+const GIVE_BACK: usize = 5;
+const THROTTLE: usize = 6;
+const PERIOD: usize = 7;
+const HAND_OUT: usize = 8;
+
+/// Operations of a sequence.
+const STEPS: usize = 48;
+/// `RUNTIME_INF`.
+const NO_LIMIT: u64 = u64::MAX;
+
+/// What is cut out of `fair.c`, in an order in which it compiles.
+const FUNCTIONS: &[&str] = &[
+    "calc_group_shares",
+    "update_tg_load_avg",
+    "__refill_cfs_bandwidth_runtime",
+    "__assign_cfs_rq_runtime",
+    "__return_cfs_rq_runtime",
+    "distribute_cfs_runtime",
+    "do_sched_cfs_period_timer",
+];
+
+/// What of the kernel crate the subject needs; a queue's number stands for itself.
+const ROOMS: Rooms = Rooms {
+    library: "pub mod sched {
+              #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub struct CfsRqId(pub u32);
+              pub mod fair {
+              pub mod bandwidth { pub mod pool; pub use pool::*; }
+              pub mod group { pub mod shares; pub use shares::*; } } }",
+    files: &["sched/fair/bandwidth/pool.rs", "sched/fair/group/shares.rs"],
+};
+
+/// A group with a limit, and its queue.
+pub struct Groups {
+    pool: CfsBandwidth,
+    queue: CfsRqBandwidth,
+    slice: u64,
+}
+
+impl Groups {
+    fn report(&self, out: &mut Out) {
+        let CfsBandwidth { runtime, runtime_snap, idle, stat, .. } = &self.pool;
+        out.word("pool", "runtime", *runtime);
+        out.word("pool", "runtime_snap", *runtime_snap);
+        out.word("pool", "idle", *idle as u64);
+        out.word("pool", "nr_periods", stat.nr_periods);
+        out.word("pool", "nr_throttled", stat.nr_throttled);
+        out.word("pool", "nr_burst", stat.nr_bursts);
+        out.word("pool", "burst_time", stat.burst_time);
+        out.word("queue", "runtime_remaining", self.queue.runtime_remaining as u64);
+    }
+
+    fn waits(&self) -> bool {
+        !self.pool.throttled.is_empty()
+    }
+
+    /// The queue asks the pool as one that waits; whether it goes on.
+    fn hand_out(&mut self) -> bool {
+        let goes_on = self.pool.hand_out(&mut self.queue);
+        if goes_on {
+            self.pool.throttled.clear();
+        }
+        goes_on
+    }
+}
+
+impl Subject for Groups {
+    const NAME: &'static str = "groups";
+    const OPS: &'static [OpSpec] = &[
+        OpSpec {
+            name: "shares",
+            args: &["shares", "tg_load_avg", "contrib", "weight", "load_avg"],
+        },
+        OpSpec { name: "contribute", args: &["contrib", "load_avg"] },
+        OpSpec { name: "limit", args: &["quota", "burst", "slice"] },
+        OpSpec { name: "run", args: &["delta"] },
+        OpSpec { name: "assign", args: &["target"] },
+        OpSpec { name: "give_back", args: &[] },
+        OpSpec { name: "throttle", args: &[] },
+        OpSpec { name: "period", args: &["overrun"] },
+        OpSpec { name: "hand_out", args: &[] },
+    ];
+    const SOURCES: Sources = Sources { modules: &["groups"], kernel: Some(&ROOMS) };
+    const MUTATIONS: &'static [Mutation] = mutations::GROUPS;
+    const GOLDEN_SHOWN: u64 = 3;
+
+    fn new() -> Groups {
+        Groups { pool: CfsBandwidth::default(), queue: CfsRqBandwidth::default(), slice: 0 }
+    }
+
+    fn operate(&mut self, record: &Record, out: &mut Out) {
+        let arg = record.args;
+        match record.op {
+            SHARES => {
+                let load = (arg[3] >> 10).max(arg[4]);
+                out.word("", "result", calc_group_shares(arg[0], arg[1] as i64, arg[2], load));
+            }
+            CONTRIBUTE => {
+                let delta = tg_load_avg_delta(arg[1], arg[0]);
+                out.word("", "result", delta.unwrap_or(0) as u64);
+            }
+            LIMIT => {
+                self.pool.quota = (arg[0] != NO_LIMIT).then_some(arg[0]);
+                (self.pool.burst, self.slice) = (arg[1], arg[2]);
+                self.pool.refill();
+                self.report(out);
+            }
+            RUN => self.queue.runtime_remaining -= arg[0] as i64,
+            ASSIGN => {
+                out.word("", "result", self.pool.assign(&mut self.queue, arg[0]) as u64);
+                self.report(out);
+            }
+            GIVE_BACK => {
+                let worth = self.pool.give_back(&mut self.queue, self.slice);
+                out.word("", "result", worth as u64);
+                self.report(out);
+            }
+            THROTTLE => self.pool.throttled = vec![CfsRqId(1)],
+            PERIOD => {
+                let timer = self.pool.begin_period(arg[0]);
+                let mut goes_on = false;
+                while timer == PeriodTimer::HandsOut && self.waits() && self.pool.runtime > 0 {
+                    goes_on = self.hand_out();
+                }
+                out.word("", "result", (timer == PeriodTimer::Stops) as u64);
+                out.word("", "goes_on", goes_on as u64);
+                self.report(out);
+            }
+            HAND_OUT => {
+                let waits = self.waits();
+                let goes_on = waits && self.hand_out();
+                out.word("", "result", (waits && !goes_on) as u64);
+                out.word("", "goes_on", goes_on as u64);
+                self.report(out);
+            }
+            _ => unreachable!("an operation of the list"),
+        }
+    }
+
+    fn next(&mut self, step: usize, rng: &mut Rng) -> Option<Record> {
+        if step == STEPS {
+            return None;
+        }
+        let mut args = [0; ARGS];
+        let left = self.queue.runtime_remaining;
+        let op = match rng.below(16) {
+            _ if step == 0 => LIMIT,
+            0..=2 => SHARES,
+            3 => CONTRIBUTE,
+            4 => LIMIT,
+            5..=7 => RUN,
+            // A queue asks when it has nothing left, gives back what it has, and waits when it got nothing.
+            8..=10 if left <= 0 && !self.waits() => ASSIGN,
+            8..=10 if !self.waits() => GIVE_BACK,
+            11 if left <= 0 => THROTTLE,
+            12 if self.waits() && self.pool.runtime > 0 => HAND_OUT,
+            _ => PERIOD,
+        };
+        match op {
+            SHARES => {
+                let shares = 2 + rng.magnitude(28);
+                let contrib = rng.magnitude(17);
+                let elsewhere = if rng.one_in(3) { 0 } else { rng.magnitude(20) };
+                let weight = rng.magnitude(28);
+                args[..5].copy_from_slice(&[
+                    shares,
+                    contrib + elsewhere,
+                    contrib,
+                    weight,
+                    rng.magnitude(18),
+                ]);
+            }
+            CONTRIBUTE => {
+                let contrib = rng.magnitude(18);
+                let off = rng.below(contrib / 32 + 3);
+                let load_avg =
+                    if rng.one_in(2) { contrib + off } else { contrib.saturating_sub(off) };
+                args[..2].copy_from_slice(&[contrib, load_avg]);
+            }
+            LIMIT => {
+                let quota = 1_000_000 + rng.magnitude(26);
+                let quota = if rng.one_in(8) { NO_LIMIT } else { quota };
+                let burst =
+                    if rng.one_in(2) || quota == NO_LIMIT { 0 } else { rng.below(quota + 1) };
+                args[..3].copy_from_slice(&[
+                    quota,
+                    burst,
+                    rng.pick(&[1_000_000, 3_000_000, 5_000_000]),
+                ]);
+            }
+            RUN if self.waits() => args[0] = 0,
+            RUN => {
+                args[0] = match rng.below(3) {
+                    0 => left.max(0) as u64,
+                    1 => (left - 1_000_000).max(0) as u64 + rng.below(3),
+                    _ => rng.magnitude(25),
+                }
+            }
+            ASSIGN => args[0] = if rng.one_in(3) { 1 } else { self.slice },
+            PERIOD => args[0] = 1 + rng.one_in(8) as u64,
+            _ => {}
+        }
+        Some(Record { op, args })
+    }
+
+    fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+        let path = tree.join("kernel/sched/fair.c");
+        let fair = std::fs::read_to_string(&path)
+            .map_err(|error| format!("read {}: {error}", path.display()))?;
+        let mut text = String::new();
+        for name in FUNCTIONS {
+            let missing = || format!("{}: no {name} in fair.c", tree.display());
+            // Without SMP there is an empty one before it, which is not inline.
+            let from = fair.find(&format!("static inline void {name}(")).unwrap_or(0);
+            text += &extract::function(&fair[from..], name).ok_or_else(missing)?;
+        }
+        let file = build_dir.join("groups_extract.h");
+        std::fs::write(&file, text)
+            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        oracle::compile("groups/shim.c", &[build_dir], build_dir, flags)
+    }
+}

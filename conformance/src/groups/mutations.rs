@@ -1,0 +1,41 @@
+//! Wrong tokens in the arithmetic of task groups that the sequences notice.
+
+use crate::l0::mutate::{Mutation, m};
+
+const POOL: &str = "sched/fair/bandwidth/pool.rs";
+const SHARES: &str = "sched/fair/group/shares.rs";
+
+/// Mutations of task groups.
+pub const GROUPS: &[Mutation] = &[
+    m(SHARES, "MIN_SHARES: i64 = 2", "MIN_SHARES: i64 = 3"),
+    m(SHARES, "tg_load_avg - contrib as i64 + load", "tg_load_avg + load"),
+    m(SHARES, "if total != 0 {", "if total > 1 {"),
+    m(SHARES, "clamp(MIN_SHARES, shares as i64)", "max(MIN_SHARES)"),
+    m(SHARES, "> contrib / 64", ">= contrib / 64"),
+    m(SHARES, "contrib / 64", "contrib / 63"),
+    m(POOL, "RUNTIME: i64 = 1_000_000", "RUNTIME: i64 = 999_999"),
+    m(POOL, "self.runtime += quota;", "self.runtime = quota;"),
+    m(POOL, "self.runtime_snap > self.runtime", "self.runtime_snap + 1 > self.runtime"),
+    m(
+        POOL,
+        "self.stat.burst_time += self.runtime_snap - self.runtime",
+        "self.stat.burst_time += self.runtime_snap",
+    ),
+    m(POOL, "min(quota + self.burst)", "min(quota)"),
+    m(POOL, "(target as i64 - queue.runtime_remaining)", "(target as i64)"),
+    m(POOL, "            if self.runtime > 0 {\n", "            {\n"),
+    m(POOL, "                self.idle = false;\n", ""),
+    m(POOL, "slack <= 0", "slack < -1"),
+    m(POOL, "self.runtime > slice &&", "self.runtime >= slice &&"),
+    m(POOL, "&& !self.throttled.is_empty()\n", "\n"),
+    m(POOL, "(1 - queue.runtime_remaining)", "(2 - queue.runtime_remaining)"),
+    m(POOL, "self.stat.nr_periods += overrun", "self.stat.nr_periods += 1"),
+    m(POOL, "self.idle && !throttled", "self.idle"),
+    m(POOL, "self.idle = true", "self.idle = false"),
+    m(POOL, "self.stat.nr_throttled += overrun", "self.stat.nr_throttled += 1"),
+    m(
+        POOL,
+        "        self.stat.nr_throttled += overrun;\n        self.idle = false;\n",
+        "        self.stat.nr_throttled += overrun;\n",
+    ),
+];

@@ -1,0 +1,204 @@
+//! The pool of a group with a limit, and what one of its queues has of it: the arithmetic of [`super`].
+//!
+//! ```
+//! use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth};
+//!
+//! let mut pool = CfsBandwidth { quota: Some(6_000_000), ..CfsBandwidth::default() };
+//! let mut queue = CfsRqBandwidth::default();
+//! pool.refill();
+//! assert!(pool.assign(&mut queue, 5_000_000));
+//! queue.runtime_remaining -= 5_200_000;
+//! // 200 us were run too much, 1 ms is left.
+//! assert!(pool.assign(&mut queue, 5_000_000));
+//! assert_eq!((pool.runtime, queue.runtime_remaining), (0, 800_000));
+//! ```
+//!
+//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `__refill_cfs_bandwidth_runtime`, `__assign_cfs_rq_runtime`,
+//! `__return_cfs_rq_runtime`, `distribute_cfs_runtime`, `do_sched_cfs_period_timer`.
+
+use crate::sched::CfsRqId;
+use schedtwin_types::Ns;
+
+/// `default_cfs_period()`.
+pub const DEFAULT_CFS_PERIOD: Ns = 100_000_000;
+/// `min_cfs_rq_runtime`: a queue that loses its last task keeps that.
+const MIN_CFS_RQ_RUNTIME: i64 = 1_000_000;
+
+/// What `cpu.stat` says of a group's limit, since it was set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuStat {
+    /// Periods in which the timer ran.
+    pub nr_periods: u64,
+    /// Those at whose end a queue of the group was throttled.
+    pub nr_throttled: u64,
+    /// For how long queues with tasks were throttled, ns; of all CPUs together.
+    pub throttled_time: Ns,
+    /// Periods in which more than the quota was used.
+    pub nr_bursts: u64,
+    /// How much more, ns.
+    pub burst_time: Ns,
+}
+
+/// `struct cfs_bandwidth`: of a group.
+#[derive(Clone, Debug)]
+pub struct CfsBandwidth {
+    /// Runtime for each period, ns; `None`: no limit.
+    pub quota: Option<Ns>,
+    /// The period, ns.
+    pub period: Ns,
+    /// What the pool may keep beyond the quota, ns.
+    pub burst: Ns,
+    /// The pool, ns.
+    pub runtime: u64,
+    /// The pool after it was filled last.
+    pub runtime_snap: u64,
+    /// Nobody has asked since the last period began.
+    pub idle: bool,
+    /// The period timer is queued, or its handler runs.
+    pub period_active: bool,
+    /// When it is due; while it does not run, when it would have been.
+    pub(super) expires: Ns,
+    /// Its handler runs.
+    pub(super) callback_running: bool,
+    /// The slack timer is queued.
+    pub(super) slack_started: bool,
+    /// Run queues that are throttled, first come first served.
+    pub throttled: Vec<CfsRqId>,
+    /// What `cpu.stat` says.
+    pub stat: CpuStat,
+}
+
+impl Default for CfsBandwidth {
+    /// `init_cfs_bandwidth()`: no limit.
+    fn default() -> CfsBandwidth {
+        CfsBandwidth {
+            quota: None,
+            period: DEFAULT_CFS_PERIOD,
+            burst: 0,
+            runtime: 0,
+            runtime_snap: 0,
+            idle: false,
+            period_active: false,
+            expires: 0,
+            callback_running: false,
+            slack_started: false,
+            throttled: Vec::new(),
+            stat: CpuStat::default(),
+        }
+    }
+}
+
+impl CfsBandwidth {
+    /// `__refill_cfs_bandwidth_runtime()`.
+    pub fn refill(&mut self) {
+        let Some(quota) = self.quota else { return };
+        self.runtime += quota;
+        if self.runtime_snap > self.runtime {
+            self.stat.burst_time += self.runtime_snap - self.runtime;
+            self.stat.nr_bursts += 1;
+        }
+        self.runtime = self.runtime.min(quota + self.burst);
+        self.runtime_snap = self.runtime;
+    }
+
+    /// `__assign_cfs_rq_runtime()` once the timer runs: a queue asks for as much as makes `target`; whether it may run.
+    pub fn assign(&mut self, queue: &mut CfsRqBandwidth, target: Ns) -> bool {
+        let wanted = (target as i64 - queue.runtime_remaining) as u64;
+        let mut amount = wanted;
+        if self.quota.is_some() {
+            amount = wanted.min(self.runtime);
+            if self.runtime > 0 {
+                self.runtime -= amount;
+                self.idle = false;
+            }
+        }
+        queue.runtime_remaining += amount as i64;
+        queue.runtime_remaining > 0
+    }
+
+    /// `__return_cfs_rq_runtime()`: a queue without entities gives back what it has beyond 1 ms; whether what has gathered
+    /// is worth handing out.
+    pub fn give_back(&mut self, queue: &mut CfsRqBandwidth, slice: Ns) -> bool {
+        let slack = queue.runtime_remaining - MIN_CFS_RQ_RUNTIME;
+        if slack <= 0 {
+            return false;
+        }
+        queue.runtime_remaining -= slack;
+        if self.quota.is_none() {
+            return false;
+        }
+        self.runtime += slack as u64;
+        self.runtime > slice && !self.throttled.is_empty()
+    }
+
+    /// One turn of `distribute_cfs_runtime()`: a queue that waits gets as much as makes 1 ns; whether it may go on.
+    pub fn hand_out(&mut self, queue: &mut CfsRqBandwidth) -> bool {
+        let wanted = (1 - queue.runtime_remaining) as u64;
+        let amount = wanted.min(self.runtime);
+        self.runtime -= amount;
+        queue.runtime_remaining += amount as i64;
+        queue.runtime_remaining > 0
+    }
+
+    /// `do_sched_cfs_period_timer()` up to the point where it hands out. `overrun`: periods that have passed.
+    pub fn begin_period(&mut self, overrun: u64) -> PeriodTimer {
+        if self.quota.is_none() {
+            return PeriodTimer::Stops;
+        }
+        let throttled = !self.throttled.is_empty();
+        self.stat.nr_periods += overrun;
+        self.refill();
+        if self.idle && !throttled {
+            return PeriodTimer::Stops;
+        }
+        if !throttled {
+            self.idle = true;
+            return PeriodTimer::GoesOn;
+        }
+        self.stat.nr_throttled += overrun;
+        self.idle = false;
+        PeriodTimer::HandsOut
+    }
+}
+
+/// What the timer does at the end of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeriodTimer {
+    /// Nobody needs it.
+    Stops,
+    /// Nobody waits.
+    GoesOn,
+    /// Queues wait for runtime.
+    HandsOut,
+}
+
+/// The part of `struct cfs_rq` that bandwidth control keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CfsRqBandwidth {
+    /// Its group has a limit.
+    pub runtime_enabled: bool,
+    /// It is throttled: its entity is not queued.
+    pub throttled: bool,
+    /// It waits for its CPU to let it go on (`throttled_csd_list`).
+    pub(super) csd_queued: bool,
+    /// How many of it and the queues above are throttled.
+    pub throttle_count: u32,
+    /// What it may still run, ns.
+    pub runtime_remaining: i64,
+    /// Since when it has been throttled with tasks, by `rq.clock`.
+    pub(super) throttled_clock: Option<u64>,
+    /// PELT clock of its CPU when its own stopped.
+    pub(super) throttled_clock_pelt: u64,
+    /// For how long its own has stood still, by that of the CPU.
+    pub(super) throttled_clock_pelt_time: u64,
+    /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
+    pub throttled_pelt_idle: u64,
+}
+
+impl CfsRqBandwidth {
+    /// The queue's PELT clock when that of the CPU is `now`.
+    pub(super) fn clock_pelt(&self, now: u64) -> u64 {
+        let now = if self.throttle_count != 0 { self.throttled_clock_pelt } else { now };
+        now - self.throttled_clock_pelt_time
+    }
+}
