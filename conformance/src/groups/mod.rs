@@ -98,7 +98,7 @@ impl Subject for Groups {
         OpSpec { name: "limit", args: &["quota", "burst", "slice"] },
         OpSpec { name: "run", args: &["delta"] },
         OpSpec { name: "assign", args: &["target"] },
-        OpSpec { name: "give_back", args: &[] },
+        OpSpec { name: "give_back", args: &["another_waits"] },
         OpSpec { name: "throttle", args: &[] },
         OpSpec { name: "period", args: &["overrun"] },
         OpSpec { name: "hand_out", args: &[] },
@@ -134,7 +134,11 @@ impl Subject for Groups {
                 self.report(out);
             }
             GIVE_BACK => {
+                if arg[0] != 0 {
+                    self.pool.throttled.push(CfsRqId(2));
+                }
                 let worth = self.pool.give_back(&mut self.queue, self.slice);
+                self.pool.throttled.retain(|queue| *queue != CfsRqId(2));
                 out.word("", "result", worth as u64);
                 self.report(out);
             }
@@ -183,11 +187,16 @@ impl Subject for Groups {
             SHARES => {
                 let shares = 2 + rng.magnitude(28);
                 let contrib = rng.magnitude(17);
-                let elsewhere = if rng.one_in(3) { 0 } else { rng.magnitude(20) };
+                // Sums that others change may fall below what this queue has told.
+                let elsewhere = match rng.below(4) {
+                    0 => 0,
+                    1 => rng.below(contrib + 1).wrapping_neg(),
+                    _ => rng.magnitude(20),
+                };
                 let weight = rng.magnitude(28);
                 args[..5].copy_from_slice(&[
                     shares,
-                    contrib + elsewhere,
+                    contrib.wrapping_add(elsewhere),
                     contrib,
                     weight,
                     rng.magnitude(18),
@@ -213,13 +222,19 @@ impl Subject for Groups {
             }
             RUN if self.waits() => args[0] = 0,
             RUN => {
-                args[0] = match rng.below(3) {
+                args[0] = match rng.below(4) {
                     0 => left.max(0) as u64,
+                    // What it can give back makes just a slice.
+                    2 => {
+                        let slack = self.slice as i64 - self.pool.runtime as i64;
+                        (left - 1_000_000 - slack).max(0) as u64
+                    }
                     1 => (left - 1_000_000).max(0) as u64 + rng.below(3),
                     _ => rng.magnitude(25),
                 }
             }
             ASSIGN => args[0] = if rng.one_in(3) { 1 } else { self.slice },
+            GIVE_BACK => args[0] = rng.one_in(2) as u64,
             PERIOD => args[0] = 1 + rng.one_in(8) as u64,
             _ => {}
         }

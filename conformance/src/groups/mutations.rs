@@ -9,7 +9,7 @@ const SHARES: &str = "sched/fair/group/shares.rs";
 pub const GROUPS: &[Mutation] = &[
     m(SHARES, "MIN_SHARES: i64 = 2", "MIN_SHARES: i64 = 3"),
     m(SHARES, "tg_load_avg - contrib as i64 + load", "tg_load_avg + load"),
-    m(SHARES, "if total != 0 {", "if total > 1 {"),
+    m(SHARES, "part /= total;", "part /= total + 1;"),
     m(SHARES, "clamp(MIN_SHARES, shares as i64)", "max(MIN_SHARES)"),
     m(SHARES, "> contrib / 64", ">= contrib / 64"),
     m(SHARES, "contrib / 64", "contrib / 63"),
@@ -23,7 +23,7 @@ pub const GROUPS: &[Mutation] = &[
     ),
     m(POOL, "min(quota + self.burst)", "min(quota)"),
     m(POOL, "(target as i64 - queue.runtime_remaining)", "(target as i64)"),
-    m(POOL, "            if self.runtime > 0 {\n", "            {\n"),
+    m(POOL, "            if self.runtime > 0 {\n", "            if self.runtime > 1_000_000 {\n"),
     m(POOL, "                self.idle = false;\n", ""),
     m(POOL, "slack <= 0", "slack < -1"),
     m(POOL, "self.runtime > slice &&", "self.runtime >= slice &&"),

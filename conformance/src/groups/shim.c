@@ -116,6 +116,7 @@ static void report_pool(void)
 static void operate(word op, const word *arg)
 {
 	struct cfs_bandwidth *pool = &group.cfs_bandwidth;
+	int waited;
 
 	switch (op - OP_FIRST) {
 	case 0: /* shares */
@@ -150,7 +151,10 @@ static void operate(word op, const word *arg)
 		break;
 	case 5: /* give back */
 		slack_timer_started = 0;
+		waited = pool->throttled_cfs_rq.used;
+		pool->throttled_cfs_rq.used |= arg[0] != 0;
 		__return_cfs_rq_runtime(&queue);
+		pool->throttled_cfs_rq.used = waited;
 		out(slack_timer_started);
 		report_pool();
 		break;
