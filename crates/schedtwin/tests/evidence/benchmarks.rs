@@ -8,6 +8,7 @@
 use crate::determinism::assert_reference;
 use crate::scenarios::{SECOND, metric, published_folder, run, scenario};
 use schedtwin::twin::{Observer, Twin};
+use schedtwin_types::draw::{Draws, in_range};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, WakeSource};
 use std::collections::BTreeMap;
 
@@ -257,6 +258,44 @@ fn benchmarks_end_and_have_their_results() {
         let value = value.unwrap_or_else(|| panic!("{workload}: no {result_of}"));
         assert!(value.is_finite() && value >= 0.0, "{workload}: {value}");
         assert!(result.simulated_ns < 30 * SECOND, "{workload}: {}", result.simulated_ns);
+    }
+}
+
+/// Threads that talk come to an end, however long their messages are, and give their own figures.
+#[test]
+fn whoever_talks_comes_to_an_end() {
+    let draws = Draws::new(1, "hackbench", "options");
+    for seed in 0..24 {
+        let within = |nth: u64, low, high| in_range(draws.nth(seed * 8 + nth), low, high);
+        let size = [1, 100, 4_097, 70_000][within(0, 0, 3) as usize];
+        let over = ["", " -p", " -T", " -T -p"][within(1, 0, 3) as usize];
+        let [groups, fds, loops] = [within(2, 1, 3), within(3, 1, 12), within(4, 1, 20)];
+        let machine = ["uniform8", "pixel6", "x86-2cpu-hz100"][within(5, 0, 2) as usize];
+        let workload = format!("hackbench -g {groups} -f {fds} -l {loops} -s {size}{over}");
+        let result = run(&scenario(machine, "linux-6.12", &workload, None), seed);
+        assert!(metric(&result, "time", "sum", &[]) > 0.0, "{machine} {workload}");
+    }
+    for (workload, result_of, stat) in [
+        ("messaging -g 1 -l 2", "time", "sum"),
+        ("netperf -l 1", "trans_rate", "mean"),
+        ("netperf -l 1 -t UDP_RR", "trans_rate", "mean"),
+        ("tbench -t 1", "tbench_throughput", "mean"),
+        ("schbench -r 1 -n 1", "average_rps", "mean"),
+        ("schbench -r 1 -n 1 -R 50", "average_rps", "mean"),
+    ] {
+        let result = run(&scenario("uniform8", "linux-6.12", workload, None), 1);
+        assert!(metric(&result, result_of, stat, &[]) > 0.0, "{workload}");
+    }
+}
+
+/// After every event of them the reference twin finds that no byte is lost or doubled, and that who sleeps has reason to.
+#[test]
+fn the_reference_twin_agrees_on_messages() {
+    for workload in
+        ["hackbench -g 1 -f 4 -l 4 -s 30000", "hackbench -g 1 -f 4 -l 4 -s 30000 -p", "tbench"]
+    {
+        let duration = Some(SECOND / 50);
+        assert_reference(workload, &scenario("uniform8", "linux-6.12", workload, duration), 1);
     }
 }
 
