@@ -419,6 +419,26 @@ fn the_glossary_has_every_metric() {
     }
 }
 
+/// A table for a mail: narrow, with deviations, as mmtests prints it, straight to a file; other formats have no layout.
+#[test]
+fn tables_are_laid_out_for_mails() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("table.txt").display().to_string();
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000", "-n", "2"];
+    let wanted = ["--metric", "throughput", "--metric", "wakeup_latency.p99", "--stddev"];
+    let laid_out = ["--width", "72", "--mmtests", "-o", &file];
+    let outcome = small(&["compare", "-q"], &[&kernels[..], &wanted, &laid_out].concat());
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
+    let text = fs::read_to_string(&file).unwrap();
+    for expected in ["Amean ", "Stddev ", "throughput", "wakeup_latency", "(   0.00%)", "hz=1000"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json = small(&["compare", "--format", "json", "--mmtests"], &kernels);
+    assert!(json.code == 2 && json.stderr.contains("--mmtests is for tables of text"), "{json:?}");
+    let narrow = small(&["compare", "--width", "10"], &kernels);
+    assert!(narrow.code == 2 && narrow.stderr.contains("40..=1000"), "{narrow:?}");
+}
+
 /// `--metric` means the same rows in every format, and whoever mistypes one waits for nothing.
 #[test]
 fn rows_are_chosen_by_name() {
