@@ -17,6 +17,7 @@ pub mod meter;
 mod negotiation;
 pub mod output;
 pub mod recording;
+mod requests;
 pub mod result;
 pub mod scenario;
 pub mod twin;

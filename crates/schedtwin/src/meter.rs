@@ -50,7 +50,6 @@ mod distribution;
 mod need;
 mod power_domain;
 mod report;
-pub(crate) mod requests;
 #[cfg(test)]
 mod tests;
 mod truth;
