@@ -23,6 +23,7 @@ pub mod menu;
 pub mod pelt;
 pub mod rational;
 pub mod schedutil;
+pub mod schedutil_4_7;
 pub mod subjects;
 pub mod teo;
 pub mod uclamp;

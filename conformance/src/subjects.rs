@@ -11,6 +11,7 @@ use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12};
 use crate::pelt::{Pelt, Pelt61};
 use crate::schedutil::Schedutil;
+use crate::schedutil_4_7::Schedutil47;
 use crate::teo::{Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::uclamp::max::Max;
 use crate::uclamp::sum::Sum;
@@ -53,6 +54,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Cfs>(),
     of::<Schedutil<false>>(),
     of::<Schedutil<true>>(),
+    of::<Schedutil47>(),
     of::<Max<false>>(),
     of::<Max<true>>(),
     of::<Sum>(),

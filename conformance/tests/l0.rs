@@ -12,6 +12,7 @@ use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12};
 use schedtwin_conformance::pelt::{Pelt, Pelt61};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::schedutil::Schedutil;
+use schedtwin_conformance::schedutil_4_7::Schedutil47;
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
@@ -75,6 +76,7 @@ fn cfs_golden_vectors() {
 fn schedutil_golden_vectors() {
     golden::<Schedutil<false>>();
     golden::<Schedutil<true>>();
+    golden::<Schedutil47>();
 }
 
 #[test]
@@ -141,6 +143,7 @@ fn eevdf_equals_the_kernels_c() {
 fn schedutil_equals_the_kernels_c() {
     oracle::<Schedutil<false>>(5_000);
     oracle::<Schedutil<true>>(5_000);
+    oracle::<Schedutil47>(5_000);
 }
 
 #[test]

@@ -320,6 +320,18 @@ metrics! {
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"]])
         .more(MEAN, &[]);
+    /// schedutil's calls since boot, by what became of them
+    FREQ_REQUESTS = metric("freq_requests", "count", Neutral, Frequency)
+        .stats(SUM)
+        .labels(&[&["outcome"], &["domain", "outcome"]]);
+    /// interrupts that have another CPU change its clock; kind=saved: not needed, it switches anyway
+    FREQ_INTERRUPTS = metric("freq_interrupts", "count", Neutral, Frequency)
+        .stats(SUM)
+        .labels(&[&["kind"]]);
+    /// from a change of a busy CPU's utilisation by another CPU to schedutil's next decision
+    REMOTE_UPDATE_LATENCY = metric("remote_update_latency", "us", Lower, Frequency)
+        .stats(&["mean", "max"])
+        .labels(&[WHOLE, &["domain"]]);
     /// from what needs another frequency to the governor's request; to=less: a lower one
     NEED_TO_REQUEST = metric("need_to_request", "us", Lower, Frequency)
         .stats(DISTRIBUTION)

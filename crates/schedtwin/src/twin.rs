@@ -32,6 +32,7 @@ mod devices;
 mod latency;
 mod needs;
 mod polling;
+mod requests;
 mod silicon;
 mod task_groups;
 mod work;
@@ -776,6 +777,8 @@ impl<B: Board> Twin<B> {
         }
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        let names = self.machine.domains.iter().map(|domain| domain.name.as_str());
+        metrics.extend(requests::metrics(self.kernel.hardware(), names));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {

@@ -71,6 +71,14 @@ pub struct RequestCounts {
     pub interrupts: u64,
     /// Such interrupts not sent, because the CPU was about to switch.
     pub interrupts_saved: u64,
+    /// Changes of a busy CPU's utilisation by a CPU that is another one, each up to the governor's next decision.
+    pub remote: u64,
+    /// The time that these took together.
+    pub remote_ns: Ns,
+    /// The longest.
+    pub remote_ns_max: Ns,
+    /// Since when such a change waits for a decision, plus one; 0: none does.
+    remote_since: Ns,
 }
 
 impl RequestCounts {
@@ -79,6 +87,18 @@ impl RequestCounts {
     pub(super) fn count(&mut self, changes: bool) {
         self.made += u64::from(changes);
         self.equal += u64::from(!changes);
+    }
+
+    /// The governor decides: a change by another CPU waits no longer. `busy`: the CPU still is.
+    #[inline(always)]
+    pub(super) fn decided(&mut self, now: Ns, busy: bool) {
+        let since = std::mem::take(&mut self.remote_since);
+        if since != 0 && busy {
+            let waited = now + 1 - since;
+            self.remote += 1;
+            self.remote_ns += waited;
+            self.remote_ns_max = self.remote_ns_max.max(waited);
+        }
     }
 }
 
@@ -109,6 +129,18 @@ impl Kernel {
         }
     }
 
+    /// The hook of a CPU is called, or would be if that CPU itself were the caller.
+    #[inline(always)]
+    pub(super) fn note_remote_change(&mut self, cpu: CpuId) {
+        if cpu != self.this_cpu && self.rq[cpu].nr_running > 0 {
+            let index = self.policy_of(cpu);
+            let counts = &mut self.policies[index].sugov.counts;
+            if counts.remote_since == 0 {
+                counts.remote_since = self.now + 1;
+            }
+        }
+    }
+
     #[cold]
     fn early_hook(&mut self, cpu: CpuId, flags: u32) {
         let forms = self.sugov_forms;
@@ -116,8 +148,8 @@ impl Kernel {
             return;
         }
         let index = self.policy_of(cpu);
-        let remote = cpu != self.this_cpu;
-        if forms.local_only && remote {
+        self.note_remote_change(cpu);
+        if forms.local_only && cpu != self.this_cpu {
             self.policies[index].sugov.counts.elsewhere += 1;
             if self.want_decisions {
                 self.record_refusal(index, FrequencyRule::NotFromHere);

@@ -195,6 +195,7 @@ impl Kernel {
     pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
         let time = self.rq[cpu].clock;
         self.sugov_iowait_boost(cpu, time, flags);
+        self.note_remote_change(cpu);
         let index = self.policy_of(cpu);
         let bw_dl = self.cpu_bw_dl(cpu);
         let sg = &mut self.sugov_cpus[cpu];
@@ -220,6 +221,8 @@ impl Kernel {
             }
             return;
         }
+        let busy = self.rq[cpu].nr_running > 0;
+        self.policies[index].sugov.counts.decided(self.now, busy);
         if self.want_decisions {
             let mut notes = Notes::default();
             self.sugov_request(cpu, index, time, &mut notes);

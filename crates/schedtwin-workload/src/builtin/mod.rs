@@ -85,6 +85,10 @@ const RT_APP_FILES: &[RtAppFile] = &[
         "boosted-delayed",
         "the same beside a capped task that never rests on CPU 5 (10 s)"
     ),
+    rtapp_file!(
+        "remote-wakeup",
+        "a busy task comes to a CPU that goes on with another one: remote callbacks (20 s)"
+    ),
 ];
 
 /// Every benchmark, in the order in which lists show them.

@@ -31,6 +31,15 @@ impl SugovSteps<'_> {
         cpus.iter().for_each(|j| kernel.verify_demand(j));
     }
 
+    /// An RT or DEADLINE task runs on `cpu`, in the form of 4.7.
+    pub fn trigger(&mut self, cpu: CpuId, time: Ns) {
+        let kernel = &mut *self.0;
+        (kernel.this_cpu, kernel.now) = (cpu, time);
+        kernel.rq[cpu].clock = time;
+        kernel.cpufreq_trigger_update(cpu);
+        kernel.facts.clear();
+    }
+
     /// How far the work of the first domain is.
     pub fn slow_path(&self) -> SlowPath {
         let kernel = &*self.0;

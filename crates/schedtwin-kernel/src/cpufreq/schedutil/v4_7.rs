@@ -99,6 +99,8 @@ impl Kernel {
             }
             return;
         }
+        let busy = self.rq[cpu].nr_running > 0;
+        self.policies[index].sugov.counts.decided(self.now, busy);
         let passed = match self.policies[index].is_single {
             true => util.map(|util| (util, max)),
             false => self.speaks_for_domain(cpu, index),
