@@ -162,8 +162,11 @@ static void begin(void)
 	memset(&sg_policy, 0, sizeof(sg_policy));
 	memset(sugov_cpu, 0, sizeof(sugov_cpu));
 	memset(util, 0, sizeof(util));
-	for (cpu = 0; cpu < CPUS_MAX; cpu++)
+	for (cpu = 0; cpu < CPUS_MAX; cpu++) {
 		capacity[cpu] = 1024;
+		/* As sugov_start() will set it. */
+		sugov_cpu[cpu].util = ULONG_MAX;
+	}
 	policy.governor_data = &sg_policy;
 	sg_policy.policy = &policy;
 	sg_policy.tunables = &tunables;

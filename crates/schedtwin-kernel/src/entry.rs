@@ -54,6 +54,7 @@ impl Kernel {
                 FrequencyHook::Custom
             }
             (None, true) => FrequencyHook::schedutil(sugov_forms),
+            (None, false) if config.cpufreq.is_sampling() => FrequencyHook::Sampling,
             (None, false) => FrequencyHook::None,
         };
         let nr_cpus = device_tree.cpus.len();
@@ -611,7 +612,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),
         dl: DlRq::new(to_ratio(config.fair_server_period, config.fair_server_runtime)),
         push_pending: false,
-        irq_work_raised: 0,
+        irq_work_raised: PolicyMask::EMPTY,
         fast_switch_raised: false,
         cpufreq_callback: 0,
         cfs_tasks_head: None,

@@ -25,16 +25,14 @@ impl Kernel {
 
     /// `irq_work_queue_on()`: the same on another CPU.
     pub(crate) fn irq_work_queue_on(&mut self, policy: PolicyId, cpu: CpuId) {
-        self.rq[cpu].irq_work_raised |= 1 << policy.0;
+        self.rq[cpu].irq_work_raised.insert(policy);
         self.send_ipi(cpu, IpiKind::IrqWork);
     }
 
     /// `irq_work_run()`: the interrupt has come to `cpu`.
     pub(crate) fn irq_work_run(&mut self, cpu: CpuId) {
-        let mut raised = std::mem::take(&mut self.rq[cpu].irq_work_raised);
-        while raised != 0 {
-            let policy = PolicyId(raised.trailing_zeros() as u16);
-            raised &= raised - 1;
+        let raised = std::mem::take(&mut self.rq[cpu].irq_work_raised);
+        for policy in raised.iter() {
             self.sugov_irq_work(policy);
         }
         if std::mem::take(&mut self.rq[cpu].fast_switch_raised) {

@@ -13,6 +13,59 @@ macro_rules! cpufreq {
             Performance = "performance", "any";
             /// Always the lowest frequency.
             Powersave = "powersave", "any";
+            /// From the load of the last period: the highest frequency above a threshold, else in proportion.
+            Ondemand = "ondemand", "any";
+            /// From the load of the last period, in steps.
+            Conservative = "conservative", "any";
+            /// What user space has set.
+            Userspace = "userspace", "any";
+        }
+        /// ondemand, conservative: how long between two samples; 0: two ticks, or the driver's transition delay if that is longer.
+        dbs_sampling_rate_us: integer u32 {
+            key "dbs.sampling_rate_us";
+            linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_rate";
+            range 0..=10_000_000 us;
+            only FrequencyGovernor in [Ondemand, Conservative] else 0;
+            unnamed 0;
+        }
+        /// The load in percent above which they go up; 0: 95 of ondemand, 80 of conservative.
+        dbs_up_threshold: integer u32 {
+            key "dbs.up_threshold";
+            linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/up_threshold";
+            range 0..=100;
+            only FrequencyGovernor in [Ondemand, Conservative] else 0;
+            unnamed 0;
+        }
+        /// So many samples at the top (ondemand) or below the threshold (conservative) count as one on the way down.
+        dbs_sampling_down_factor: integer u32 {
+            key "dbs.sampling_down_factor";
+            linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_down_factor";
+            range 1..=100_000;
+            only FrequencyGovernor in [Ondemand, Conservative] else 1;
+            unnamed 1;
+        }
+        /// The load in percent below which conservative goes down.
+        dbs_down_threshold: integer u32 {
+            key "dbs.down_threshold";
+            linux "/sys/devices/system/cpu/cpufreq/conservative/down_threshold";
+            range 1..=100;
+            only FrequencyGovernor in [Conservative] else 20;
+            unnamed 20;
+        }
+        /// conservative's step in percent of the highest frequency; 0: the frequency stays.
+        dbs_freq_step: integer u32 {
+            key "dbs.freq_step";
+            linux "/sys/devices/system/cpu/cpufreq/conservative/freq_step";
+            range 0..=100;
+            only FrequencyGovernor in [Conservative] else 5;
+            unnamed 5;
+        }
+        /// userspace: the frequency in kHz; the lowest of a domain that is not below it is taken.
+        scaling_setspeed: integer u32 {
+            linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_setspeed";
+            range 0..=100_000_000;
+            only FrequencyGovernor in [Userspace] else 0;
+            unnamed 0;
         }
         /// schedutil's tunables.
         schedutil: table Schedutil {}

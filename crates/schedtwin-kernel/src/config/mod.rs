@@ -154,6 +154,16 @@ impl FrequencyGovernor {
     pub fn is_schedutil(self) -> bool {
         self == FrequencyGovernor::Schedutil
     }
+
+    /// Whether the load is looked at every so often (`cpufreq_governor.c`).
+    pub fn is_sampling(self) -> bool {
+        self == FrequencyGovernor::Ondemand || self.samples_in_steps()
+    }
+
+    /// Whether it then goes up and down by steps.
+    pub fn samples_in_steps(self) -> bool {
+        self == FrequencyGovernor::Conservative
+    }
 }
 
 impl PmQos {

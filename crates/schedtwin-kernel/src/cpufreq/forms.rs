@@ -21,7 +21,7 @@ pub(crate) struct SugovForms {
     pub raw: bool,
     /// Each computed frequency starts the rate limit again.
     pub requests_restart: bool,
-    /// Nothing is decided while the slow path is at work.
+    /// Nothing is decided while the slow path is at work; so it is with governors that sample, whose work decides.
     pub drops_while_busy: bool,
     /// Utilisation scales with the clock (`arch_scale_freq_invariant()`).
     pub invariant: bool,
@@ -46,7 +46,7 @@ impl SugovForms {
             passed: utilisation_is_passed(config),
             raw: config.sugov_mapping == SugovMapping::Raw,
             requests_restart,
-            drops_while_busy: config.sugov_work == SugovWork::Drop,
+            drops_while_busy: config.sugov_work == SugovWork::Drop || config.cpufreq.is_sampling(),
             invariant,
             present_and_quarter: headroom_on_present_clock(config),
             only_demand_counts: invariant && !requests_restart,

@@ -45,6 +45,8 @@ pub(crate) enum FrequencyHook {
     Schedutil,
     /// schedutil's in one of its early forms, or called as in one of them.
     Early,
+    /// That of a governor that samples.
+    Sampling,
     /// The user's governor's.
     Custom,
 }
@@ -117,6 +119,7 @@ impl Kernel {
             FrequencyHook::Schedutil => self.sugov_update(cpu, flags),
             FrequencyHook::None => {}
             FrequencyHook::Early => self.early_hook(cpu, flags),
+            FrequencyHook::Sampling => self.dbs_update_util(cpu),
             FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
         }
     }

@@ -12,6 +12,7 @@
 
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
+use crate::cpufreq::dbs::PolicyDbs;
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
@@ -46,6 +47,8 @@ pub struct CpufreqPolicy {
     pub sugov: SugovPolicy,
     /// schedutil's thread, if it has to use one.
     pub kthread: Option<SugovKthread>,
+    /// The state of a governor that samples, if there is one.
+    pub(crate) dbs: Option<Box<PolicyDbs>>,
     /// The user's governor in schedutil's place, if there is one.
     pub(crate) custom: Option<Box<CustomFrequency>>,
 }
@@ -84,7 +87,7 @@ impl CpufreqPolicy {
         });
         // Before a governor runs, firmware has left the highest frequency.
         let left = *table.last().expect("a policy has frequencies");
-        CpufreqPolicy {
+        let mut policy = CpufreqPolicy {
             cpus: dt.cpus,
             is_single: dt.cpus.weight() == 1,
             limit_max: left,
@@ -97,8 +100,15 @@ impl CpufreqPolicy {
             dvfs_possible_from_any_cpu: dt.dvfs_possible_from_any_cpu,
             sugov: SugovPolicy::new(rate_limit_us * 1000),
             kthread: None,
+            dbs: None,
             custom: None,
+        };
+        if config.cpufreq.is_sampling() {
+            let latency_us = dt.transition_latency / 1000;
+            let delay = cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us);
+            policy.dbs = Some(Box::new(PolicyDbs::new(config, &policy, delay)));
         }
+        policy
     }
 
     /// The highest frequency: capacities refer to it (`arch_scale_freq_ref`).
@@ -138,8 +148,12 @@ impl Kernel {
             let policy = &self.policies[index];
             let khz = match self.config.cpufreq {
                 // The governor's first request decides; until then what firmware left.
-                FrequencyGovernor::Schedutil | FrequencyGovernor::Performance => policy.max(),
+                FrequencyGovernor::Schedutil
+                | FrequencyGovernor::Performance
+                | FrequencyGovernor::Ondemand
+                | FrequencyGovernor::Conservative => policy.max(),
                 FrequencyGovernor::Powersave => policy.table[0],
+                FrequencyGovernor::Userspace => policy.resolve(self.config.scaling_setspeed),
             };
             self.cpufreq_driver_target_index(index, khz);
             self.set_policy_cur(index, khz);
@@ -155,6 +169,11 @@ impl Kernel {
                 self.cpufreq_driver_target(index, khz);
             }
             FrequencyGovernor::Powersave => {}
+            FrequencyGovernor::Ondemand | FrequencyGovernor::Conservative => self.dbs_limits(index),
+            FrequencyGovernor::Userspace => {
+                let khz = self.policies[index].resolve(self.config.scaling_setspeed);
+                self.cpufreq_driver_target(index, khz);
+            }
         }
     }
 

@@ -285,7 +285,7 @@ impl Kernel {
     /// `cpufreq_this_cpu_can_update()`: whether the executing CPU may have a domain's clock changed. The remote callbacks as
     /// posted send an interrupt to a CPU that may.
     #[inline]
-    fn may_update(&self, index: PolicyId) -> bool {
+    pub(super) fn may_update(&self, index: PolicyId) -> bool {
         let policy = &self.policies[index];
         policy.dvfs_possible_from_any_cpu
             || policy.cpus.contains(self.this_cpu)

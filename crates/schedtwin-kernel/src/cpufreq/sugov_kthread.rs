@@ -90,11 +90,12 @@ impl SugovKthread {
 impl Kernel {
     /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
     pub(crate) fn sugov_kthreads_create(&mut self) {
-        if !self.config.cpufreq.is_schedutil() {
+        let samples = self.config.cpufreq.is_sampling();
+        if !self.config.cpufreq.is_schedutil() && !samples {
             return;
         }
         for index in self.policies.ids() {
-            if self.policies[index].fast_switch {
+            if self.policies[index].fast_switch && !samples {
                 continue;
             }
             let cpus = self.policies[index].cpus;
@@ -102,7 +103,7 @@ impl Kernel {
             let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
             let t = &mut self.tasks[task];
-            if self.config.sugov_slow_path == SugovSlowPath::Fifo {
+            if self.config.sugov_slow_path == SugovSlowPath::Fifo && !samples {
                 (t.class, t.policy, t.prio) =
                     (Class::Rt, Policy::Fifo, 99 - SUGOV_KTHREAD_PRIORITY);
             }
@@ -112,7 +113,7 @@ impl Kernel {
             t.state = TaskState::Interruptible;
             let se = t.se;
             self.se[se].cfs_rq = CfsRqId::root(first);
-            if self.config.sugov_slow_path == SugovSlowPath::Deadline {
+            if self.config.sugov_slow_path == SugovSlowPath::Deadline && !samples {
                 self.make_special_dl(task);
             }
             self.policies[index].kthread = Some(SugovKthread { task, queued: false, call: None });
@@ -148,7 +149,9 @@ impl Kernel {
         let task = thread.task;
         if thread.call.is_none() {
             let sleeps = self.tasks[task].on_rq == OnRq::No;
-            if sleeps && self.config.sugov_slow_path == SugovSlowPath::Kworker {
+            let by_kworker = self.config.sugov_slow_path == SugovSlowPath::Kworker
+                || self.policies[index].dbs.is_some();
+            if sleeps && by_kworker {
                 // schedule_work_on(): by the kworker of this CPU.
                 self.tasks[task].cpus_mask = CpuMask::of(self.this_cpu);
                 self.tasks[task].nr_cpus_allowed = 1;
@@ -207,7 +210,18 @@ impl Kernel {
         if !self.sugov_forms.drops_while_busy {
             policy.sugov.work_in_progress = false;
         }
-        let (wanted, requested_at) = (policy.sugov.next_freq, policy.sugov.last_freq_update_time);
+        if policy.dbs.is_some() {
+            let khz = self.dbs_work(index);
+            let sugov = &mut self.policies[index].sugov;
+            sugov.next_freq = khz.unwrap_or(sugov.next_freq);
+            sugov.last_freq_update_time = self.now;
+            if khz.is_none() {
+                self.sugov_work_ends(index);
+                return false;
+            }
+        }
+        let sugov = &self.policies[index].sugov;
+        let (wanted, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
         let khz = self.driver_frequency(index, wanted);
         if khz == self.policies[index].cur {
             self.sugov_work_ends(index);
@@ -255,7 +269,11 @@ impl Kernel {
                 assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
                 continue;
             };
-            let raised = self.rq.iter().filter(|rq| rq.irq_work_raised >> index.0 & 1 != 0).count();
+            let raised = self
+                .rq
+                .iter()
+                .filter(|rq| rq.irq_work_raised.iter().any(|raised| raised == index))
+                .count();
             let called = thread.calls_driver() && self.sugov_forms.drops_while_busy;
             let under_way = raised + thread.queued as usize + usize::from(called);
             assert_eq!(

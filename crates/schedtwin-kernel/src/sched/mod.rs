@@ -21,7 +21,7 @@ use demand::signal::Signal;
 use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
-    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, TaskGroupId, TaskId, TaskState,
+    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, PolicyMask, TaskGroupId, TaskId, TaskState,
 };
 
 /// `SCHED_CAPACITY_SCALE`.
@@ -369,8 +369,8 @@ pub struct Rq {
     /// RT or DEADLINE tasks wait here that are to be pushed to other CPUs after the switch
     /// (`balance_callback`).
     pub push_pending: bool,
-    /// Interrupt works that wait for this CPU's interrupt, a bit per frequency domain (`raised_list`).
-    pub irq_work_raised: u64,
+    /// Interrupt works that wait for this CPU's interrupt, one per frequency domain (`raised_list`).
+    pub irq_work_raised: PolicyMask,
     /// An interrupt is on its way here to change this CPU's clock.
     pub fast_switch_raised: bool,
     /// Flags of a call of the governor that waits for the decision about preemption; 0: none does.

@@ -43,7 +43,8 @@ impl SugovSteps<'_> {
     /// How far the work of the first domain is.
     pub fn slow_path(&self) -> SlowPath {
         let kernel = &*self.0;
-        let raised = kernel.rq.ids().filter(|&cpu| kernel.rq[cpu].irq_work_raised != 0);
+        let raised =
+            kernel.rq.ids().filter(|&cpu| kernel.rq[cpu].irq_work_raised.iter().next().is_some());
         let thread = kernel.policies[PolicyId(0)].kthread.as_ref();
         SlowPath {
             raised: raised.fold(0, |mask, cpu| mask | 1 << cpu.0),
