@@ -8,6 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One second: long enough for most of what a workload does.
 const DURATION_NS: u64 = 1_000_000_000;
+/// Of threads that talk, which do as much in milliseconds.
+const TALKING_NS: u64 = 20_000_000;
+/// The workloads whose threads do.
+const TALKING: [&str; 4] = ["messaging", "hackbench", "netperf", "tbench"];
 
 /// What came of all of them.
 #[derive(Debug, Default)]
@@ -58,7 +62,8 @@ pub fn sweep(seeds: u64, threads: usize, ended: &(impl Fn() + Sync)) -> Sweep {
 fn one([machine, kernel, workload]: &[String; 3], seeds: u64, sweep: &Mutex<Sweep>) {
     let names = format!("-m {machine} -k {kernel} -w {workload}");
     let adding = || sweep.lock().expect("nobody panics while adding");
-    let scenario = match Scenario::new(machine, kernel, workload, Some(DURATION_NS)) {
+    let duration = if TALKING.contains(&workload.as_str()) { TALKING_NS } else { DURATION_NS };
+    let scenario = match Scenario::new(machine, kernel, workload, Some(duration)) {
         Ok(scenario) => scenario,
         Err(faults) => return adding().refused.push(format!("{names}: {}", faults.0[0].message)),
     };
@@ -71,7 +76,7 @@ fn one([machine, kernel, workload]: &[String; 3], seeds: u64, sweep: &Mutex<Swee
                 sweep.events += events;
             }
             Err(panic) => {
-                let again = format!("schedtwin run {names} --seed {seed} --duration 1s");
+                let again = format!("schedtwin run {names} --seed {seed} --duration {duration}ns");
                 return adding().findings.push(format!("{panic}\n  again: {again}"));
             }
         }
