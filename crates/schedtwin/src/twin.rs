@@ -29,10 +29,10 @@
 //! one; of caches there is only what a task lacks after it has moved (MODEL.md).
 
 mod devices;
+mod governor_calls;
 mod latency;
 mod needs;
 mod polling;
-mod requests;
 mod silicon;
 mod task_groups;
 mod work;
@@ -777,16 +777,13 @@ impl<B: Board> Twin<B> {
         }
         self.heat_flows(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
-        let names = self.machine.domains.iter().map(|domain| domain.name.as_str());
-        metrics.extend(requests::metrics(self.kernel.hardware(), names));
+        metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {
             metrics.extend(requests::metrics(&metrics, self.cpus.len()));
         }
-        if let Some(heat) = &self.heat {
-            metrics.extend(heat.metrics());
-        }
+        metrics.extend(self.heat.iter().flat_map(|heat| heat.metrics()));
         if let Some(done) = self.programs.replayed() {
             metrics.extend(recording::metrics(&done));
         }

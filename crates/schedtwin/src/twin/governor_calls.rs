@@ -2,20 +2,19 @@
 
 use crate::result::Metric;
 use schedtwin_kernel::hardware::{HardwareView, RequestCounts};
+use schedtwin_machine::Machine;
 use schedtwin_types::PolicyId;
 use schedtwin_types::metric;
 
 /// Nanoseconds in a microsecond.
 const NS_PER_US: f64 = 1e3;
 
-/// Metrics of all domains, which are given by their names in the order of the kernel's policies.
-pub(super) fn metrics<'a>(
-    hardware: HardwareView,
-    names: impl Iterator<Item = &'a str>,
-) -> Vec<Metric> {
-    let domains: Vec<(&str, RequestCounts)> = names
-        .enumerate()
-        .map(|(index, name)| (name, hardware.request_counts(PolicyId(index as u16))))
+/// Metrics of all domains, whose numbers are those of the kernel's policies.
+pub(super) fn metrics(hardware: HardwareView, machine: &Machine) -> Vec<Metric> {
+    let domains: Vec<(&str, RequestCounts)> = (machine.domains.iter().enumerate())
+        .map(|(index, domain)| {
+            (domain.name.as_str(), hardware.request_counts(PolicyId(index as u16)))
+        })
         .collect();
     let mut all = Vec::new();
 
