@@ -43,7 +43,6 @@ use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
 use crate::recording;
-use crate::requests;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
@@ -781,7 +780,7 @@ impl<B: Board> Twin<B> {
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {
-            metrics.extend(requests::metrics(&metrics, self.cpus.len()));
+            metrics.extend(crate::requests::metrics(&metrics, self.cpus.len()));
         }
         metrics.extend(self.heat.iter().flat_map(|heat| heat.metrics()));
         if let Some(done) = self.programs.replayed() {
