@@ -14,13 +14,15 @@
 //!    simplest choice, so what remains is what matters.
 //! 4. It is written as one file with the texts ([`scenario`]), which a test replays for ever, whatever becomes of the generator.
 //! 5. [`built_in`] does without tapes: it runs everything that is built in.
-//! 6. [`cover`] counts what was reached: an arm of a variation point that no scenario reached makes a hunt fail in CI.
+//! 6. [`rules`]: what must be true of every fair scheduler, on scenarios simple enough for that.
+//! 7. [`cover`] counts what was reached: an arm of a variation point that no scenario reached makes a hunt fail in CI.
 
 pub mod built_in;
 pub mod check;
 pub mod cover;
 mod kernel;
 mod machine;
+pub mod rules;
 pub mod scenario;
 pub mod shrink;
 pub mod tape;

@@ -25,7 +25,7 @@ pub struct Machine {
 const CPUS: [u64; 20] = [1, 2, 4, 8, 2, 3, 4, 6, 8, 8, 4, 5, 6, 12, 16, 24, 32, 64, 128, 256];
 
 /// Path costs of a machine file, and what they usually are.
-const COSTS: [(&str, u64); 18] = [
+pub(crate) const COSTS: [(&str, u64); 18] = [
     ("syscall_ns", 250),
     ("schedule_ns", 450),
     ("context_switch_ns", 500),
