@@ -324,7 +324,7 @@ metrics! {
     FREQ_REQUESTS = metric("freq_requests", "count", Neutral, Frequency)
         .stats(SUM)
         .labels(&[&["outcome"], &["domain", "outcome"]]);
-    /// interrupts that have another CPU change its clock; kind=saved: not needed, it switches anyway
+    /// interrupts that have another CPU change its clock; kind=saved: it switches anyway
     FREQ_INTERRUPTS = metric("freq_interrupts", "count", Neutral, Frequency)
         .stats(SUM)
         .labels(&[&["kind"]]);

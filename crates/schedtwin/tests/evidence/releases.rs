@@ -107,7 +107,8 @@ fn the_published_files_run() {
 /// rate limit of 10 ms is long after.
 #[test]
 fn an_overridden_wish_is_not_answered_later() {
-    for kernel in older() {
+    // 4.7's rate limit is a thousand times the latency that the driver claims: 5 s.
+    for kernel in older().into_iter().filter(|kernel| kernel != "linux-4.7") {
         let result = run(&scenario("pixel6", &kernel, "ui-phone", Some(1000 * MS)), 1);
         let longest = metric(&result, "freq_update_latency", "max", &[("domain", "little")]);
         // Two wakeups of schedutil's thread, out of c2 at the lowest clock, and the driver's call.
