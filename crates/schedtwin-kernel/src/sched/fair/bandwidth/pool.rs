@@ -3,7 +3,8 @@
 //! ```
 //! use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth};
 //!
-//! let mut pool = CfsBandwidth { quota: Some(6_000_000), ..CfsBandwidth::default() };
+//! let mut pool = CfsBandwidth::default();
+//! pool.quota = Some(6_000_000);
 //! let mut queue = CfsRqBandwidth::default();
 //! pool.refill();
 //! assert!(pool.assign(&mut queue, 5_000_000));
