@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -688,28 +687,6 @@ fn a_full_disk_is_a_fault() {
     let output = Command::new(SCHEDTWIN).arg("list").stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("failed to write to stdout"));
-}
-
-#[test]
-#[cfg(unix)]
-fn an_interrupted_run_leaves_no_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let trace = directory.path().join("out.pftrace");
-    let entries = |path: &Path| fs::read_dir(path).unwrap().count();
-    let mut child = Command::new(SCHEDTWIN)
-        .args(["run", "-m", "uniform8", "-w", "w1", "--duration", "12h", "--trace"])
-        .arg(&trace)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("the binary starts");
-    // Half a day takes minutes: the run is still under way when the file has appeared.
-    while entries(directory.path()) == 0 && child.try_wait().unwrap().is_none() {
-        std::thread::yield_now();
-    }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(entries(directory.path()), 0);
 }
 
 /// What the help tells people to type must run. Lines that need a file of the reader's own or
