@@ -9,12 +9,14 @@
 
 pub mod balance;
 pub mod cfs;
+pub mod dbs;
 pub mod deadline;
 pub mod eevdf;
 pub mod ftrace;
 pub mod groups;
 pub mod haltpoll;
 pub mod idle;
+pub mod intel_pstate;
 pub mod l0;
 pub mod l1;
 pub mod l2;

@@ -1,10 +1,12 @@
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
 use crate::cfs::Cfs;
+use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
 use crate::groups::Groups;
 use crate::haltpoll::{Haltpoll, Haltpoll61};
+use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
@@ -55,6 +57,10 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Schedutil<false>>(),
     of::<Schedutil<true>>(),
     of::<Schedutil47>(),
+    of::<Dbs<false>>(),
+    of::<Dbs<true>>(),
+    of::<IntelPstate<false>>(),
+    of::<IntelPstate<true>>(),
     of::<Max<false>>(),
     of::<Max<true>>(),
     of::<Sum>(),

@@ -3,9 +3,11 @@
 
 use schedtwin_conformance::balance;
 use schedtwin_conformance::cfs::Cfs;
+use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
 use schedtwin_conformance::idle::{Form, World, tree_has_form};
+use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
 use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12};
@@ -80,6 +82,14 @@ fn schedutil_golden_vectors() {
 }
 
 #[test]
+fn golden_vectors_of_governors() {
+    golden::<Dbs<false>>();
+    golden::<Dbs<true>>();
+    golden::<IntelPstate<false>>();
+    golden::<IntelPstate<true>>();
+}
+
+#[test]
 fn golden_vectors_of_clamps() {
     golden::<Max<false>>();
     golden::<Max<true>>();
@@ -144,6 +154,14 @@ fn schedutil_equals_the_kernels_c() {
     oracle::<Schedutil<false>>(5_000);
     oracle::<Schedutil<true>>(5_000);
     oracle::<Schedutil47>(5_000);
+}
+
+#[test]
+fn governors_equal_the_kernels_c() {
+    oracle::<Dbs<false>>(5_000);
+    oracle::<Dbs<true>>(5_000);
+    oracle::<IntelPstate<false>>(5_000);
+    oracle::<IntelPstate<true>>(5_000);
 }
 
 #[test]

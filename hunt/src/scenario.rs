@@ -24,6 +24,9 @@ pub struct Texts {
     pub duration_ms: u64,
 }
 
+/// Built-in machines whose CPUs have clocks of their own, as `scaling_driver` wants them.
+const X86_WITH_OWN_CLOCKS: [&str; 3] = ["i5-10600k", "i7-3630qm", "laptop-8c16t"];
+
 /// The kernel without a limit to what may be reserved.
 fn without_rt_limit(kernel: &str) -> String {
     let (name, settings) = kernel.split_once(':').unwrap_or((kernel, ""));
@@ -46,6 +49,13 @@ impl Texts {
             (machine.text, machine.nr_cpus)
         };
         let kernel = kernel::kernel(tape);
+        // Drivers of x86 processors need one, which random machines rarely are.
+        let other_driver =
+            kernel.contains("scaling_driver=") && !kernel.contains("scaling_driver=machine");
+        let (machine, nr_cpus) = match other_driver {
+            true => (tape.pick(&X86_WITH_OWN_CLOCKS).to_string(), 4),
+            false => (machine, nr_cpus),
+        };
         let workload = match workload::workload(tape, nr_cpus) {
             Workload::File(text) => text,
             Workload::Model(spec) => spec,

@@ -48,13 +48,16 @@ impl Kernel {
     /// schedutil's place, so `config` has to name that.
     pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
         let sugov_forms = SugovForms::new(&config, &device_tree);
-        let frequency_hook = match (&custom.frequency, config.cpufreq.is_schedutil()) {
+        let frequency_hook = match (&custom.frequency, config.runs_schedutil()) {
             (Some(named), schedutil) => {
                 assert!(schedutil, "frequency governor `{}` takes schedutil's place", named.name);
                 FrequencyHook::Custom
             }
             (None, true) => FrequencyHook::schedutil(sugov_forms),
-            (None, false) if config.cpufreq.is_sampling() => FrequencyHook::Sampling,
+            (None, false) if config.runs_sampling() => FrequencyHook::Sampling,
+            (None, false) if config.cpufreq_driver.decides() && !config.pins_pstate() => {
+                FrequencyHook::IntelPstate
+            }
             (None, false) => FrequencyHook::None,
         };
         let nr_cpus = device_tree.cpus.len();
@@ -138,6 +141,7 @@ impl Kernel {
             rd,
             nohz: Default::default(),
             policies,
+            counters: Vec::new(),
             thermal_zones: Vec::new(),
             cfs_bandwidth_used: false,
             sched_uclamp_used: UclampKey::new(&config),

@@ -113,6 +113,8 @@ pub struct Kernel {
     nohz: Nohz,
     /// Frequency domains.
     policies: Arena<PolicyId, CpufreqPolicy>,
+    /// The counters of each CPU; none where nobody reads them.
+    counters: Vec<cpufreq::counters::Counters>,
     /// Thermal zones.
     thermal_zones: Vec<thermal::ThermalZone>,
     /// The static key `__cfs_bandwidth_used`: some group has had a limit.

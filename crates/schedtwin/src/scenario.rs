@@ -8,7 +8,7 @@ use crate::result::RunResult;
 use crate::twin::Twin;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
-use schedtwin_machine::Machine;
+use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Ns};
@@ -159,6 +159,7 @@ impl Scenario {
         }
         if let (Some(machine), Some(kernel)) = (&machine, &kernel) {
             faults.absorb(check_disabled_states(machine, kernel));
+            faults.absorb(check_cpufreq_driver(machine, kernel));
             faults.absorb(check_fair_servers(machine, kernel));
         }
         let (Some(machine), Some(kernel), Some(mut workload)) = (machine, kernel, workload) else {
@@ -406,6 +407,25 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
         let message = format!("`cpuidle_disable`: {} has no idle state `{word}`", machine.identity);
         let help = format!("known: {}, or their numbers", names.join(", "));
         faults.push_whole(&kernel.source, message, Some(help));
+    }
+    faults.into_result(())
+}
+
+/// Refuses a driver of frequencies that the machine is not made for.
+fn check_cpufreq_driver(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let driver = kernel.config.cpufreq_driver;
+    let shared = machine.domains.iter().any(|domain| domain.cpus.len() > 1);
+    let x86 = machine.kernel_topology.architecture == Architecture::X86;
+    if driver.needs_own_clocks() && (shared || !x86) {
+        let message = format!(
+            "`scaling_driver`: {} is for x86 processors with a clock for each CPU, which {} is not",
+            driver.word(),
+            machine.identity
+        );
+        let help =
+            "its file says `architecture = \"x86\"`, and `per_cpu = true` of its frequency domains";
+        faults.push_whole(&kernel.source, message, Some(help.into()));
     }
     faults.into_result(())
 }

@@ -60,11 +60,48 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Conservative] else 5;
             unnamed 5;
         }
+        /// conservative: when it makes up for the periods that a domain slept through, with that many steps down.
+        dbs_deferred_steps: choice DeferredSteps {
+            key "dbs.deferred_steps";
+            linux "cs_dbs_update()";
+            unnamed BelowThreshold;
+            /// Whatever the load is.
+            AtAnyLoad = "at-any-load", "6.1.192";
+            /// When the load of the sample is below the threshold at which it goes down.
+            BelowThreshold = "below-threshold", "6.12.117";
+        }
         /// userspace: the frequency in kHz; the lowest of a domain that is not below it is taken.
         scaling_setspeed: integer u32 {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_setspeed";
             range 0..=100_000_000;
             only FrequencyGovernor in [Userspace] else 0;
+            unnamed 0;
+        }
+        /// Who stands between the governor and the clock, or decides itself.
+        cpufreq_driver: choice CpufreqDriver {
+            key "scaling_driver";
+            linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
+            unnamed Machine;
+            /// The machine's own: it takes frequencies of the machine's table.
+            Machine = "machine", "any";
+            /// intel_pstate in active mode: the driver decides, from how busy the CPU's counters say that it was. Its powersave
+            /// algorithm stands behind every governor but performance.
+            IntelPstate = "intel_pstate", "4.15 and later; x86 whose CPUs have clocks of their own";
+        }
+        /// intel_pstate: at most this percentage of the highest frequency.
+        pstate_max_perf_pct: integer u32 {
+            key "intel_pstate.max_perf_pct";
+            linux "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
+            range 1..=100;
+            only CpufreqDriver in [IntelPstate] else 100;
+            unnamed 100;
+        }
+        /// intel_pstate: at least this percentage of the highest frequency; 0: that of the lowest one.
+        pstate_min_perf_pct: integer u32 {
+            key "intel_pstate.min_perf_pct";
+            linux "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
+            range 0..=100;
+            only CpufreqDriver in [IntelPstate] else 0;
             unnamed 0;
         }
         /// schedutil's tunables.

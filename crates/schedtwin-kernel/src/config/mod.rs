@@ -150,19 +150,40 @@ impl Uclamp {
 }
 
 impl FrequencyGovernor {
-    /// Whether frequencies follow utilisation, without which there is no EAS.
-    pub fn is_schedutil(self) -> bool {
-        self == FrequencyGovernor::Schedutil
-    }
-
-    /// Whether the load is looked at every so often (`cpufreq_governor.c`).
-    pub fn is_sampling(self) -> bool {
-        self == FrequencyGovernor::Ondemand || self.samples_in_steps()
-    }
-
-    /// Whether it then goes up and down by steps.
+    /// Whether it goes up and down by steps, from the load that it looks at every so often.
     pub fn samples_in_steps(self) -> bool {
         self == FrequencyGovernor::Conservative
+    }
+}
+
+impl CpufreqDriver {
+    /// Whether it decides itself (`setpolicy`), so that no governor of Linux runs.
+    pub fn decides(self) -> bool {
+        self == CpufreqDriver::IntelPstate
+    }
+
+    /// Whether it needs the counters of x86 processors, and a clock for each CPU.
+    pub fn needs_own_clocks(self) -> bool {
+        self != CpufreqDriver::Machine
+    }
+}
+
+impl Config {
+    /// Whether schedutil runs, without which there is no EAS.
+    pub fn runs_schedutil(&self) -> bool {
+        self.cpufreq == FrequencyGovernor::Schedutil && !self.cpufreq_driver.decides()
+    }
+
+    /// Whether a driver that decides keeps the highest frequency (`CPUFREQ_POLICY_PERFORMANCE`). It takes every other governor
+    /// for powersave.
+    pub fn pins_pstate(&self) -> bool {
+        self.cpufreq == FrequencyGovernor::Performance
+    }
+
+    /// Whether a governor runs that looks at the load every so often (`cpufreq_governor.c`).
+    pub fn runs_sampling(&self) -> bool {
+        (self.cpufreq == FrequencyGovernor::Ondemand || self.cpufreq.samples_in_steps())
+            && !self.cpufreq_driver.decides()
     }
 }
 

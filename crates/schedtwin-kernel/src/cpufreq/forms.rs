@@ -46,7 +46,7 @@ impl SugovForms {
             passed: utilisation_is_passed(config),
             raw: config.sugov_mapping == SugovMapping::Raw,
             requests_restart,
-            drops_while_busy: config.sugov_work == SugovWork::Drop || config.cpufreq.is_sampling(),
+            drops_while_busy: config.sugov_work == SugovWork::Drop || config.runs_sampling(),
             invariant,
             present_and_quarter: headroom_on_present_clock(config),
             only_demand_counts: invariant && !requests_restart,

@@ -47,6 +47,8 @@ pub(crate) enum FrequencyHook {
     Early,
     /// That of a governor that samples.
     Sampling,
+    /// intel_pstate's in active mode.
+    IntelPstate,
     /// The user's governor's.
     Custom,
 }
@@ -120,6 +122,7 @@ impl Kernel {
             FrequencyHook::None => {}
             FrequencyHook::Early => self.early_hook(cpu, flags),
             FrequencyHook::Sampling => self.dbs_update_util(cpu),
+            FrequencyHook::IntelPstate => self.intel_pstate_update_util(cpu, flags),
             FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
         }
     }

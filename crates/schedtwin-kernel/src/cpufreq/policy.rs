@@ -12,7 +12,9 @@
 
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
-use crate::cpufreq::dbs::PolicyDbs;
+use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
+use crate::cpufreq::freq_table;
+use crate::cpufreq::intel_pstate::cpu::PstateCpu;
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
@@ -49,6 +51,8 @@ pub struct CpufreqPolicy {
     pub kthread: Option<SugovKthread>,
     /// The state of a governor that samples, if there is one.
     pub(crate) dbs: Option<Box<PolicyDbs>>,
+    /// The state of intel_pstate, if that is the driver.
+    pub(crate) pstate: Option<Box<PstateCpu>>,
     /// The user's governor in schedutil's place, if there is one.
     pub(crate) custom: Option<Box<CustomFrequency>>,
 }
@@ -101,12 +105,13 @@ impl CpufreqPolicy {
             sugov: SugovPolicy::new(rate_limit_us * 1000),
             kthread: None,
             dbs: None,
+            pstate: None,
             custom: None,
         };
-        if config.cpufreq.is_sampling() {
+        if config.runs_sampling() {
             let latency_us = dt.transition_latency / 1000;
             let delay = cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us);
-            policy.dbs = Some(Box::new(PolicyDbs::new(config, &policy, delay)));
+            policy.dbs = Some(dbs::start(config, &policy.cpus, policy.cur, delay));
         }
         policy
     }
@@ -127,23 +132,20 @@ impl CpufreqPolicy {
     /// The same with another upper limit, at least the lowest frequency.
     #[inline(always)]
     pub(crate) fn resolve_within(&self, target: Khz, limit_max: Khz) -> Khz {
-        let target = target.clamp(self.table[0], limit_max);
-        for (khz, inefficient) in self.table.iter().zip(&self.inefficient) {
-            if *khz >= target && !inefficient {
-                if *khz > limit_max {
-                    break;
-                }
-                return *khz;
-            }
-        }
-        let first = self.table.partition_point(|khz| *khz < target);
-        self.table[first]
+        freq_table::low(&self.table, &self.inefficient, limit_max, target)
     }
 }
 
 impl Kernel {
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
+        if self.config.cpufreq_driver.needs_own_clocks() {
+            self.start_counters();
+        }
+        if self.config.cpufreq_driver.decides() {
+            self.intel_pstate_start();
+            return;
+        }
         for index in self.policies.ids() {
             let policy = &self.policies[index];
             let khz = match self.config.cpufreq {
@@ -162,6 +164,10 @@ impl Kernel {
 
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
     pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
+        if self.config.cpufreq_driver.decides() {
+            self.intel_pstate_limits(index);
+            return;
+        }
         match self.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
@@ -190,8 +196,11 @@ impl Kernel {
         policy.cur = khz;
         let (cpus, max) = (policy.cpus, policy.max());
         let scale = ((khz as u64) << 10) / max as u64;
+        let known = !self.reads_counters();
         for cpu in cpus.iter() {
-            self.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
+            if known {
+                self.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
+            }
             self.refresh_path_speed(cpu);
             if !self.sugov_forms.invariant {
                 // What a utilisation is worth follows from the clock.

@@ -90,8 +90,8 @@ impl SugovKthread {
 impl Kernel {
     /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
     pub(crate) fn sugov_kthreads_create(&mut self) {
-        let samples = self.config.cpufreq.is_sampling();
-        if !self.config.cpufreq.is_schedutil() && !samples {
+        let samples = self.config.runs_sampling();
+        if !self.config.runs_schedutil() && !samples {
             return;
         }
         for index in self.policies.ids() {

@@ -189,6 +189,9 @@ impl Kernel {
         } else {
             Activity::Idle { state }
         };
+        if self.reads_counters() && self.wires[cpu].activity == (Activity::Idle { state }) {
+            self.counters[cpu.index()].works(at, false);
+        }
     }
 
     /// Asks the governor (`cpuidle_select`).
@@ -230,6 +233,10 @@ impl Kernel {
         idle.reflect_pending = Some(state);
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
+        if self.reads_counters() {
+            self.counters[cpu.index()].works(now, true);
+        }
+        let idle = &mut self.cpuidle[cpu];
         if std::mem::take(&mut idle.broadcast) {
             self.tick_broadcast_exit(cpu);
         }
@@ -245,6 +252,11 @@ impl Kernel {
         let state = idle.entered.take().expect("a refused CPU has asked for a state");
         idle.last_residency_ns = 0;
         idle.rejected += 1;
+        if self.reads_counters() {
+            let now = self.local_clock();
+            self.counters[self.this_cpu.index()].works(now, true);
+        }
+        let idle = &mut self.cpuidle[self.this_cpu];
         if std::mem::take(&mut idle.broadcast) {
             self.tick_broadcast_exit(self.this_cpu);
         }

@@ -121,7 +121,7 @@ impl RootDomain {
             Some("all CPUs have the same capacity")
         } else if smt {
             Some("cores have several hardware threads")
-        } else if !config.cpufreq.is_schedutil() {
+        } else if !config.runs_schedutil() {
             Some("the frequency governor is not schedutil")
         } else if !config.energy_aware {
             Some("sched_energy_aware is 0")

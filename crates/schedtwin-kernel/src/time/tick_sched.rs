@@ -104,6 +104,9 @@ impl Kernel {
         let cost = self.device_tree.path_costs.tick;
         self.charge(cost);
         self.fact(FactKind::Tick);
+        if self.reads_counters() {
+            self.arch_scale_freq_tick(cpu);
+        }
         self.update_rq_clock(cpu);
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);

@@ -47,7 +47,7 @@ impl KernelFile {
         name: &str,
         make: impl Fn(&FrequencyDomain) -> G + Send + Sync + 'static,
     ) -> Result<KernelFile, Diagnostics> {
-        if !self.config.cpufreq.is_schedutil() {
+        if !self.config.runs_schedutil() {
             let mut faults = Diagnostics::new();
             let message = format!(
                 "frequency governor `{name}` takes schedutil's place, which `{}` does not use",

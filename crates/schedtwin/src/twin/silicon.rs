@@ -278,6 +278,7 @@ impl<B: Board> Twin<B> {
             self.account_work(cpu);
         }
         self.settled[domain] = khz;
+        self.kernel.clock_settled(domain.policy(), khz, self.now);
         let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
         self.meter.domain_opp(self.now, domain, opp);
         self.tell_power(domain, observer);
