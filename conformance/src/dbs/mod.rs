@@ -348,7 +348,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
                 (extract::function, &od_header, &["to_dbs_info"]),
                 (extract::block, &od_header, &["struct od_dbs_tuners"]),
                 (extract::statement, &ondemand, &["static struct od_ops od_ops;"]),
-                (extract::macro_definition, &ondemand, &["OD_NORMAL_SAMPLE", "OD_SUB_SAMPLE"]),
+                (extract::statement, &header, &["enum {OD_NORMAL_SAMPLE"]),
                 (extract::function, &ondemand, ONDEMAND_FUNCTIONS),
             ],
         )?;

@@ -330,13 +330,10 @@ fn settings_are_spelled_in_their_declarations_only() {
 }
 
 /// Points that several rooms ask, each by the point's own method, and why.
-const ASKED_BY_SEVERAL: [(&str, &str); 2] = [
-    (
-        "preempt",
-        "CONFIG_PREEMPTION concerns the return from interrupts and how long balancing may take",
-    ),
-    ("cpufreq", "whether EAS may start depends on the governor that frequencies follow"),
-];
+const ASKED_BY_SEVERAL: [(&str, &str); 1] = [(
+    "preempt",
+    "CONFIG_PREEMPTION concerns the return from interrupts and how long balancing may take",
+)];
 
 /// Each variation point is asked in one room: what else depends on it asks that room. A room is a folder,
 /// with the file of the same name beside it; files directly in `src` and `sched` are rooms of their own.

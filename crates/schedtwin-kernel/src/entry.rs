@@ -55,9 +55,7 @@ impl Kernel {
             }
             (None, true) => FrequencyHook::schedutil(sugov_forms),
             (None, false) if config.runs_sampling() => FrequencyHook::Sampling,
-            (None, false) if config.cpufreq_driver.decides() && !config.pins_pstate() => {
-                FrequencyHook::IntelPstate
-            }
+            (None, false) if config.driver_samples() => FrequencyHook::IntelPstate,
             (None, false) => FrequencyHook::None,
         };
         let nr_cpus = device_tree.cpus.len();

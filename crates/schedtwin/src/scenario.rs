@@ -414,7 +414,7 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
 /// Refuses a driver of frequencies that the machine is not made for.
 fn check_cpufreq_driver(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::new();
-    let driver = kernel.config.cpufreq_driver;
+    let driver = kernel.config.scaling_driver;
     let shared = machine.domains.iter().any(|domain| domain.cpus.len() > 1);
     let x86 = machine.kernel_topology.architecture == Architecture::X86;
     if driver.needs_own_clocks() && (shared || !x86) {

@@ -61,7 +61,7 @@ macro_rules! cpufreq {
             unnamed 5;
         }
         /// conservative: when it makes up for the periods that a domain slept through, with that many steps down.
-        dbs_deferred_steps: choice DeferredSteps {
+        deferred_steps: choice DeferredSteps {
             key "dbs.deferred_steps";
             linux "cs_dbs_update()";
             unnamed BelowThreshold;
@@ -78,8 +78,7 @@ macro_rules! cpufreq {
             unnamed 0;
         }
         /// Who stands between the governor and the clock, or decides itself.
-        cpufreq_driver: choice CpufreqDriver {
-            key "scaling_driver";
+        scaling_driver: choice CpufreqDriver {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
             unnamed Machine;
             /// The machine's own: it takes frequencies of the machine's table.

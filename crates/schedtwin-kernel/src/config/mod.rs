@@ -149,13 +149,6 @@ impl Uclamp {
     }
 }
 
-impl FrequencyGovernor {
-    /// Whether it goes up and down by steps, from the load that it looks at every so often.
-    pub fn samples_in_steps(self) -> bool {
-        self == FrequencyGovernor::Conservative
-    }
-}
-
 impl CpufreqDriver {
     /// Whether it decides itself (`setpolicy`), so that no governor of Linux runs.
     pub fn decides(self) -> bool {
@@ -171,7 +164,12 @@ impl CpufreqDriver {
 impl Config {
     /// Whether schedutil runs, without which there is no EAS.
     pub fn runs_schedutil(&self) -> bool {
-        self.cpufreq == FrequencyGovernor::Schedutil && !self.cpufreq_driver.decides()
+        self.cpufreq == FrequencyGovernor::Schedutil && !self.scaling_driver.decides()
+    }
+
+    /// Whether the driver decides itself by samples, so that the scheduler's hook is its own.
+    pub fn driver_samples(&self) -> bool {
+        self.scaling_driver.decides() && !self.pins_pstate()
     }
 
     /// Whether a driver that decides keeps the highest frequency (`CPUFREQ_POLICY_PERFORMANCE`). It takes every other governor
@@ -182,8 +180,13 @@ impl Config {
 
     /// Whether a governor runs that looks at the load every so often (`cpufreq_governor.c`).
     pub fn runs_sampling(&self) -> bool {
-        (self.cpufreq == FrequencyGovernor::Ondemand || self.cpufreq.samples_in_steps())
-            && !self.cpufreq_driver.decides()
+        let samples = self.cpufreq == FrequencyGovernor::Ondemand || self.samples_in_steps();
+        samples && !self.scaling_driver.decides()
+    }
+
+    /// Whether that governor goes up and down by steps.
+    pub fn samples_in_steps(&self) -> bool {
+        self.cpufreq == FrequencyGovernor::Conservative
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn start(
     // CPUFREQ_DBS_MIN_SAMPLING_INTERVAL: two ticks.
     let least = (2 * config.tick_nsec() / NSEC_PER_USEC).max(transition_delay_us);
     let tuners = Tuners {
-        steps: config.cpufreq.samples_in_steps(),
+        steps: config.samples_in_steps(),
         sampling_rate: match config.dbs_sampling_rate_us {
             0 => u32::try_from(least).unwrap_or(u32::MAX),
             rate => rate,
@@ -56,7 +56,7 @@ pub(crate) fn start(
         down_threshold: config.dbs_down_threshold,
         freq_step: config.dbs_freq_step,
         sampling_down_factor: config.dbs_sampling_down_factor,
-        deferred_at_any_load: config.dbs_deferred_steps == DeferredSteps::AtAnyLoad,
+        deferred_at_any_load: config.deferred_steps == DeferredSteps::AtAnyLoad,
     };
     Box::new(PolicyDbs::new(tuners, cur, cpus.iter()))
 }

@@ -139,10 +139,10 @@ impl CpufreqPolicy {
 impl Kernel {
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
-        if self.config.cpufreq_driver.needs_own_clocks() {
+        if self.config.scaling_driver.needs_own_clocks() {
             self.start_counters();
         }
-        if self.config.cpufreq_driver.decides() {
+        if self.config.scaling_driver.decides() {
             self.intel_pstate_start();
             return;
         }
@@ -164,7 +164,7 @@ impl Kernel {
 
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
     pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
-        if self.config.cpufreq_driver.decides() {
+        if self.config.scaling_driver.decides() {
             self.intel_pstate_limits(index);
             return;
         }
