@@ -31,7 +31,7 @@ typedef struct { int counter; } atomic_t;
 struct mutex { int unused; };
 #define mutex_lock(mutex) ((void)(mutex))
 #define mutex_unlock(mutex) ((void)(mutex))
-#define DEFINE_MUTEX(name) struct mutex name
+static struct mutex gov_dbs_data_mutex;
 struct list_head { int unused; };
 struct gov_attr_set { int unused; };
 struct work_struct { int unused; };
