@@ -5,7 +5,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 52] = [
+const MARKS: [&str; 53] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -37,6 +37,7 @@ const MARKS: [&str; 52] = [
     "kernel: patches",
     "kernel: settings",
     "workload: model",
+    "workload: jobs",
     "workload: rt-app",
     "workload: real time",
     "workload: batch and idle",

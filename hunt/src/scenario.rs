@@ -62,7 +62,10 @@ impl Texts {
         };
         // Groups need a kernel that has them.
         let has = kernel.contains("fair_group_sched=true");
-        let kernel = match workload.contains("taskgroup") && !has {
+        let asks = workload.contains("taskgroup")
+            || workload.contains("cgroup=")
+            || kernel.contains("sched_autogroup=true");
+        let kernel = match asks && !has {
             true if kernel.contains("fair_group_sched") => {
                 kernel.replace("fair_group_sched=false", "fair_group_sched=true")
             }

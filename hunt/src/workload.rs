@@ -66,23 +66,47 @@ const MODELS: [(&str, Options); 17] = [
 pub fn workload(tape: &mut Tape, nr_cpus: u64) -> Workload {
     if tape.percent(25) {
         tape.mark("workload: model");
-        let (name, options) = tape.pick(&MODELS);
-        let mut text = name.to_string();
-        if *name == "daytrader" {
-            // Facts of the whole run are held against the result.
-            text.push_str(" --warmup-ms 0");
-        }
-        for (option, low, high) in *options {
-            if tape.percent(40) {
-                text.push_str(&format!(" {option}"));
-                // Without bounds it is a flag.
-                if *high > 0 {
-                    text.push_str(&format!(" {}", tape.within(*low, *high)));
-                }
+        let model = model(tape);
+        return Workload::Model(if tape.percent(20) { jobs(tape, &model) } else { model });
+    }
+    file(tape, nr_cpus)
+}
+
+/// A model beside another one, in sessions and cgroups.
+fn jobs(tape: &mut Tape, first: &str) -> String {
+    tape.mark("workload: jobs");
+    let second = model(tape);
+    let start = |tape: &mut Tape| {
+        let session = *tape.pick(&["", "setsid ", "setsid autogroup=-5 "]);
+        let cgroup = *tape.pick(&["", "", "cgroup=/a ", "cgroup=/a/b cpu.weight=300 "]);
+        format!("{session}{cgroup}")
+    };
+    let (before, behind) = (start(tape), start(tape));
+    // Two jobs cannot write the same file.
+    let behind = behind.replace("/a/b", "/c");
+    format!("{before}{first} & {behind}{second}")
+}
+
+fn model(tape: &mut Tape) -> String {
+    let (name, options) = tape.pick(&MODELS);
+    let mut text = name.to_string();
+    if *name == "daytrader" {
+        // Facts of the whole run are held against the result.
+        text.push_str(" --warmup-ms 0");
+    }
+    for (option, low, high) in *options {
+        if tape.percent(40) {
+            text.push_str(&format!(" {option}"));
+            // Without bounds it is a flag.
+            if *high > 0 {
+                text.push_str(&format!(" {}", tape.within(*low, *high)));
             }
         }
-        return Workload::Model(text);
     }
+    text
+}
+
+fn file(tape: &mut Tape, nr_cpus: u64) -> Workload {
     tape.mark("workload: rt-app");
     let nr_tasks = 1 + *tape.pick(&[0, 1, 2, 3, 5, 9]);
     let forked = nr_tasks > 1 && tape.percent(20);

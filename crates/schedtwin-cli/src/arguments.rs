@@ -239,7 +239,7 @@ pub struct Subject {
     /// The machine: NAME[:KEY=VALUE,...] or a path
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: String,
-    /// The workload: NAME [OPTIONS] or a path
+    /// The workload: NAME [OPTIONS] or a path; several: [setsid] [cgroup=/PATH] NAME & NAME
     #[arg(short, long, value_name = "WORKLOAD")]
     pub workload: String,
     /// How long to simulate: 10s, 500ms; else as long as the workload says

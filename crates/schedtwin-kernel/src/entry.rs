@@ -134,6 +134,7 @@ impl Kernel {
             se: Arena::new(),
             cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint)).collect(),
             groups: std::iter::once(TaskGroup::root(nr_cpus, GroupClamps::root(&config))).collect(),
+            autogroups: Vec::new(),
             rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
             topology,
             rd,
@@ -230,6 +231,7 @@ impl Kernel {
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
     pub fn boot_thread(&mut self, wake_at: Ns) -> TaskId {
         let task = self.new_task(None, TaskKind::User);
+        self.join_first_session(task);
         self.tasks[task].state = TaskState::Interruptible;
         self.tasks[task].sleep_timer_on = Some(CpuId(0));
         self.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task));
@@ -465,7 +467,8 @@ impl Kernel {
                     self.tasks[task].outcome = Outcome::Failed(errno);
                 }
             }
-            Syscall::CgroupAttach { group } => self.sched_move_task(task, group),
+            Syscall::CgroupAttach { group } => self.cpu_cgroup_attach(task, group),
+            Syscall::Setsid { session } => self.sched_autogroup_create_attach(task, session),
             // sched_fork()
             Syscall::Clone { .. } if self.tasks[task].class == Class::Deadline => {
                 self.tasks[task].outcome = Outcome::Failed(Errno::Again);

@@ -103,6 +103,8 @@ pub struct Kernel {
     cfs: Arena<CfsRqId, CfsRq>,
     /// Task groups; 0 is the root.
     groups: Arena<TaskGroupId, sched::fair::group::TaskGroup>,
+    /// The autogroup of each session; none without autogroups.
+    autogroups: Vec<schedtwin_types::TaskGroupId>,
     /// Run queues.
     rq: Arena<CpuId, Rq>,
     /// Scheduling domains.

@@ -241,3 +241,78 @@ fn idle_groups_give_way() {
         assert_eq!(counts(&board, 0).1, 1);
     }
 }
+
+/// Four compilers in one session, an editor in another, and a service in a cgroup that calls `setsid()` too.
+const SESSIONS: &str = "a @0: setsid 1, [run 1s]
+    b @0: setsid 1, [run 1s]
+    c @0: setsid 1, [run 1s]
+    d @0: setsid 1, [run 1s]
+    e @0: setsid 2, [run 1s]
+    f @0: group 1, setsid 2, [run 1s]";
+
+/// With autogroups sessions share, by the nice values of their autogroups, and tasks within them; without, tasks do. A cgroup comes first.
+#[test]
+fn sessions_share_like_groups() {
+    let parts = |sched_autogroup: bool, weight: u64| match sched_autogroup {
+        // Root: session 1 with 1024, session 2 with its weight, group 1 with 1024.
+        true => [1024, weight, 1024].map(|shares| shares * 1000 / (2048 + weight)),
+        // Five tasks and group 1.
+        false => [667, 167, 167],
+    };
+    for base in [with_groups(), cfs_with_groups()] {
+        for (sched_autogroup, nice, weight) in
+            [(true, 0, 1024), (true, 5, 335), (true, -5, 3121), (false, 0, 0)]
+        {
+            let config = Config { sched_autogroup, ..base.clone() };
+            let mut board = board(1, &config, &[(0, 1024)], SESSIONS);
+            for nice in [0, 0, nice] {
+                board.kernel.new_session(nice);
+            }
+            board.run_until(20_000 * MS);
+            let of = |names: &[&str]| names.iter().map(|n| board.cpu_time(n)).sum::<u64>();
+            let got = [&["a", "b", "c", "d"][..], &["e"], &["f"]].map(|n| of(n) / (20 * MS));
+            for (got, expected) in got.iter().zip(parts(sched_autogroup, weight)) {
+                let what = format!("{:?} {sched_autogroup} {nice}: {got:?}", config.fair);
+                assert!(got.abs_diff(expected) <= 6, "{what}, not {expected}");
+            }
+        }
+    }
+}
+
+/// Children are in their parent's session, who leaves its cgroup goes back to its session, and who exits leaves nothing there.
+#[test]
+fn sessions_are_inherited_and_left() {
+    for base in [with_groups(), cfs_with_groups()] {
+        let config = Config { sched_autogroup: true, ..base };
+        let scenario = "a @0: setsid 1, fork b, run 20ms, group 1, run 20ms, group 0, run 20ms
+            b: run 40ms";
+        let mut board = board(1, &config, &[(0, 1024)], scenario);
+        board.kernel.new_session(0);
+        board.kernel.new_session(0);
+        let session = TaskGroupId(3);
+        let mut seen = std::collections::BTreeSet::new();
+        for ms in 1..120 {
+            board.run_until(ms * MS);
+            let inside = board.kernel.inside();
+            for name in ["a", "b"] {
+                let task = &inside.tasks[board.task(name)];
+                seen.insert((name, task.group.0, task.exiting));
+                let entity = inside.se[task.se].cfs_rq;
+                assert_eq!(inside.groups[task.group].cfs_rq[0], entity, "{name} at {ms} ms");
+            }
+        }
+        let expected = [
+            ("a", 0, true),
+            ("a", 1, false),
+            ("a", session.0, false),
+            ("b", 0, true),
+            ("b", session.0, false),
+        ];
+        assert!(expected.iter().all(|state| seen.contains(state)), "{seen:?}");
+        board.run_until(3_000 * MS);
+        let inside = board.kernel.inside();
+        assert_eq!(inside.groups[session].load_avg, 0, "{:?}", config.fair);
+        let queue = &inside.cfs[inside.groups[session].cfs_rq[0]];
+        assert_eq!((queue.h_nr_queued, queue.avg.util_avg), (0, 0));
+    }
+}

@@ -23,6 +23,8 @@ pub enum Purpose {
     KernelRandom = 4,
     /// When the periods of a task group's `cpu.max` begin.
     CfsPeriod = 5,
+    /// The seed of a workload that is not the first of several.
+    Job = 6,
 }
 
 /// A number in `min..=max`, the `ordinal`th of `purpose` by `who`.

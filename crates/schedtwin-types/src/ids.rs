@@ -33,6 +33,10 @@ pub struct SocketId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TaskGroupId(pub u32);
 
+/// A session of processes (`setsid()`). Numbered densely by the workload; 0 is the one of the shell that starts it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct SessionId(pub u32);
+
 /// A cpufreq policy: the CPUs whose frequency the kernel sets together, as the kernel knows them. Firmware describes
 /// one for each clock domain of the machine, under the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]

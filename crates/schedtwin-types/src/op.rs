@@ -1,6 +1,6 @@
 //! What a thread of a workload asks for, one operation at a time.
 
-use crate::{CpuMask, FutexId, Ns, PipeId, SocketId, TaskGroupId, ThreadId, Work};
+use crate::{CpuMask, FutexId, Ns, PipeId, SessionId, SocketId, TaskGroupId, ThreadId, Work};
 
 /// The next thing that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,13 @@ pub enum Syscall {
         /// Where to.
         group: TaskGroupId,
     },
+    /// `setsid()`: the caller leads a new session, which with autogroups has a task group of its own.
+    Setsid {
+        /// The new session, not 0.
+        session: SessionId,
+    },
     /// `clone()`: starts `thread`, whose program begins with [`Outcome::Started`]. It inherits
-    /// policy, nice value, slice, affinity and task group.
+    /// policy, nice value, slice, affinity, task group and session.
     Clone {
         /// The workload's number of the new thread.
         thread: ThreadId,

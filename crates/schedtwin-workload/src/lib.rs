@@ -20,12 +20,14 @@
 //! ```
 //!
 //! Recordings of real threads are in [`recorded`]. Models of benchmarks take options
-//! (`periodic -f 73 -t 12`): see `builtin`.
+//! (`periodic -f 73 -t 12`): see `builtin`. Several workloads beside each other, in sessions and cgroups, are
+//! spelled as jobs of a shell (`setsid w1 & setsid periodic`): see `jobs`.
 //!
 //! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
 //! conditions and semaphores in `program::memory`.
 
 mod builtin;
+mod jobs;
 mod program;
 mod programs;
 pub mod recorded;

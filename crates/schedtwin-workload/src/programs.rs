@@ -1,6 +1,7 @@
 //! The running threads of a workload, whichever kind it is.
 
 use crate::builtin::player::Player;
+use crate::jobs::Jobs;
 use crate::program;
 use crate::recorded::{Done, Replay};
 use schedtwin_types::metric::Metric;
@@ -17,6 +18,7 @@ enum Kind {
     RtApp(program::Programs),
     Recorded(Replay),
     Benchmark(Box<Player>),
+    Jobs(Box<Jobs>),
 }
 
 impl From<program::Programs> for Programs {
@@ -37,6 +39,12 @@ impl From<Replay> for Programs {
     }
 }
 
+impl From<Jobs> for Programs {
+    fn from(jobs: Jobs) -> Programs {
+        Programs(Kind::Jobs(Box::new(jobs)))
+    }
+}
+
 impl Programs {
     /// Thread 0, which starts all others.
     pub fn main(&self) -> ThreadId {
@@ -49,16 +57,18 @@ impl Programs {
             Kind::RtApp(programs) => programs.thread_name(thread),
             Kind::Recorded(replay) => replay.name(thread),
             Kind::Benchmark(player) => player.name(thread),
+            Kind::Jobs(jobs) => jobs.name(thread),
         }
     }
 
     /// The name under which measurements of a thread are summed: of its task in an rt-app file, of
-    /// itself in a recording.
-    pub fn task_name(&self, thread: ThreadId) -> &str {
+    /// itself in a recording; behind the job's number and a colon where there are jobs.
+    pub fn task_name(&self, thread: ThreadId) -> String {
         match &self.0 {
-            Kind::RtApp(programs) => programs.task_name(thread),
-            Kind::Recorded(replay) => replay.name(thread),
-            Kind::Benchmark(player) => player.group(thread),
+            Kind::RtApp(programs) => programs.task_name(thread).to_owned(),
+            Kind::Recorded(replay) => replay.name(thread).to_owned(),
+            Kind::Benchmark(player) => player.group(thread).to_owned(),
+            Kind::Jobs(jobs) => jobs.task_name(thread),
         }
     }
 
@@ -68,12 +78,17 @@ impl Programs {
             Kind::RtApp(programs) => programs.work_kind(thread),
             Kind::Recorded(_) => "recorded",
             Kind::Benchmark(player) => player.work_kind(),
+            Kind::Jobs(jobs) => jobs.work_kind(thread),
         }
     }
 
     /// Whether its jobs are requests, whose cost is told.
     pub fn counts_requests(&self) -> bool {
-        matches!(&self.0, Kind::Benchmark(player) if player.counts_requests())
+        match &self.0 {
+            Kind::RtApp(_) | Kind::Recorded(_) => false,
+            Kind::Benchmark(player) => player.counts_requests(),
+            Kind::Jobs(jobs) => jobs.counts_requests(),
+        }
     }
 
     /// Threads that exist so far or are known to come, thread 0 included.
@@ -82,6 +97,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.nr_threads(),
             Kind::Recorded(replay) => replay.nr_threads(),
             Kind::Benchmark(player) => player.nr_threads(),
+            Kind::Jobs(jobs) => jobs.nr_threads(),
         }
     }
 
@@ -91,6 +107,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.nr_futexes(),
             Kind::Recorded(replay) => replay.nr_futexes(),
             Kind::Benchmark(player) => player.nr_futexes(),
+            Kind::Jobs(jobs) => jobs.nr_futexes(),
         }
     }
 
@@ -100,6 +117,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.nr_pipes(),
             Kind::Recorded(_) => 0,
             Kind::Benchmark(player) => player.nr_pipes(),
+            Kind::Jobs(jobs) => jobs.nr_pipes(),
         }
     }
 
@@ -107,6 +125,7 @@ impl Programs {
     pub fn task_groups(&self) -> &[TaskGroupId] {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_groups(),
+            Kind::Jobs(jobs) => jobs.task_groups(),
             Kind::Recorded(_) | Kind::Benchmark(_) => &[],
         }
     }
@@ -115,6 +134,7 @@ impl Programs {
     pub fn task_group_paths(&self) -> &[String] {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_group_paths(),
+            Kind::Jobs(jobs) => jobs.task_group_paths(),
             Kind::Recorded(_) | Kind::Benchmark(_) => &[],
         }
     }
@@ -123,7 +143,16 @@ impl Programs {
     pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_group_files(),
+            Kind::Jobs(jobs) => jobs.task_group_files(),
             Kind::Recorded(_) | Kind::Benchmark(_) => &[],
+        }
+    }
+
+    /// The nice value of each session's autogroup; the first is that of the shell that starts thread 0.
+    pub fn sessions(&self) -> &[i8] {
+        match &self.0 {
+            Kind::Jobs(jobs) => jobs.sessions(),
+            Kind::RtApp(_) | Kind::Recorded(_) | Kind::Benchmark(_) => &[0],
         }
     }
 
@@ -134,6 +163,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.shutdown(),
             Kind::Recorded(replay) => replay.shutdown(),
             Kind::Benchmark(player) => player.shutdown(),
+            Kind::Jobs(jobs) => jobs.shutdown(),
         }
     }
 
@@ -143,6 +173,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.finished(),
             Kind::Recorded(replay) => replay.finished(),
             Kind::Benchmark(player) => player.finished(),
+            Kind::Jobs(jobs) => jobs.finished(),
         }
     }
 
@@ -150,6 +181,7 @@ impl Programs {
     pub fn limit_reached(&self) -> Option<&'static str> {
         match &self.0 {
             Kind::RtApp(programs) => programs.limit_reached(),
+            Kind::Jobs(jobs) => jobs.limit_reached(),
             Kind::Recorded(_) | Kind::Benchmark(_) => None,
         }
     }
@@ -160,13 +192,14 @@ impl Programs {
             Kind::RtApp(_) => 0,
             Kind::Recorded(replay) => replay.warmup(),
             Kind::Benchmark(player) => player.warmup(),
+            Kind::Jobs(jobs) => jobs.warmup(),
         }
     }
 
     /// How much of a recording is done; `None` for other workloads.
     pub fn replayed(&self) -> Option<Done> {
         match &self.0 {
-            Kind::RtApp(_) | Kind::Benchmark(_) => None,
+            Kind::RtApp(_) | Kind::Benchmark(_) | Kind::Jobs(_) => None,
             Kind::Recorded(replay) => Some(replay.done()),
         }
     }
@@ -175,6 +208,7 @@ impl Programs {
     pub fn results(&self) -> Vec<Metric> {
         match &self.0 {
             Kind::Benchmark(player) => player.results(),
+            Kind::Jobs(jobs) => jobs.results(),
             Kind::RtApp(_) | Kind::Recorded(_) => Vec::new(),
         }
     }
@@ -183,6 +217,7 @@ impl Programs {
     pub fn nr_devices(&self) -> usize {
         match &self.0 {
             Kind::Benchmark(player) => player.nr_devices(),
+            Kind::Jobs(jobs) => jobs.nr_devices(),
             Kind::RtApp(_) | Kind::Recorded(_) => 0,
         }
     }
@@ -191,6 +226,7 @@ impl Programs {
     pub fn device_cpu(&self, device: usize) -> CpuId {
         match &self.0 {
             Kind::Benchmark(player) => player.device_cpu(device),
+            Kind::Jobs(jobs) => jobs.device_cpu(device),
             Kind::RtApp(_) | Kind::Recorded(_) => CpuId(0),
         }
     }
@@ -199,6 +235,7 @@ impl Programs {
     pub fn device_at(&self, device: usize) -> Ns {
         match &self.0 {
             Kind::Benchmark(player) => player.device_at(device),
+            Kind::Jobs(jobs) => jobs.device_at(device),
             Kind::RtApp(_) | Kind::Recorded(_) => NEVER,
         }
     }
@@ -208,14 +245,17 @@ impl Programs {
     pub fn take_devices_changed(&mut self) -> bool {
         match &mut self.0 {
             Kind::Benchmark(player) => player.take_devices_changed(),
+            Kind::Jobs(jobs) => jobs.take_devices_changed(),
             Kind::RtApp(_) | Kind::Recorded(_) => false,
         }
     }
 
     /// A CPU handles a device's interrupt: pushes the futexes of which its handler wakes one waiter each.
     pub fn device_interrupt(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
-        if let Kind::Benchmark(player) = &mut self.0 {
-            player.device_interrupt(device, now, wakes);
+        match &mut self.0 {
+            Kind::Benchmark(player) => player.device_interrupt(device, now, wakes),
+            Kind::Jobs(jobs) => jobs.device_interrupt(device, now, wakes),
+            Kind::RtApp(_) | Kind::Recorded(_) => {}
         }
     }
 
@@ -229,6 +269,7 @@ impl Programs {
             Kind::RtApp(programs) => programs.next(thread, outcome, now),
             Kind::Recorded(replay) => replay.next(thread, outcome, now),
             Kind::Benchmark(player) => player.next(thread, outcome, now),
+            Kind::Jobs(jobs) => jobs.next(thread, outcome, now),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::Programs;
 use crate::builtin::benchmark::Chosen;
 use crate::builtin::{self, Builtin, options};
+use crate::jobs;
 use crate::recorded::Recording;
 use crate::rtapp::reader;
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
@@ -79,6 +80,11 @@ pub(crate) trait Checked: Debug + Send + Sync {
         false
     }
 
+    /// The names of metrics that nobody else measures.
+    fn own_metrics(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// As [`Workload::bytes`].
     fn bytes(&self) -> &[u8];
 
@@ -96,8 +102,11 @@ static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 
 impl Workload {
     /// A built-in workload by name with its options (`w1`, `periodic -f 73 -t 12`), or an rt-app file by path
-    /// (`my/file.json`).
+    /// (`my/file.json`); or several of them as jobs (`setsid w1 & cgroup=/a my/file.json`).
     pub fn from_path_or_name(spec: &str) -> Result<Workload, Diagnostics> {
+        if jobs::is_line(spec) {
+            return jobs::read(spec);
+        }
         let first = spec.split_whitespace().next().unwrap_or_default();
         if let Some(known) = builtin::builtin(first) {
             return Workload::built_in(known, spec);
@@ -118,6 +127,16 @@ impl Workload {
         let source = Source::new("<command line>", spec);
         faults.push(&source, 0..spec.len(), format!("unknown workload \"{spec}\""), help);
         Err(faults)
+    }
+
+    /// Jobs under their line, which end by themselves.
+    pub(crate) fn of_jobs(name: String, checked: Arc<dyn Checked>) -> Workload {
+        Workload { name, checked, duration: None }
+    }
+
+    /// The names of metrics that nobody else measures.
+    pub(crate) fn own_metrics(&self) -> Vec<&'static str> {
+        self.checked.own_metrics()
     }
 
     /// A built-in with the options that follow its name in `spec`.

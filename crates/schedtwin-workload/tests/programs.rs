@@ -262,7 +262,7 @@ fn the_end_of_the_run_is_dry() {
     let mut works = Vec::new();
     let end = executor.run(10_000 * MS, 10_000, |now, thread, op, programs| {
         if let Op::Compute { work, .. } = op {
-            works.push((now / MS, programs.task_name(thread).to_owned(), work / 1000));
+            works.push((now / MS, programs.task_name(thread), work / 1000));
         }
     });
     assert_eq!(end, End::Finished);
@@ -487,9 +487,7 @@ fn ui_phone_makes_a_frame_every_vsync() {
     let mut jobs = std::collections::BTreeMap::<String, u32>::new();
     let mut work = 0;
     let end = executor.run(20_000 * MS, u64::MAX / 2, |_, thread, op, programs| match op {
-        Op::Mark(Mark::JobDone { .. }) => {
-            *jobs.entry(programs.task_name(thread).to_owned()).or_default() += 1
-        }
+        Op::Mark(Mark::JobDone { .. }) => *jobs.entry(programs.task_name(thread)).or_default() += 1,
         Op::Compute { work: more, .. } => work += more,
         _ => {}
     });

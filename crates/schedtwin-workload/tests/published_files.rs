@@ -183,7 +183,7 @@ fn the_published_phone_workloads_are_alive_to_the_end() {
         let mut jobs = BTreeMap::<String, u32>::new();
         executor.run(6_000_000_000, 2_000_000, |_, thread, op, programs| {
             if matches!(op, Op::Mark(Mark::JobDone { .. })) {
-                *jobs.entry(programs.task_name(thread).to_owned()).or_default() += 1;
+                *jobs.entry(programs.task_name(thread)).or_default() += 1;
             }
         });
         for task in tasks {

@@ -5,14 +5,14 @@ use crate::firmware;
 use crate::kernel_file::KernelFile;
 use crate::output::Output;
 use crate::result::RunResult;
-use crate::twin::Twin;
+use crate::twin::{DEVICES_MAX, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Ns};
-use schedtwin_workload::{Host, Workload};
+use schedtwin_workload::{Host, Programs, Workload};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -186,10 +186,21 @@ impl Scenario {
             let help = "add uclamp=key-off".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
+        let devices = programs.as_ref().map_or(0, Programs::nr_devices);
+        if devices > DEVICES_MAX {
+            let message = format!("its jobs have {devices} devices, of at most {DEVICES_MAX}");
+            faults.push_whole(&Source::new("workload", workload.name()), message, None);
+        }
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
         if groups && !kernel.config.fair_group_sched {
             let source = Source::new("kernel", kernel_spec);
             let message = "has no task groups, which the workload asks for".to_string();
+            let help = "add fair_group_sched=true".to_string();
+            faults.push(&source, 0..kernel_spec.len(), message, Some(help));
+        }
+        if kernel.config.sched_autogroup && !kernel.config.fair_group_sched {
+            let source = Source::new("kernel", kernel_spec);
+            let message = "has autogroups without task groups".to_string();
             let help = "add fair_group_sched=true".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }

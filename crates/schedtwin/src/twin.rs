@@ -66,7 +66,7 @@ const MAX_PIECE: Work = 1 << 42;
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
 
 /// Devices of a workload: those that wait at a CPU are a set of bits.
-const DEVICES_MAX: usize = 32;
+pub(crate) const DEVICES_MAX: usize = 32;
 
 /// Watches a run: traces, records, comparisons.
 pub trait Observer {
@@ -395,7 +395,7 @@ impl<B: Board> Twin<B> {
     }
 
     fn names(&self, thread: ThreadId) -> (String, String) {
-        (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread).to_string())
+        (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread))
     }
 
     /// `migration/N` and `kworker/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.

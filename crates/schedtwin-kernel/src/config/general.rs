@@ -28,6 +28,11 @@ macro_rules! general {
         fair_group_sched: switch {
             linux "CONFIG_FAIR_GROUP_SCHED";
         }
+        /// The tasks of a session are a task group, unless they were put into another one. Needs `fair_group_sched`.
+        sched_autogroup: switch {
+            linux "CONFIG_SCHED_AUTOGROUP and /proc/sys/kernel/sched_autogroup_enabled";
+            unnamed false;
+        }
         /// What a package is where firmware describes the topology by a cpu-map.
         cpu_map_package: choice CpuMapPackage {
             linux "drivers/base/arch_topology.c";

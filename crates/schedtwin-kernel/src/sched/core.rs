@@ -18,8 +18,8 @@ use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, TaskGroupId, TaskId,
-    TaskState, WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, TaskId, TaskState,
+    WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -693,10 +693,12 @@ impl Kernel {
             task: id,
         });
         let max_allowed_capacity = self.max_allowed_capacity(&cpus_mask);
-        let group = parent.map_or(TaskGroupId::ROOT, |p| self.tasks[p].group);
+        let [group, cgroup, autogroup] = self.groups_of_child(parent);
         self.tasks.push(Task {
             se,
             group,
+            cgroup,
+            autogroup,
             class,
             policy,
             nice,
@@ -753,6 +755,7 @@ impl Kernel {
     /// `do_exit()` of the running task.
     pub(crate) fn do_exit(&mut self, task: TaskId) {
         self.tasks[task].exiting = true;
+        self.sched_autogroup_exit_task(task);
         self.tasks[task].state = TaskState::Dead;
         self.fact(FactKind::Exit { task });
         self.schedule(false);

@@ -1,5 +1,6 @@
 //! `kernel/sched/`: run queues, entities and tasks, and the rooms that work on them.
 
+pub mod autogroup;
 pub mod core;
 pub mod deadline;
 pub mod demand;
@@ -248,8 +249,12 @@ pub enum OnRq {
 pub struct Task {
     /// Its entity in the fair class.
     pub se: EntityId,
-    /// Its task group.
+    /// Its task group (`sched_task_group`).
     pub group: TaskGroupId,
+    /// The cgroup that it was put into: its task group, unless that is its session's.
+    pub cgroup: TaskGroupId,
+    /// The task group of its session (`signal->autogroup`); the root: it has none.
+    pub autogroup: TaskGroupId,
     /// Class.
     pub class: Class,
     /// Policy.

@@ -66,6 +66,7 @@ impl Kernel {
         let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
         for task in self.tasks.ids().skip(1) {
             let t = &self.tasks[task];
+            assert_eq!(t.group, self.autogroup_task_group(task), "{task:?}: its group");
             if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
                 continue;
             }

@@ -94,6 +94,10 @@ impl Checked for Chosen {
         format!("{options}\n{}\nas asked for:\n  {canonical}\n", benchmark.about())
     }
 
+    fn own_metrics(&self) -> Vec<&'static str> {
+        self.benchmark.metrics().iter().map(|metric| metric.name).collect()
+    }
+
     fn bytes(&self) -> &[u8] {
         self.canonical.as_bytes()
     }

@@ -182,7 +182,7 @@ fn check_deadline_tasks(model: &Model, host: &Host, faults: &mut Diagnostics) {
 }
 
 /// The folders that `paths` make: of each but the root the group above and its path; and the group of each of `paths`.
-fn cgroups(paths: &[String]) -> (Vec<(TaskGroupId, String)>, Vec<TaskGroupId>) {
+pub(crate) fn cgroups(paths: &[String]) -> (Vec<(TaskGroupId, String)>, Vec<TaskGroupId>) {
     let mut folders: Vec<(TaskGroupId, String)> = Vec::new();
     let mut group_of_path = Vec::new();
     for path in paths {

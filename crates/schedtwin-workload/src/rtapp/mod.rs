@@ -31,7 +31,7 @@ mod json;
 pub(crate) mod model;
 pub(crate) mod reader;
 mod task;
-mod taskgroups;
+pub(crate) mod taskgroups;
 
 use crate::workload::Checked;
 use crate::{Host, Programs, program};

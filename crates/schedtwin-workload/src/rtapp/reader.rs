@@ -127,25 +127,7 @@ impl Names {
 
 /// Reads and checks a whole file.
 pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
-    let mut reader = Reader {
-        source: source.clone(),
-        faults: Diagnostics::new(),
-        suppressed: 0,
-        notices: Vec::new(),
-        pending: Diagnostics::new(),
-        default_policy: PolicyName::Other,
-        pi_enabled: None,
-        mutexes: Names::default(),
-        conditions: Names::default(),
-        semaphores: Names::default(),
-        timers: super::task::Timers::default(),
-        barriers: Vec::new(),
-        barrier_names: Names::default(),
-        task_groups: Names::default(),
-        group_files: Vec::new(),
-        condition_uses: Vec::new(),
-        keys_listed: false,
-    };
+    let mut reader = Reader::new(source.clone());
     let model = reader.document();
     // In the order of the file, whatever the order of reading.
     reader.faults.0.sort_by_key(|fault| fault.span.start);
@@ -160,6 +142,29 @@ pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
 }
 
 impl Reader {
+    /// Nothing has been read yet.
+    pub fn new(source: Arc<Source>) -> Reader {
+        Reader {
+            source,
+            faults: Diagnostics::new(),
+            suppressed: 0,
+            notices: Vec::new(),
+            pending: Diagnostics::new(),
+            default_policy: PolicyName::Other,
+            pi_enabled: None,
+            mutexes: Names::default(),
+            conditions: Names::default(),
+            semaphores: Names::default(),
+            timers: super::task::Timers::default(),
+            barriers: Vec::new(),
+            barrier_names: Names::default(),
+            task_groups: Names::default(),
+            group_files: Vec::new(),
+            condition_uses: Vec::new(),
+            keys_listed: false,
+        }
+    }
+
     pub fn fault(&mut self, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
         if self.faults.0.len() < MAX_FAULTS {
             self.faults.push(&self.source, span, message, help);

@@ -18,9 +18,12 @@
 //!
 //! Values are strings, as one writes them there. What the kernel would refuse is a fault.
 
-use super::json::{Member, shorten};
+use super::json::{Kind, Member, Value, shorten};
 use super::reader::{Reader, one_of};
+use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{CpuMax, GroupWeight, TaskGroupFiles, TaskGroupId};
+use std::ops::Range;
+use std::sync::Arc;
 
 const FILES: [&str; 7] = [
     "cpu.weight",
@@ -42,6 +45,38 @@ const PERCENT: &str = "write percent with at most two decimals, \"0\" to \"100\"
 const WEIGHT: &str = "write a whole number, \"1\" to \"10000\"; a new group has \"100\"";
 const NICE: &str = "write a nice value, \"-20\" to \"19\"";
 const IDLE: &str = "write \"0\" or \"1\"";
+
+/// What words of a command line write into the files of the cgroup whose path stands at `path`: the places of file and
+/// value. Quota and period of `cpu.max` have a slash between them.
+pub(crate) fn read_words(
+    source: &Arc<Source>,
+    path: Range<usize>,
+    words: &[(Range<usize>, Range<usize>)],
+) -> Result<Option<TaskGroupFiles>, Diagnostics> {
+    let mut reader = Reader::new(source.clone());
+    let text = &source.text[path.clone()];
+    match text.split('/').all(|name| name.is_empty()) || !text.starts_with('/') {
+        true => {
+            let help = "begin with \"/\" and name a cgroup".to_owned();
+            reader.fault(path, "not the path of a cgroup", Some(help));
+        }
+        false => {
+            reader.task_group_of_path(text, path);
+        }
+    }
+    let member = |(key, value): &(Range<usize>, Range<usize>)| Member {
+        key: source.text[key.clone()].to_owned(),
+        key_span: key.clone(),
+        value: Value {
+            span: value.clone(),
+            kind: Kind::Text(source.text[value.clone()].replacen('/', " ", 1)),
+        },
+    };
+    let members: Vec<Member> = words.iter().map(member).collect();
+    reader.no_duplicates(&members, |_| true);
+    let files = reader.files_of_group(&members);
+    reader.faults.into_result((!members.is_empty()).then_some(files))
+}
 
 impl Reader {
     pub(super) fn task_group_files(&mut self, groups: &[Member]) {

@@ -161,6 +161,7 @@ impl Executor {
             | Syscall::Send { .. }
             | Syscall::Recv { .. }
             | Syscall::Poll { .. }
+            | Syscall::Setsid { .. }
             | Syscall::Getcpu => panic!("rt-app uses no {call:?}"),
         }
     }

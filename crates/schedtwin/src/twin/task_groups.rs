@@ -11,7 +11,7 @@ use schedtwin_workload::Programs;
 /// `cpu.shares` of a new cgroup that asks for nothing (`cpu.weight` 100).
 const DEFAULT_SHARES: u64 = 1024;
 
-/// Makes the workload's groups and writes their files.
+/// Makes the workload's groups, writes their files, and makes its sessions.
 pub(super) fn make(kernel: &mut Kernel, programs: &Programs, seed: u64) {
     for above in programs.task_groups() {
         let group = kernel.new_task_group(*above, DEFAULT_SHARES);
@@ -20,6 +20,9 @@ pub(super) fn make(kernel: &mut Kernel, programs: &Programs, seed: u64) {
         kernel.seed_cfs_period(group, offset);
     }
     kernel.boot_task_groups(programs.task_group_files());
+    for nice in programs.sessions() {
+        kernel.new_session(*nice);
+    }
 }
 
 /// Metrics of the groups that have a limit: one metric after the other, each of all groups that have a limit.

@@ -146,3 +146,109 @@ fn groups_have_limits() {
         assert_eq!(groups, 1, "the others have no limit");
     }
 }
+
+/// A build of 24 compilers and an editor, each a file of its own, in the sessions that `line` says; the editor's share of the CPU,
+/// per mille, and what both had of it, ms.
+fn editor_beside_a_build(kernel: &str, line: &str) -> (u64, u64) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str, tasks: &str| {
+        let path = folder.path().join(name);
+        let text = format!(r#"{{ "global": {{ "calibration": 20 }}, "tasks": {{ {tasks} }} }}"#);
+        std::fs::write(&path, text).expect("the temporary folder can be written");
+        path.display().to_string()
+    };
+    let build = file(
+        "build.json",
+        r#""cc": { "instance": 24, "cpus": [0], "loop": -1, "run": 100000000 }"#,
+    );
+    let editor = file("editor.json", r#""editor": { "cpus": [0], "loop": -1, "run": 100000000 }"#);
+    let line = line.replace("BUILD", &build).replace("EDITOR", &editor);
+    let scenario = Scenario::new("uniform8", kernel, &line, Some(8 * SECOND));
+    let scenario = scenario.unwrap_or_else(|faults| panic!("{faults}"));
+    let (editor, build) = (cpu_time_ms(&scenario, "editor"), cpu_time_ms(&scenario, "cc"));
+    (1000 * editor / (editor + build), editor + build)
+}
+
+/// What autogroups are for: an editor beside `make -j24` gets half of a CPU, not a 25th, if they are in two sessions.
+#[test]
+fn sessions_share_the_machine_with_autogroups() {
+    let with = |base: &str| format!("{base},sched_autogroup=true");
+    for base in [EEVDF, "linux-5.18:fair_group_sched=true"] {
+        let apart = "setsid BUILD & setsid EDITOR";
+        for (kernel, line, expected) in [
+            (with(base), apart, 500),
+            (base.to_string(), apart, 40),
+            (with(base), "BUILD & EDITOR", 40),
+            // The shell's session has the build, and the editor's counts for 1 of 4 (1024 and 335).
+            (with(base), "BUILD & setsid autogroup=5 EDITOR", 1000 * 335 / 1359),
+            // Cgroups come first.
+            (with(base), "setsid cgroup=/b BUILD & setsid cgroup=/e cpu.weight=300 EDITOR", 750),
+            (with(base), "cgroup=/b cpu.max=20000/100000 BUILD & EDITOR", 800),
+        ] {
+            let (share, all) = editor_beside_a_build(&kernel, line);
+            assert!(all > 7_900, "{kernel} {line}: {all} ms");
+            assert!(share.abs_diff(expected) < 8, "{kernel} {line}: {share}, not {expected}");
+        }
+    }
+}
+
+/// Benchmarks in sessions and cgroups: an AF_UNIX benchmark beside one that sleeps on timers, each keeps its own futexes, sockets and devices.
+#[test]
+fn benchmarks_run_as_jobs() {
+    let kernel = "linux-6.12:fair_group_sched=true,sched_autogroup=true";
+    let alone = scenario("i5-10600k", kernel, "messaging -g 1 -l 100", None);
+    let line = "messaging -g 1 -l 100 & setsid cgroup=/b cpu.idle=1 periodic -f 100 -t 4 -d 3";
+    let beside = scenario("i5-10600k", kernel, line, None);
+    let [alone, beside] = [alone, beside].map(|s| run(&s, 1));
+    assert!(beside.simulated_ns >= 3 * SECOND && beside.notices.is_empty());
+    let kernel_threads = ["migration/", "sugov:", "kworker/"];
+    let threads = |result: &schedtwin::result::RunResult| {
+        let is_own = |name: &str| kernel_threads.iter().all(|kernel| !name.starts_with(kernel));
+        result.tasks.iter().filter(|task| is_own(&task.name)).count()
+    };
+    // Four sleepers, their first thread, and the shell.
+    assert_eq!(threads(&beside), threads(&alone) + 6);
+    for job in ["1:", "2:"] {
+        let of = |value: &String| value.starts_with(job);
+        assert!(
+            beside.metrics.iter().any(|m| m.labels.iter().any(|(_, value)| of(value))),
+            "{job}"
+        );
+    }
+}
+
+/// Each fault of a line of jobs has its place; none is a panic.
+#[test]
+fn faults_of_jobs_are_told() {
+    let tell = |kernel: &str, line: &str| match Scenario::new("uniform8", kernel, line, None) {
+        Ok(_) => String::new(),
+        Err(faults) => faults.to_string(),
+    };
+    for (line, told) in [
+        ("w1 & ", "<command line>:1:6: a job without a workload"),
+        ("setsid & w1", "a job without a workload"),
+        ("autogroup=3 w1", "<command line>:1:1: the nice value of a session without the session"),
+        ("setsid autogroup=30 w1", "<command line>:1:18: not the nice value of an autogroup"),
+        ("cgroup=a w1", "<command line>:1:8: not the path of a cgroup"),
+        ("cgroup=/ w1", "not the path of a cgroup"),
+        ("cpu.weight=3 w1", "<command line>:1:1: a file of a cgroup without the cgroup"),
+        ("cgroup=/a cpu.wait=3 w1", "<command line>:1:11: unknown file \"cpu.wait\""),
+        ("cgroup=/a cpu.weight=0 w1", "<command line>:1:22: \"cpu.weight\" cannot be \"0\""),
+        ("cgroup=/a cpu.weight w1", "\"cpu.weight\" without a value"),
+        ("cgroup=/a cpu.idle=1 cpu.weight=3 w1", "of an idle group"),
+        (
+            "cgroup=/a cpu.idle=1 w1 & cgroup=/a/ cpu.weight=3 w1",
+            "two jobs write files of the cgroup /a",
+        ),
+        ("w1 & w1 & w1 & w1 & w1 & w1 & w1 & w1 & w1", "9 jobs, of at most 8"),
+        ("w1 & periodic -x", "<command line>:1:15: workload \"periodic\" has no option \"-x\""),
+        ("messaging & messaging -g 2", "both measure"),
+        ("w1 & no/file.json", "cannot be read"),
+    ] {
+        let message = tell(EEVDF, line);
+        assert!(message.contains(told), "{line}: {message}");
+    }
+    assert!(tell("linux-6.12", "cgroup=/a w1").contains("has no task groups"));
+    let message = tell("linux-6.12:sched_autogroup=true", "w1");
+    assert!(message.contains("has autogroups without task groups"), "{message}");
+}

@@ -203,11 +203,17 @@ impl Kernel {
         self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
     }
 
-    /// `sched_move_task()` of the running task by itself: it writes its number into a cgroup's file.
-    pub(crate) fn sched_move_task(&mut self, task: TaskId, group: TaskGroupId) {
-        if self.tasks[task].group == group {
-            return;
+    /// `cpu_cgroup_attach()` of the running task by itself: it writes its number into a cgroup's file.
+    pub(crate) fn cpu_cgroup_attach(&mut self, task: TaskId, cgroup: TaskGroupId) {
+        let before = std::mem::replace(&mut self.tasks[task].cgroup, cgroup);
+        if before != cgroup {
+            self.sched_move_task(task);
         }
+    }
+
+    /// `sched_move_task()` of the running task: its cgroup or its session is another one.
+    pub(crate) fn sched_move_task(&mut self, task: TaskId) {
+        let group = self.autogroup_task_group(task);
         let cpu = self.tasks[task].cpu;
         self.update_rq_clock(cpu);
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);

@@ -23,7 +23,8 @@
 //! Kernel: 6.12.95 kernel/sched/core.c `cpu_uclamp_write`, `cpu_util_update_eff`, `uclamp_update_active`,
 //! `uclamp_tg_restrict`.
 //! Differences: tasks are counted anew in the order of their numbers, not of their joining the group, which may matter to
-//! what a bucket remembers. No autogroups.
+//! what a bucket remembers. Autogroups have no files; what is effective in them is the root's, which alters nothing
+//! (Linux asks for autogroups here, and then does not look).
 
 use super::{Clamps, system_clamps};
 use crate::Kernel;
@@ -152,7 +153,7 @@ mod tests {
     fn task(kernel: &mut Kernel, group: TaskGroupId, min: u16, max: u16) -> TaskId {
         let p = kernel.new_task(None, TaskKind::User);
         kernel.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
-        kernel.tasks[p].group = group;
+        (kernel.tasks[p].group, kernel.tasks[p].cgroup) = (group, group);
         kernel.tasks[p].cpu = CPU;
         kernel.set_task_rq(p, CPU);
         p

@@ -63,7 +63,8 @@ impl Play {
                 let p = kernel.new_task(None, TaskKind::User);
                 let cpu = CpuId(random.below(2) as u16);
                 kernel.tasks[p].cpu = cpu;
-                kernel.tasks[p].group = groups[random.below(3) as usize];
+                let group = groups[random.below(3) as usize];
+                (kernel.tasks[p].group, kernel.tasks[p].cgroup) = (group, group);
                 kernel.set_task_rq(p, cpu);
                 p
             })
@@ -159,7 +160,7 @@ impl Play {
             }
             11 if running && !delayed && self.random.below(2) == 0 => {
                 let group = self.groups[self.random.below(3) as usize];
-                self.kernel.sched_move_task(p, group);
+                self.kernel.cpu_cgroup_attach(p, group);
                 self.tally.groups += 1;
             }
             11 => {
