@@ -5,7 +5,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// What generators can mark, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 53] = [
+const MARKS: [&str; 56] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -31,6 +31,9 @@ const MARKS: [&str; 53] = [
     "machine: coupled clocks",
     "machine: power domains",
     "machine: kinds of work",
+    "machine: clocks that stall",
+    "machine: late requests",
+    "machine: limits of power",
     "machine: heat",
     "machine: step_wise",
     "machine: power_allocator",

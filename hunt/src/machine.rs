@@ -109,6 +109,10 @@ pub fn machine(tape: &mut Tape) -> Machine {
         tape.mark("machine: heat");
         heat_tables(tape, &mut text, &domains);
     }
+    if tape.percent(20) {
+        tape.mark("machine: limits of power");
+        power_limit(tape, &mut text, nr_cpus);
+    }
     line!(text, "[interrupts]");
     for kind in ["ipi", "timer"] {
         let min = tape.magnitude(0, 100_000);
@@ -169,7 +173,17 @@ fn top(tape: &mut Tape, text: &mut String, heat: bool, kinds: bool) {
     line!(text, "name = \"random\"\ndescription = \"a random machine\"\ntopology = \"t\"");
     line!(text, "coupling = true\nkinds = {kinds}\nns_per_loop = {}", tape.within(1, 100));
     line!(text, "transition_latency_us = {}", tape.magnitude(0, 20_000));
-    line!(text, "settle_us = {}", tape.magnitude(0, 20_000));
+    let settle = tape.magnitude(0, 20_000);
+    line!(text, "settle_us = {settle}");
+    if tape.percent(20) {
+        tape.mark("machine: clocks that stall");
+        line!(text, "stall_us = {}", tape.magnitude(0, settle));
+    }
+    if tape.percent(20) {
+        let late = *tape.pick(&["wait", "queue", "overtake"]);
+        tape.mark("machine: late requests");
+        line!(text, "late_requests = \"{late}\"\nslew_uv_per_us = {}", tape.magnitude(0, 5_000));
+    }
     let fast = !tape.percent(40);
     tape.mark(if fast { "machine: fast switch" } else { "machine: slow switch" });
     line!(text, "fast_switch = {fast}\ndvfs_possible_from_any_cpu = {}", !tape.percent(30));
@@ -371,7 +385,8 @@ fn domains(tape: &mut Tape, text: &mut String, groups: &[Group], per_cpu: &[bool
             let leak = tape.magnitude(0, 100_000);
             line!(
                 text,
-                "  {{ khz = {khz}, em_uw = {uw}, active_uw = {active}, wfi_uw = {wfi}, static_uw = {leak}, idle_static_uw = {} }},",
+                "  {{ khz = {khz}, uv = {}, em_uw = {uw}, active_uw = {active}, wfi_uw = {wfi}, static_uw = {leak}, idle_static_uw = {} }},",
+                500_000 + khz / 10,
                 leak / 2
             );
             all.push(khz);
@@ -454,4 +469,21 @@ fn heat_tables(tape: &mut Tape, text: &mut String, clocks: &[Clock]) {
     }
     line!(text, "[heat_node.case]\ncapacity_mj_per_k = {}", tape.within(50, 2_000));
     line!(text, "to = [{{ node = \"ambient\", mk_per_w = {} }}]\n", tape.within(2_000, 20_000));
+}
+
+/// Firmware that holds all clocks back, by cores awake, by a budget, or both.
+fn power_limit(tape: &mut Tape, text: &mut String, nr_cpus: u64) {
+    line!(text, "[power_limit.all]\ncpus = \"0-{}\"", nr_cpus - 1);
+    line!(text, "step_us = {}\ntells_kernel = {}", tape.within(50, 10_000), tape.percent(60));
+    let by_cores = tape.percent(50);
+    if by_cores {
+        let most = tape.within(300_000, 3_000_000);
+        line!(text, "awake_khz = [{most}, {}]", tape.within(100_000, most));
+    }
+    if !by_cores || tape.percent(50) {
+        let sustained = tape.magnitude(1_000, 5_000_000);
+        line!(text, "sustained_uw = {sustained}\nburst_uw = {}", sustained * tape.within(1, 4));
+        line!(text, "tau_ms = {}", tape.within(10, 500));
+    }
+    line!(text, "");
 }

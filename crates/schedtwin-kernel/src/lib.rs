@@ -119,6 +119,8 @@ pub struct Kernel {
     counters: Vec<cpufreq::counters::Counters>,
     /// Thermal zones.
     thermal_zones: Vec<thermal::ThermalZone>,
+    /// Whether firmware has ever told what it takes away.
+    hw_pressure_told: bool,
     /// The static key `__cfs_bandwidth_used`: some group has had a limit.
     cfs_bandwidth_used: bool,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.

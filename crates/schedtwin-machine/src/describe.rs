@@ -10,7 +10,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use schedtwin_types::{CpuId, CpuMask, printable};
 
 use crate::{
-    CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, Machine, OperatingPoint, Shared,
+    CostScale, Cpu, DriverWait, FrequencyDomain, IdlePower, LateRequests, Machine, OperatingPoint,
+    Shared,
 };
 
 /// A level of the topology: its name, and the number of a CPU's part of it.
@@ -47,6 +48,7 @@ impl Machine {
         self.describe_smt(&mut out);
         self.describe_distances(&mut out);
         self.describe_power_domains(&mut out);
+        self.describe_power_limits(&mut out);
         self.describe_heat(&mut out);
         self.describe_couplings(&mut out);
         self.describe_dependences(&mut out);
@@ -199,7 +201,7 @@ impl Machine {
             domain.name,
             domain.cpus[0],
             span(domain.kernel_transition_latency_ns),
-            span(domain.settle_ns),
+            self.switching_in_words(domain),
         );
         let mut table = table(&[
             "kHz",
@@ -236,6 +238,47 @@ impl Machine {
         finish(table, out);
         if domain.off_uw > 0 {
             let _ = writeln!(out, "  all in deep states: {} mW", thousandths(domain.off_uw));
+        }
+    }
+
+    /// How long a switch of a clock takes, and what happens meanwhile.
+    fn switching_in_words(&self, domain: &FrequencyDomain) -> String {
+        let switching = &domain.switching;
+        let mut words = span(switching.settle_ns);
+        if let Some(slew) = switching.slew_uv_per_us {
+            let _ = write!(words, " and the voltage's way up at {slew} uV/us");
+        }
+        if switching.stall_ns > 0 {
+            let _ = write!(words, ", of which CPUs stand still {}", span(switching.stall_ns));
+        }
+        if switching.late_requests != LateRequests::Replace {
+            let _ = write!(words, "; late requests {}", switching.late_requests.name());
+        }
+        words
+    }
+
+    fn describe_power_limits(&self, out: &mut String) {
+        for limit in &self.power_limits {
+            let cpus = CpuMask::from_cpus(limit.cpus.iter().copied());
+            let told = if limit.tells_kernel { "; tells the kernel" } else { "" };
+            let _ = writeln!(
+                out,
+                "\npower limit {} (CPU {cpus}): firmware looks each {}{told}",
+                limit.name,
+                span(limit.step_ns),
+            );
+            if !limit.awake_khz.is_empty() {
+                let _ = writeln!(out, "  kHz by cores awake: {:?}", limit.awake_khz);
+            }
+            if let Some(budget) = &limit.budget {
+                let _ = writeln!(
+                    out,
+                    "  {} mW for long (average over {}), {} mW until then",
+                    thousandths(budget.sustained_uw),
+                    span(budget.tau_ns),
+                    thousandths(budget.burst_uw),
+                );
+            }
         }
     }
 

@@ -11,6 +11,8 @@
 //! Without fast switch, `driver` says whether the governor's thread `"sleeps"` or `"spins"` while the driver's call
 //! takes `driver_latency_us`; left out, it spins for no time.
 //!
+//! How a clock gets from one frequency to another is told in `switching`.
+//!
 //! `uv` and `static_uw` may be left out, and `idle_static_uw`: the domain's own power while none of its CPUs
 //! executes, where that differs from `static_uw`. `off_uw` of the table is its power while all its CPUs
 //! are in deep states, 0 if left out. The latencies and flags at the top of the file hold for all
@@ -21,10 +23,11 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{CpuId, Khz};
 
 use crate::cpu_list::CpuList;
+use crate::switching::{self, checked_latency};
 use crate::{DriverWait, FrequencyDomain, OperatingPoint};
 
 /// 10 GHz.
-const MAX_KHZ: Khz = 10_000_000;
+pub(crate) const MAX_KHZ: Khz = 10_000_000;
 
 /// The largest power of anything: a kilowatt.
 pub(crate) const MAX_UW: u64 = 1_000_000_000;
@@ -32,14 +35,11 @@ pub(crate) const MAX_UW: u64 = 1_000_000_000;
 /// The most operating points of a domain: cpufreq tables of real machines have under 40.
 const MAX_OPPS: usize = 256;
 
-/// The largest latency of a frequency switch: a second.
-const MAX_LATENCY_US: u64 = 1_000_000;
-
 /// What holds for every domain that does not say otherwise.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Defaults {
     transition_latency_us: u64,
-    settle_us: u64,
+    switching: switching::Keys,
     fast_switch: bool,
     driver: DriverWait,
     driver_latency_us: u64,
@@ -50,14 +50,14 @@ impl Defaults {
     /// Reads them from the top of the file.
     pub(crate) fn read(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Defaults> {
         let transition_latency_us = root.required("transition_latency_us", faults);
-        let settle_us = root.required("settle_us", faults);
+        let switching = switching::Keys::read(root, true, faults);
         let fast_switch = root.required("fast_switch", faults);
         let driver = read_driver(root, faults);
         let dvfs_possible_from_any_cpu = root.required("dvfs_possible_from_any_cpu", faults);
         let driver = driver?;
         Some(Defaults {
-            transition_latency_us: checked_latency(transition_latency_us?, faults)?,
-            settle_us: checked_latency(settle_us?, faults)?,
+            transition_latency_us: checked_latency(&transition_latency_us?, faults)?,
+            switching: switching?,
             fast_switch: fast_switch?,
             driver: driver.wait.unwrap_or(DriverWait::Spins),
             driver_latency_us: driver.latency_us.unwrap_or(0),
@@ -85,19 +85,11 @@ fn read_driver(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<
             None
         }
     });
-    let latency_us = latency.map(|us| checked_latency(us, faults));
+    let latency_us = latency.map(|us| checked_latency(&us, faults));
     Some(Driver {
         wait: wait.map_or(Some(None), |known| known.map(Some))?,
         latency_us: latency_us.map_or(Some(None), |checked| checked.map(Some))?,
     })
-}
-
-fn checked_latency(us: Located<u64>, faults: &mut Diagnostics) -> Option<u64> {
-    if us.value > MAX_LATENCY_US {
-        faults.push_at(&us.at, "a frequency switch takes more than a second", None);
-        return None;
-    }
-    Some(us.value)
 }
 
 /// A domain with the places that later checks point at.
@@ -112,14 +104,14 @@ pub(crate) struct ReadDomain {
 pub(crate) fn read(
     name: &Located<String>,
     mut table: TableReader<'_>,
-    defaults: Option<Defaults>,
+    defaults: Option<&Defaults>,
     warnings: &mut Diagnostics,
     faults: &mut Diagnostics,
 ) -> Vec<ReadDomain> {
     let cpus: Option<CpuList> = table.required("cpus", faults);
     let per_cpu: Option<bool> = table.optional("per_cpu", faults);
     let transition: Option<Located<u64>> = table.optional("transition_latency_us", faults);
-    let settle: Option<Located<u64>> = table.optional("settle_us", faults);
+    let switching = switching::Keys::read(&mut table, false, faults);
     let fast_switch: Option<bool> = table.optional("fast_switch", faults);
     let driver = read_driver(&mut table, faults);
     let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
@@ -127,16 +119,14 @@ pub(crate) fn read(
     let opps = read_opps(name, &mut table, warnings, faults);
     table.finish(faults);
 
-    let transition = transition.map(|us| checked_latency(us, faults));
-    let settle = settle.map(|us| checked_latency(us, faults));
+    let transition = transition.map(|us| checked_latency(&us, faults));
     let (Some(cpus), Some(opps), Some(driver), Some(defaults)) = (cpus, opps, driver, defaults)
     else {
         return Vec::new();
     };
-    let (Some(transition), Some(settle)) = (
-        transition.unwrap_or(Some(defaults.transition_latency_us)),
-        settle.unwrap_or(Some(defaults.settle_us)),
-    ) else {
+    let switching = switching.and_then(|own| own.or(&defaults.switching).build(&opps, faults));
+    let transition = transition.unwrap_or(Some(defaults.transition_latency_us));
+    let (Some(transition), Some(switching)) = (transition, switching) else {
         return Vec::new();
     };
     let domain = FrequencyDomain {
@@ -144,7 +134,7 @@ pub(crate) fn read(
         cpus: cpus.cpus(),
         opps,
         kernel_transition_latency_ns: transition * 1000,
-        settle_ns: settle * 1000,
+        switching,
         fast_switch: fast_switch.unwrap_or(defaults.fast_switch),
         driver: driver.wait.unwrap_or(defaults.driver),
         driver_latency_ns: driver.latency_us.unwrap_or(defaults.driver_latency_us) * 1000,

@@ -11,12 +11,14 @@
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled |
 //! | `ns_per_loop` | rt-app's calibration |
 //! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu`; `driver`, `driver_latency_us` | of all domains |
+//! | `stall_us`, `slew_uv_per_us`, `late_requests` | may be left out; see `switching` |
 //! | `[topologies.NAME]` | see `topology` |
 //! | `[core.NAME]` | a kind of core, see `core_type` |
 //! | `[cpu.NAME]` | a group of equal CPUs: `cpus`, `core`, `capacity` |
 //! | `[domain.NAME]` | a clock, see `domain` |
 //! | `[power.NAME]` | may be left out; clusters and packages, see `power_domain` |
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
+//! | `[power_limit.NAME]` | may be left out; how firmware holds clocks back, see `power_limit` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
 //! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
 //! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
@@ -39,8 +41,8 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, power_domain, smt,
-    speed, topology,
+    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, power_domain,
+    power_limit, smt, speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -96,7 +98,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
             break; // `per_cpu` again and again: a CPU is in two of them, which is noted below
         }
         domain_names.push(name.value.clone());
-        domains.extend(domain::read(&name, table, defaults, &mut warnings, &mut faults));
+        domains.extend(domain::read(&name, table, defaults.as_ref(), &mut warnings, &mut faults));
     }
     domains.sort_by_key(|read| read.domain.cpus[0]);
     let all_read =
@@ -143,6 +145,11 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let broadcast = root
         .optional_table("broadcast", &mut faults)
         .and_then(|table| broadcast::read(table, cpus.weight() as usize, &mut faults));
+    let limit_tables: Vec<_> = root
+        .named_tables("power_limit", &mut faults)
+        .into_iter()
+        .filter_map(|(name, table)| power_limit::read(&name, table, &mut faults))
+        .collect();
     let heat_settings = heat::settings(&mut root, &mut faults);
     let heat_nodes = root.named_tables("heat_node", &mut faults);
     let zones = root.named_tables("thermal_zone", &mut faults);
@@ -173,6 +180,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let power_domains: Arena<PowerDomainId, _> =
         power_domain::build(power_tables, &cpus, &core_types, &mut faults).into();
     let parts = heat::Parts { clocks: &domains, power_domains: &power_domains };
+    let power_limits = power_limit::build(limit_tables, &cpus, &domains, &mut faults);
     let heat = heat::read(heat_settings, heat_nodes, zones, &parts, &mut faults);
     if !faults.is_empty() {
         faults.sort();
@@ -189,6 +197,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         domains,
         core_types,
         power_domains,
+        power_limits,
         heat,
         broadcast,
         smt,

@@ -48,8 +48,10 @@ mod heat;
 mod model;
 mod power;
 mod power_domain;
+mod power_limit;
 mod smt;
 mod speed;
+mod switching;
 mod topology;
 
 pub use broadcast::Broadcast;
@@ -68,8 +70,10 @@ pub use model::{
 };
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
 pub use power_domain::{PowerDomain, PowerState};
+pub use power_limit::{PowerBudget, PowerLimit};
 pub use smt::Smt;
 pub use speed::{
     PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,
 };
+pub use switching::{LateRequests, MAILBOX, Switching};
 pub use topology::{Architecture, KernelTopology};

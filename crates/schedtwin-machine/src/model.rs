@@ -12,7 +12,7 @@ use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
     Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, PathCosts, PowerDependence,
-    PowerDomain, Smt, WorkKind,
+    PowerDomain, PowerLimit, Smt, Switching, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -46,6 +46,8 @@ pub struct Machine {
     pub power_dependences: Vec<PowerDependence>,
     /// Parts above single CPUs with power and idle states of their own.
     pub power_domains: Arena<PowerDomainId, PowerDomain>,
+    /// Firmware that holds clocks back.
+    pub power_limits: Vec<PowerLimit>,
     /// How heat flows, and what the kernel does about it; `None` where the file has no heat or it is
     /// switched off.
     pub heat: Option<Heat>,
@@ -115,8 +117,8 @@ pub struct FrequencyDomain {
     /// `cpuinfo.transition_latency`: what the driver tells the kernel, and what schedutil's default
     /// rate limit comes from.
     pub kernel_transition_latency_ns: Ns,
-    /// The truth: from the request to the hardware running at the new frequency.
-    pub settle_ns: Ns,
+    /// The truth: how the hardware gets from one frequency to another.
+    pub switching: Switching,
     /// Whether the driver can switch from the scheduler's context (`fast_switch_possible`).
     pub fast_switch: bool,
     /// Without fast switch: what the governor's thread does while the driver's call takes its time.
@@ -143,7 +145,7 @@ pub enum DriverWait {
 pub struct OperatingPoint {
     /// The frequency.
     pub khz: Khz,
-    /// Supply voltage, µV, where known. Nothing is computed from it.
+    /// Supply voltage, µV, where known: a clock waits for it where [`Switching`] says how fast it rises.
     pub microvolt: Option<u32>,
     /// The kernel's energy model: power of one busy CPU, µW.
     pub em_power_uw: u64,
@@ -307,6 +309,11 @@ impl FrequencyDomain {
     /// The operating point of exactly this frequency.
     pub fn opp_of(&self, khz: Khz) -> Option<usize> {
         self.opps.binary_search_by_key(&khz, |opp| opp.khz).ok()
+    }
+
+    /// The highest operating point of at most this frequency, or the lowest of all.
+    pub fn opp_at_most(&self, khz: Khz) -> usize {
+        self.opps.partition_point(|opp| opp.khz <= khz).saturating_sub(1)
     }
 
     /// The lowest operating point of at least this frequency, or the highest of all

@@ -328,6 +328,11 @@ metrics! {
     FREQ_INTERRUPTS = metric("freq_interrupts", "count", Neutral, Frequency)
         .stats(SUM)
         .labels(&[&["kind"]]);
+    /// time in which tasks stood still because their clock was being switched, all CPUs together
+    FREQ_STALL_TIME = metric("freq_stall_time", "ms", Lower, Frequency)
+        .stats(SUM)
+        .labels(&[WHOLE, &["domain"]])
+        .only("machines whose clocks stall while they switch (stall_us)");
     /// from a change of a busy CPU's utilisation by another CPU to schedutil's next decision
     REMOTE_UPDATE_LATENCY = metric("remote_update_latency", "us", Lower, Frequency)
         .stats(&["mean", "max"])
@@ -492,6 +497,11 @@ metrics! {
         .labels(&[&["domain"]])
         .headline(&[], MEAN)
         .only("machines whose heat is modelled");
+    /// share of time in which a limit of power held a clock below what was asked for
+    POWER_LIMITED = metric("power_limited", "%", Lower, Power)
+        .labels(&[&["domain"]])
+        .headline(&[], MEAN)
+        .only("machines with limits of power");
     /// of a replay: share of the recorded work that was done
     REPLAYED_WORK = metric("replayed_work", "%", Higher, Performance)
         .stats(&["share"])

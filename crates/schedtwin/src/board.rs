@@ -4,7 +4,7 @@
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
-//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat.
+//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power.
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -88,12 +88,14 @@ pub struct Slots {
     pub broadcast: bool,
     /// Then the grid on which heat flows, on machines that have it.
     pub heat: bool,
+    /// Then the grid on which firmware looks at what is drawn, on machines with limits of power.
+    pub power_limit: bool,
 }
 
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.heat_slot() + usize::from(self.heat)
+        self.power_limit_slot() + usize::from(self.power_limit)
     }
 
     #[inline(always)]
@@ -109,6 +111,11 @@ impl Slots {
     /// The slot of heat.
     pub fn heat_slot(&self) -> usize {
         self.broadcast_slot() + usize::from(self.broadcast)
+    }
+
+    /// The slot of the limits of power.
+    pub fn power_limit_slot(&self) -> usize {
+        self.heat_slot() + usize::from(self.heat)
     }
 
     /// A CPU's slot.
@@ -146,7 +153,8 @@ impl Slots {
                 let cpu = CpuId((at / CpuSlot::COUNT) as u16);
                 Slot::Cpu(cpu, CpuSlot::ALL[at % CpuSlot::COUNT])
             }
-            Some(_) if slot == self.heat_slot() => Slot::Heat,
+            Some(_) if self.power_limit && slot == self.power_limit_slot() => Slot::PowerLimit,
+            Some(_) if self.heat && slot == self.heat_slot() => Slot::Heat,
             Some(_) => Slot::Broadcast,
         }
     }
@@ -167,6 +175,8 @@ pub enum Slot {
     Broadcast,
     /// Heat has flowed for a step.
     Heat,
+    /// Firmware looks at what is drawn.
+    PowerLimit,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

@@ -255,7 +255,7 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
             .iter()
             .map(|domain| meter_power_domain(machine, domain))
             .collect(),
-        heats: machine.heat.is_some(),
+        heats: machine.heat.is_some() || !machine.power_limits.is_empty(),
         warmup_ns: 0,
     }
 }

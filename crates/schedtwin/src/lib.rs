@@ -16,6 +16,7 @@ pub mod kernel_file;
 pub mod meter;
 mod negotiation;
 pub mod output;
+mod power_limit;
 pub mod recording;
 mod requests;
 pub mod result;

@@ -25,9 +25,9 @@
 //! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
 //! which is the running thread's.
 //!
-//! Differences: a frequency change does not stall the domain; an aborted entry takes as long as a complete
-//! one; of caches there is only what a task lacks after it has moved (MODEL.md).
+//! Differences: an aborted entry takes as long as a complete one; of caches there is only what a task lacks after it has moved (MODEL.md).
 
+mod clocks;
 mod devices;
 mod governor_calls;
 mod latency;
@@ -42,7 +42,9 @@ use crate::firmware;
 use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
+use crate::power_limit::PowerLimits;
 use crate::recording;
+use clocks::Clock;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
@@ -163,15 +165,6 @@ struct TaskState {
     ran_on: Option<CpuId>,
 }
 
-/// A frequency domain's truth.
-#[derive(Clone, Debug)]
-struct DomainState {
-    /// What the kernel asked for.
-    requested: Khz,
-    /// Since when a change is under way to this frequency.
-    target: Khz,
-}
-
 /// A run in progress.
 #[derive(Clone)]
 pub struct Twin<B = FlatBoard> {
@@ -182,7 +175,7 @@ pub struct Twin<B = FlatBoard> {
     slots: Slots,
     cpus: Vec<CpuState>,
     tasks: Vec<TaskState>,
-    domains: Arena<ClockDomainId, DomainState>,
+    domains: Arena<ClockDomainId, Clock>,
     /// What the hardware of each domain runs at.
     settled: Arena<ClockDomainId, Khz>,
     /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
@@ -196,6 +189,7 @@ pub struct Twin<B = FlatBoard> {
     negotiation: Negotiation,
     broadcast: BroadcastTimer,
     heat: Option<Heat>,
+    limits: Option<PowerLimits>,
     meter: Meter,
     /// Room for whom the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -248,6 +242,8 @@ impl<B: Board> Twin<B> {
             setup.warmup_ns = tick + phase + programs.warmup();
         }
         let heat = Heat::new(&machine, setup.warmup_ns);
+        let domains = clocks::at_boot(&machine, setup.warmup_ns);
+        let limits = PowerLimits::new(&machine, setup.warmup_ns);
         if let Some(model) = &machine.heat {
             kernel.register_thermal_zones(&firmware::thermal_zones(model));
         }
@@ -264,7 +260,7 @@ impl<B: Board> Twin<B> {
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
         let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
-        slots.heat = heat.is_some();
+        (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
             slots.broadcast = !device.hrtimer;
@@ -289,11 +285,7 @@ impl<B: Board> Twin<B> {
                 })
                 .collect(),
             tasks: Vec::with_capacity(nr_cpus + 2 + programs.nr_threads()),
-            domains: machine
-                .domains
-                .iter()
-                .map(|d| DomainState { requested: d.max_khz(), target: d.max_khz() })
-                .collect(),
+            domains,
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
             rates: vec![0; nr_cpus * (1 + machine.kinds.len())],
             nr_kinds: 1 + machine.kinds.len(),
@@ -304,6 +296,7 @@ impl<B: Board> Twin<B> {
             negotiation: Negotiation::new(&machine),
             broadcast: BroadcastTimer::default(),
             heat,
+            limits,
             machine,
             kernel,
             programs,
@@ -460,6 +453,9 @@ impl<B: Board> Twin<B> {
             if let Some(heat) = &self.heat {
                 self.board.set(self.slots.heat_slot(), heat.step_ns());
             }
+            if let Some(limits) = &self.limits {
+                self.board.set(self.slots.power_limit_slot(), limits.next_at());
+            }
             self.after_entry(None, observer);
         }
         let Some((at, slot)) = self.board.next() else { return false };
@@ -470,7 +466,7 @@ impl<B: Board> Twin<B> {
         self.now = at;
         self.events += 1;
         match self.slots.name(slot) {
-            Slot::Domain(domain) => self.frequency_settled(domain, observer),
+            Slot::Domain(domain) => self.clock_step(domain, observer),
             // Linux leaves interrupts that nobody moves to the first CPU.
             Slot::Driver => {
                 self.interrupt_arrives(CpuId(0), IrqLine::CpufreqDriver, slot, observer)
@@ -495,6 +491,7 @@ impl<B: Board> Twin<B> {
             Slot::Cpu(cpu, CpuSlot::Work) => self.work_done(cpu, observer),
             Slot::Cpu(cpu, CpuSlot::Idle) => self.idle_step(cpu, observer),
             Slot::Heat => self.heat_step(observer),
+            Slot::PowerLimit => self.power_limit_step(),
         }
         if self.eager {
             self.look_at_everything();
@@ -775,6 +772,7 @@ impl<B: Board> Twin<B> {
             self.account_work(CpuId(c as u16));
         }
         self.heat_flows(simulated_ns);
+        let stalls = self.stall_metrics();
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
@@ -783,6 +781,8 @@ impl<B: Board> Twin<B> {
             metrics.extend(crate::requests::metrics(&metrics, self.cpus.len()));
         }
         metrics.extend(self.heat.iter().flat_map(|heat| heat.metrics()));
+        metrics.extend(self.limits.iter().flat_map(|limits| limits.metrics()));
+        metrics.extend(stalls);
         if let Some(done) = self.programs.replayed() {
             metrics.extend(recording::metrics(&done));
         }

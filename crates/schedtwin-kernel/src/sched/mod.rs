@@ -6,6 +6,7 @@ pub mod deadline;
 pub mod demand;
 pub mod fair;
 pub mod fair_server;
+pub mod hw_pressure;
 pub mod idle;
 pub mod nohz;
 pub mod pelt;
@@ -351,6 +352,8 @@ pub struct Rq {
     pub arch_capacity: u64,
     /// `cpufreq_pressure`: what a limited frequency takes off it.
     pub cpufreq_pressure: u64,
+    /// `hw_pressure`: what firmware takes off it at this moment.
+    pub hw_pressure: u64,
     /// `arch_scale_freq_capacity`.
     pub freq_scale: u64,
     /// `rq->cpu_capacity` (`capacity_of`).

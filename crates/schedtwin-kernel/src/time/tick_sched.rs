@@ -108,6 +108,7 @@ impl Kernel {
             self.arch_scale_freq_tick(cpu);
         }
         self.update_rq_clock(cpu);
+        self.update_hw_load_avg(cpu);
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);
         if self.want_signals {

@@ -30,7 +30,7 @@ impl<B: Board> Twin<B> {
                 let at = hardware.driver_interrupt_at(policy).unwrap_or(NEVER);
                 self.board.set(self.slots.driver(domain), at.max(self.now));
             }
-            let settle = self.machine.domains[domain].settle_ns;
+            let settle = self.machine.domains[domain].switching.settle_ns;
             if let Some(log) = self.meter.chain_log() {
                 log.driver_asked(self.now, domain, self.domains[domain].requested);
             }

@@ -1,8 +1,7 @@
-//! What the silicon does by itself: ways into and out of idle states, clusters and packages, heat, clocks that settle.
+//! What the silicon does by itself: ways into and out of idle states, clusters and packages, heat, limits of power.
 //!
 //! ```text
 //!  asks for a state ── entry latency ── rests ── interrupt ── exit latency ── back
-//!  asks for a frequency (or another domain forces one) ── settles ── works at it
 //! ```
 
 use super::{Phase, Twin};
@@ -10,7 +9,7 @@ use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
 use schedtwin_machine::{IdleState, PERMILLE};
-use schedtwin_types::{ClockDomainId, CpuId, IrqLine, Khz, NEVER, Ns, PowerSource};
+use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerSource};
 
 impl<B: Board> Twin<B> {
     // ---- idle ---------------------------------------------------------------------------------
@@ -189,7 +188,7 @@ impl<B: Board> Twin<B> {
 
     /// The power of a domain, and of those that depend on it, may have changed.
     #[inline(always)]
-    fn tell_power<O: Observer>(&self, domain: ClockDomainId, observer: &mut O) {
+    pub(super) fn tell_power<O: Observer>(&self, domain: ClockDomainId, observer: &mut O) {
         if std::mem::size_of::<O>() == 0 {
             return;
         }
@@ -233,65 +232,61 @@ impl<B: Board> Twin<B> {
 
     /// What has been used until `at` becomes heat, which flows.
     pub(super) fn heat_flows(&mut self, at: Ns) {
+        self.energy_is_taken(at);
         let Some(heat) = &mut self.heat else { return };
-        self.meter.take_heat(at, |source, fj| heat.add(source, fj));
         let hardware = self.kernel.hardware();
         heat.step(at, |domain| hardware.is_cooled(domain.policy()));
     }
 
-    // ---- frequency ----------------------------------------------------------------------------
-
-    /// The frequency that a domain should run at: what was asked for, at least what its neighbours force.
-    fn target_khz(&self, domain: ClockDomainId) -> Khz {
-        let hardware = &self.machine.domains[domain];
-        let floor = if self.machine.couplings.is_empty() {
-            0
-        } else {
-            self.machine.coupled_floor(self.settled.as_slice(), domain)
-        };
-        let wanted = self.domains[domain].requested.max(floor);
-        hardware.opps[hardware.opp_at_least(wanted)].khz
-    }
-
-    /// A domain's request or floor has changed: the hardware will follow.
-    pub(super) fn retarget(&mut self, domain: ClockDomainId, settle: Ns) {
-        let target = self.target_khz(domain);
-        if target != self.domains[domain].requested {
-            self.meter.frequency_overridden(self.now, domain);
-        }
-        if target == self.domains[domain].target {
+    /// What has been used until `at` is told to those who follow it.
+    fn energy_is_taken(&mut self, at: Ns) {
+        let Twin { meter, heat, limits, .. } = self;
+        if heat.is_none() && limits.is_none() {
             return;
         }
-        self.domains[domain].target = target;
-        self.board.set(self.slots.domain(domain), self.now + settle);
+        meter.take_heat(at, |source, fj| {
+            if let Some(heat) = heat {
+                heat.add(source, fj);
+            }
+            if let Some(limits) = limits {
+                limits.add(source, fj);
+            }
+        });
     }
 
-    pub(super) fn frequency_settled(
-        &mut self,
-        domain: ClockDomainId,
-        observer: &mut impl Observer,
-    ) {
-        self.board.set(self.slots.domain(domain), NEVER);
-        let khz = self.domains[domain].target;
-        let machine = self.machine.clone();
-        for &cpu in &machine.domains[domain].cpus {
-            self.account_work(cpu);
-        }
-        self.settled[domain] = khz;
-        self.kernel.clock_settled(domain.policy(), khz, self.now);
-        let opp = machine.domains[domain].opp_of(khz).expect("a target is a table frequency");
-        self.meter.domain_opp(self.now, domain, opp);
-        self.tell_power(domain, observer);
-        for &cpu in &machine.domains[domain].cpus {
-            self.refresh_rates(cpu);
-            if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
-                let at = self.work_done_at(cpu);
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
+    // ---- limits of power ----------------------------------------------------------------------
+
+    /// Firmware looks at what is drawn and who is awake, and holds clocks back or lets them go.
+    pub(super) fn power_limit_step(&mut self) {
+        self.energy_is_taken(self.now);
+        let Twin { machine, limits, cpus, domains, now, .. } = self;
+        let limits = limits.as_mut().expect("only limits have their slot");
+        let rests_deep = |cpu: CpuId| match cpus[cpu.index()].phase {
+            Phase::Idle { state, asleep_at } => {
+                asleep_at <= *now && machine.idle_states(cpu)[state as usize].deep
             }
-        }
-        for coupling in &machine.couplings {
-            if coupling.from == domain {
-                self.retarget(coupling.to, 0);
+            _ => false,
+        };
+        let awake = |of: &[CpuId]| {
+            let awake = of.iter().filter(|cpu| !rests_deep(**cpu));
+            let cores = awake.map(|cpu| machine.cpus[cpu.index()].core);
+            // CPUs of a core need not be neighbours in the list.
+            let mut seen = [false; MAX_CPUS];
+            cores.filter(|core| !std::mem::replace(&mut seen[usize::from(*core)], true)).count()
+        };
+        limits.step(*now, awake, |domain| domains[domain].target < domains[domain].requested);
+        let next_at = limits.next_at();
+        self.board.set(self.slots.power_limit_slot(), next_at);
+        for index in 0..self.machine.power_limits.len() {
+            for at in 0..self.machine.power_limits[index].clocks.len() {
+                let domain = self.machine.power_limits[index].clocks[at];
+                let hardware = &self.machine.domains[domain];
+                let limits = self.limits.as_ref().expect("they were there above");
+                if self.machine.power_limits[index].tells_kernel {
+                    let khz = hardware.opps[limits.highest(domain)].khz;
+                    self.kernel.arch_update_hw_pressure(domain.policy(), khz);
+                }
+                self.retarget(domain, hardware.switching.settle_ns);
             }
         }
     }

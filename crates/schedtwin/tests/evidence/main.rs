@@ -30,6 +30,7 @@
 mod bad_input;
 mod benchmarks;
 mod broadcast;
+mod clocks;
 mod coalescing;
 mod daytrader;
 mod determinism;

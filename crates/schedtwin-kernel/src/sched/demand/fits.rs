@@ -94,10 +94,11 @@ impl Kernel {
         self.rq[cpu].arch_capacity
     }
 
-    /// `get_actual_cpu_capacity()`: there is no hardware pressure.
+    /// `get_actual_cpu_capacity()`.
     #[inline(always)]
     pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity - self.rq[cpu].cpufreq_pressure
+        let rq = &self.rq[cpu];
+        rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
     }
 
     /// `capacity_of()`.

@@ -9,7 +9,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `update_load_avg`, `migrate_task_rq_fair`,
 //! `sched_balance_update_blocked_averages`.
-//! Differences: hardware pressure is 0. What groups add is in [`super::group`].
+//! Differences: none known. What groups add is in [`super::group`].
 
 use super::scale_load_down;
 use crate::Kernel;
@@ -257,7 +257,7 @@ impl Kernel {
         }
     }
 
-    /// `update_other_load_avgs()`: RT, DEADLINE and interrupt signals; whether one was refreshed.
+    /// `update_other_load_avgs()`: RT, DEADLINE, hardware pressure and interrupt signals; whether one was refreshed.
     pub(crate) fn update_other_load_avgs(&mut self, cpu: CpuId) -> bool {
         let now = self.rq_clock_pelt(cpu);
         let curr_class = self.tasks[self.rq[cpu].curr].class;
@@ -273,7 +273,7 @@ impl Kernel {
             && rq.avg_irq.update(cpu, stale, |avg| {
                 pelt::update_irq_load_avg(avg, rq.clock, 0, rq.freq_scale, rq.arch_capacity)
             });
-        rt | dl | irq
+        rt | dl | irq | self.update_hw_load_avg(cpu)
     }
 
     /// `sched_balance_update_blocked_averages()`.
@@ -293,6 +293,7 @@ impl Kernel {
             || avg.util_avg != 0
             || rq.avg_rt.util_avg != 0
             || rq.avg_dl.util_avg != 0
+            || rq.avg_hw.load_avg != 0
             || rq.avg_irq.util_avg != 0;
         if !blocked {
             rq.has_blocked_load = false;

@@ -1,0 +1,86 @@
+//! Hardware pressure: capacity that firmware takes away without being asked.
+//!
+//! A driver learns from its hardware that clocks are held back, and says so at once. The scheduler does not believe it at
+//! once: it ages what it is told as it ages load, half in 32 ms, and takes the greater of that and of what cpufreq's own
+//! limits cost off a CPU's capacity.
+//!
+//! ```text
+//!  firmware ── capped frequency ── arch_update_hw_pressure ── hw_pressure ── ticks, blocked load ── avg_hw ──┐
+//!  cpufreq's limits ── cpufreq_pressure ── max ◄─────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Kernel: 6.12.107 drivers/base/arch_topology.c `topology_update_hw_pressure`; kernel/sched/core.c `sched_tick`;
+//! kernel/sched/pelt.c `update_hw_load_avg`, `update_other_load_avgs`; kernel/sched/fair.c `get_actual_cpu_capacity`,
+//! `others_have_blocked`.
+//! Differences: before 6.10 it is thermal pressure, which cpufreq's own limits make, too, and which is subtracted in other
+//! places; here all releases have the form of 6.12. `sched_hw_decay_shift` of a boot is 0.
+
+use crate::Kernel;
+use crate::sched::pelt;
+use schedtwin_types::{CpuId, Khz, PolicyId};
+
+impl Kernel {
+    /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
+    pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
+        let policy = &self.policies[policy];
+        let (max, capped, cpus) = (u64::from(policy.max()), u64::from(capped_khz), policy.cpus);
+        for cpu in cpus.iter() {
+            let capacity = self.rq[cpu].arch_capacity;
+            // mult_frac(): quotient and remainder apart, which here is the plain product.
+            let left = if max <= capped { capacity } else { capacity * capped / max };
+            self.rq[cpu].hw_pressure = capacity - left;
+        }
+        self.hw_pressure_told = true;
+    }
+
+    /// `update_hw_load_avg()` of a CPU whose clock is up to date; whether the signal was refreshed.
+    #[inline(always)]
+    pub(crate) fn update_hw_load_avg(&mut self, cpu: CpuId) -> bool {
+        if !self.hw_pressure_told {
+            return false;
+        }
+        let rq = &mut self.rq[cpu];
+        pelt::update_hw_load_avg(rq.clock_task, &mut rq.avg_hw, rq.hw_pressure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sched::root_domain::tests::kernel;
+    use schedtwin_types::{CpuId, PolicyId};
+
+    const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
+
+    /// Half of a CPU is taken away: its capacity follows with PELT's half-life, and comes back likewise.
+    #[test]
+    fn capacity_follows_with_the_half_life() {
+        let mut kernel = kernel(&[(2, 1024, OPPS)]);
+        let (cpu, policy) = (CpuId(1), PolicyId(0));
+        let mut capacity_at = |ms: u64, capped: u32| {
+            kernel.arch_update_hw_pressure(policy, capped);
+            kernel.rq[cpu].clock_task = ms << 20;
+            kernel.update_hw_load_avg(cpu);
+            kernel.get_actual_cpu_capacity(cpu)
+        };
+        assert_eq!(capacity_at(1, 2_000_000), 1024);
+        assert_eq!(capacity_at(2, 3_000_000), 1024, "a cap above the highest frequency");
+        let halfway = 1024 - 512 / 2;
+        assert!((halfway - 8..=halfway + 8).contains(&capacity_at(2 + 32, 1_000_000)));
+        assert!((512..=514).contains(&capacity_at(2 + 32 + 400, 1_000_000)));
+        assert!((halfway - 8..=halfway + 8).contains(&capacity_at(2 + 32 + 400 + 32, 2_000_000)));
+        assert!((1022..=1024).contains(&capacity_at(2 + 32 + 400 + 500, 2_000_000)));
+    }
+
+    /// The greater of both pressures counts, not their sum.
+    #[test]
+    fn the_greater_pressure_counts() {
+        let mut kernel = kernel(&[(1, 1024, OPPS)]);
+        let cpu = CpuId(0);
+        kernel.rq[cpu].cpufreq_pressure = 100;
+        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
+        kernel.rq[cpu].avg_hw.load_avg = 300;
+        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 724);
+        kernel.rq[cpu].avg_hw.load_avg = 50;
+        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
+    }
+}
