@@ -6,6 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 use schedtwin_hunt::built_in;
 use schedtwin_hunt::check::{Outcome, check};
 use schedtwin_hunt::cover::Cover;
+use schedtwin_hunt::rules::Ruled;
 use schedtwin_hunt::scenario::Texts;
 use schedtwin_hunt::shrink::smaller;
 use schedtwin_hunt::tape::Tape;
@@ -25,6 +26,9 @@ const SHRINK_TIME: Duration = Duration::from_secs(60);
 
 /// A scenario of so much CPU time hangs: the longest take seconds. Time of the wall would count what other programs take.
 const HANGS_AFTER: Duration = Duration::from_secs(300);
+
+/// Every so manieth seed also gives a scenario that is simple enough for rules of fairness.
+const RULES_EVERY: u64 = 5;
 
 /// How often the watchdog looks.
 const LOOKS_EVERY: Duration = Duration::from_secs(10);
@@ -68,6 +72,8 @@ struct Hunt {
     ran: u64,
     events: u64,
     cut: u64,
+    /// Scenarios that are simple enough for rules, and ran under them.
+    ruled: u64,
     refused: BTreeMap<String, u64>,
     /// Number of the seeds that showed it, by finding.
     findings: BTreeMap<String, u64>,
@@ -204,6 +210,17 @@ fn one(seed: u64, arguments: &Arguments, hunt: &Mutex<Hunt>) {
     let mut tape = Tape::of_seed(seed);
     let texts = Texts::generate(&mut tape);
     let outcome = watched(&texts, seed, arguments, folder.path());
+    if seed.is_multiple_of(RULES_EVERY) {
+        let broken = Ruled::broken_by(seed, folder.path());
+        let mut hunt = hunt.lock().expect("nobody panics while adding");
+        hunt.ruled += 1;
+        if let Some(finding) = broken {
+            *hunt.findings.entry(kind_of(&finding)).or_default() += 1;
+            println!(
+                "seed {seed}: {finding}\n  again: cargo run -p schedtwin-hunt -- --seed {seed}"
+            );
+        }
+    }
     let adding = || hunt.lock().expect("nobody panics while adding");
     match outcome {
         Outcome::Ran(settings, events) => {
@@ -283,11 +300,12 @@ fn report(hunt: &Hunt, arguments: &Arguments, took: Duration) -> ExitCode {
         println!("  refused {count} times: {why}");
     }
     println!(
-        "seeds from {}: {} scenarios ran in every way ({} events each way), {refused} were refused, {} were cut; {} kinds of findings; {:.0} s",
+        "seeds from {}: {} scenarios ran in every way ({} events each way), {refused} were refused, {} were cut; {} more ran under rules; {} kinds of findings; {:.0} s",
         arguments.seed,
         hunt.ran,
         hunt.events,
         hunt.cut,
+        hunt.ruled,
         hunt.findings.len(),
         took.as_secs_f64()
     );
