@@ -441,6 +441,11 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         for name in if OLD { only_before } else { only_since } {
             add(extract::function(&governor, name), name)?;
         }
+        // Since 6.12.117 the start calls functions.
+        let start = ["sugov_update_rate_limit_us", "sugov_update_rate_limit_us_sync"];
+        for name in start.iter().filter(|_| !OLD) {
+            add(extract::function(&governor, name).or(Some(String::new())), name)?;
+        }
         for name in GOVERNOR_FUNCTIONS {
             let name = match *name {
                 "sugov_hold_freq" if OLD => "sugov_cpu_is_busy",

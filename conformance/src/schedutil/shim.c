@@ -49,7 +49,8 @@ struct mutex { int unused; };
 #define mutex_lock(mutex) ((void)(mutex))
 #define mutex_unlock(mutex) ((void)(mutex))
 struct list_head { int unused; };
-struct gov_attr_set { int unused; };
+struct gov_attr_set { int update_lock; };
+#define guard(kind) (void)
 struct irq_work { unsigned long raised; };
 struct kthread_work { bool pending; };
 struct kthread_worker { int unused; };

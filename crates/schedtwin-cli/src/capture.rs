@@ -27,24 +27,22 @@ const END_OF_KERNEL: &str = "END_OF_KERNEL";
 /// The machine whose interrupts and path costs a captured machine gets.
 const COSTS_OF: &str = "pixel6";
 
+/// The line of a kernel file that no device gets.
+const NOT_CAPTURED: &str = "captured = false";
+
 pub fn capture() -> Result<(), Failure> {
     output::print(&script())
 }
 
-/// Of this release only the frequency side is modelled: a device with an older kernel is nearer to 5.11.
-const NO_WHOLE_RELEASE: &str = "linux-4.7";
-
 /// A release as numbers, of a built-in kernel that is called by its release alone.
 fn release(name: &str) -> Option<(u32, u32)> {
-    if name == NO_WHOLE_RELEASE {
-        return None;
-    }
     let (major, minor) = name.strip_prefix("linux-")?.split_once('.')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 fn script() -> String {
     let mut kernels: Vec<((u32, u32), &str)> = schedtwin::kernel_file::builtin_texts()
+        .filter(|(_, text)| !text.lines().any(|line| line.starts_with(NOT_CAPTURED)))
         .filter_map(|(name, text)| Some((release(name)?, text)))
         .collect();
     kernels.sort_unstable();

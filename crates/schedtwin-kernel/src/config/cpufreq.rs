@@ -86,13 +86,22 @@ macro_rules! cpufreq {
             /// intel_pstate in active mode: the driver decides, from how busy the CPU's counters say that it was. Its powersave
             /// algorithm stands behind every governor but performance.
             IntelPstate = "intel_pstate", "4.15 and later; x86 whose CPUs have clocks of their own";
+            /// intel_pstate in passive mode: it takes any frequency in steps of 100 MHz from a governor.
+            IntelCpufreq = "intel_cpufreq", "4.14 and later; x86 whose CPUs have clocks of their own";
+            /// amd-pstate in passive mode: it takes any performance in 255 steps from a governor, from schedutil as such.
+            AmdPstate = "amd-pstate", "5.17 and later; x86 whose CPUs have clocks of their own";
+        }
+        /// intel_cpufreq: the processor takes hints (HWP), so that schedutil can ask for performance as such.
+        hwp: switch {
+            linux "intel_pstate=no_hwp";
+            unnamed false;
         }
         /// intel_pstate: at most this percentage of the highest frequency.
         pstate_max_perf_pct: integer u32 {
             key "intel_pstate.max_perf_pct";
             linux "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
             range 1..=100;
-            only CpufreqDriver in [IntelPstate] else 100;
+            only CpufreqDriver in [IntelPstate, IntelCpufreq] else 100;
             unnamed 100;
         }
         /// intel_pstate: at least this percentage of the highest frequency; 0: that of the lowest one.
@@ -100,7 +109,7 @@ macro_rules! cpufreq {
             key "intel_pstate.min_perf_pct";
             linux "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
             range 0..=100;
-            only CpufreqDriver in [IntelPstate] else 0;
+            only CpufreqDriver in [IntelPstate, IntelCpufreq] else 0;
             unnamed 0;
         }
         /// schedutil's tunables.

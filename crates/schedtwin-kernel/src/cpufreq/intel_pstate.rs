@@ -51,20 +51,16 @@ fn driver_of(policy: &CpufreqPolicy, config: &Config) -> PstateCpu {
 
 impl CpufreqPolicy {
     /// The frequency of a P-state, or the next higher one of the table.
-    fn khz_of_pstate(&self, pstate: i32) -> Khz {
-        let khz = pstate as u32 * SCALING;
-        let at = self.table.partition_point(|step| *step < khz);
-        self.table[at.min(self.table.len() - 1)]
+    pub(super) fn khz_of_pstate(&self, pstate: i32) -> Khz {
+        self.next_higher(pstate as u32 * SCALING)
     }
 }
 
 impl Kernel {
     /// The driver starts on all CPUs: `intel_pstate_cpu_init()`, `intel_pstate_set_policy()`.
     pub(crate) fn intel_pstate_start(&mut self) {
+        self.intel_pstate_cpu_init();
         for index in self.policies.ids() {
-            let pstate = driver_of(&self.policies[index], &self.config);
-            self.policies[index].pstate = Some(Box::new(pstate));
-            self.set_pstate_limits(index);
             let policy = &self.policies[index];
             let pstate = policy.pstate.as_ref().expect("it has been put there");
             let at_start = if self.config.pins_pstate() { pstate.max_perf_ratio } else { 0 };
@@ -74,16 +70,28 @@ impl Kernel {
         }
     }
 
+    /// `__intel_pstate_cpu_init()` of all CPUs.
+    pub(crate) fn intel_pstate_cpu_init(&mut self) {
+        for index in self.policies.ids() {
+            let pstate = driver_of(&self.policies[index], &self.config);
+            self.policies[index].pstate = Some(Box::new(pstate));
+            self.set_pstate_limits(index);
+        }
+    }
+
     /// Counters for a machine whose driver reads them; silicon runs at `max` when time begins.
     pub(crate) fn start_counters(&mut self) {
         let max = |cpu| self.policies[self.policy_of(CpuId(cpu as u16))].max();
         self.counters = (0..self.rq.len()).map(|cpu| Counters::new(max(cpu), max(cpu))).collect();
     }
 
-    fn set_pstate_limits(&mut self, index: PolicyId) {
+    /// `intel_pstate_update_perf_limits()`, where the driver has P-states.
+    pub(super) fn set_pstate_limits(&mut self, index: PolicyId) {
         let policy = &mut self.policies[index];
         let (min, max) = (policy.table[0], policy.limit_max);
-        policy.pstate.as_mut().expect("its driver is intel_pstate").update_perf_limits(min, max);
+        if let Some(pstate) = &mut policy.pstate {
+            pstate.update_perf_limits(min, max);
+        }
     }
 
     /// `intel_pstate_set_policy()`: the policy's limit has changed.

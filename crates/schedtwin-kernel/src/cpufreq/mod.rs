@@ -3,6 +3,7 @@
 pub mod counters;
 pub mod counts;
 pub mod dbs;
+pub(crate) mod driver;
 pub(crate) mod forms;
 pub mod freq_table;
 pub mod hook;

@@ -13,6 +13,7 @@
 use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
+use crate::cpufreq::driver::Driver;
 use crate::cpufreq::freq_table;
 use crate::cpufreq::intel_pstate::cpu::PstateCpu;
 use crate::cpufreq::schedutil::SugovPolicy;
@@ -45,6 +46,10 @@ pub struct CpufreqPolicy {
     pub fast_switch: bool,
     /// Any CPU may change it.
     pub dvfs_possible_from_any_cpu: bool,
+    /// Its driver has no table of its own: any frequency within the limits may be asked for.
+    pub(crate) tableless: bool,
+    /// Its driver is asked for performance, not for a frequency.
+    pub(crate) adjust_perf: bool,
     /// schedutil's state.
     pub sugov: SugovPolicy,
     /// schedutil's thread, if it has to use one.
@@ -85,10 +90,15 @@ impl CpufreqPolicy {
         let table: Vec<Khz> = dt.opps.iter().map(|o| o.0).collect();
         let states = perf_states(config, capacity, &dt.opps);
         let inefficient = states.iter().map(|s| s.inefficient).collect();
-        let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or_else(|| {
-            let latency_us = dt.transition_latency / 1000;
-            cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us)
-        });
+        let driver = Driver::new(config);
+        let delay_us = match driver.transition_delay_us {
+            0 => cpufreq_policy_transition_delay_us(
+                config.rate_limit_default,
+                dt.transition_latency / 1000,
+            ),
+            delay_us => delay_us,
+        };
+        let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or(delay_us);
         // Before a governor runs, firmware has left the highest frequency.
         let left = *table.last().expect("a policy has frequencies");
         let mut policy = CpufreqPolicy {
@@ -100,8 +110,10 @@ impl CpufreqPolicy {
             requested: left,
             table,
             inefficient,
-            fast_switch: dt.fast_switch,
+            fast_switch: dt.fast_switch || driver.own,
             dvfs_possible_from_any_cpu: dt.dvfs_possible_from_any_cpu,
+            tableless: driver.tableless,
+            adjust_perf: driver.adjust_perf && dt.cpus.weight() == 1,
             sugov: SugovPolicy::new(rate_limit_us * 1000),
             kthread: None,
             dbs: None,
@@ -109,9 +121,7 @@ impl CpufreqPolicy {
             custom: None,
         };
         if config.runs_sampling() {
-            let latency_us = dt.transition_latency / 1000;
-            let delay = cpufreq_policy_transition_delay_us(config.rate_limit_default, latency_us);
-            policy.dbs = Some(dbs::start(config, &policy.cpus, policy.cur, delay));
+            policy.dbs = Some(dbs::start(config, &policy.cpus, policy.cur, delay_us));
         }
         policy
     }
@@ -123,9 +133,12 @@ impl CpufreqPolicy {
     }
 
     /// `cpufreq_driver_resolve_freq()`: the lowest efficient table frequency that is not below `target`, or any that is
-    /// not, if that one is above the limit.
+    /// not, if that one is above the limit. Of a driver without a table: `target` within the limits.
     #[inline]
     pub fn resolve(&self, target: Khz) -> Khz {
+        if self.tableless {
+            return target.clamp(self.table[0], self.limit_max);
+        }
         self.resolve_within(target, self.limit_max)
     }
 
@@ -146,16 +159,30 @@ impl Kernel {
             self.intel_pstate_start();
             return;
         }
+        let driver = Driver::new(&self.config);
+        if driver.pstates {
+            self.intel_pstate_cpu_init();
+        }
         for index in self.policies.ids() {
             let policy = &self.policies[index];
             let khz = match self.config.cpufreq {
                 // The governor's first request decides; until then what firmware left.
+                // Drivers that bring their own way begin at the bottom.
+                FrequencyGovernor::Schedutil
+                | FrequencyGovernor::Ondemand
+                | FrequencyGovernor::Conservative
+                    if driver.own =>
+                {
+                    policy.table[0]
+                }
                 FrequencyGovernor::Schedutil
                 | FrequencyGovernor::Performance
                 | FrequencyGovernor::Ondemand
                 | FrequencyGovernor::Conservative => policy.max(),
                 FrequencyGovernor::Powersave => policy.table[0],
-                FrequencyGovernor::Userspace => policy.resolve(self.config.scaling_setspeed),
+                FrequencyGovernor::Userspace => {
+                    policy.resolve_within(self.config.scaling_setspeed, policy.limit_max)
+                }
             };
             self.cpufreq_driver_target_index(index, khz);
             self.set_policy_cur(index, khz);
@@ -168,6 +195,7 @@ impl Kernel {
             self.intel_pstate_limits(index);
             return;
         }
+        self.set_pstate_limits(index);
         match self.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
@@ -177,7 +205,8 @@ impl Kernel {
             FrequencyGovernor::Powersave => {}
             FrequencyGovernor::Ondemand | FrequencyGovernor::Conservative => self.dbs_limits(index),
             FrequencyGovernor::Userspace => {
-                let khz = self.policies[index].resolve(self.config.scaling_setspeed);
+                let khz = self.policies[index]
+                    .resolve_within(self.config.scaling_setspeed, self.policies[index].limit_max);
                 self.cpufreq_driver_target(index, khz);
             }
         }
@@ -233,7 +262,12 @@ impl Kernel {
     /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
     #[inline]
     pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
-        if self.sugov_forms.raw { self.policies[index].resolve(khz) } else { khz }
+        let policy = &self.policies[index];
+        match policy.tableless {
+            true => policy.tableless_frequency(khz),
+            false if self.sugov_forms.raw => policy.resolve(khz),
+            false => khz,
+        }
     }
 
     /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.

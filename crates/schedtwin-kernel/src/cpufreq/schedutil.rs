@@ -18,7 +18,8 @@
 //! (`conformance/src/schedutil`).
 //! Earlier forms: who is called, and when, is [`crate::cpufreq::hook`]'s; where the caller hands utilisation over, `v4_7.rs`
 //! decides. What requests refer to where utilisation does not scale with the clock is `reference_frequency()`.
-//! Differences: drivers with `adjust_perf` are not modelled; the lower limit is the table's end; on x86 utilisation
+//! Drivers that are asked for performance (`adjust_perf`): [`crate::cpufreq::driver`].
+//! Differences: the lower limit is the table's end; on x86 utilisation
 //! scales with what is asked for, where Linux reads what the CPU ran at from counters, once a tick.
 
 #[doc(hidden)]
@@ -239,6 +240,7 @@ impl Kernel {
         see: &mut S,
     ) {
         let policy = &self.policies[index];
+        let util_before = self.sugov_cpus[cpu].util;
         let (cpus, mut highest) = (policy.cpus, policy.sugov.util);
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
@@ -264,6 +266,10 @@ impl Kernel {
             return;
         }
         let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
+        if self.policies[index].adjust_perf && self.sugov_forms.invariant {
+            self.sugov_adjust_perf(cpu, index, (time, util_before), hold);
+            return;
+        }
         let perf = self.sugov_perf(util);
         let policy = &mut self.policies[index];
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);

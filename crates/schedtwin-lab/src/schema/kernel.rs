@@ -15,6 +15,8 @@ pub fn text() -> String {
         "description".into(),
         json!({ "type": "string", "description": "One line about it." }),
     );
+    let captured = "false: `capture` gives a device the next release instead.";
+    root.insert("captured".into(), json!({ "type": "boolean", "description": captured }));
     let mut required = vec!["name", "description"];
     let mut tables: Vec<&str> = Vec::new();
     for setting in settings() {

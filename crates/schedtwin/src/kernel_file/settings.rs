@@ -96,6 +96,8 @@ pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<
     let mut top = document.reader();
     let _name: Option<String> = top.required("name", faults);
     let description: Option<String> = top.required("description", faults);
+    // What `capture` reads: whether the file is nearer to devices of its release than the next one.
+    let _captured: Option<bool> = top.optional("captured", faults);
     let mut reader = Reader { document, values: Vec::new(), excused: Vec::new(), faults };
     reader.refuse_bare_arms();
     let mut tables: Vec<&str> = Vec::new();

@@ -16,6 +16,7 @@
 //! | `daytrader` | requests are neither lost nor doubled, and their cost adds up |
 //! | `coalescing` | timers within each other's slack share an interrupt |
 //! | `broadcast` | whoever sleeps without a timer is woken, by whom the machine says, and nobody else is |
+//! | `governors` | drivers keep their delays and reach the top; which phase of the tick gives the published latency |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |
 //! | `smt` | threads of one core share its power, its speed and its idle states |
@@ -36,6 +37,7 @@ mod daytrader;
 mod determinism;
 mod distance;
 mod domains;
+mod governors;
 mod idle;
 mod invariants;
 mod machines;

@@ -142,6 +142,25 @@ impl PstateCpu {
         if average > target { target + ((average - target) >> 1) } else { target }
     }
 
+    /// `intel_pstate_freq_to_hwp()`: the P-state that is not below a frequency.
+    pub fn of_khz(&self, khz: Khz) -> i32 {
+        khz.div_ceil(SCALING) as i32
+    }
+
+    /// `intel_cpufreq_adjust_perf()`: the lowest, the highest and the desired P-state for a floor and a target, shares of
+    /// `capacity`.
+    pub fn adjust_perf(&self, min_perf: u64, target_perf: u64, capacity: u64) -> (i32, i32, i32) {
+        let highest = self.pstates.turbo;
+        let of = |perf: u64| match perf < capacity {
+            true => (highest as u64 * perf).div_ceil(capacity) as i32,
+            false => highest,
+        };
+        let (target, min) = (of(target_perf), of(min_perf));
+        let min = min.max(self.pstates.min).max(self.min_perf_ratio).min(self.max_perf_ratio);
+        let max = highest.min(self.max_perf_ratio).max(min);
+        (min, max, target.clamp(min, max))
+    }
+
     /// `intel_pstate_prepare_request()`.
     pub fn prepare_request(&self, pstate: i32) -> i32 {
         let min = self.pstates.min.max(self.min_perf_ratio);
@@ -206,6 +225,18 @@ mod tests {
         assert_eq!([1, 1, 1, 1].map(|_| boost(1_000_000, false)), [128, 64, 32, 16]);
         assert_eq!(boost(1_000_000, true), 32, "less than an eighth starts over");
         assert_eq!(boost(4_000_001, false), 0, "silence ends it");
+    }
+
+    #[test]
+    fn performance_becomes_pstates() {
+        let mut cpu = cpu();
+        assert_eq!(cpu.adjust_perf(0, 512, 1024), (8, 48, 24));
+        assert_eq!(cpu.adjust_perf(51, 513, 1024), (8, 48, 25), "rounded up");
+        assert_eq!(cpu.adjust_perf(512, 100, 1024), (24, 48, 24), "the floor");
+        assert_eq!(cpu.adjust_perf(0, 2000, 1024), (8, 48, 48));
+        cpu.update_perf_limits(800_000, 3_000_000);
+        assert_eq!(cpu.adjust_perf(1024, 1024, 1024), (30, 30, 30));
+        assert_eq!([2_300_001, 2_300_000].map(|khz| cpu.of_khz(khz)), [24, 23]);
     }
 
     #[test]

@@ -1,0 +1,145 @@
+//! Drivers and governors in the twin: intel_pstate, drivers that are asked for performance, and which phase of the tick gives the 7 ms
+//! that were published for schedutil without remote callbacks.
+
+use crate::scenarios::{KERNEL, Log, MS, SECOND, logged, metric, scenario};
+use schedtwin::Scenario;
+use schedtwin_types::{CpuId, FactKind, Ns};
+
+/// A busy thread that begins after the start of everything, on a desktop.
+fn one_busy_thread(settings: &str) -> Scenario {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("busy.json");
+    let text =
+        r#"{ "tasks": { "busy": { "loop": -1, "cpus": [2], "sleep": 30000, "run": 200000 } } }"#;
+    std::fs::write(&path, text).expect("the temporary folder can be written");
+    let kernel = format!("{KERNEL}:{settings}");
+    scenario("i5-10600k", &kernel, &path.to_string_lossy(), Some(SECOND))
+}
+
+/// When the clock of CPU 2 was asked for which frequency, kHz.
+fn requests(log: &Log) -> Vec<(Ns, u32)> {
+    let of = |kind| match kind {
+        FactKind::Frequency { policy, khz, .. } if policy.0 == 2 => Some(khz),
+        _ => None,
+    };
+    log.facts.iter().filter_map(|fact| Some((fact.at, of(fact.kind)?))).collect()
+}
+
+/// When the busy thread first runs on CPU 2.
+fn begins(log: &Log) -> Ns {
+    // It begins with a sleep, which ends 30 ms later.
+    let switches: Vec<Ns> = log.switches_to(log.task("busy-0")).collect();
+    let woken = switches.windows(2).find(|pair| pair[1] - pair[0] >= 30 * MS);
+    woken.expect("it sleeps and runs")[1]
+}
+
+/// Of a sample, the busy part counts: the first after the beginning may be half empty, the next one is full.
+#[test]
+fn intel_pstate_reaches_the_top_within_three_samples() {
+    let (log, _) = logged(&one_busy_thread("scaling_driver=intel_pstate"), 1);
+    let begin = begins(&log);
+    let top = requests(&log).into_iter().find(|(at, khz)| *at >= begin && *khz == 4_800_000);
+    let (at, _) = top.expect("it gets there");
+    assert!((5 * MS..35 * MS).contains(&(at - begin)), "after {} ms", (at - begin) / MS);
+    let spacing = requests(&log).windows(2).map(|pair| pair[1].0 - pair[0].0).min();
+    assert!(spacing.expect("there are several") >= 9 * MS, "a sample takes 10 ms");
+}
+
+#[test]
+fn intel_pstates_performance_is_the_top_from_the_start() {
+    let settings = "scaling_driver=intel_pstate,cpufreq=performance";
+    let (log, _) = logged(&one_busy_thread(settings), 1);
+    assert_eq!(requests(&log), Vec::new());
+    let (_, result) = logged(&one_busy_thread("cpufreq=performance"), 1);
+    let (_, same) = logged(&one_busy_thread(settings), 1);
+    let power = |result| metric(result, "power", "mean", &[]);
+    assert_eq!(power(&result), power(&same));
+}
+
+/// 500 us between changes of intel_cpufreq, 5 ms with hints, 1 ms of amd-pstate; all begin at the bottom, and reach the top.
+#[test]
+fn drivers_keep_their_delays() {
+    let delays = [
+        ("scaling_driver=intel_cpufreq", 500_000),
+        ("scaling_driver=intel_cpufreq,hwp=true", 5 * MS),
+        ("scaling_driver=amd-pstate", MS),
+    ];
+    for (settings, delay) in delays {
+        let (log, _) = logged(&one_busy_thread(settings), 1);
+        let requests = requests(&log);
+        assert!(requests.iter().any(|(_, khz)| *khz == 4_800_000), "{settings}: {requests:?}");
+        assert!(requests.len() >= 4, "{settings}: {requests:?}");
+        for pair in requests.windows(2) {
+            let apart = pair[1].0 - pair[0].0;
+            // The governor counts by the run queue's clock.
+            assert!(apart + MS / 10 >= delay, "{settings}: {apart} ns apart");
+        }
+    }
+}
+
+#[test]
+fn a_driver_needs_its_machine() {
+    let refused = |machine: &str| {
+        let kernel = format!("{KERNEL}:scaling_driver=intel_pstate");
+        match Scenario::new(machine, &kernel, "idle", Some(SECOND)) {
+            Ok(_) => panic!("{machine} is not for it"),
+            Err(faults) => faults.to_string(),
+        }
+    };
+    for machine in ["pixel6", "i5-10600k:topology=package", "altra-2p160"] {
+        let why = refused(machine);
+        assert!(why.contains("x86 processors with a clock for each CPU"), "{machine}: {why}");
+    }
+}
+
+/// Of each move of the busy thread to CPU 1: how long after a tick it came, and how long after that CPU 1 changed its clock.
+fn waits(patches: &str) -> Vec<(Ns, Ns)> {
+    const TICK: Ns = 10 * MS;
+    let kernel = format!("linux-4.7{patches}:hz=100");
+    let scenario = scenario("x86-2cpu-hz100", &kernel, "remote-wakeup", Some(20 * SECOND));
+    let (log, _) = logged(&scenario, 1);
+    let mover = log.task("mover-0");
+    let mut waits = Vec::new();
+    let mut arrived: Option<Ns> = None;
+    let mut tick = 0;
+    for fact in &log.facts {
+        match fact.kind {
+            FactKind::Tick if fact.cpu == CpuId(1) => tick = fact.at,
+            FactKind::Migrate { task, to, .. } if task == mover && to == CpuId(1) => {
+                arrived = Some(fact.at);
+            }
+            FactKind::Frequency { policy, .. } if policy.0 == 1 => {
+                if let Some(at) = arrived.take() {
+                    waits.push(((at - tick) % TICK, fact.at - at));
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(waits.len() > 100, "{} moves", waits.len());
+    waits
+}
+
+/// The median of the waits of each millisecond of a tick, microseconds; `None`: no thread came then.
+fn by_phase(waits: &[(Ns, Ns)]) -> Vec<Option<Ns>> {
+    let median = |phase: Ns| {
+        let of = waits.iter().filter(|(at, _)| at / MS == phase);
+        let mut of: Vec<Ns> = of.map(|(_, wait)| wait / 1000).collect();
+        of.sort_unstable();
+        of.get(of.len() / 2).copied()
+    };
+    (0..10).map(median).collect()
+}
+
+/// What docs/studies-results.md says: a thread that comes 3 ms after a tick waits for the 7 ms that were published.
+#[test]
+fn the_published_7_ms_are_those_of_3_ms_after_a_tick() {
+    let without = by_phase(&waits(""));
+    let with = by_phase(&waits("+schedutil-remote+schedutil-opp-mapping"));
+    println!("without {without:?}\nwith    {with:?}");
+    for (phase, wait) in without.iter().enumerate().filter_map(|(p, w)| Some((p, (*w)?))) {
+        let rest = 10_000 - 1_000 * phase as Ns;
+        assert!((rest - 1_100..=rest + 100).contains(&wait), "{phase} ms: {wait} us");
+    }
+    assert!(with.iter().flatten().all(|wait| *wait < 100), "{with:?}");
+}
