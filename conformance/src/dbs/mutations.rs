@@ -5,7 +5,7 @@ use crate::l0::mutate::{Mutation, m};
 const SAMPLING: &str = "cpufreq/dbs/sampling.rs";
 const TABLE: &str = "cpufreq/freq_table.rs";
 
-/// Of the form of 6.12.117.
+/// Of the form of 6.12.117. That steps begin anew above the limit goes unnoticed: when the limit changes they have begun anew already.
 pub const ALL: &[Mutation] = &[
     m(SAMPLING, "DEF_FREQUENCY_STEP: u32 = 5", "DEF_FREQUENCY_STEP: u32 = 6"),
     m(SAMPLING, "as i64 >= self.sample_delay_ns", "as i64 > self.sample_delay_ns"),
@@ -44,7 +44,6 @@ pub const ALL: &[Mutation] = &[
     m(SAMPLING, "load.wrapping_mul(span) / 100", "load.wrapping_mul(span) / 101"),
     m(SAMPLING, "(next, Relation::Closest)", "(next, Relation::Low)"),
     m(SAMPLING, "self.tuners.freq_step == 0", "false"),
-    m(SAMPLING, "self.requested_freq > bounds.max ||", ""),
     m(
         SAMPLING,
         "self.tuners.freq_step.wrapping_mul(bounds.max)",
@@ -77,4 +76,4 @@ pub const ALL: &[Mutation] = &[
 
 /// Of the form of 6.1.
 pub const DEFERRED_AT_ANY_LOAD: &[Mutation] =
-    &[m(SAMPLING, "let defers = self.tuners.deferred_at_any_load", "let defers = false")];
+    &[m(SAMPLING, "self.tuners.deferred_at_any_load ||", "")];

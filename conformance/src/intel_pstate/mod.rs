@@ -2,7 +2,7 @@
 //!
 //! One CPU with P-states, a tick and percentages of its own. The hook is called for it by itself or by another one, with and
 //! without a wakeup from I/O, at times about the sampling interval and the tick; the registers grow as of a CPU that is more
-//! or less busy, at more or less of its base frequency. Compared after each operation: limits, what is asked for and
+//! or less busy, at more or less of its base frequency. In between, hints are given (`adjust_perf`). Compared after each operation: limits, what is asked for and
 //! what was written, the boost, the times, the sample and what was made of it.
 
 mod mutations;
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 const CONFIG: usize = 0;
 const LIMITS: usize = 1;
 const HOOK: usize = 2;
+const ADJUST: usize = 3;
 
 /// kHz of a P-state.
 const SCALING: u64 = 100_000;
@@ -31,6 +32,9 @@ const ROOMS: Rooms = Rooms {
 pub struct IntelPstate<const OLD: bool> {
     cpu: PstateCpu,
     tick: u64,
+    /// What is in `PERF_CTL`, and in `HWP_REQUEST`.
+    perf_ctl: u64,
+    hwp_request: u64,
     /// Generator only.
     length: usize,
     now: u64,
@@ -44,7 +48,8 @@ impl<const OLD: bool> IntelPstate<OLD> {
         out.word("cpu", "min_perf_ratio", cpu.min_perf_ratio as u64);
         out.word("cpu", "max_perf_ratio", cpu.max_perf_ratio as u64);
         out.word("cpu", "current_pstate", cpu.current as u64);
-        out.word("", "PERF_CTL", cpu.current as u64);
+        out.word("", "PERF_CTL", self.perf_ctl);
+        out.word("", "HWP_REQUEST", self.hwp_request);
         out.word("cpu", "iowait_boost", cpu.iowait_boost.into());
         out.word("cpu", "last_update", cpu.last_update);
         out.word("cpu", "last_sample_time", cpu.last_sample_time);
@@ -105,6 +110,7 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
         },
         OpSpec { name: "limits", args: &["min", "max"] },
         OpSpec { name: "hook", args: &["time", "flags", "aperf", "mperf", "tsc"] },
+        OpSpec { name: "adjust_perf", args: &["min", "target", "capacity"] },
     ];
 
     const SOURCES: Sources = Sources { modules: &["intel_pstate"], kernel: Some(&ROOMS) };
@@ -116,6 +122,8 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
         IntelPstate {
             cpu: PstateCpu::new(pstates, 100, 0),
             tick: 4_000_000,
+            perf_ctl: 0,
+            hwp_request: 0,
             length: 0,
             now: 0,
             counts: Counts::default(),
@@ -130,6 +138,7 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
                 let pstates = Pstates { min: a as i32, max_physical: b as i32, turbo: c as i32 };
                 self.cpu = PstateCpu::new(pstates, e as u32, f as u32);
                 self.tick = d;
+                self.perf_ctl = a;
             }
             LIMITS => self.cpu.update_perf_limits(a as u32, b as u32),
             HOOK => {
@@ -140,8 +149,18 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
                     && self.cpu.take_sample(a, counts)
                 {
                     let target = self.cpu.target_pstate();
-                    self.cpu.current = self.cpu.prepare_request(target);
+                    let target = self.cpu.prepare_request(target);
+                    // Written only if it is another than what the driver remembers.
+                    if target != self.cpu.current {
+                        self.perf_ctl = target as u64;
+                    }
+                    self.cpu.current = target;
                 }
+            }
+            ADJUST => {
+                let (min, max, desired) = self.cpu.adjust_perf(a, b, c);
+                self.cpu.current = desired;
+                self.hwp_request = (min | max << 8 | desired << 16) as u64;
             }
             _ => panic!("unknown operation {}", record.op),
         }
@@ -170,6 +189,15 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
             let min = if rng.one_in(4) { max } else { rng.below(turbo + 1) };
             return Some(Record { op: LIMITS, args: [min, max, 0, 0, 0, 0] });
         }
+        if rng.one_in(10) {
+            let capacity = if rng.one_in(2) { 1024 } else { 1 + rng.below(1024) };
+            let mut perf = || match rng.below(4) {
+                0 => 0,
+                1 => (capacity + rng.below(3)).saturating_sub(1),
+                _ => rng.below(capacity + 200),
+            };
+            return Some(Record { op: ADJUST, args: [perf(), perf(), capacity, 0, 0, 0] });
+        }
         Some(self.hook(rng))
     }
 
@@ -191,6 +219,8 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
         put("intel_pstate_extract.h", macros.chain(first).chain(blocks).collect())?;
         let functions = FUNCTIONS.iter().map(|name| (extract::function(&text, name), *name));
         put("intel_pstate_functions.h", functions.collect())?;
+        let hints = HINTS.iter().map(|name| (extract::function(&text, name), *name));
+        put("intel_pstate_hints.h", hints.collect())?;
         oracle::compile("intel_pstate/shim.c", &[build_dir], build_dir, flags)
     }
 }
@@ -213,6 +243,7 @@ const BLOCKS: &[&str] = &[
     "struct global_params",
     "struct cpudata",
 ];
+const HINTS: &[&str] = &["intel_cpufreq_hwp_update", "intel_cpufreq_adjust_perf"];
 const FUNCTIONS: &[&str] = &[
     "intel_pstate_update_perf_limits",
     "intel_pstate_calc_avg_perf",

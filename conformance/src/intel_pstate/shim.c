@@ -28,9 +28,16 @@ struct delayed_work { int unused; };
 #define cpu_khz 0
 #define hwp_active false
 #define per_cpu_limits false
+#define HWP_HIGHEST_PERF(value) ((value) & 0xff)
+#define HWP_GUARANTEED_PERF(value) ((value) >> 8 & 0xff)
+#define HWP_MIN_PERF(value) ((value) & 0xff)
+#define HWP_MAX_PERF(value) (((value) & 0xff) << 8)
+#define HWP_DESIRED_PERF(value) (((value) & 0xff) << 16)
+#define wrmsrl_on_cpu(cpu, number, value) wrmsrl(number, value)
+#define intel_cpufreq_trace(...) ((void)0)
 #define intel_pstate_freq_to_hwp(cpu, freq) (abort(), 0)
 
-enum { MSR_IA32_APERF, MSR_IA32_MPERF, MSR_IA32_PERF_CTL, REGISTERS };
+enum { MSR_IA32_APERF, MSR_IA32_MPERF, MSR_IA32_PERF_CTL, MSR_HWP_REQUEST, REGISTERS };
 
 static u64 registers[REGISTERS], time_stamp;
 static u64 tick_nsec;
@@ -53,6 +60,9 @@ static struct { u64 (*get_val)(struct cpudata *cpu, int pstate); } pstate_funcs 
 #include "intel_pstate_functions.h"
 
 static struct cpudata cpu;
+static struct cpudata *all_cpu_data[] = { &cpu };
+
+#include "intel_pstate_hints.h"
 
 static void begin(void)
 {
@@ -75,6 +85,7 @@ static void operate(word op, const word *arg)
 		global.max_perf_pct = arg[4];
 		global.min_perf_pct = arg[5];
 		registers[MSR_IA32_PERF_CTL] = arg[0];
+		cpu.hwp_cap_cached = arg[2] | arg[1] << 8;
 		break;
 	case OP_FIRST + 1:
 		intel_pstate_update_perf_limits(&cpu, arg[0], arg[1]);
@@ -86,6 +97,9 @@ static void operate(word op, const word *arg)
 		time_stamp = arg[4];
 		intel_pstate_update_util(&cpu.update_util, arg[0], arg[1] & 1);
 		break;
+	case OP_FIRST + 3:
+		intel_cpufreq_adjust_perf(0, arg[0], arg[1], arg[2]);
+		break;
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);
 		exit(2);
@@ -94,6 +108,7 @@ static void operate(word op, const word *arg)
 	out(cpu.max_perf_ratio);
 	out(cpu.pstate.current_pstate);
 	out(registers[MSR_IA32_PERF_CTL]);
+	out(registers[MSR_HWP_REQUEST]);
 	out(cpu.iowait_boost);
 	out(cpu.last_update);
 	out(cpu.last_sample_time);
