@@ -18,6 +18,7 @@
 
 use crate::Kernel;
 use crate::config::{Config, CpufreqDriver};
+use crate::cpufreq::intel_pstate::cpu::SCALING;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
@@ -80,23 +81,22 @@ impl Driver {
 impl CpufreqPolicy {
     /// What a driver without a table makes of a frequency within the limits.
     pub(super) fn tableless_frequency(&self, khz: Khz) -> Khz {
-        let (min, max) = (self.table[0], self.limit_max);
         match &self.pstate {
             Some(pstate) => self.khz_of_pstate(pstate.prepare_request(pstate.of_khz(khz))),
             None => {
                 let highest = u64::from(self.max());
                 let perf = (u64::from(khz) * AMD_HIGHEST_PERF + highest / 2) / highest;
-                self.next_higher((perf * highest / AMD_HIGHEST_PERF) as Khz).clamp(min, max)
+                self.next_higher((perf * highest / AMD_HIGHEST_PERF) as Khz).min(self.limit_max)
             }
         }
     }
 
-    /// `adjust_perf()`: the frequency for a floor and a target, shares of `capacity`.
+    /// `adjust_perf()`: the frequency of the performance that is desired for a floor and a target, shares of `capacity`.
     fn adjusted_frequency(&mut self, min_perf: u64, target_perf: u64, capacity: u64) -> Khz {
         if let Some(pstate) = &mut self.pstate {
             let (_, _, desired) = pstate.adjust_perf(min_perf, target_perf, capacity);
             pstate.current = desired;
-            return self.khz_of_pstate(desired);
+            return desired as u32 * SCALING;
         }
         let highest = u64::from(self.max());
         let of = |perf: u64| match perf < capacity {
@@ -107,8 +107,7 @@ impl CpufreqPolicy {
         let (lowest, most) = (limit(self.table[0]), limit(self.limit_max));
         let floor = of(min_perf).max(lowest).min(most);
         let desired = of(target_perf).clamp(floor, most);
-        let khz = self.next_higher((desired * highest / AMD_HIGHEST_PERF) as Khz);
-        khz.min(self.limit_max)
+        (desired * highest).div_ceil(AMD_HIGHEST_PERF) as Khz
     }
 
     /// The frequency of the table that is not below `khz`, or the highest.
@@ -138,9 +137,10 @@ impl Kernel {
         let capacity = self.rq[cpu].arch_capacity;
         let policy = &mut self.policies[index];
         let before = policy.requested;
-        let khz = policy.adjusted_frequency(floor, target, capacity);
+        let raw_khz = policy.adjusted_frequency(floor, target, capacity);
+        let khz = policy.tableless_frequency(raw_khz);
         let sugov = &mut policy.sugov;
-        (sugov.last_freq_update_time, sugov.next_freq) = (time, khz);
+        (sugov.last_freq_update_time, sugov.next_freq) = (time, raw_khz);
         (sugov.need_freq_update, sugov.util, sugov.capacity) = (false, sg.util, capacity);
         sugov.counts.count(khz != before);
         if self.want_decisions {
@@ -149,7 +149,7 @@ impl Kernel {
                 true => FrequencyRule::Unchanged,
                 false => FrequencyRule::Changed,
             };
-            let choice = FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule };
+            let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
             let inputs = vec![self.frequency_input(cpu)];
             self.record_frequency(index, inputs, target, &choice);
         }

@@ -8,7 +8,7 @@ use schedtwin_types::{Khz, Ns};
 /// `INTEL_PSTATE_SAMPLING_INTERVAL`.
 const SAMPLING_INTERVAL: i64 = 10_000_000;
 /// `core_get_scaling()`: kHz of a P-state.
-pub(super) const SCALING: u32 = 100_000;
+pub const SCALING: u32 = 100_000;
 /// Bits of a fraction, and of an exact one.
 pub(super) const FRAC_BITS: u32 = 8;
 const EXT_FRAC_BITS: u32 = FRAC_BITS + 6;
