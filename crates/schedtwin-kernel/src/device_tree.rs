@@ -174,6 +174,8 @@ pub struct PathCosts {
     pub constant_time: bool,
     /// Run-queue clocks advance within a path by what it has cost so far; else they read the entry's time.
     pub running_clocks: bool,
+    /// CPUs enter the kernel one at a time, as an emulator runs them: no lock is ever found taken.
+    pub one_at_a_time: bool,
     /// Entry to and exit from a system call, with its usual small work.
     pub syscall: u64,
     /// `__schedule` that picks without switching, and the switch itself.
@@ -212,8 +214,12 @@ pub struct PathCosts {
     pub exit: u64,
     /// Reading or writing a pipe, on top of the system call.
     pub pipe: u64,
+    /// The last part of that, and of copying with it, under the pipe's mutex.
+    pub pipe_lock: u64,
     /// A message through an `AF_UNIX` socket: each of sending and receiving, likewise.
     pub unix_socket: u64,
+    /// The last part of that under the lock of the receiver's queue.
+    pub unix_lock: u64,
     /// A segment of TCP over loopback: each of sending, receiving in softirq, and reading, likewise.
     pub tcp: u64,
     /// A datagram of UDP over loopback, likewise.

@@ -29,7 +29,7 @@ use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
 use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
-use crate::sync::wait::Blocked;
+use crate::sync::wait::{Blocked, Resume};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
 use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
@@ -159,6 +159,7 @@ impl Kernel {
             futexes: Default::default(),
             pipes: Default::default(),
             sockets: Default::default(),
+            sections: (0..nr_cpus).map(|_| None).collect(),
             peripheral_wakes: Vec::with_capacity(64),
             wires: (0..nr_cpus)
                 .map(|_| Wires {
@@ -297,6 +298,7 @@ impl Kernel {
         self.fact(FactKind::IrqEntry { lines });
         let cost = self.device_tree.path_costs.interrupt;
         self.charge(cost);
+        let arrived = self.arrived_in_section(cpu, lines);
         let clock_event = IrqLines::of(IrqLine::ClockEvent);
         if lines != clock_event {
             let ipi_at = &mut self.wires[cpu].ipi_at;
@@ -328,6 +330,11 @@ impl Kernel {
         if self.rq[cpu].curr.is_idle() {
             self.idle_after_interrupt();
         } else if self.rq[cpu].need_resched && self.preemptible(mode) {
+            if let Some(arrived) = arrived
+                && self.config.preempt.preempts_kernel_mode()
+            {
+                self.mutex_preempt(cpu, arrived);
+            }
             self.schedule(true);
         }
     }
@@ -401,29 +408,37 @@ impl Kernel {
         let task = self.rq[cpu].curr;
         if self.rq[cpu].need_resched {
             self.preempt_point(cpu, now);
-        } else if let Some(blocked) = self.tasks[task].resume.take() {
-            self.resume_call(cpu, now, task, blocked);
+        } else if let Some(resume) = self.tasks[task].resume.take() {
+            self.resume(cpu, now, task, resume);
         } else {
             return UserReturn::ToUser(self.tasks[task].outcome);
         }
         UserReturn::InKernel
     }
 
-    /// A call that slept goes on. Its entry has been paid for.
-    fn resume_call(&mut self, cpu: CpuId, now: Ns, task: TaskId, blocked: Blocked) {
+    /// A call that slept goes on, or ends after a preemption. Its entry has been paid for.
+    fn resume(&mut self, cpu: CpuId, now: Ns, task: TaskId, resume: Resume) {
         self.begin(cpu, now, false);
         self.debt = 1;
-        match blocked.call {
+        match resume {
+            Resume::Call(blocked) => self.resume_call(task, blocked),
+            Resume::Unlock(lock) => self.mutex_unlock_late(lock),
+        }
+        self.end_call(cpu, task);
+    }
+
+    fn resume_call(&mut self, task: TaskId, blocked: Blocked) {
+        let Blocked { call, done, waited } = blocked;
+        match call {
             Syscall::PipeWrite { pipe, bytes } => {
-                self.pipe_write(task, pipe, bytes, Some(blocked.done));
+                self.pipe_write(task, pipe, bytes, waited.then_some(done));
             }
-            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, true),
-            Syscall::Send { socket, bytes } => self.send(task, socket, bytes, blocked.done),
-            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes),
+            Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, waited),
+            Syscall::Send { socket, bytes } => self.send(task, socket, bytes, done),
+            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, waited),
             Syscall::Poll { file } => self.poll(task, file),
             call => unreachable!("{call:?} does not go on after a sleep"),
         }
-        self.end_call(cpu, task);
     }
 
     /// The running task enters the kernel. How the call ended [`Kernel::return_to_user`] tells once the task runs again.
@@ -489,7 +504,7 @@ impl Kernel {
                 self.socketpair(first, second, kind, sndbuf);
             }
             Syscall::Send { socket, bytes } => self.send(task, socket, bytes, 0),
-            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes),
+            Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, false),
             Syscall::Poll { file } => self.poll(task, file),
             Syscall::Getcpu => self.tasks[task].outcome = Outcome::Value(u64::from(cpu.0)),
         }

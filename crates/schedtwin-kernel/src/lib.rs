@@ -152,6 +152,8 @@ pub struct Kernel {
     pipes: sync::pipe::Pipes,
     /// Sockets.
     sockets: sync::socket::Sockets,
+    /// The last section under a mutex, per CPU.
+    sections: Arena<CpuId, Option<sync::lock::Section>>,
     /// Whom the handlers of the workload's devices wake, in the entry that follows.
     peripheral_wakes: Vec<FutexId>,
     /// What hardware sees.

@@ -55,6 +55,9 @@ macro_rules! path_costs {
             /// `running_clocks = true`: the kernel's run-queue clocks advance within a path; else, and unless given,
             /// they read the time of its beginning.
             pub running_clocks: bool,
+            /// `one_at_a_time = true`: CPUs enter the kernel one at a time, as an emulator runs them, so that no lock is ever
+            /// found taken; false unless given.
+            pub one_at_a_time: bool,
             $($(#[doc = $doc])+ pub $field: Work,)*
         }
 
@@ -62,7 +65,7 @@ macro_rules! path_costs {
             /// A machine whose kernel costs nothing but the 1 ns of every system call: for tests of
             /// policies.
             pub fn free() -> PathCosts {
-                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, running_clocks: false, $($field: 0,)* } }
+                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, running_clocks: false, one_at_a_time: false, $($field: 0,)* } }
             }
 
             /// Name, value and meaning of each cost, in the order of the type.
@@ -75,6 +78,7 @@ macro_rules! path_costs {
                 let scale = table.required("scale", faults).and_then(|s| read_scale(&s, faults));
                 let percent = table.required("percent", faults).and_then(|p| read_percent(&p, faults));
                 let running_clocks = table.optional("running_clocks", faults).unwrap_or(false);
+                let one_at_a_time = table.optional("one_at_a_time", faults).unwrap_or(false);
                 let costs = Raw { $($field: {
                     let share: &[u64] = &[$($share)?];
                     read_cost(&mut table, stringify!($field), share.first().copied(), faults)
@@ -85,7 +89,7 @@ macro_rules! path_costs {
                     Cost::Given(ns) => ns,
                     Cost::OfSyscall(_) => unreachable!("a system call's cost is required"),
                 };
-                Some(PathCosts { scale: scale?, running_clocks, $($field: costs.$field?.ns(syscall) * percent / 100,)* }.at_least_one())
+                Some(PathCosts { scale: scale?, running_clocks, one_at_a_time, $($field: costs.$field?.ns(syscall) * percent / 100,)* }.at_least_one())
             }
         }
 
@@ -132,8 +136,12 @@ path_costs! {
     exit_ns,
     /// reading or writing a pipe, on top of the system call
     pipe_ns or 100,
+    /// of which, and of copying, under the pipe's mutex
+    pipe_lock_ns or 100,
     /// a message through an AF_UNIX socket: each of sending and receiving
     unix_socket_ns or 200,
+    /// of which under the lock of the receiver's queue
+    unix_lock_ns or 50,
     /// TCP over loopback: each of sending, receiving in softirq, reading
     tcp_ns or 500,
     /// UDP over loopback: the same

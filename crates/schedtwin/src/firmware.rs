@@ -77,6 +77,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
         path_costs: PathCosts {
             constant_time: costs.scale == CostScale::Time,
             running_clocks: costs.running_clocks,
+            one_at_a_time: costs.one_at_a_time,
             syscall: costs.syscall_ns,
             schedule: costs.schedule_ns,
             context_switch: costs.context_switch_ns,
@@ -96,7 +97,9 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             fork: costs.fork_ns,
             exit: costs.exit_ns,
             pipe: costs.pipe_ns,
+            pipe_lock: costs.pipe_lock_ns,
             unix_socket: costs.unix_socket_ns,
+            unix_lock: costs.unix_lock_ns,
             tcp: costs.tcp_ns,
             udp: costs.udp_ns,
             poll: costs.poll_ns,

@@ -300,8 +300,8 @@ pub struct Task {
     pub rr_time_slice: u32,
     /// Its entity in the DEADLINE class.
     pub dl: deadline::DlEntity,
-    /// A blocked system call to be looked at again when the task runs.
-    pub(crate) resume: Option<crate::sync::wait::Blocked>,
+    /// What it does first when it runs: a blocked system call to be looked at again, or a lock to be given back.
+    pub(crate) resume: Option<crate::sync::wait::Resume>,
     /// How its last operation ended.
     pub outcome: Outcome,
     /// The futex it waits on.

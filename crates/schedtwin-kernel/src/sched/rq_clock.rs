@@ -85,8 +85,18 @@ impl Kernel {
     /// A path of the executing CPU costs `work`: longer on a slow CPU at a low frequency.
     #[inline(always)]
     pub(crate) fn charge(&mut self, work: u64) {
-        let cpu = self.this_cpu;
-        let time = (work * self.ns_per_work_shift_10[cpu.index()]) >> 10;
+        self.owe(self.time_of(work));
+    }
+
+    /// How long a path of that much work takes on the executing CPU.
+    #[inline(always)]
+    pub(crate) fn time_of(&self, work: u64) -> Ns {
+        (work * self.ns_per_work_shift_10[self.this_cpu.index()]) >> 10
+    }
+
+    /// The executing CPU spends `time` in the kernel.
+    #[inline(always)]
+    pub(crate) fn owe(&mut self, time: Ns) {
         self.debt += time;
         if self.in_irq {
             self.irq_time_unaccounted += time;

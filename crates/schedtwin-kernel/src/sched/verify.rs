@@ -4,6 +4,7 @@
 
 use crate::Kernel;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
+use crate::sync::wait::Resume;
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
@@ -24,7 +25,8 @@ impl Kernel {
         self.pipes.verify();
         self.sockets.verify();
         for task in &waiting {
-            if let Some(blocked) = self.tasks[*task].resume {
+            let t = &self.tasks[*task];
+            if let (Some(Resume::Call(blocked)), TaskState::Interruptible) = (t.resume, t.state) {
                 self.sockets.verify_sleeper(blocked.call);
             }
         }

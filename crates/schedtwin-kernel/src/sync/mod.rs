@@ -5,6 +5,7 @@
 
 pub mod futex;
 mod inet;
+pub(crate) mod lock;
 pub mod nanosleep;
 pub mod pipe;
 mod poll;

@@ -10,9 +10,10 @@
 //! a pipe, every write wakes those who wait to read (`poll_usage`).
 //!
 //! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`.
-//! Differences: the mutex is never contended, since a call is atomic. Both ends stay open, pages are 4 KiB. Releases
-//! from 5.11 on are the same in this.
+//! Differences: [those of locks](super::lock). Both ends stay open, pages are 4 KiB. Releases from 5.11 on are the same in
+//! this.
 
+use super::lock::{Mutex, MutexId};
 use super::wait::{Blocked, Hint, WaitQueue};
 use crate::Kernel;
 use schedtwin_types::{Outcome, PipeId, Syscall, TaskId};
@@ -36,6 +37,7 @@ struct Buffer {
 #[derive(Clone, Debug, Default)]
 struct Pipe {
     buffers: VecDeque<Buffer>,
+    mutex: Mutex,
     /// `rd_wait`.
     readers: WaitQueue,
     /// `wr_wait`.
@@ -108,7 +110,13 @@ impl Pipes {
 
     /// Everybody who waits, for verification.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.pipes.iter().flat_map(|p| p.readers.waiting().chain(p.writers.waiting()))
+        self.pipes
+            .iter()
+            .flat_map(|p| p.readers.waiting().chain(p.writers.waiting()).chain(p.mutex.waiting()))
+    }
+
+    pub(super) fn mutex(&mut self, id: PipeId) -> &mut Mutex {
+        &mut self.get(id).mutex
     }
 
     /// `pipe_poll()`: whether there is something to read.
@@ -139,18 +147,25 @@ impl Kernel {
         if bytes == 0 {
             return;
         }
+        let call = Syscall::PipeRead { pipe: id, bytes };
+        let blocked = Blocked { call, done: 0, waited: resumed };
+        if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
+            return;
+        }
         let pipe = self.pipes.get(id);
         let was_full = pipe.is_full();
         let taken = pipe.take(bytes);
         if taken == 0 {
             pipe.readers.add_exclusive(task);
-            self.block(task, Blocked { call: Syscall::PipeRead { pipe: id, bytes }, done: 0 });
+            self.mutex_unlock(MutexId::Pipe(id), 0);
+            self.block(task, blocked);
             return;
         }
         pipe.read += u64::from(taken);
         let more = resumed && !pipe.buffers.is_empty();
         self.charge(self.device_tree.path_costs.pipe);
         self.charge_copy(taken);
+        self.pipe_unlock(id, taken);
         self.tasks[task].outcome = Outcome::Value(u64::from(taken));
         if was_full {
             self.wake_writer(id);
@@ -172,21 +187,27 @@ impl Kernel {
         if bytes == 0 {
             return;
         }
+        let mut done = resumed.unwrap_or(0);
+        let call = Syscall::PipeWrite { pipe: id, bytes };
+        let blocked = Blocked { call, done, waited: resumed.is_some() };
+        if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
+            return;
+        }
         self.charge(self.device_tree.path_costs.pipe);
         let pipe = self.pipes.get(id);
-        let mut done = resumed.unwrap_or(0);
         let was_empty = pipe.buffers.is_empty();
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
         let poll_usage = pipe.poll_usage;
         self.charge_copy(put);
+        self.pipe_unlock(id, put);
         if done < bytes {
             if was_empty {
                 self.wake_reader(id);
             }
             self.pipes.get(id).writers.add_exclusive(task);
-            self.block(task, Blocked { call: Syscall::PipeWrite { pipe: id, bytes }, done });
+            self.block(task, Blocked { done, ..blocked });
             return;
         }
         let room = resumed.is_some() && !self.pipes.get(id).is_full();
@@ -197,6 +218,14 @@ impl Kernel {
         if room {
             self.wake_writer(id);
         }
+    }
+
+    /// Reading or writing so many bytes was under the mutex.
+    fn pipe_unlock(&mut self, id: PipeId, bytes: u32) {
+        let costs = &self.device_tree.path_costs;
+        let hold = self.time_of(costs.pipe_lock.min(costs.pipe));
+        let copy = if hold > 0 { self.time_of(self.copy_cost(bytes)) } else { 0 };
+        self.mutex_unlock(MutexId::Pipe(id), hold + copy);
     }
 
     fn wake_reader(&mut self, id: PipeId) {

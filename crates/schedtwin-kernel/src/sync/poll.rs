@@ -27,6 +27,6 @@ impl Kernel {
             File::Pipe(pipe) => self.pipes.wait_readable(pipe, task),
             File::Socket(socket) => self.sockets.get(socket).wait.add(task),
         }
-        self.block(task, Blocked { call: Syscall::Poll { file }, done: 0 });
+        self.block(task, Blocked { call: Syscall::Poll { file }, done: 0, waited: true });
     }
 }

@@ -11,10 +11,11 @@
 //! | the receiver's half runs | in the sender's call | in softirq on the sender's CPU | in softirq on the sender's CPU |
 //!
 //! Kernel: 6.12 net/core/sock.c, net/core/stream.c, net/core/skbuff.c.
-//! Differences: locks are never contended, since a call is atomic. Both ends stay open. Memory is counted as
+//! Differences: [those of locks](super::lock); the lock of TCP and UDP sockets is never contended, since two ends talk. Both ends stay open. Memory is counted as
 //! kernels from 6.3 on do, which round small messages up to 704 bytes; earlier ones counted 768 for 100 bytes instead
 //! of 960, so that more of them fitted. Limits of all sockets together (`tcp_mem`) are not modelled.
 
+use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
 use crate::Kernel;
 use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
@@ -62,6 +63,10 @@ pub(super) struct Socket {
     pub rmem: u32,
     /// `sk_receive_queue`.
     pub queue: VecDeque<Skb>,
+    /// `sk_receive_queue.lock`, and the end's `unix_state_lock()` around it.
+    pub queue_lock: SpinLock,
+    /// `u->iolock`: one reader at a time.
+    pub iolock: Mutex,
     /// Bytes on the queue.
     pub queued: u32,
     /// Bytes of TCP that the peer's window has had no room for.
@@ -101,7 +106,10 @@ impl Sockets {
 
     /// Everybody who waits, for verification.
     pub fn waiting(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.sockets.iter().flatten().flat_map(|socket| socket.wait.waiting())
+        self.sockets
+            .iter()
+            .flatten()
+            .flat_map(|socket| socket.wait.waiting().chain(socket.iolock.waiting()))
     }
 
     /// Asserts that no byte is lost or doubled: what one end has sent the other has read, or it is on its way.
@@ -169,6 +177,8 @@ impl Kernel {
                 wmem: 0,
                 rmem: 0,
                 queue: VecDeque::new(),
+                queue_lock: SpinLock::default(),
+                iolock: Mutex::default(),
                 queued: 0,
                 unsent: 0,
                 nospace: false,
@@ -183,7 +193,7 @@ impl Kernel {
 
     /// `send()`; `done`: how much of it an earlier attempt has sent.
     pub(crate) fn send(&mut self, task: TaskId, id: SocketId, bytes: u32, done: u32) {
-        let blocked = Blocked { call: Syscall::Send { socket: id, bytes }, done };
+        let blocked = Blocked { call: Syscall::Send { socket: id, bytes }, done, waited: false };
         match self.sockets.get(id).kind {
             SocketKind::UnixStream => self.unix_stream_sendmsg(task, id, bytes, blocked),
             SocketKind::TcpLoopback => self.tcp_sendmsg(task, id, bytes, blocked),
@@ -191,11 +201,15 @@ impl Kernel {
         }
     }
 
-    /// `recv()`.
-    pub(crate) fn recv(&mut self, task: TaskId, id: SocketId, bytes: u32) {
+    /// `recv()`. `waited`: it has slept on the wait queue.
+    pub(crate) fn recv(&mut self, task: TaskId, id: SocketId, bytes: u32, waited: bool) {
         let kind = self.sockets.get(id).kind;
         if bytes == 0 && kind != SocketKind::UdpLoopback {
             self.tasks[task].outcome = Outcome::Value(0);
+            return;
+        }
+        let blocked = Blocked { call: Syscall::Recv { socket: id, bytes }, done: 0, waited };
+        if kind == SocketKind::UnixStream && !self.mutex_lock(task, MutexId::Socket(id), blocked) {
             return;
         }
         let taken = match kind {
@@ -211,7 +225,7 @@ impl Kernel {
                     SocketKind::UdpLoopback => wait.add_exclusive(task),
                     SocketKind::UnixStream | SocketKind::TcpLoopback => wait.add(task),
                 }
-                self.block(task, Blocked { call: Syscall::Recv { socket: id, bytes }, done: 0 });
+                self.block(task, blocked);
             }
         }
     }
@@ -223,7 +237,12 @@ impl Kernel {
 
     /// The caller pays for copying so many bytes from or to user memory.
     pub(super) fn charge_copy(&mut self, bytes: u32) {
-        self.charge(self.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024);
+        self.charge(self.copy_cost(bytes));
+    }
+
+    /// The work of copying so many bytes.
+    pub(super) fn copy_cost(&self, bytes: u32) -> u64 {
+        self.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024
     }
 }
 

@@ -16,6 +16,7 @@
 //! Kernel: 6.12 net/unix/af_unix.c `unix_stream_sendmsg`, `unix_stream_read_generic`, `unix_write_space`; net/core/sock.c
 //! `sock_alloc_send_pskb`, `sock_wfree`.
 
+use super::lock::MutexId;
 use super::socket::{SHARED_INFO, Skb, truesize};
 use super::wait::{Blocked, Hint};
 use crate::Kernel;
@@ -56,6 +57,7 @@ impl Kernel {
             blocked.done += size;
             self.charge(self.device_tree.path_costs.unix_socket);
             self.charge_copy(size);
+            self.unix_queue_lock(peer);
             self.sock_def_readable(peer);
         }
         self.tasks[task].outcome = Outcome::Value(u64::from(bytes));
@@ -64,6 +66,7 @@ impl Kernel {
     /// `unix_stream_read_generic()`: bytes read; `None`: there is nothing.
     pub(super) fn unix_stream_read(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
         let mut copied = 0;
+        let begun = self.debt;
         while copied < bytes {
             let socket = self.sockets.get(id);
             let peer = socket.peer;
@@ -75,13 +78,23 @@ impl Kernel {
             socket.queued -= chunk;
             socket.read += u64::from(chunk);
             self.charge(self.device_tree.path_costs.unix_socket);
+            self.unix_queue_lock(id);
             if len == 0 {
                 self.sockets.get(id).queue.pop_front();
                 self.unix_write_space(peer, truesize);
             }
         }
         self.charge_copy(copied);
+        // Writers are woken under it, too.
+        self.mutex_unlock(MutexId::Socket(id), self.debt - begun);
         (copied > 0).then_some(copied)
+    }
+
+    /// `unix_state_lock()` of a receiver and the lock of its queue, which senders and the receiver take for each message.
+    fn unix_queue_lock(&mut self, id: SocketId) {
+        let costs = &self.device_tree.path_costs;
+        let hold = self.time_of(costs.unix_lock.min(costs.unix_socket));
+        self.spin_locked(move |kernel| &mut kernel.sockets.get(id).queue_lock, hold);
     }
 
     /// `sock_wfree()` and `unix_write_space()`: an end has its memory back.

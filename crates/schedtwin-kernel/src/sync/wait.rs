@@ -13,6 +13,7 @@
 //! nobody can tell, because a waiter that is awake cannot be woken again. A wakeup's key (POLLIN, POLLOUT) is not
 //! compared: a waiter that can do nothing yet sleeps again, as on Linux's queues without a key of their own.
 
+use super::lock::{MutexId, SpinLock};
 use crate::Kernel;
 use crate::sched::core::WF_SYNC;
 use schedtwin_types::{Syscall, TaskId, TaskState, WakeSource};
@@ -29,6 +30,8 @@ struct Waiter {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitQueue {
     waiters: VecDeque<Waiter>,
+    /// Held while waiters are woken.
+    lock: SpinLock,
 }
 
 impl WaitQueue {
@@ -55,6 +58,17 @@ pub(crate) struct Blocked {
     pub call: Syscall,
     /// Bytes that it has moved so far.
     pub done: u32,
+    /// Whether it has slept on a wait queue, and not only on a lock.
+    pub waited: bool,
+}
+
+/// What a task does first when it runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// It goes on with a call.
+    Call(Blocked),
+    /// It was preempted under a mutex.
+    Unlock(MutexId),
 }
 
 /// How a wakeup is meant.
@@ -73,17 +87,26 @@ impl Kernel {
             Hint::Sync => WF_SYNC,
             Hint::Plain => 0,
         };
+        // Who wakes holds the queue's lock until the last waiter is on its way.
+        let WaitQueue { waiters, lock } = queue(self);
+        let (nobody, free_at) = (waiters.is_empty(), lock.free_at);
+        self.spin_until(free_at, 0);
+        if nobody {
+            return;
+        }
         while let Some(waiter) = queue(self).waiters.pop_front() {
             self.try_to_wake_up(waiter.task, flags, WakeSource::Task);
             if waiter.exclusive {
                 break;
             }
         }
+        let until = self.local_clock();
+        queue(self).lock.free_at = until;
     }
 
     /// The caller, which stands on a wait queue, sleeps. Woken, it goes on with its call.
     pub(super) fn block(&mut self, task: TaskId, blocked: Blocked) {
-        self.tasks[task].resume = Some(blocked);
+        self.tasks[task].resume = Some(Resume::Call(Blocked { waited: true, ..blocked }));
         self.tasks[task].state = TaskState::Interruptible;
         self.schedule(false);
     }
