@@ -12,7 +12,9 @@
  *   latency_us N         transition latency
  *   probes 0|1           print the kernel's signals; 0: only switches, wakeups, migrations, idle states and frequencies
  *   group NAME [WEIGHT]  a task group (cpu.weight, 100 if not given); NAME may be PARENT/NAME after its parent; needs a kernel with CGROUPS
- *   messaging GROUPS LOOPS unix|pipe                20 senders and 20 receivers a group, as perf bench sched messaging -t has them; ends the run
+ *   messaging GROUPS LOOPS unix|pipe [FDS]          FDS (20) senders and receivers a group, as perf bench sched messaging -t and hackbench -T have them; ends the run
+ *   netperf PAIRS LOOPS tcp|udp                     LOOPS times a byte there and a byte back, over loopback; ends the run
+ *   schbench MESSAGES WORKERS LOOPS US              MESSAGES message threads with WORKERS each, which LOOPS times wait to be woken, sleep 100 us and work US under a lock of the CPU; ends the run
  *   task NAME COUNT MASK NICE UMIN UMAX WHAT...     MASK hex, 0 = all; UMIN UMAX -1 = unclamped
  *
  * WHAT is attributes, then steps, which go round:
@@ -33,6 +35,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -41,6 +46,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -200,11 +206,11 @@ static void *body(void *a)
 }
 
 /* ---- messages: the system calls of perf bench sched messaging -t ---- */
-#define ENDS 20
+#define ENDS_MAX 40
 #define MESSAGE 100
-static struct { int groups, loops, pipes; } talk;
+static struct { int groups, loops, pipes, fds; } talk = { .fds = 20 };
 static int ready[2], go[2];
-struct talker { int ends[ENDS], sends; pthread_t thread; };
+struct talker { int ends[ENDS_MAX], sends; pthread_t thread; };
 /* The yield hands the turn to the next emulated CPU; the kernel's side of a call never does. */
 static void turn(void) { __asm__ volatile("yield"); }
 static void channel(int ends[2]) { if (talk.pipes ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) printf("channel: %s\n", strerror(errno)); }
@@ -223,7 +229,7 @@ static void *talker(void *a)
 	prctl(PR_SET_NAME, t->sends ? "sender" : "receiver");
 	if (write(ready[1], "R", 1) != 1 || poll(&wait, 1, -1) != 1) printf("ready: %s\n", strerror(errno));
 	for (int i = 0; i < talk.loops; i++)
-		for (int j = 0; j < ENDS; j++) transfer(t->sends ? t->ends[j] : t->ends[0], t->sends);
+		for (int j = 0; j < talk.fds; j++) transfer(t->sends ? t->ends[j] : t->ends[0], t->sends);
 	return 0;
 }
 static void start_talker(struct talker *t)
@@ -242,22 +248,168 @@ static void price(FILE *meta)
 	uint64_t moved = now();
 	for (int i = 0; i < 1000; i++) syscall(SYS_getppid);
 	fprintf(meta, "message %s ns %llu syscall ns %llu\n", talk.pipes ? "pipe" : "unix", (unsigned long long)(moved - begun) / 1000, (unsigned long long)(now() - moved) / 1000);
+	/* The same if the reader is on another CPU, so that what one has allocated another frees: 200 at a time, which fit. */
+	uint64_t spent[2] = { 0, 0 };
+	for (int round = 0; round < 20; round++)
+		for (int reads = 0; reads < 2; reads++) {
+			pin(reads ? 4 : 2);
+			begun = now();
+			for (int i = 0; i < 200; i++) transfer(ends[!reads], !reads);
+			spent[reads] += now() - begun;
+		}
+	fprintf(meta, "apart: write ns %llu read ns %llu\n", (unsigned long long)spent[0] / 4000, (unsigned long long)spent[1] / 4000);
 	close(ends[0]); close(ends[1]);
 }
 static void messages(FILE *meta)
 {
-	static struct talker all[16][2 * ENDS]; char byte; uint64_t begun;
+	static struct talker all[16][2 * ENDS_MAX]; char byte; uint64_t begun;
 	prctl(PR_SET_NAME, "main");
 	channel(ready); channel(go);
 	for (int g = 0; g < talk.groups; g++) {
-		int written[ENDS];
-		for (int i = 0; i < ENDS; i++) { int ends[2]; channel(ends); all[g][i].ends[0] = ends[0]; written[i] = ends[1]; start_talker(&all[g][i]); }
-		for (int i = ENDS; i < 2 * ENDS; i++) { memcpy(all[g][i].ends, written, sizeof written); all[g][i].sends = 1; start_talker(&all[g][i]); }
+		int written[ENDS_MAX];
+		for (int i = 0; i < talk.fds; i++) { int ends[2]; channel(ends); all[g][i].ends[0] = ends[0]; written[i] = ends[1]; start_talker(&all[g][i]); }
+		for (int i = talk.fds; i < 2 * talk.fds; i++) { memcpy(all[g][i].ends, written, sizeof written); all[g][i].sends = 1; start_talker(&all[g][i]); }
 	}
-	for (int i = 0; i < talk.groups * 2 * ENDS; i++) if (read(ready[0], &byte, 1) != 1) printf("ready: %s\n", strerror(errno));
+	for (int i = 0; i < talk.groups * 2 * talk.fds; i++) if (read(ready[0], &byte, 1) != 1) printf("ready: %s\n", strerror(errno));
 	begun = now();
 	if (write(go[1], "G", 1) != 1) printf("go: %s\n", strerror(errno));
-	for (int g = 0; g < talk.groups; g++) for (int i = 0; i < 2 * ENDS; i++) pthread_join(all[g][i].thread, 0);
+	for (int g = 0; g < talk.groups; g++) for (int i = 0; i < 2 * talk.fds; i++) pthread_join(all[g][i].thread, 0);
+	fprintf(meta, "Time: %.6f\n", (now() - begun) / 1e9);
+}
+
+/* ---- requests and responses: the system calls of netperf TCP_RR and UDP_RR ---- */
+static struct { int pairs, loops, udp; } ask;
+struct asker { int end, serves; pthread_t thread; };
+static void lo_up(void)
+{
+	struct ifreq r = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING }; int s = socket(AF_INET, SOCK_DGRAM, 0);
+	if (s < 0 || ioctl(s, SIOCSIFFLAGS, &r)) printf("lo: %s\n", strerror(errno));
+	close(s);
+}
+static int bound(int kind, struct sockaddr_in *at)
+{
+	socklen_t length = sizeof *at; int s = socket(AF_INET, kind, 0);
+	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (s < 0 || bind(s, (void *)at, sizeof *at) || getsockname(s, (void *)at, &length)) printf("bind: %s\n", strerror(errno));
+	return s;
+}
+static void connection(int ends[2])
+{
+	struct sockaddr_in at[2]; int one = 1, bad = 0;
+	if (ask.udp) {
+		for (int i = 0; i < 2; i++) ends[i] = bound(SOCK_DGRAM, &at[i]);
+		for (int i = 0; i < 2; i++) bad |= connect(ends[i], (void *)&at[!i], sizeof *at);
+	} else {
+		int listens = bound(SOCK_STREAM, &at[0]);
+		ends[0] = bound(SOCK_STREAM, &at[1]);
+		bad = listen(listens, 1) || connect(ends[0], (void *)&at[0], sizeof *at) || (ends[1] = accept(listens, 0, 0)) < 0;
+		for (int i = 0; i < 2; i++) bad |= setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		close(listens);
+	}
+	if (bad) printf("connection: %s\n", strerror(errno));
+}
+static void byte(int end, int sends)
+{
+	char data = 0;
+	if ((sends ? send(end, &data, 1, 0) : recv(end, &data, 1, 0)) != 1) printf("byte: %s\n", strerror(errno));
+	turn();
+}
+static void *asker(void *a)
+{
+	struct asker *t = a;
+	prctl(PR_SET_NAME, t->serves ? "netserver" : "netperf");
+	for (int i = 0; i < ask.loops; i++) { byte(t->end, !t->serves); byte(t->end, t->serves); }
+	return 0;
+}
+/* What a byte costs if nobody waits, sent and received in turn there and back, the reading of the clock taken off. */
+static void price_of_byte(FILE *meta)
+{
+	int ends[2]; uint64_t begun, clock, spent[2] = { 0, 0 };
+	connection(ends); pin(1);
+	begun = now();
+	for (int i = 0; i < 1000; i++) now();
+	clock = (now() - begun) / 1000;
+	for (int i = 0; i < 1000; i++)
+		for (int step = 0; step < 4; step++) { begun = now(); byte(ends[(step + 1) / 2 % 2], step % 2 == 0); spent[step % 2] += now() - begun - clock; }
+	fprintf(meta, "byte %s: send ns %llu recv ns %llu\n", ask.udp ? "udp" : "tcp", (unsigned long long)spent[0] / 2000, (unsigned long long)spent[1] / 2000);
+	begun = now();
+	for (int i = 0; i < 1000; i++) syscall(SYS_getppid);
+	fprintf(meta, "syscall ns %llu\n", (unsigned long long)(now() - begun) / 1000);
+	close(ends[0]); close(ends[1]); pin(0);
+}
+static void asks(FILE *meta)
+{
+	static struct asker all[64][2]; int ends[2]; uint64_t begun = now();
+	prctl(PR_SET_NAME, "main");
+	for (int i = 0; i < ask.pairs; i++) {
+		connection(ends);
+		for (int j = 0; j < 2; j++) {
+			all[i][j] = (struct asker){ .end = ends[j], .serves = !j };
+			if (pthread_create(&all[i][j].thread, 0, asker, &all[i][j])) printf("no thread\n");
+		}
+	}
+	for (int i = 0; i < ask.pairs; i++) for (int j = 0; j < 2; j++) pthread_join(all[i][j].thread, 0);
+	fprintf(meta, "Time: %.6f\n", (now() - begun) / 1e9);
+}
+
+/* ---- workers: the system calls of schbench ---- */
+#define CREWS_MAX 8
+#define WORKERS_MAX 32
+static struct { int crews, workers, loops; long us; } crew_of;
+struct worker { struct crew *crew; struct worker *next; uint32_t woken; struct task log; pthread_t thread; };
+struct crew { struct worker *list; uint32_t posted; int over; pthread_t thread; struct worker workers[WORKERS_MAX]; };
+static uint32_t cpu_lock[CPUS_MAX];
+static void post(uint32_t *word)
+{
+	if (!__atomic_exchange_n(word, 1, __ATOMIC_SEQ_CST)) syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+static void wait_for(uint32_t *word)
+{
+	while (!__atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST)) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+}
+static void *message_thread(void *a)
+{
+	struct crew *c = a;
+	prctl(PR_SET_NAME, "schbench");
+	while (!c->over) {
+		struct worker *all = __atomic_exchange_n(&c->list, 0, __ATOMIC_SEQ_CST);
+		while (all) { struct worker *next = all->next; post(&all->woken); all = next; }
+		turn(); wait_for(&c->posted);
+	}
+	return 0;
+}
+static void *worker(void *a)
+{
+	struct worker *w = a;
+	prctl(PR_SET_NAME, "schbench-worker");
+	for (int i = 0; i < crew_of.loops; i++) {
+		w->next = __atomic_load_n(&w->crew->list, __ATOMIC_SEQ_CST);
+		while (!__atomic_compare_exchange_n(&w->crew->list, &w->next, w, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) ;
+		post(&w->crew->posted); wait_for(&w->woken);
+		struct timespec pause = { 0, 100000 };
+		nanosleep(&pause, 0);
+		uint32_t *lock = &cpu_lock[this_cpu()];
+		while (__atomic_exchange_n(lock, 1, __ATOMIC_SEQ_CST)) turn();
+		work(&w->log, crew_of.us);
+		__atomic_store_n(lock, 0, __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+static void works(FILE *meta)
+{
+	static struct crew all[CREWS_MAX]; uint64_t begun = now();
+	prctl(PR_SET_NAME, "main");
+	for (int i = 0; i < crew_of.crews; i++) {
+		if (pthread_create(&all[i].thread, 0, message_thread, &all[i])) printf("no thread\n");
+		for (int j = 0; j < crew_of.workers; j++) {
+			all[i].workers[j].crew = &all[i];
+			if (pthread_create(&all[i].workers[j].thread, 0, worker, &all[i].workers[j])) printf("no thread\n");
+		}
+	}
+	for (int i = 0; i < crew_of.crews; i++) {
+		for (int j = 0; j < crew_of.workers; j++) pthread_join(all[i].workers[j].thread, 0);
+		all[i].over = 1; post(&all[i].posted); pthread_join(all[i].thread, 0);
+	}
 	fprintf(meta, "Time: %.6f\n", (now() - begun) / 1e9);
 }
 
@@ -342,9 +494,20 @@ static struct workload read_workload(void)
 		char *v = strtok_r(0, " \n", &rest);
 		if (!v) { printf("%s needs a value\n", word); continue; }
 		if (!strcmp(word, "messaging")) {
-			char *loops = strtok_r(0, " \n", &rest), *over = strtok_r(0, " \n", &rest);
+			char *loops = strtok_r(0, " \n", &rest), *over = strtok_r(0, " \n", &rest), *fds = strtok_r(0, " \n", &rest);
 			talk.groups = atoi(v); talk.loops = loops ? atoi(loops) : 0; talk.pipes = over && !strcmp(over, "pipe");
-			if (talk.groups < 1 || talk.groups > 16 || talk.loops < 1) { printf("messaging needs GROUPS (1 to 16) LOOPS unix|pipe\n"); talk.groups = 0; }
+			if (fds) talk.fds = atoi(fds);
+			if (talk.groups < 1 || talk.groups > 16 || talk.loops < 1 || talk.fds < 1 || talk.fds > ENDS_MAX) { printf("messaging needs GROUPS (1 to 16) LOOPS unix|pipe [FDS (1 to 40)]\n"); talk.groups = 0; }
+		}
+		else if (!strcmp(word, "netperf")) {
+			char *loops = strtok_r(0, " \n", &rest), *over = strtok_r(0, " \n", &rest);
+			ask.pairs = atoi(v); ask.loops = loops ? atoi(loops) : 0; ask.udp = over && !strcmp(over, "udp");
+			if (ask.pairs < 1 || ask.pairs > 64 || ask.loops < 1) { printf("netperf needs PAIRS (1 to 64) LOOPS tcp|udp\n"); ask.pairs = 0; }
+		}
+		else if (!strcmp(word, "schbench")) {
+			char *workers = strtok_r(0, " \n", &rest), *loops = strtok_r(0, " \n", &rest), *us = strtok_r(0, " \n", &rest);
+			crew_of.crews = atoi(v); crew_of.workers = workers ? atoi(workers) : 0; crew_of.loops = loops ? atoi(loops) : 0; crew_of.us = us ? atoi(us) : 0;
+			if (crew_of.crews < 1 || crew_of.crews > CREWS_MAX || crew_of.workers < 1 || crew_of.workers > WORKERS_MAX || crew_of.loops < 1) { printf("schbench needs MESSAGES (1 to 8) WORKERS (1 to 32) LOOPS US\n"); crew_of.crews = 0; }
 		}
 		else if (!strcmp(word, "seconds")) wl.seconds = atoi(v);
 		else if (!strcmp(word, "gov")) put(CPU "cpuidle/current_governor", v);
@@ -435,10 +598,12 @@ int main(void)
 	enable_events(wl.probes);
 	/* The work begins a second from now or later, at a place in the tick that the seed chooses. */
 	start_ns = (now() / 1000000000 + (now() % 1000000000 > 500000000 ? 2 : 1)) * 1000000000 + (getenv("seed") ? atoi(getenv("seed")) : 0) * 1234567ull % 1000000000;
-	if (talk.groups) { pin(1); price(meta); pin(0); sleep_to(start_ns); }
+	if (talk.groups) { pin(1); price(meta); pin(0); }
+	if (ask.pairs) { lo_up(); price_of_byte(meta); }
+	if (talk.groups || ask.pairs || crew_of.crews) sleep_to(start_ns);
 	put(TRACING "trace", " "); put(TRACING "tracing_on", "1");
 	for (int i = 0; i < task_count; i++) start_thread(body, &tasks[i]);
-	if (talk.groups) messages(meta); else sleep_to(start_ns + wl.seconds * 1000000000ull);
+	if (talk.groups) messages(meta); else if (ask.pairs) asks(meta); else if (crew_of.crews) works(meta); else sleep_to(start_ns + wl.seconds * 1000000000ull);
 	put(TRACING "tracing_on", "0"); stop = 1;
 	for (int i = 0; i < cpu_count; i++) { char path[80]; snprintf(path, sizeof path, TRACING "per_cpu/cpu%d/stats", i); report(meta, path); }
 	for (int i = 0; i < task_count; i++) {
