@@ -59,6 +59,8 @@ pub(super) struct Mutex {
     owner: Option<TaskId>,
     /// `wait_list`: who sleeps, first come first served.
     waiters: VecDeque<TaskId>,
+    /// The first of them has been woken, and has not tried since.
+    woken: bool,
     /// `MUTEX_FLAG_HANDOFF`.
     handoff: bool,
 }
@@ -75,6 +77,7 @@ pub(crate) enum MutexId {
 /// The last section of a CPU under a mutex.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section {
+    task: TaskId,
     lock: MutexId,
     from: Ns,
     until: Ns,
@@ -83,7 +86,7 @@ pub(crate) struct Section {
 impl Mutex {
     /// Everybody who sleeps on it, for verification.
     pub fn waiting(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.waiters.iter().copied()
+        self.waiters.iter().skip(usize::from(self.woken)).copied()
     }
 }
 
@@ -112,13 +115,13 @@ impl Kernel {
         if mutex.owner.is_none_or(|owner| owner == task) {
             if mutex.waiters.front() == Some(&task) {
                 mutex.waiters.pop_front();
-                mutex.handoff = false;
+                (mutex.woken, mutex.handoff) = (false, false);
             }
             mutex.owner = None;
             return true;
         }
         if mutex.waiters.front() == Some(&task) {
-            mutex.handoff = true;
+            (mutex.woken, mutex.handoff) = (false, true);
         } else {
             mutex.waiters.push_back(task);
         }
@@ -134,7 +137,9 @@ impl Kernel {
             let free_at = self.mutex(id).free_at;
             self.spin_until(free_at, hold);
             let until = self.local_clock();
-            self.sections[self.this_cpu] = Some(Section { lock: id, from: until - hold, until });
+            let task = self.rq[self.this_cpu].curr;
+            self.sections[self.this_cpu] =
+                Some(Section { task, lock: id, from: until - hold, until });
             self.mutex(id).free_at = until;
         }
         self.mutex_wake(id);
@@ -147,15 +152,18 @@ impl Kernel {
         if std::mem::take(&mut mutex.handoff) {
             mutex.owner = Some(first);
         }
-        self.try_to_wake_up(first, 0, WakeSource::Task);
+        if !std::mem::replace(&mut mutex.woken, true) {
+            self.try_to_wake_up(first, 0, WakeSource::Task);
+        }
     }
 
     /// An interrupt is going to preempt the running task: `arrived` is when it did. Within a section under a mutex
     /// the task takes the mutex along.
     pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns) {
-        let Some(Section { lock, from, until }) = self.sections[cpu] else { return };
-        let task = self.rq[cpu].curr;
-        if !(from..until).contains(&arrived) || self.tasks[task].resume.is_some() {
+        let Some(Section { task, lock, from, until }) = self.sections[cpu] else { return };
+        // After the section the call may have slept, and somebody else been switched to.
+        let same = self.rq[cpu].curr == task && self.tasks[task].resume.is_none();
+        if !same || !(from..until).contains(&arrived) {
             return;
         }
         let mutex = self.mutex(lock);
