@@ -9,8 +9,10 @@ use crate::determinism::assert_reference;
 use crate::scenarios::{SECOND, metric, published_folder, run, scenario};
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_types::draw::{Draws, in_range};
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, WakeSource};
-use std::collections::BTreeMap;
+use schedtwin_types::{
+    CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState, WakeSource,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A kernel as phones set it up: real-time tasks do not ask for the highest frequency.
 const BASE: &str = "linux-5.18:uclamp=on,uclamp_min_rt_default=0";
@@ -285,6 +287,40 @@ fn whoever_talks_comes_to_an_end() {
     ] {
         let result = run(&scenario("uniform8", "linux-6.12", workload, None), 1);
         assert!(metric(&result, result_of, stat, &[]) > 0.0, "{workload}");
+    }
+}
+
+/// Threads of hackbench, and how often they slept uninterruptibly.
+#[derive(Default)]
+struct Sleepers(BTreeSet<TaskId>, u64);
+
+impl Observer for Sleepers {
+    const DECISIONS: bool = false;
+    fn task(&mut self, id: TaskId, name: &str, _: i32) {
+        if name.starts_with("hackbench") {
+            self.0.insert(id);
+        }
+    }
+    fn fact(&mut self, fact: &Fact) {
+        if let FactKind::Switch { prev, prev_state: TaskState::Uninterruptible, .. } = fact.kind {
+            self.1 += u64::from(self.0.contains(&prev));
+        }
+    }
+    fn decision(&mut self, _: &DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Whoever is preempted under a pipe's mutex keeps it, so that others sleep uninterruptibly; a kernel that is not preempted there
+/// knows no such sleep.
+#[test]
+fn a_preempted_owner_of_a_mutex_lets_others_sleep() {
+    for (preempt, sleeps) in [("full", true), ("none", false)] {
+        let kernel = format!("linux-6.12:preempt={preempt}");
+        let scenario = scenario("pixel6", &kernel, "hackbench -T -p -g 1 -l 200", None);
+        let (mut twin, mut sleepers): (Twin, _) = (scenario.twin(1), Sleepers::default());
+        while twin.step(&mut sleepers) {}
+        assert_eq!(sleepers.1 > 0, sleeps, "{preempt}: {} sleeps", sleepers.1);
     }
 }
 
