@@ -4,7 +4,7 @@ use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
-use crate::groups::Groups;
+use crate::groups::{Groups, Groups61};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
@@ -66,6 +66,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Sum>(),
     of::<Deadline>(),
     of::<Groups>(),
+    of::<Groups61>(),
 ];
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod mutations;
 
 use crate::l0::mutate::{Mutation, Rooms, Sources};
 use crate::l0::rng::Rng;
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, extract, oracle};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth, PeriodTimer};
 use schedtwin_kernel::sched::fair::group::{calc_group_shares, tg_load_avg_delta};
@@ -54,13 +54,18 @@ const ROOMS: Rooms = Rooms {
 };
 
 /// A group with a limit, and its queue.
-pub struct Groups {
+pub type Groups = GroupsOf<false>;
+/// The same of a tree before 6.4, such as 6.1: throttled queues go on one after the other.
+pub type Groups61 = GroupsOf<true>;
+
+/// The world of both.
+pub struct GroupsOf<const OLD: bool> {
     pool: CfsBandwidth,
     queue: CfsRqBandwidth,
     slice: u64,
 }
 
-impl Groups {
+impl<const OLD: bool> GroupsOf<OLD> {
     fn report(&self, out: &mut Out) {
         let CfsBandwidth { runtime, runtime_snap, idle, stat, .. } = &self.pool;
         out.word("pool", "runtime", *runtime);
@@ -87,8 +92,9 @@ impl Groups {
     }
 }
 
-impl Subject for Groups {
-    const NAME: &'static str = "groups";
+impl<const OLD: bool> Subject for GroupsOf<OLD> {
+    const NAME: &'static str = if OLD { "groups-6.1" } else { "groups" };
+    const TREE: &'static str = if OLD { TREE_6_1 } else { TREE };
     const OPS: &'static [OpSpec] = &[
         OpSpec {
             name: "shares",
@@ -107,8 +113,8 @@ impl Subject for Groups {
     const MUTATIONS: &'static [Mutation] = mutations::GROUPS;
     const GOLDEN_SHOWN: u64 = 3;
 
-    fn new() -> Groups {
-        Groups { pool: CfsBandwidth::default(), queue: CfsRqBandwidth::default(), slice: 0 }
+    fn new() -> Self {
+        GroupsOf { pool: CfsBandwidth::default(), queue: CfsRqBandwidth::default(), slice: 0 }
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -255,6 +261,7 @@ impl Subject for Groups {
         let file = build_dir.join("groups_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        oracle::compile("groups/shim.c", &[build_dir], build_dir, flags)
+        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        oracle::compile("groups/shim.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }

@@ -5,6 +5,8 @@
  *
  * Replaced: lists (a queue is on one or not), timers (a start is recorded), locks; what else a throttled queue that
  * goes on does.
+ *
+ * FORM_6_1: the tree is of before 6.4.
  */
 #include "kernel_types.h"
 #include "protocol.h"
@@ -91,6 +93,17 @@ static void unthrottle_cfs_rq(struct cfs_rq *cfs_rq)
 
 #include "groups_extract.h"
 
+/* Whether somebody still waits when all has been handed out. */
+static word distribute(struct cfs_bandwidth *pool)
+{
+#ifdef FORM_6_1
+	distribute_cfs_runtime(pool);
+	return pool->throttled_cfs_rq.used;
+#else
+	return distribute_cfs_runtime(pool);
+#endif
+}
+
 static void begin(void)
 {
 	memset(&group, 0, sizeof(group));
@@ -169,7 +182,7 @@ static void operate(word op, const word *arg)
 		break;
 	case 8: /* hand out, as the slack timer does */
 		goes_on = 0;
-		out(distribute_cfs_runtime(pool));
+		out(distribute(pool));
 		out(goes_on);
 		report_pool();
 		break;
