@@ -1,5 +1,8 @@
 //! What can be asked: the command line, with help that teaches by example.
 
+mod sweep;
+mod tune;
+
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +13,10 @@ use schedtwin_lab::selector::Selector;
 use schedtwin_types::Ns;
 
 use crate::duration;
+use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
+pub use sweep::{Merge, Sweep};
+use tune::TUNE_EXAMPLES;
+pub use tune::Tune;
 
 /// The kernel of a run that names none: the newest that is modelled.
 pub const DEFAULT_KERNEL: &str = "linux-6.12";
@@ -84,6 +91,12 @@ pub enum Command {
     /// Look for the value of a setting at which a metric is what is wanted
     #[command(after_help = TUNE_EXAMPLES, allow_negative_numbers = true)]
     Tune(Tune),
+    /// Run many settings: lists of machines, kernels and workloads; a line a run, in shards if wanted
+    #[command(after_help = SWEEP_EXAMPLES, allow_negative_numbers = true)]
+    Sweep(Sweep),
+    /// Make one file of all shards of a sweep
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(Merge),
     /// What the work of a trace would have done on other kernels, and how far that is the recording
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
@@ -180,16 +193,6 @@ Examples:
   schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
   schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
 The fitter is given base values only. The same bytes on every computer; refused under another model.";
-
-const TUNE_EXAMPLES: &str = "\
-Examples:
-  schedtwin tune -m pixel9 -w speedometer -k linux-6.1-gki+uclamp-sum \\
-    --setting kernel.uclamp_scale_permille=300..1000 --metric power --like linux-6.1-gki
-  schedtwin tune -m pixel6 -w jankbench -k linux-6.12 \\
-    --setting kernel.schedutil.rate_limit_us=0..20000 --metric jank --to 2
-  schedtwin tune -m pixel6 -w periodic --setting workload.threads=1..64 --metric power --to 500
-A range is as fine as it is written: 0.50..2.00 has steps of 0.01. Each value runs the same seeds as the goal.
-The metric has to rise or to fall over the range; all that was measured is printed, so look whether it does.";
 
 const STABILITY_EXAMPLES: &str = "\
 Examples:
@@ -543,41 +546,6 @@ pub struct Calibrate {
     /// Where the calibration is written [default: calibrations/NAME.toml beside the study]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
-    pub threads: Option<u64>,
-    /// No progress bar
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-#[derive(Args)]
-#[command(group = ArgGroup::new("goal").required(true).args(["like", "to"]))]
-pub struct Tune {
-    #[command(flatten)]
-    pub subject: Subject,
-    /// The kernel that runs with the setting: NAME[+PATCH...][:KEY=VALUE,...] or a path
-    #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
-    pub kernel: String,
-    /// What is searched, and where: kernel.KEY, machine.KEY or workload.OPTION
-    #[arg(long, value_name = "PART.KEY=LEAST..GREATEST")]
-    pub setting: String,
-    /// The metric: NAME[.STAT][,LABEL=VALUE...]; must be one row
-    #[arg(long, value_name = "NAME")]
-    pub metric: String,
-    /// It shall be what this kernel measures, without the setting
-    #[arg(long, value_name = "KERNEL")]
-    pub like: Option<String>,
-    /// It shall be this, in its unit
-    #[arg(long, value_name = "NUMBER")]
-    pub to: Option<f64>,
-    /// Runs of each value, with seeds SEED, SEED+1, ...
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
-    pub iterations: u64,
-    /// The first seed
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

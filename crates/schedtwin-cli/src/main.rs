@@ -20,6 +20,7 @@ mod run;
 mod shell;
 mod show;
 mod study;
+mod sweep;
 mod tune;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
         Command::Study(study) => study::study(study),
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Tune(tune) => tune::tune(tune),
+        Command::Sweep(arguments) => sweep::sweep(arguments),
+        Command::Merge(arguments) => sweep::merge(&arguments),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),
         Command::Completions { shell } => shell::completions(shell),

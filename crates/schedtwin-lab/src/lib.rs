@@ -22,6 +22,7 @@ pub mod select;
 pub mod selector;
 pub mod stats;
 pub mod study;
+pub mod sweep;
 #[cfg(test)]
 mod synthetic;
 pub mod tune;

@@ -18,6 +18,7 @@ mod sensitivity;
 mod stability;
 mod study;
 mod study_json;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod tune;
@@ -25,6 +26,7 @@ mod tune;
 pub use cells::{choose_metrics, choose_rows};
 pub(crate) use cells::{key_of, number, signed};
 use schedtwin::result::RunResult;
+pub use sweep::sweep;
 pub use tune::tuned;
 
 use crate::Provenance;

@@ -1,0 +1,83 @@
+//! Arguments of `schedtwin sweep` and `schedtwin merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use schedtwin_lab::compare::MOST_ITERATIONS;
+use schedtwin_lab::sweep::Shard;
+use schedtwin_types::Ns;
+
+use super::MOST_THREADS;
+use crate::duration;
+
+pub const SWEEP_EXAMPLES: &str = "\
+A list in braces stands for each of its values: {500,1000,2000}. -m, -k and -w may be given again; each machine runs each kernel with each workload.
+
+The output has a line a run, with everything that was measured, and each input's hash once in its head. Runs that are done are kept in
+OUTPUT.runs until the output is written: give the command again after an interruption, and it goes on where it stopped. With --shard K/N it
+performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without.
+
+Examples:
+  schedtwin sweep -m pixel6 -k 'linux-6.12:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
+  schedtwin sweep -m pixel6 -m juno-r2 -k linux-{6.1,6.12} -w w1 -n 20 -o runs.csv
+  schedtwin sweep -m pixel6 -k 'linux-6.12:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
+  schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
+
+Exit codes: 0 all ran; 1 a run panicked; 2 bad arguments.";
+
+pub const MERGE_EXAMPLES: &str = "\
+Examples:
+  schedtwin merge part-*.csv -o runs.csv
+
+Exit codes: 0 merged; 2 the parts do not make a whole, or cannot be read.";
+
+#[derive(Args)]
+pub struct Sweep {
+    /// A machine: NAME[:KEY=VALUE,...] or a path; may have lists, and be given again
+    #[arg(short, long = "machine", value_name = "MACHINE", required = true)]
+    pub machines: Vec<String>,
+    /// A kernel: NAME[+PATCH...][:KEY=VALUE,...] or a path; may have lists, and be given again
+    #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
+    pub kernels: Vec<String>,
+    /// A workload: NAME [OPTIONS] or a path; may have lists, and be given again
+    #[arg(short, long = "workload", value_name = "WORKLOAD", required = true)]
+    pub workloads: Vec<String>,
+    /// How long each run simulates: 10s, 500ms; else as long as its workload says
+    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Ns>,
+    /// Runs of each setting, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = 3, value_name = "RUNS")]
+    pub iterations: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// A metric of the table: NAME[.STAT][,LABEL=VALUE...]; may be given again [default: those that the workload is judged by]
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+    /// Mark the settings that no other beats in both of two metrics: power,wakeup_latency.p99
+    #[arg(long, value_name = "NAME,NAME")]
+    pub front: Option<String>,
+    /// Write every run there: FILE.csv
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Perform every N-th run only, beginning with the K-th
+    #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front"])]
+    pub shard: Option<Shard>,
+    /// Threads; changes no result [default: one per CPU]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct Merge {
+    /// What `schedtwin sweep --shard` wrote, all of it
+    #[arg(value_name = "PART", required = true)]
+    pub parts: Vec<PathBuf>,
+    /// The file of the whole sweep
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}

@@ -1,0 +1,104 @@
+//! `schedtwin sweep`: many settings, a line a run; `schedtwin merge`: shards of one as a whole.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use schedtwin_input::Diagnostics;
+use schedtwin_lab::selector::Selector;
+use schedtwin_lab::sweep::journal::Journal;
+use schedtwin_lab::sweep::{self as lab, Shard, part};
+use schedtwin_lab::{Progress, report};
+use schedtwin_types::printable;
+
+use crate::arguments::{Merge, Sweep};
+use crate::bar::Bar;
+use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
+use crate::failure::Failure;
+use crate::output;
+use crate::run::writable;
+
+/// The largest part that is read: a million runs with hundreds of metrics each.
+const MOST_BYTES: u64 = 4 << 30;
+
+pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
+    check_seeds(arguments.seed, arguments.iterations)?;
+    let mut faults = Diagnostics::new();
+    let shown: Vec<Vec<Selector>> = arguments
+        .metrics
+        .iter()
+        .filter_map(|text| faults.absorb(Selector::parse_list(text)))
+        .collect();
+    let front = arguments.front.as_ref().map(|text| Selector::parse_list(text));
+    let front = front.and_then(|list| faults.absorb(list)).unwrap_or_default();
+    let names: [&[String]; 3] = [&arguments.machines, &arguments.kernels, &arguments.workloads];
+    let seeds = (arguments.seed, arguments.iterations);
+    let swept = faults.absorb(lab::Sweep::new(names, arguments.duration, seeds));
+    distinct(faults).into_result(())?;
+    let swept = swept.expect("without a fault there is one");
+    if arguments.front.is_some() && front.len() != 2 {
+        return Err(Failure::bad("--front has two metrics: power,wakeup_latency.p99"));
+    }
+    let shard = arguments.shard.unwrap_or(Shard::WHOLE);
+    let journal = match &arguments.output {
+        Some(path) => open_journal(path, &swept, shard)?,
+        None => Journal::in_memory(),
+    };
+    let (all, done) = (swept.runs_of(shard), journal.len());
+    if done > 0 && !arguments.quiet {
+        output::tell(&format!("{done} of {all} runs are done already"));
+    }
+    let progress = Arc::new(Progress::new());
+    progress.expect_runs(all - done);
+    let bar = Bar::watch(&progress, arguments.quiet);
+    let performed = with_threads(arguments.threads, || swept.perform(shard, journal, &progress))?;
+    drop(bar);
+    let runs = performed.map_err(|error| Failure::bad(format!("failed to sweep: {error}")))?;
+    // A run that panicked is not kept: the output waits for it.
+    no_crashes(&progress)?;
+    let shown: Vec<Selector> = shown.concat();
+    let text = match arguments.shard {
+        Some(_) => Ok(format!("{all} of {} runs\n", swept.runs())),
+        None => report::sweep(&swept, &runs, &shown, &front).map_err(Failure::from),
+    };
+    if let Some(path) = &arguments.output {
+        write_page(path, &part::write(&swept, shard, runs))?;
+        Journal::remove(path);
+    }
+    output::print(&text?)
+}
+
+fn open_journal(path: &Path, swept: &lab::Sweep, shard: Shard) -> Result<Journal, Failure> {
+    is_csv(path)?;
+    writable(path)?;
+    let head = format!("{} {shard:?}", printable::line(&swept.head().join(" ")));
+    Journal::open(path, &head).map_err(|error| Failure::of_file("keep runs beside", path, &error))
+}
+
+fn is_csv(path: &Path) -> Result<(), Failure> {
+    match path.extension().is_some_and(|ending| ending == "csv") {
+        true => Ok(()),
+        false => Err(Failure::bad(format!(
+            "{}: a sweep is written as CSV; end the name in .csv",
+            output::shown(path)
+        ))),
+    }
+}
+
+pub fn merge(arguments: &Merge) -> Result<(), Failure> {
+    is_csv(&arguments.output)?;
+    writable(&arguments.output)?;
+    let mut texts = Vec::new();
+    for path in &arguments.parts {
+        let failed = |error| Failure::of_file("read", path, &error);
+        let size = fs::metadata(path).map_err(failed)?.len();
+        if size > MOST_BYTES {
+            return Err(Failure::bad(format!("{}: more than 4 GiB", output::shown(path))));
+        }
+        let text = fs::read_to_string(path).map_err(failed)?;
+        texts.push((output::shown(path).to_string(), text));
+    }
+    let parts = part::read_all(&texts).map_err(|error| Failure::bad(error.to_string()))?;
+    let whole = part::merge(&parts).map_err(Failure::bad)?;
+    write_page(&arguments.output, &whole)
+}
