@@ -11,7 +11,7 @@ use super::MOST_THREADS;
 use crate::duration;
 
 pub const SWEEP_EXAMPLES: &str = "\
-A list in braces stands for each of its values: {500,1000,2000}. -m, -k and -w may be given again; each machine runs each kernel with each workload.
+A list in braces stands for each of its values: {500,1000,2000}; quote it, shells have lists of their own. -m, -k and -w may be given again; each machine runs each kernel with each workload.
 
 The output has a line a run, with everything that was measured, and each input's hash once in its head. Runs that are done are kept in
 OUTPUT.runs until the output is written: give the command again after an interruption, and it goes on where it stopped. With --shard K/N it
@@ -19,7 +19,7 @@ performs every N-th run, for batch engines; schedtwin merge makes one file of al
 
 Examples:
   schedtwin sweep -m pixel6 -k 'linux-6.12:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
-  schedtwin sweep -m pixel6 -m juno-r2 -k linux-{6.1,6.12} -w w1 -n 20 -o runs.csv
+  schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
   schedtwin sweep -m pixel6 -k 'linux-6.12:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
 
