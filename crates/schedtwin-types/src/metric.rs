@@ -332,7 +332,7 @@ metrics! {
     FREQ_STALL_TIME = metric("freq_stall_time", "ms", Lower, Frequency)
         .stats(SUM)
         .labels(&[WHOLE, &["domain"]])
-        .only("machines whose clocks stall while they switch (stall_us)");
+        .only("machines with stall_us");
     /// from a change of a busy CPU's utilisation by another CPU to schedutil's next decision
     REMOTE_UPDATE_LATENCY = metric("remote_update_latency", "us", Lower, Frequency)
         .stats(&["mean", "max"])
