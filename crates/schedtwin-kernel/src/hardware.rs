@@ -11,6 +11,8 @@
 
 use crate::Kernel;
 use crate::Wires;
+pub use crate::cpufreq::counts::Counts;
+pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
@@ -40,6 +42,11 @@ impl<'a> HardwareView<'a> {
     #[inline]
     pub fn requested(self, policy: PolicyId) -> Khz {
         self.kernel.policies[policy].requested
+    }
+
+    /// What the driver of a policy tells a processor that chooses its frequency itself; `None`: it does as it is told.
+    pub fn hints(self, policy: PolicyId) -> Option<Hints> {
+        self.kernel.hints(policy)
     }
 
     /// The frequency that the governor of a policy wants, which a driver that takes its time has not been asked for yet.

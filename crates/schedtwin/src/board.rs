@@ -4,7 +4,7 @@
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
-//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power.
+//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power, then processors that choose their frequency.
 //!
 //! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
 //! the smaller one, so the next event is at the root and a change walks up until nothing changes.
@@ -90,12 +90,14 @@ pub struct Slots {
     pub heat: bool,
     /// Then the grid on which firmware looks at what is drawn, on machines with limits of power.
     pub power_limit: bool,
+    /// Then the grid on which processors choose their frequency, where they do.
+    pub hwp: bool,
 }
 
 impl Slots {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.power_limit_slot() + usize::from(self.power_limit)
+        self.hwp_slot() + usize::from(self.hwp)
     }
 
     #[inline(always)]
@@ -116,6 +118,11 @@ impl Slots {
     /// The slot of the limits of power.
     pub fn power_limit_slot(&self) -> usize {
         self.heat_slot() + usize::from(self.heat)
+    }
+
+    /// The slot of processors that choose.
+    pub fn hwp_slot(&self) -> usize {
+        self.power_limit_slot() + usize::from(self.power_limit)
     }
 
     /// A CPU's slot.
@@ -153,6 +160,7 @@ impl Slots {
                 let cpu = CpuId((at / CpuSlot::COUNT) as u16);
                 Slot::Cpu(cpu, CpuSlot::ALL[at % CpuSlot::COUNT])
             }
+            Some(_) if self.hwp && slot == self.hwp_slot() => Slot::Hwp,
             Some(_) if self.power_limit && slot == self.power_limit_slot() => Slot::PowerLimit,
             Some(_) if self.heat && slot == self.heat_slot() => Slot::Heat,
             Some(_) => Slot::Broadcast,
@@ -177,6 +185,8 @@ pub enum Slot {
     Heat,
     /// Firmware looks at what is drawn.
     PowerLimit,
+    /// Processors choose their frequency.
+    Hwp,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

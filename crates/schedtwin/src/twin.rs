@@ -30,6 +30,7 @@
 mod clocks;
 mod devices;
 mod governor_calls;
+mod hwp;
 mod latency;
 mod needs;
 mod polling;
@@ -55,7 +56,7 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
     ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz,
-    Mode, NEVER, NeedChain, Ns, PowerSource, TaskId, ThreadId, Work,
+    Mode, NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -190,6 +191,8 @@ pub struct Twin<B = FlatBoard> {
     broadcast: BroadcastTimer,
     heat: Option<Heat>,
     limits: Option<PowerLimits>,
+    /// Of each clock whose processor chooses itself; empty where they do as they are told.
+    choices: Vec<hwp::Choice>,
     meter: Meter,
     /// Room for whom the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -261,6 +264,7 @@ impl<B: Board> Twin<B> {
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
         let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
+        slots.hwp = kernel.hardware().hints(PolicyId(0)).is_some();
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
             slots.broadcast = !device.hrtimer;
@@ -297,6 +301,7 @@ impl<B: Board> Twin<B> {
             broadcast: BroadcastTimer::default(),
             heat,
             limits,
+            choices: Vec::new(),
             machine,
             kernel,
             programs,
@@ -445,18 +450,7 @@ impl<B: Board> Twin<B> {
     /// Takes the next event. `false`: the run is over.
     pub fn step<O: Observer>(&mut self, observer: &mut O) -> bool {
         if self.events == 0 {
-            self.tell_all_power(observer);
-            for c in 0..self.cpus.len() {
-                self.sync_wires(CpuId(c as u16));
-                self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle), 0);
-            }
-            if let Some(heat) = &self.heat {
-                self.board.set(self.slots.heat_slot(), heat.step_ns());
-            }
-            if let Some(limits) = &self.limits {
-                self.board.set(self.slots.power_limit_slot(), limits.next_at());
-            }
-            self.after_entry(None, observer);
+            self.silicon_begins(observer);
         }
         let Some((at, slot)) = self.board.next() else { return false };
         if at > self.end || self.threads_done {
@@ -492,6 +486,7 @@ impl<B: Board> Twin<B> {
             Slot::Cpu(cpu, CpuSlot::Idle) => self.idle_step(cpu, observer),
             Slot::Heat => self.heat_step(observer),
             Slot::PowerLimit => self.power_limit_step(),
+            Slot::Hwp => self.hwp_step(),
         }
         if self.eager {
             self.look_at_everything();

@@ -90,11 +90,22 @@ macro_rules! cpufreq {
             IntelCpufreq = "intel_cpufreq", "4.14 and later; x86 whose CPUs have clocks of their own";
             /// amd-pstate in passive mode: it takes any performance in 255 steps from a governor, from schedutil as such.
             AmdPstate = "amd-pstate", "5.17 and later; x86 whose CPUs have clocks of their own";
+            /// amd-pstate in active mode: the processor chooses within limits, by the preference.
+            AmdPstateEpp = "amd-pstate-epp", "6.3 and later; x86 whose CPUs have clocks of their own";
         }
-        /// intel_cpufreq: the processor takes hints (HWP), so that schedutil can ask for performance as such.
+        /// The processor takes hints (HWP): with intel_cpufreq schedutil asks for performance as such, with intel_pstate the processor
+        /// chooses within limits, by the preference.
         hwp: switch {
             linux "intel_pstate=no_hwp";
             unnamed false;
+        }
+        /// A processor that chooses itself: its preference between performance (0) and energy (255).
+        epp: integer u32 {
+            key "energy_performance_preference";
+            linux "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference";
+            range 0..=255;
+            only CpufreqDriver in [IntelPstate, AmdPstateEpp] else 128;
+            unnamed 128;
         }
         /// intel_pstate: at most this percentage of the highest frequency.
         pstate_max_perf_pct: integer u32 {

@@ -152,7 +152,7 @@ impl Uclamp {
 impl CpufreqDriver {
     /// Whether it decides itself (`setpolicy`), so that no governor of Linux runs.
     pub fn decides(self) -> bool {
-        self == CpufreqDriver::IntelPstate
+        matches!(self, CpufreqDriver::IntelPstate | CpufreqDriver::AmdPstateEpp)
     }
 
     /// Whether it needs the counters of x86 processors, and a clock for each CPU.
@@ -169,7 +169,16 @@ impl Config {
 
     /// Whether the driver decides itself by samples, so that the scheduler's hook is its own.
     pub fn driver_samples(&self) -> bool {
-        self.scaling_driver.decides() && !self.pins_pstate()
+        self.scaling_driver.decides() && !self.pins_pstate() && !self.processor_decides()
+    }
+
+    /// Whether the processor chooses its frequency itself, by the hints of its driver.
+    pub fn processor_decides(&self) -> bool {
+        match self.scaling_driver {
+            CpufreqDriver::IntelPstate => self.hwp,
+            CpufreqDriver::AmdPstateEpp => true,
+            _ => false,
+        }
     }
 
     /// Whether a driver that decides keeps the highest frequency (`CPUFREQ_POLICY_PERFORMANCE`). It takes every other governor

@@ -56,7 +56,9 @@ impl Driver {
             pstates: false,
         };
         match config.scaling_driver {
-            CpufreqDriver::Machine | CpufreqDriver::IntelPstate => machine,
+            CpufreqDriver::Machine | CpufreqDriver::IntelPstate | CpufreqDriver::AmdPstateEpp => {
+                machine
+            }
             CpufreqDriver::IntelCpufreq => Driver {
                 tableless: true,
                 transition_delay_us: match config.hwp {

@@ -6,6 +6,7 @@ pub mod dbs;
 pub(crate) mod driver;
 pub(crate) mod forms;
 pub mod freq_table;
+pub mod hints;
 pub mod hook;
 pub mod intel_pstate;
 pub mod policy;

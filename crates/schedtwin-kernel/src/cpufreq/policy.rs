@@ -155,6 +155,10 @@ impl Kernel {
         if self.config.scaling_driver.needs_own_clocks() {
             self.start_counters();
         }
+        if self.config.processor_decides() {
+            self.hints_start();
+            return;
+        }
         if self.config.scaling_driver.decides() {
             self.intel_pstate_start();
             return;
@@ -191,6 +195,10 @@ impl Kernel {
 
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
     pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
+        if self.config.processor_decides() {
+            self.set_pstate_limits(index);
+            return;
+        }
         if self.config.scaling_driver.decides() {
             self.intel_pstate_limits(index);
             return;

@@ -69,7 +69,8 @@ impl<B: Board> Twin<B> {
         } else {
             self.machine.coupled_floor(self.settled.as_slice(), domain)
         };
-        let wanted = self.domains[domain].requested.max(floor);
+        let asked = self.chosen_khz(domain).unwrap_or(self.domains[domain].requested);
+        let wanted = asked.max(floor);
         let opp = hardware.opp_at_least(wanted);
         let opp = self.limits.as_ref().map_or(opp, |limits| opp.min(limits.highest(domain)));
         hardware.opps[opp].khz

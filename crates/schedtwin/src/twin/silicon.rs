@@ -12,6 +12,23 @@ use schedtwin_machine::{IdleState, PERMILLE};
 use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerSource};
 
 impl<B: Board> Twin<B> {
+    /// Time begins: every source of events has its first one.
+    pub(super) fn silicon_begins(&mut self, observer: &mut impl Observer) {
+        self.tell_all_power(observer);
+        for c in 0..self.cpus.len() {
+            self.sync_wires(CpuId(c as u16));
+            self.board.set(self.slots.cpu(CpuId(c as u16), CpuSlot::Idle), 0);
+        }
+        if let Some(heat) = &self.heat {
+            self.board.set(self.slots.heat_slot(), heat.step_ns());
+        }
+        if let Some(limits) = &self.limits {
+            self.board.set(self.slots.power_limit_slot(), limits.next_at());
+        }
+        self.after_entry(None, observer);
+        self.hwp_begins();
+    }
+
     // ---- idle ---------------------------------------------------------------------------------
 
     pub(super) fn idle_step(&mut self, cpu: CpuId, observer: &mut impl Observer) {
