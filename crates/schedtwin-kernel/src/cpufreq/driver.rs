@@ -56,9 +56,8 @@ impl Driver {
             pstates: false,
         };
         match config.scaling_driver {
-            CpufreqDriver::Machine | CpufreqDriver::IntelPstate | CpufreqDriver::AmdPstateEpp => {
-                machine
-            }
+            CpufreqDriver::Machine | CpufreqDriver::AmdPstateEpp => machine,
+            CpufreqDriver::IntelPstate => Driver { pstates: true, ..machine },
             CpufreqDriver::IntelCpufreq => Driver {
                 tableless: true,
                 transition_delay_us: match config.hwp {

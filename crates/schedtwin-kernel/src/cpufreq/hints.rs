@@ -13,6 +13,7 @@
 
 use crate::Kernel;
 use crate::cpufreq::counts::Counts;
+use crate::cpufreq::driver::Driver;
 use crate::cpufreq::intel_pstate::cpu::SCALING;
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
@@ -50,7 +51,9 @@ impl Kernel {
 
     /// The drivers start, at boot.
     pub(crate) fn hints_start(&mut self) {
-        self.pstates_start();
+        if Driver::new(&self.config).pstates {
+            self.intel_pstate_cpu_init();
+        }
         for index in self.policies.ids() {
             let khz = self.hints(index).expect("processors decide").min;
             self.cpufreq_driver_target_index(index, khz);

@@ -33,7 +33,7 @@
 pub mod cpu;
 
 use crate::Kernel;
-use crate::config::{Config, CpufreqDriver};
+use crate::config::Config;
 use crate::cpufreq::counters::Counters;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
@@ -67,13 +67,6 @@ impl Kernel {
             let khz = policy.khz_of_pstate(at_start.max(pstate.pstates.min));
             self.cpufreq_driver_target_index(index, khz);
             self.set_policy_cur(index, khz);
-        }
-    }
-
-    /// P-states for drivers that have them.
-    pub(super) fn pstates_start(&mut self) {
-        if self.config.scaling_driver == CpufreqDriver::IntelPstate {
-            self.intel_pstate_cpu_init();
         }
     }
 

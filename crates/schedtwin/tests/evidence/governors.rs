@@ -3,6 +3,7 @@
 
 use crate::scenarios::{KERNEL, Log, MS, SECOND, logged, metric, scenario};
 use schedtwin::Scenario;
+use schedtwin::twin::Twin;
 use schedtwin_types::{CpuId, FactKind, Ns};
 
 /// A busy thread that begins after the start of everything, on a desktop.
@@ -54,6 +55,38 @@ fn intel_pstates_performance_is_the_top_from_the_start() {
     let (_, same) = logged(&one_busy_thread(settings), 1);
     let power = |result| metric(result, "power", "mean", &[]);
     assert_eq!(power(&result), power(&same));
+}
+
+/// What the processor prefers decides how fast a load that comes and goes runs; limits and performance hold.
+#[test]
+fn a_processor_that_chooses_follows_its_preference() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("half.json");
+    let text = r#"{ "tasks": { "half": { "loop": -1, "cpus": [2], "run": 250,
+        "timer": { "ref": "t", "period": 1000 } } } }"#;
+    std::fs::write(&path, text).expect("the temporary folder can be written");
+    let mhz = |settings: &str| {
+        let kernel = format!("{KERNEL}:{settings}");
+        let scenario = scenario("i5-10600k", &kernel, &path.to_string_lossy(), Some(SECOND));
+        let mut eager: Twin = scenario.twin(1).eager();
+        while eager.step(&mut ()) {}
+        let (log, result) = logged(&scenario, 1);
+        assert_eq!(eager.finish().digest, result.digest, "{settings}");
+        assert_eq!(requests(&log), Vec::new(), "Linux asks for nothing");
+        let while_busy = [("domain", "cpu2"), ("while", "active")];
+        metric(&result, "freq_mean", "mean", &while_busy)
+    };
+    for driver in ["scaling_driver=intel_pstate,hwp=true", "scaling_driver=amd-pstate-epp"] {
+        let with = |rest: &str| mhz(&format!("{driver},{rest}"));
+        let [fast, usual, slow] =
+            [0, 128, 255].map(|epp| with(&format!("energy_performance_preference={epp}")));
+        assert!(fast > 1.1 * usual && usual > 1.1 * slow, "{fast} {usual} {slow} MHz");
+        assert_eq!(with("cpufreq=performance"), 4_800.0);
+    }
+    let half = mhz(
+        "scaling_driver=intel_pstate,hwp=true,energy_performance_preference=0,intel_pstate.max_perf_pct=50",
+    );
+    assert!(half <= 2_400.0, "{half} MHz");
 }
 
 /// 500 us between changes of intel_cpufreq, 5 ms with hints, 1 ms of amd-pstate; all begin at the bottom, and reach the top.
