@@ -30,7 +30,12 @@ fn runs() -> Vec<(String, Scenario)> {
     });
     let limited = written("uniform8", "linux-6.12:fair_group_sched=true", LIMITED, 10 * MS);
     let reserved = written("uniform8", "linux-6.12", RESERVED, 10 * MS);
-    let written = [("a group with a limit", limited), ("a small reservation", reserved)];
+    let stalls = written("uniform8:settle_us=50,stall_us=10", "linux-6.12", RESERVED, 10 * MS);
+    let written = [
+        ("a group with a limit", limited),
+        ("a small reservation", reserved),
+        ("clocks that stall", stalls),
+    ];
     loaded.chain(written.map(|(name, scenario)| (name.to_string(), scenario))).collect()
 }
 
