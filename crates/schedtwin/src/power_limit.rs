@@ -109,7 +109,8 @@ impl PowerLimits {
             }
             (limit.looked_at, limit.used_fj) = (now, 0);
             limit.next_at = now + model.step_ns;
-            let by_cores = model.khz_with(awake(&model.cpus));
+            let counts = !model.awake_khz.is_empty();
+            let by_cores = if counts { model.khz_with(awake(&model.cpus)) } else { None };
             for &clock in &model.clocks {
                 let domain = &machine.domains[clock];
                 let by_budget = (domain.opps.len() - 1).saturating_sub(limit.down);

@@ -126,6 +126,12 @@ impl CpufreqPolicy {
         policy
     }
 
+    /// What a CPU of capacity `capacity` has left while its clock runs at `khz` at most.
+    pub(crate) fn capacity_within(&self, capacity: u64, khz: Khz) -> u64 {
+        // mult_frac(): quotient and remainder apart, which here is the plain product.
+        capacity * u64::from(khz.min(self.max())) / u64::from(self.max())
+    }
+
     /// The highest frequency: capacities refer to it (`arch_scale_freq_ref`).
     #[inline(always)]
     pub fn max(&self) -> Khz {

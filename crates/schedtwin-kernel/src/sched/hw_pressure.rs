@@ -23,12 +23,9 @@ impl Kernel {
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
     pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
         let policy = &self.policies[policy];
-        let (max, capped, cpus) = (u64::from(policy.max()), u64::from(capped_khz), policy.cpus);
-        for cpu in cpus.iter() {
+        for cpu in policy.cpus.iter() {
             let capacity = self.rq[cpu].arch_capacity;
-            // mult_frac(): quotient and remainder apart, which here is the plain product.
-            let left = if max <= capped { capacity } else { capacity * capped / max };
-            self.rq[cpu].hw_pressure = capacity - left;
+            self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);
         }
         self.hw_pressure_told = true;
     }

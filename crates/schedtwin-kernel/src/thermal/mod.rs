@@ -297,11 +297,10 @@ impl Kernel {
     /// `cpufreq_update_pressure()`: the capacity that the limit takes away.
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = &self.policies[index];
-        let (max, capped, cpus) = (policy.max() as u64, policy.limit_max as u64, policy.cpus);
-        for cpu in cpus.iter() {
+        for cpu in policy.cpus.iter() {
             let capacity = self.rq[cpu].arch_capacity;
-            // mult_frac(): quotient and remainder apart, which here is the plain product.
-            self.rq[cpu].cpufreq_pressure = capacity - capacity * capped / max;
+            self.rq[cpu].cpufreq_pressure =
+                capacity - policy.capacity_within(capacity, policy.limit_max);
         }
     }
 

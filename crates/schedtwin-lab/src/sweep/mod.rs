@@ -41,7 +41,7 @@ pub struct Setting {
     pub workload: String,
     /// Values of what varies, by the sweep's [`Sweep::varies`]; empty where a setting has no such key.
     pub values: Vec<String>,
-    scenario: Scenario,
+    column: Column,
 }
 
 /// A numbered list of runs.
@@ -140,7 +140,7 @@ impl Sweep {
                         kernel: kernel.clone(),
                         workload: workload.clone(),
                         values: varies.iter().map(value).collect(),
-                        scenario,
+                        column: Column { kernel: kernel.clone(), scenario },
                     });
                 }
             }
@@ -168,7 +168,7 @@ impl Sweep {
         let mut lines = Vec::new();
         let mut determines = Fnv1a::new();
         for setting in &self.settings {
-            let from = provenance(&setting.scenario);
+            let from = provenance(&setting.column.scenario);
             for (name, hash) in &from.hashes {
                 let text = match name.as_str() {
                     "machine" => &setting.machine,
@@ -185,7 +185,7 @@ impl Sweep {
             determines.extend(how.bytes());
         }
         determines.extend(format!("{} {}", self.first_seed, self.seeds).bytes());
-        let from = self.settings.first().map(|setting| provenance(&setting.scenario));
+        let from = self.settings.first().map(|setting| provenance(&setting.column.scenario));
         let from = from.unwrap_or_default();
         lines.insert(
             0,
@@ -213,9 +213,7 @@ impl Sweep {
         let journal = Mutex::new(journal);
         missing.into_par_iter().with_max_len(1).try_for_each(|number| {
             let (setting, seed) = self.run(number);
-            let column =
-                Column { kernel: setting.kernel.clone(), scenario: setting.scenario.clone() };
-            let Ok(mut result) = progress.attempt(&column, seed)? else {
+            let Ok(mut result) = progress.attempt(&setting.column, seed)? else {
                 return Ok(());
             };
             many_parts::summarise(&mut result.metrics);
