@@ -460,10 +460,12 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
     for (name, text) in schedtwin::kernel_file::builtin_texts() {
         assert!(takes(text) && reads(text), "{name}");
         let cfs = text.contains("fair = \"cfs\"");
-        // A phone's kernel has a number there.
-        let rate_limit =
-            text.lines().find_map(|line| line.split(" #").next()?.strip_prefix("rate_limit_us"));
-        let rate_limit = format!("rate_limit_us{}", rate_limit.expect("every kernel names it"));
+        // Kernels differ in these.
+        let line_of = |key: &str| {
+            let line = text.lines().find(|line| line.starts_with(&format!("{key} = ")));
+            line.and_then(|line| line.split(" #").next()).expect("every kernel names it")
+        };
+        let [rate_limit, rt_runtime] = ["rate_limit_us", "rt_runtime_us"].map(line_of);
         let mut changes = vec![
             ("hz = 250", "", false),
             ("hz = 250", "hz = 23", false),
@@ -471,10 +473,10 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
             ("hz = 250", "hz = 250\nhx = 250", false),
             ("stat_interval_ms = 0", "", true),
             ("menu = \"", "menu = \"1", false),
-            (rate_limit.as_str(), "rate_limit_us = 400", true),
-            (rate_limit.as_str(), "rate_limit_us = \"fast\"", false),
-            ("rt_runtime_us = 950_000", "rt_runtime_us = -1", true),
-            ("rt_runtime_us = 950_000", "rt_runtime_us = -2", false),
+            (rate_limit, "rate_limit_us = 400", true),
+            (rate_limit, "rate_limit_us = \"fast\"", false),
+            (rt_runtime, "rt_runtime_us = -1", true),
+            (rt_runtime, "rt_runtime_us = -2", false),
             ("[features]", "[features]\nno_such = true", false),
             ("sis_util = true", "", !text.contains("sis_util = true")),
             ("sis_util = false", "", !text.contains("sis_util = false")),

@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 11] = [
     ("linux-4.7", include_str!("../../../kernels/linux-4.7.toml")),
     ("linux-5.11", include_str!("../../../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
@@ -40,6 +40,7 @@ const BUILTIN: [(&str, &str); 10] = [
     ("linux-6.3", include_str!("../../../kernels/linux-6.3.toml")),
     ("linux-6.6", include_str!("../../../kernels/linux-6.6.toml")),
     ("linux-6.12", include_str!("../../../kernels/linux-6.12.toml")),
+    ("linux-7.3", include_str!("../../../kernels/linux-7.3.toml")),
 ];
 
 /// A kernel: a configuration and where it came from.
@@ -336,7 +337,7 @@ mod tests {
     fn a_kernel_has_the_tables_of_its_own_arms_only() {
         assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
         for (spec, class, kernel) in [
-            ("linux-6.3:fair=eevdf", "eevdf", "linux-6.12"),
+            ("linux-6.3:fair=eevdf", "eevdf", "linux-7.3"),
             ("linux-6.12:fair=cfs", "cfs", "linux-6.3"),
         ] {
             let faults = KernelFile::load(spec).unwrap_err();

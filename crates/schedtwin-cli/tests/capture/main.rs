@@ -193,6 +193,7 @@ fn an_old_phone_is_understood_as_its_kernel_speaks() {
         ("6.5.1", "6.3"),
         ("6.6.1", "6.6"),
         ("7.0.1", "6.12"),
+        ("7.4.0", "7.3"),
         ("?", "5.11"),
     ] {
         device.says("proc/sys/kernel/osrelease", release);

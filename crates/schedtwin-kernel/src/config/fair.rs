@@ -112,9 +112,9 @@ macro_rules! fair {
             /// It raises util_avg and util_est, which counts a waking task twice.
             WithUtilEst = "with-util-est", "6.5.0, and as posted";
             /// It raises util_avg. A task that is placed comes and goes with its utilisation only.
-            On = "on", "6.5.y, 6.6 and later";
+            On = "on", "6.5.y, 6.6 and later, up to 6.12.95";
             /// It raises util_avg. A task that is placed brings its own `runnable_avg`, or takes it away.
-            WithTask = "with-task", "6.12.107, not yet 6.12.95";
+            WithTask = "with-task", "6.12.107 and later, 7.3; not yet 6.12.95";
         }
         }
     };

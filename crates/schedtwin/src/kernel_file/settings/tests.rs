@@ -259,7 +259,7 @@ fn in_place_an_arm_takes_its_settings_along() {
     let text = KernelFile::load(both).unwrap_err().to_string();
     assert!(text.contains("is not for this kernel"), "{text}");
     let text = KernelFile::load("linux-6.3:rt_bandwidth=fair-server").unwrap_err().to_string();
-    assert!(text.contains("start from `linux-6.12`"), "{text}");
+    assert!(text.contains("start from `linux-7.3`"), "{text}");
     let text = KernelFile::load("linux-6.3:balance=6.12").unwrap_err().to_string();
     assert!(text.contains("it was cut into select_idle_cluster, balance_fair"), "{text}");
 }
