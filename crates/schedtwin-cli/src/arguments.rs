@@ -1,5 +1,6 @@
 //! What can be asked: the command line, with help that teaches by example.
 
+mod study;
 mod sweep;
 mod tune;
 
@@ -13,6 +14,8 @@ use schedtwin_lab::selector::Selector;
 use schedtwin_types::Ns;
 
 use crate::duration;
+use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
+pub use study::{Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun};
 use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
 pub use sweep::{Merge, Sweep};
 use tune::TUNE_EXAMPLES;
@@ -130,6 +133,7 @@ Examples:
   schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
   schedtwin run -m pixel6 -w app.json --record out.jsonl         for schedtwin explain
+  schedtwin run -m pixel6 -w app.json --html page.html           figures: clocks, idle states, power
 The same machine, kernel, workload and seed give the same bytes on every computer.";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -147,10 +151,11 @@ Examples:
 
 Metrics: NAME[.STAT][,LABEL=VALUE...], * for any letters; schedtwin list metrics says which there are.
 Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= and a limit.
-  power>+5%        the mean power of another kernel is more than 5% above the first's
+  power>+5%        the power of another kernel is more than 5% above the first's
   power>+10mW      ... more than 10 mW above it
   overutilized>4%  the value itself; overutilized is measured in %
-The mean decides, significant or not.";
+It has to be certain: the whole 95% interval lies there. mean:power>+5% asks the mean alone;
+possible:power>+5% fires unless the interval rules it out.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -158,6 +163,7 @@ Examples:
   schedtwin replay trace.txt.xz -m pixel6 -k linux-6.12 -k linux-6.12:hz=1000 --duration 1s
   schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-6.12
   zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-6.12
+  schedtwin replay ... --html report.html --fail-if 'power>+5%'      as compare has them
 TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To record it:
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
@@ -172,41 +178,6 @@ Examples:
   schedtwin convert out.pftrace out.jsonl                   for jq; a trace holds no decisions
 The ending of OUT says the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .jsonl, .rec.
 Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
-
-const STUDY_EXAMPLES: &str = "\
-Examples:
-  schedtwin study list                              and what each still waits for
-  schedtwin study show jankbench-pixel6             published numbers, settings, variants
-  schedtwin study run jankbench-pixel6 -n 10        both side by side, with a verdict per row
-  schedtwin study run ./my-study.toml --format markdown
-  schedtwin study run --all --format json           every study that can run
-
-Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
-direction (same sign only); disagree; inconclusive. Base values are no predictions.
-robust: the sign is known, and the same in all sensitivity variants of the study; yes 12/15: twelve of
-the fifteen know it, too.";
-
-const CALIBRATE_EXAMPLES: &str = "\
-Examples:
-  schedtwin calibrate jankbench-pixel6 --dry-run    what would be fitted, on what, what stays a check
-  schedtwin calibrate jankbench-pixel6              writes studies/calibrations/jankbench-pixel6.toml
-  schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
-  schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
-The fitter is given base values only. The same bytes on every computer; refused under another model.";
-
-const STABILITY_EXAMPLES: &str = "\
-Examples:
-  schedtwin study stability jankbench-pixel6 --reruns 100
-  schedtwin study stability jankbench-pixel6 --reruns 20 --rows S1.2,S1.4 --format json
-  schedtwin study stability ./my-study.toml --fail-below 95";
-
-const STUDY_RUN_EXAMPLES: &str = "\
-Examples:
-  schedtwin study run jankbench-pixel6 -n 10
-  schedtwin study run jankbench-pixel6 --precision 1%
-  schedtwin study run jankbench-pixel6 --html jankbench.html
-  schedtwin study run jankbench-pixel6 --sensitivity --format markdown    on what its signs depend
-  schedtwin study run --all --format json";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -338,6 +309,9 @@ pub struct Run {
     /// Write a record for `schedtwin explain`
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Recompute every cached sum at every event; slow, finds bugs
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
@@ -396,6 +370,11 @@ pub struct Compare {
 }
 
 impl Compare {
+    /// Runs of each kernel at most.
+    pub fn most_runs(&self) -> u64 {
+        if self.precision.is_some() { self.max_iterations } else { self.iterations }
+    }
+
     /// How the text is laid out.
     pub fn layout(&self) -> Layout {
         let Layout { width, .. } = Layout::default();
@@ -446,171 +425,20 @@ pub struct Replay {
     /// Write a record of the first kernel's first run for `schedtwin explain`
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
+    #[arg(long = "fail-if", value_name = "CONDITION")]
+    pub fail_if: Vec<String>,
+    /// Print where the executions of the first seed part, and why, instead of a table
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
+    pub first_difference: bool,
+    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
-}
-
-#[derive(Args)]
-pub struct StudyArguments {
-    #[command(subcommand)]
-    pub action: StudyAction,
-}
-
-#[derive(Subcommand)]
-pub enum StudyAction {
-    /// The built-in studies, and what each still waits for
-    List,
-    /// What was published, what runs, what may be fitted, what no sign shall depend on
-    Show {
-        /// NAME or a path
-        name: String,
-        /// Its file as it is, to begin one's own with
-        #[arg(long)]
-        file: bool,
-    },
-    /// Run studies: the published and the twin's numbers side by side, with a verdict per row
-    #[command(after_help = STUDY_RUN_EXAMPLES)]
-    Run(StudyRun),
-    /// Would other seeds give the same verdicts? Runs a study again and again
-    #[command(after_help = STABILITY_EXAMPLES)]
-    Stability(Stability),
-}
-
-#[derive(Args)]
-pub struct Stability {
-    /// NAME or a path
-    pub name: String,
-    /// How often
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), default_value_t = 100)]
-    pub reruns: u64,
-    /// Fresh seeds of each rerun
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000),
-          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
-    pub iterations: u64,
-    /// Each rerun goes on until the differences of the main rows are known that well, e.g. 1%
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
-    pub precision: Option<f64>,
-    /// The most seeds of a rerun that --precision may take; each rerun has as many of its own
-    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 320,
-          requires = "precision", value_name = "RUNS")]
-    pub max_iterations: u64,
-    /// Only these rows, by id: S1.2,S1.4
-    #[arg(long, value_delimiter = ',', value_name = "ID,...")]
-    pub rows: Vec<String>,
-    /// The first seed
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Exit with 1 if a row has its commonest verdict in fewer percent of the reruns
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
-    pub fail_below: Option<f64>,
-    /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
-    pub threads: Option<u64>,
-    /// The form of the result
-    #[arg(long, value_enum, default_value_t = DataFormat::Text)]
-    format: DataFormat,
-    /// No progress bar
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-impl Stability {
-    pub fn json(&self) -> bool {
-        self.format == DataFormat::Json
-    }
-}
-
-/// The forms of a result that is no table for documents.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DataFormat {
-    /// A table in ASCII
-    Text,
-    /// Everything, see schedtwin show schema stability
-    Json,
-}
-
-#[derive(Args)]
-pub struct Calibrate {
-    /// A study with [[fit]]: NAME or a path
-    pub name: String,
-    /// Print what would be fitted, on what, and what would stay a check; run nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Seeds of each measurement, from 1
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1000),
-          default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
-    pub iterations: u64,
-    /// Where the calibration is written [default: calibrations/NAME.toml beside the study]
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
-    pub threads: Option<u64>,
-    /// No progress bar
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-/// The forms of a study's result.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DocumentFormat {
-    /// A table in ASCII
-    Text,
-    /// A table for web pages
-    Markdown,
-    /// Everything, see schedtwin show schema study
-    Json,
-}
-
-#[derive(Args)]
-pub struct StudyRun {
-    /// Built-in studies or paths of study files
-    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
-    pub names: Vec<String>,
-    /// Every built-in study that can run
-    #[arg(long)]
-    pub all: bool,
-    /// Runs of each kernel, with seeds SEED, SEED+1, ...
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
-    pub iterations: u64,
-    /// Run until the differences of the main rows are known that well (95% half-width), e.g. 1%
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
-    pub precision: Option<f64>,
-    /// The most runs of each kernel that --precision may take
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = 320, requires = "precision", value_name = "RUNS")]
-    pub max_iterations: u64,
-    /// The first seed
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// Leave out the sensitivity variants: sooner done, and nothing is known to be robust
-    #[arg(long)]
-    pub no_variants: bool,
-    /// Print the table of the variants: every difference in each of them, with its interval
-    #[arg(long, conflicts_with = "no_variants")]
-    pub sensitivity: bool,
-    /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
-    pub threads: Option<u64>,
-    /// What was fitted, instead of the calibration that belongs to the study
-    #[arg(long, value_name = "FILE", conflicts_with = "all")]
-    pub calibration: Option<PathBuf>,
-    /// Leave the calibration out: nothing is fitted
-    #[arg(long, conflicts_with = "calibration")]
-    pub uncalibrated: bool,
-    /// The form of the result
-    #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
-    pub format: DocumentFormat,
-    /// Also write a page with figures, for a browser; it loads nothing from anywhere
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// No progress bar and no notes on stderr
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use schedtwin::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
-use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::compare::{Comparison, Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::{Moment, longest_wait};
 use schedtwin_lab::report;
@@ -32,12 +32,9 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         writable(path)?;
     }
     if arguments.first_difference {
-        let (text, panics) = first_differences(&columns, arguments.seed);
-        let printed = output::print(&text);
-        return if panics.is_empty() { printed } else { Err(Failure::Failed(panics)) };
+        return print_first_differences(&columns, arguments.seed);
     }
-    let most =
-        if arguments.precision.is_some() { arguments.max_iterations } else { arguments.iterations };
+    let most = arguments.most_runs();
     check_seeds(arguments.seed, most)?;
     let iterations = match arguments.precision {
         Some(half_width_pct) => Iterations::Precision { half_width_pct, most: most as usize },
@@ -78,9 +75,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         Some(path) => write_page(path, &schedtwin_types::printable::lines(&text)),
         None => output::print(&text),
     };
-    for condition in conditions {
-        findings.extend(condition.judge(&comparison)?.findings);
-    }
+    findings.extend(judge(&conditions, &comparison)?);
     // What was measured has been printed, whatever became of the file.
     page?;
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
@@ -122,9 +117,7 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
             faults.absorb(Scenario::new(machine, kernel, workload, arguments.subject.duration));
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
-    let parsed = arguments.fail_if.iter().map(|text| Condition::parse(text));
-    let conditions: Vec<Condition> =
-        parsed.filter_map(|condition| faults.absorb(condition)).collect();
+    let conditions = conditions(&arguments.fail_if, arguments.most_runs(), &mut faults);
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
     distinct(faults).into_result(())?;
     if columns.len() < 2 {
@@ -133,6 +126,23 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
         ));
     }
     Ok(Understood { columns, conditions, selectors })
+}
+
+/// What `--fail-if` asks of a comparison with so many runs of each kernel.
+pub fn conditions(texts: &[String], runs: u64, faults: &mut Diagnostics) -> Vec<Condition> {
+    let parsed = texts.iter().map(|text| {
+        let condition = Condition::parse(text)?;
+        condition.check_runs(runs)?;
+        Ok(condition)
+    });
+    parsed.filter_map(|condition| faults.absorb(condition)).collect()
+}
+
+/// What the conditions object to.
+pub fn judge(conditions: &[Condition], of: &Comparison) -> Result<Vec<String>, Diagnostics> {
+    let judged: Result<Vec<_>, Diagnostics> =
+        conditions.iter().map(|condition| condition.judge(of)).collect();
+    Ok(judged?.into_iter().flat_map(|verdict| verdict.findings).collect())
 }
 
 /// Each fault once: every kernel meets the same faults of machine and workload.
@@ -173,6 +183,13 @@ pub fn with_threads<T: Send>(
         .build()
         .map_err(|error| Failure::bad(format!("failed to start threads: {error}")))?;
     Ok(pool.install(work))
+}
+
+/// `--first-difference`: instead of a table.
+pub fn print_first_differences(columns: &[Column], seed: u64) -> Result<(), Failure> {
+    let (text, panics) = first_differences(columns, seed);
+    let printed = output::print(&text);
+    if panics.is_empty() { printed } else { Err(Failure::Failed(panics)) }
 }
 
 /// Where each other kernel's execution parts from the baseline's, as text; and runs that panicked on the way there.

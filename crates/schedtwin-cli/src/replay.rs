@@ -7,22 +7,26 @@ use schedtwin::recording::{Device, TraceRecording, read_trace};
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
-use schedtwin_lab::{Progress, replay as lab, report};
+use schedtwin_lab::{Progress, crash, replay as lab, report};
 use schedtwin_machine::Machine;
 use schedtwin_trace::Format;
 
 use crate::arguments::Replay;
 use crate::bar::Bar;
-use crate::compare::{check_seeds, distinct, no_crashes, with_threads};
+use crate::compare::{
+    check_seeds, conditions, distinct, judge, moments, print_first_differences, with_threads,
+    write_page,
+};
 use crate::failure::Failure;
 use crate::run::writable;
 use crate::{interrupt, output};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
-    for path in arguments.trace.iter().chain(&arguments.record) {
+    for path in arguments.trace.iter().chain(&arguments.record).chain(&arguments.html) {
         writable(path)?;
     }
     if let Some(path) = &arguments.trace
@@ -35,7 +39,10 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         );
         return Err(Failure::bad(message));
     }
-    let (columns, trace, selectors) = understand(&arguments)?;
+    let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
+    if arguments.first_difference {
+        return print_first_differences(&columns, arguments.seed);
+    }
     let plan = Plan {
         first_seed: arguments.seed,
         iterations: Iterations::Fixed(arguments.iterations as usize),
@@ -61,22 +68,42 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         let written = columns[0].scenario.run(arguments.seed, options);
         written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
     }
+    let page = match &arguments.html {
+        Some(path) => {
+            let moments = moments(&columns, arguments.seed);
+            let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
+            write_page(path, &report::html::replay(&replayed, &moments, &domains))
+        }
+        None => Ok(()),
+    };
+    // All rows are judged, shown or not.
+    let findings = judge(&conditions, &replayed.comparison);
     if !selectors.is_empty() {
         report::choose_rows(&mut replayed.comparison, &selectors)?;
     }
     let printing = &arguments.printing;
     let printed = output::print(&report::replay(&replayed, printing.format(), printing.extent()));
-    no_crashes(&progress)?;
-    printed
+    let mut failed = crash::lines(&progress.crashes());
+    failed.extend(findings?);
+    page?;
+    if failed.is_empty() { printed } else { Err(Failure::Failed(failed)) }
 }
 
-/// What the arguments ask for: the columns, what they replay, and which rows are shown.
-type Understood = (Vec<Column>, TraceRecording, Vec<Selector>);
+/// What the arguments ask for.
+struct Understood {
+    columns: Vec<Column>,
+    /// What they replay.
+    trace: TraceRecording,
+    conditions: Vec<Condition>,
+    /// Which rows are shown.
+    selectors: Vec<Selector>,
+}
 
 /// The arguments checked, or all that is wrong with any of them.
 fn understand(arguments: &Replay) -> Result<Understood, Failure> {
     let mut faults = Diagnostics::new();
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
+    let conditions = conditions(&arguments.fail_if, arguments.iterations, &mut faults);
     let machine = faults.absorb(Machine::load(&arguments.machine));
     let recorded_on = match &arguments.recorded_on {
         Some(spec) => faults.absorb(Machine::load(spec)),
@@ -105,5 +132,11 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     distinct(faults).into_result(())?;
-    Ok((columns, trace.expect("a trace that was not read is a fault"), selectors))
+    if columns.len() < 2 && (arguments.first_difference || !conditions.is_empty()) {
+        return Err(Failure::bad(
+            "--fail-if and --first-difference compare kernels: give -k again for another one",
+        ));
+    }
+    let trace = trace.expect("a trace that was not read is a fault");
+    Ok(Understood { columns, trace, conditions, selectors })
 }

@@ -7,16 +7,18 @@ use std::sync::Arc;
 use schedtwin::{RunOptions, Scenario};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::report::{self, RunReport};
-use schedtwin_lab::{Progress, many_parts, twin};
+use schedtwin_lab::twin::{self, Column};
+use schedtwin_lab::{Progress, many_parts};
 use schedtwin_trace::{AtomicFile, Format};
 
 use crate::arguments::Run;
 use crate::bar::Bar;
+use crate::compare::{moments, write_page};
 use crate::failure::Failure;
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
-    let Run { subject, kernel, seed, trace, record, verify, printing } = arguments;
+    let Run { subject, kernel, seed, trace, record, html, verify, printing } = arguments;
     if let Some(path) = &trace {
         if Format::from_path(path).is_none() {
             let message = format!(
@@ -30,13 +32,16 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             return Err(Failure::bad("--trace and --record name the same file"));
         }
     }
+    if html.is_some() && (html == trace || html == record) {
+        return Err(Failure::bad("--html names the same file as --trace or --record"));
+    }
     let mut faults = Diagnostics::new();
     let selectors = faults.absorb(printing.selectors()).unwrap_or_default();
     let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration);
     let scenario = faults.absorb(scenario);
     faults.into_result(())?;
     let scenario = scenario.expect("a scenario that is none is a fault");
-    for path in trace.iter().chain(&record) {
+    for path in trace.iter().chain(&record).chain(&html) {
         writable(path)?;
         interrupt::guard(path);
     }
@@ -55,12 +60,25 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         }
     }
     many_parts::summarise(&mut result.metrics);
+    let provenance = twin::provenance(&scenario);
+    let page = match &html {
+        Some(path) => {
+            let column = Column { kernel: kernel.clone(), scenario };
+            let moments = moments(std::slice::from_ref(&column), seed);
+            let report =
+                RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
+            write_page(path, &report::html::run(&report, &moments, &[column.scenario.domains()]))
+        }
+        None => Ok(()),
+    };
     if !selectors.is_empty() {
         report::choose_metrics(&mut result, &selectors)?;
     }
-    let provenance = twin::provenance(&scenario);
     let report = RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
-    output::print(&report::run(&report, printing.format(), printing.extent()))
+    let printed = output::print(&report::run(&report, printing.format(), printing.extent()));
+    // What was measured has been printed, whatever became of the file.
+    page?;
+    printed
 }
 
 /// Says before the run what would fail after it.

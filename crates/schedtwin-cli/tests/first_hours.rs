@@ -215,3 +215,78 @@ fn completions_and_manual_pages_know_every_command() {
     let output = schedtwin(folder.path(), "--help");
     assert!(text(&output.stdout).contains("\n  aa "), "a kernel against itself is in the help");
 }
+
+/// The gate's default waits until the runs are sure; the mean alone, or the mere possibility, is asked by name.
+#[test]
+fn conditions_ask_the_interval_unless_told_otherwise() {
+    let folder = folder();
+    let output = schedtwin(folder.path(), &format!("{SMALL} --format json"));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["metrics"].as_array().expect("rows");
+    let latency = rows.iter().find(|row| {
+        row["name"] == "wakeup_latency"
+            && row["stat"] == "p99"
+            && row["labels"] == serde_json::json!({})
+    });
+    let value = &latency.expect("the latency is measured")["values"][1];
+    let mean = value["diff"].as_f64().expect("a mean");
+    let ends = [0, 1].map(|end| value["diff_ci95"][end].as_f64().expect("an interval"));
+    assert!(ends[0] < mean && mean < ends[1], "else nothing is tested: {value}");
+    let below = |from: f64, to: f64| format!("wakeup_latency.p99>{:+.4}us", (from + to) / 2.0);
+    let (between, above) = (below(ends[0], mean), below(mean, ends[1]));
+    for (condition, code) in [
+        (between.clone(), 0),
+        (format!("certain:{between}"), 0),
+        (format!("mean:{between}"), 1),
+        (format!("possible:{between}"), 1),
+        (format!("mean:{above}"), 0),
+        (format!("possible:{above}"), 1),
+        (below(ends[0], ends[0] - 2.0), 1),
+    ] {
+        let output = schedtwin(folder.path(), &format!("{SMALL} --fail-if {condition}"));
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{condition}: {told}");
+        assert_eq!(told.contains("us (95% from "), code == 1, "{told}");
+    }
+    let once = SMALL.replace("-n 3", "-n 1");
+    all(
+        folder.path(),
+        &[
+            (&format!("{once} --fail-if power>+5%"), 2, "mean:power>+5%, or run more"),
+            (&format!("{once} --fail-if mean:power>+500%"), 0, "wakeup_latency"),
+        ],
+    );
+}
+
+/// What compare can be asked, a replay can be asked too, and a run has a page.
+#[test]
+fn replays_and_runs_have_gates_and_pages() {
+    let folder = folder();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/pipeline.txt");
+    let one = format!("replay {trace} -m pixel6 -n 2 -k linux-6.12");
+    let two = format!("{one} -k linux-6.12:cpufreq=performance");
+    all(
+        folder.path(),
+        &[
+            (&format!("{two} --fail-if power>+1%"), 1, "failed: power>+1%: power mean of"),
+            (&format!("{two} --fail-if power>+100000%"), 0, "Fidelity:"),
+            (&format!("{two} --fail-if powre>+1%"), 2, "did you mean power?"),
+            (&format!("{one} --fail-if power>+1%"), 2, "give -k again"),
+            (&format!("{two} --first-difference"), 0, "the first difference is at"),
+            (&format!("{one} --first-difference"), 2, "give -k again"),
+            (&format!("{two} --html no/page.html"), 2, "there is no directory"),
+            (&format!("{two} --html page.html"), 0, "Fidelity:"),
+            ("run -m pixel6 -w ui-phone --duration 50ms --html run.html", 0, "power"),
+            ("run -m pixel6 -w ui-phone --html no/run.html", 2, "there is no directory"),
+        ],
+    );
+    for (name, words) in [
+        ("page.html", "How far the replays are the recording"),
+        ("page.html", "The longest wait"),
+        ("run.html", "What was measured"),
+        ("run.html", "Frequencies"),
+    ] {
+        let page = fs::read_to_string(folder.path().join(name)).expect(name);
+        assert!(page.contains(words), "{name}: {words}");
+    }
+}

@@ -1,7 +1,8 @@
 //! Conditions under which a comparison shall fail, for scripts and CI: `power>+5%`.
 //!
 //! ```text
-//! condition = name [ "." stat ] [ "{" key "=" value { "," key "=" value } "}" ] op limit
+//! condition = [ sure ":" ] name [ "." stat ] [ "{" key "=" value { "," key "=" value } "}" ] op limit
+//! sure      = "certain" | "mean" | "possible"
 //! op        = ">" | ">=" | "<" | "<="
 //! limit     = ( "+" | "-" ) number "%"      change against the baseline in percent of it
 //!           | ( "+" | "-" ) number [ unit ] change against the baseline in the metric's unit
@@ -10,10 +11,13 @@
 //!
 //! Units of the same quantity are converted: `power>+0.5W`, `wakeup_latency.p99>+1ms`.
 //!
-//! `power>+5%` fails if any other kernel's mean power is more than 5 % above the baseline's;
-//! `overutilized>4%` fails if that (a metric whose unit is %) is above 4. Absolute limits judge the
-//! baseline too when it is alone. The mean decides, not its significance: a gate that
-//! waits for significance opens when there are too few runs. A failure says whether it was significant.
+//! `power>+5%` fails if any other kernel's mean power is more than 5 % above the baseline's, and that is certain: the
+//! whole 95 % interval of the difference lies above 5 %. `mean:power>+5%` asks the mean alone, whatever its interval, and
+//! `possible:power>+5%` fails already if the interval reaches above 5 %: a gate that opens only when the runs rule it
+//! out. `overutilized>4%` (a metric whose unit is %) asks the value itself, with the interval of its mean. Absolute
+//! limits judge the baseline too when it is alone.
+//!
+//! One run has no interval, so only the mean can be asked of it ([`Condition::check_runs`]).
 //!
 //! Without a stat the total is meant (`mean`, `sum` or `gmean`), or the only stat that there is. Names, stats and labels
 //! are those of [`crate::selector`]: checked before anything runs, and without labels the row of the whole is meant, or
@@ -28,7 +32,8 @@ use std::sync::Arc;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::metric::Better;
 
-use crate::compare::{ComparedRow, Comparison};
+use crate::compare::{Cell, ComparedRow, Comparison};
+use crate::measured::Row;
 use crate::report::{key_of, number, signed};
 use crate::select::Key;
 use crate::selector::Selector;
@@ -37,11 +42,27 @@ use crate::selector::Selector;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     source: Arc<Source>,
+    sure: Sure,
     selector: Selector,
     op: Op,
     limit: Limit,
     unit: String,
 }
+
+/// Which number of a mean and its interval a condition is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sure {
+    /// The bound of the interval nearest to where the condition does not hold.
+    Certain,
+    /// The mean.
+    Mean,
+    /// The other bound.
+    Possible,
+}
+
+/// The words that may stand in front of a condition; without one it has to be certain.
+const SURE: [(&str, Sure); 3] =
+    [("certain", Sure::Certain), ("mean", Sure::Mean), ("possible", Sure::Possible)];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
@@ -78,9 +99,9 @@ impl Condition {
             faults.push(&source, from..to, message, help);
             faults
         })?;
-        let Named { name, stat, labels, span, op, limit, unit } = named;
+        let Named { sure, name, stat, labels, span, op, limit, unit } = named;
         let selector = Selector::new(&source, span, name, stat, labels)?;
-        let mut condition = Condition { source, selector, op, limit, unit };
+        let mut condition = Condition { source, sure, selector, op, limit, unit };
         condition.scale()?;
         Ok(condition)
     }
@@ -114,54 +135,103 @@ impl Condition {
             self.check_unit(row)?;
             let first = usize::from(comparison.kernels.len() > 1);
             for (kernel, cell) in row.cells.iter().enumerate().skip(first) {
-                let difference = cell.difference.as_ref();
-                let found = match self.limit {
-                    Limit::ChangePercent(_) => difference.and_then(|d| d.diff_pct),
-                    Limit::Change(_) => difference.map(|d| d.diff),
-                    Limit::Value(_) => cell.estimate.map(|e| e.mean),
-                };
-                // Without a change there is nothing to object to, also where a share of zero is undefined.
-                let unchanged = difference.is_some_and(|d| d.diff == 0.0);
-                let found =
-                    found
-                        .or((unchanged && matches!(self.limit, Limit::ChangePercent(_)))
-                            .then_some(0.0));
-                if found.is_some_and(|found| !self.holds(found)) {
+                let found = self.found(cell);
+                if let Found::Number { mean, interval } = found
+                    && self.judged(mean, interval).is_some_and(|number| !self.holds(number))
+                {
                     continue;
                 }
-                let what = match (found, self.limit) {
-                    (None, _) => "is undefined".to_string(),
-                    (Some(x), Limit::ChangePercent(_)) => format!("changed by {}%", signed(x)),
-                    (Some(x), Limit::Change(_)) => {
-                        format!("changed by {} {}", signed(x), row.row.unit)
-                    }
-                    (Some(x), Limit::Value(_)) => format!("is {} {}", number(x), row.row.unit),
-                };
-                let sure = match (difference, self.limit) {
-                    (_, Limit::Value(_)) | (None, _) => String::new(),
-                    (Some(d), _) => {
-                        let sure = if d.significant { "significant" } else { "not significant" };
-                        match (row.row.better, d.diff > 0.0) {
-                            (Better::Neutral, _) => format!(" ({sure})"),
-                            (Better::Higher, true) | (Better::Lower, false) => {
-                                format!(" ({sure}, better)")
-                            }
-                            (Better::Higher, false) | (Better::Lower, true) => {
-                                format!(" ({sure}, worse)")
-                            }
-                        }
-                    }
-                };
                 let kernel = &comparison.kernels[kernel];
                 findings.push(format!(
-                    "{}: {} of {kernel} {}{sure}",
+                    "{}: {} of {kernel} {}",
                     self.source.text,
                     row.row.title(),
-                    what.trim_end()
+                    self.told(found, cell, &row.row)
                 ));
             }
         }
         Ok(Verdict { failed: !findings.is_empty(), findings })
+    }
+
+    /// Whether one run cannot tell: a mean without an interval is never certain.
+    fn needs_an_interval(&self) -> bool {
+        self.sure != Sure::Mean
+    }
+
+    /// Refuses a condition that so many runs of each kernel can never tell.
+    pub fn check_runs(&self, runs: u64) -> Result<(), Diagnostics> {
+        if runs > 1 || !self.needs_an_interval() {
+            return Ok(());
+        }
+        let text = &self.source.text;
+        let condition = text.split_once(':').map_or(text.as_str(), |(_, condition)| condition);
+        Err(self.fault(
+            "one run has no interval, so nothing is certain".to_string(),
+            format!("ask the mean, mean:{condition}, or run more: -n 10"),
+        ))
+    }
+
+    /// What the limit is held against.
+    fn found(&self, cell: &Cell) -> Found {
+        let number = |mean: Option<f64>, interval| match mean {
+            Some(mean) => Found::Number { mean, interval },
+            None => Found::Undefined,
+        };
+        let difference = cell.difference.as_ref();
+        match self.limit {
+            Limit::Value(_) => {
+                number(cell.estimate.map(|e| e.mean), cell.estimate.and_then(|e| e.ci95))
+            }
+            Limit::Change(_) => number(difference.map(|d| d.diff), difference.and_then(|d| d.ci95)),
+            // Without a change there is nothing to object to, also where a share of zero is undefined.
+            Limit::ChangePercent(_) if difference.is_some_and(|d| d.is_none()) => {
+                Found::Number { mean: 0.0, interval: Some([0.0, 0.0]) }
+            }
+            Limit::ChangePercent(_) => {
+                number(difference.and_then(|d| d.diff_pct), difference.and_then(|d| d.ci95_pct))
+            }
+        }
+    }
+
+    /// The number that decides; `None`: there is no interval.
+    fn judged(&self, mean: f64, interval: Option<[f64; 2]>) -> Option<f64> {
+        let upward = matches!(self.op, Op::Above | Op::AtLeast);
+        match self.sure {
+            Sure::Mean => Some(mean),
+            Sure::Certain => interval.map(|[low, high]| if upward { low } else { high }),
+            Sure::Possible => interval.map(|[low, high]| if upward { high } else { low }),
+        }
+    }
+
+    /// `changed by +3.7% (95% from +3.1% to +4.3%, worse)`.
+    fn told(&self, found: Found, cell: &Cell, row: &Row) -> String {
+        let Found::Number { mean, interval } = found else { return "is undefined".to_string() };
+        let change = !matches!(self.limit, Limit::Value(_));
+        let unit = match (self.limit, row.unit) {
+            (Limit::ChangePercent(_), _) => "%".to_string(),
+            (_, "") => String::new(),
+            (_, unit) => format!(" {unit}"),
+        };
+        let shown = |x: f64| if change { signed(x) } else { number(x) };
+        let what = if change { "changed by" } else { "is" };
+        let mut beside = Vec::new();
+        match interval {
+            Some([low, high]) => {
+                beside.push(format!("95% from {} to {}{unit}", shown(low), shown(high)));
+            }
+            None => beside.push("one run: no interval".to_string()),
+        }
+        match (row.better, cell.difference.as_ref().map(|d| d.diff > 0.0)) {
+            (Better::Neutral, _) | (_, None) => {}
+            (Better::Higher, Some(up)) if change => {
+                beside.push(if up { "better" } else { "worse" }.to_string());
+            }
+            (Better::Lower, Some(up)) if change => {
+                beside.push(if up { "worse" } else { "better" }.to_string());
+            }
+            _ => {}
+        }
+        format!("{what} {}{unit} ({})", shown(mean), beside.join(", "))
     }
 
     fn holds(&self, found: f64) -> bool {
@@ -203,6 +273,13 @@ impl Condition {
     }
 }
 
+/// What a cell has to say of a limit.
+#[derive(Clone, Copy)]
+enum Found {
+    Undefined,
+    Number { mean: f64, interval: Option<[f64; 2]> },
+}
+
 /// Units of one quantity: each with how many of the first it is.
 const QUANTITIES: [&[(&str, f64)]; 5] = [
     &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
@@ -222,6 +299,7 @@ fn factor(from: &str, to: &str) -> Option<f64> {
 
 /// A condition as it is spelled. `span`: of the metric.
 struct Named {
+    sure: Sure,
     name: String,
     stat: Option<String>,
     labels: Vec<(String, String)>,
@@ -242,7 +320,18 @@ impl Reader<'_> {
     fn condition(&mut self) -> Result<Named, Fault> {
         let example =
             || Some("for example power>+5% or 'wakeup_latency.p99{task=ui}>+10%'".to_string());
-        let name = self.word();
+        let mut from = self.at;
+        let mut name = self.word();
+        let mut sure = Sure::Certain;
+        if self.eat(":") {
+            let known = SURE.into_iter().find(|(word, _)| *word == name);
+            let help = Some("power>+5% is the same as certain:power>+5%".to_string());
+            let message = format!("{name:?} is none of certain, mean, possible");
+            sure = known.ok_or((from, message, help))?.1;
+            self.skip_spaces();
+            from = self.at;
+            name = self.word();
+        }
         if name.is_empty() {
             return Err((
                 self.at,
@@ -259,7 +348,7 @@ impl Reader<'_> {
             ));
         }
         let labels = if self.eat("{") { self.labels()? } else { Vec::new() };
-        let span = 0..self.at;
+        let span = from..self.at;
         self.skip_spaces();
         let op = [(">=", Op::AtLeast), ("<=", Op::AtMost), (">", Op::Above), ("<", Op::Below)]
             .into_iter()
@@ -285,7 +374,7 @@ impl Reader<'_> {
             (true, _) => Limit::Change(limit),
             (false, _) => Limit::Value(limit),
         };
-        Ok(Named { name, stat, labels, span, op, limit, unit })
+        Ok(Named { sure, name, stat, labels, span, op, limit, unit })
     }
 
     fn labels(&mut self) -> Result<Vec<(String, String)>, Fault> {
@@ -346,10 +435,23 @@ mod tests {
     fn conditions_are_judged() {
         let comparison = example::comparison();
         for (condition, expected) in [
-            ("power>+5%", Ok(0)),
-            ("power>+3%", Ok(1)),
-            ("power > +3 %", Ok(1)),
-            ("power.mean{domain=cpu}>+3%", Ok(1)),
+            ("mean:power>+5%", Ok(0)),
+            ("mean:power>+3%", Ok(1)),
+            ("mean: power > +3 %", Ok(1)),
+            ("mean:power.mean{domain=cpu}>+3%", Ok(1)),
+            // The difference is 3.7 % with an interval from 2.2 to 5.3 %.
+            ("power>+1.9%", Ok(1)),
+            ("power>+3%", Ok(0)),
+            ("certain:power>+3%", Ok(0)),
+            ("certain:power>+1.9%", Ok(1)),
+            ("possible:power>+5%", Ok(1)),
+            ("possible:power>+6%", Ok(0)),
+            ("power{domain=cpu}<+3%", Ok(0)),
+            ("power{domain=cpu}<+6%", Ok(1)),
+            ("possible:power{domain=cpu}<+3%", Ok(1)),
+            ("surely:power>+3%", Err("\"surely\" is none of certain, mean, possible")),
+            ("mean:powre>+5%", Err("no metric is named \"powre\"")),
+            (":power>+5%", Err("\"\" is none of certain")),
             ("power>+2mW", Ok(1)),
             ("power>130mW", Ok(1)),
             ("power>=500", Ok(0)),
@@ -359,12 +461,14 @@ mod tests {
             ("jank>2%", Ok(0)),
             ("throttled>+0%", Ok(0)),
             ("score>1", Ok(1)),
-            ("wakeup_latency.p99>+0%", Ok(2)),
-            ("wakeup_latency.p99{task=ui}>+0%", Ok(1)),
+            ("mean:wakeup_latency.p99>+0%", Ok(2)),
+            ("wakeup_latency.p99>+0%", Ok(1)),
+            ("wakeup_latency.p99{task=ui}>+0%", Ok(0)),
+            ("mean:wakeup_latency.p99{task=ui}>+0%", Ok(1)),
             ("frame_duration.p99>+1%", Err("no frame_duration.p99 was measured")),
             ("frame_duration.p95>+1%", Err("frame_duration has no p95")),
             ("power.mean{task=ui}>+1%", Err("power has no label \"task\"")),
-            ("wakeup_latency.p99{task=*}>+0%", Ok(2)),
+            ("mean:wakeup_latency.p99{task=*}>+0%", Ok(2)),
             ("overutilized>4%", Err("overutilized was not measured")),
             ("wakeup_latency.p99{task=nobody}>+0%", Err("no wakeup_latency has these labels")),
             ("wakeup_latency>+5%", Err("several stats")),
@@ -406,12 +510,15 @@ mod tests {
 
     #[test]
     fn a_finding_says_what_was_found() {
-        let verdict = Condition::parse("power>+3%").unwrap().judge(&example::comparison()).unwrap();
-        assert_eq!(
-            verdict.findings,
-            [
-                "power>+3%: power mean domain=cpu of linux-5.18+runnable-boost changed by +3.707% (significant, worse)"
-            ]
-        );
+        for (condition, expected) in [
+            ("power>+2%", "changed by +3.707% (95% from +2.160 to +5.253%, worse)"),
+            ("mean:power>+4mW", "changed by +4.800 mW (95% from +2.797 to +6.803 mW, worse)"),
+            ("power{domain=cpu}>130mW", "is 134.3 mW (95% from 133.1 to 135.5 mW)"),
+        ] {
+            let verdict = Condition::parse(condition).unwrap().judge(&example::comparison());
+            let power = "power mean domain=cpu of linux-5.18+runnable-boost";
+            let expected = format!("{condition}: {power} {expected}");
+            assert_eq!(verdict.unwrap().findings, [expected]);
+        }
     }
 }

@@ -60,6 +60,11 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// Whether nothing changed, in no run.
+    pub fn is_none(&self) -> bool {
+        self.diff == 0.0 && self.ci95.is_none_or(|[low, high]| low == 0.0 && high == 0.0)
+    }
+
     /// Half the width of the interval in percent of the baseline's mean.
     pub fn half_width_pct(&self) -> Option<f64> {
         self.ci95_pct.map(|[low, high]| (high - low) / 2.0)

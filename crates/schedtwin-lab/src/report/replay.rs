@@ -146,11 +146,17 @@ fn cells(pair: &Pair, kernels: &[usize]) -> Vec<String> {
 }
 
 /// How far each kernel did as recorded.
-fn verdicts(fidelity: &Fidelity) -> impl Iterator<Item = String> {
+pub fn verdicts(fidelity: &Fidelity) -> impl Iterator<Item = String> {
     let of = |(at, verdict): (usize, &crate::replay::Verdict)| {
         format!("verdict {} ({}): {}", letter(at), printable(&verdict.kernel), verdict.text)
     };
     fidelity.verdicts.iter().enumerate().map(of)
+}
+
+/// Title, unit, recorded, and of each kernel its number and ratio: a line a measurement.
+pub fn pairs(fidelity: &Fidelity) -> Vec<Vec<String>> {
+    let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
+    fidelity.pairs.iter().map(|pair| cells(pair, &kernels)).collect()
 }
 
 /// The section of a text report.

@@ -14,12 +14,15 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use schedtwin::DomainTable;
 
 use super::cells::{
-    difference_cells, letter, provenance_lines, seeds_text, shown_rows, value, verdict,
+    difference_cells, letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows,
+    value, verdict,
 };
-use super::{Extent, Studies};
+use super::{Extent, RunReport, Studies};
 use crate::compare::Comparison;
 use crate::crash;
+use crate::measured::Measured;
 use crate::moment::Moment;
+use crate::replay::Replayed;
 use crate::study::run::{Ran, summary};
 use crate::study::verdict::Verdict;
 use crate::study::{Published, Role};
@@ -27,6 +30,42 @@ use figures::{Interval, colour};
 
 /// A comparison as a page; `domains` by kernel.
 pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[DomainTable]) -> String {
+    let length = super::cells::simulated_text(comparison);
+    compared_page("compare", comparison, length, html! {}, moments, domains)
+}
+
+/// A replay as a page: its comparison, and how far each kernel's replay is the recording.
+pub fn replay(replayed: &Replayed, moments: &[Moment], domains: &[DomainTable]) -> String {
+    let Replayed { comparison, fidelity } = replayed;
+    let length =
+        super::replay::length(fidelity, super::cells::duration_text(&comparison.provenance));
+    let names = &comparison.kernels;
+    let section = html! {
+        h2 { "How far the replays are the recording" }
+        div.wide { table {
+            tr { th.l { "" } th.l { "" } th { "recorded" }
+                @for (at, _) in names.iter().enumerate() { th { (letter(at)) } th { (letter(at)) "/rec" } } }
+            @for cells in super::replay::pairs(fidelity) { tr {
+                td.l { (breakable(&cells[0])) } td.l.muted { (cells[1]) }
+                @for cell in &cells[2..] { td { (cell) } }
+            } }
+        } }
+        ul {
+            @for verdict in super::replay::verdicts(fidelity) { li { b { (verdict) } } }
+            @for sentence in super::replay::sentences(fidelity) { li { (sentence) } }
+        }
+    };
+    compared_page("replay", comparison, Some(length), section, moments, domains)
+}
+
+fn compared_page(
+    command: &str,
+    comparison: &Comparison,
+    length: Option<String>,
+    section: Markup,
+    moments: &[Moment],
+    domains: &[DomainTable],
+) -> String {
     let from = &comparison.provenance;
     let title = format!("{}, {}", from.machine, from.workload);
     let rows: Vec<_> = comparison.rows.iter().map(|row| row.row.clone()).collect();
@@ -34,14 +73,15 @@ pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[Domain
         &title,
         html! {
             h1 { (title) }
-            p.muted { "schedtwin compare: " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
-                @if let Some(length) = super::cells::simulated_text(comparison) { ", " (length) } }
+            p.muted { "schedtwin " (command) ": " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
+                @if let Some(length) = length { ", " (length) } }
             (kernels(&comparison.kernels))
             h2 { "What changed" }
             (compared(comparison))
             p.legend { "Change in % of the first kernel, with half the width of its 95% interval over the seeds; the bar is that "
                 "interval. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
                 "Where nothing changed 1 row in 20 is marked by chance." }
+            (section)
             (figures::all(&comparison.kernels, &rows))
             (figures::moments(moments))
             (domains::all(&comparison.kernels, domains))
@@ -49,6 +89,40 @@ pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[Domain
             ul {
                 @for line in crash::lines(&comparison.crashes) { li { b.bad { (line) } } }
                 @for notice in &comparison.notices { li { "note: " (notice) } }
+                @for line in provenance_lines(from) { li { (line) } }
+            }
+        },
+    )
+}
+
+/// A run as a page.
+pub fn run(report: &RunReport, moments: &[Moment], domains: &[DomainTable]) -> String {
+    let RunReport { provenance: from, kernel, seed, result } = report;
+    let title = format!("{}, {}", from.machine, from.workload);
+    let names = [kernel.to_string()];
+    let mut measured = Measured::new(1);
+    measured.add(0, 0, result.metrics.clone());
+    let shown = shown_metrics(result, Extent::More);
+    page(
+        &title,
+        html! {
+            h1 { (title) }
+            p.muted { "schedtwin run: seed " (seed) ", " (number(result.simulated_ns as f64 / 1e9)) " s simulated, "
+                (result.events) " events" }
+            (kernels(&names))
+            h2 { "What was measured" }
+            div.wide { table {
+                @for (title, metric) in &shown.rows { tr {
+                    td.l { (breakable(title)) } td { (value(metric.value, metric.unit)) } td.l.muted { (metric.unit) }
+                } }
+            } }
+            @if let Some(note) = shown.further(Extent::More) { p.legend { (note) } }
+            (figures::all(&names, &measured.rows(1)))
+            (figures::moments(moments))
+            (domains::all(&names, domains))
+            h2 { "Where this comes from" }
+            ul {
+                @for notice in &result.notices { li { "note: " (notice) } }
                 @for line in provenance_lines(from) { li { (line) } }
             }
         },
