@@ -10,11 +10,11 @@ use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
-use crate::menu::{Menu5_18, Menu6_12};
+use crate::menu::{Menu5_18, Menu6_12, Menu73};
 use crate::pelt::{Pelt, Pelt61};
 use crate::schedutil::Schedutil;
 use crate::schedutil_4_7::Schedutil47;
-use crate::teo::{Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::uclamp::max::Max;
 use crate::uclamp::sum::Sum;
 
@@ -37,6 +37,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Pelt>(),
     of::<Pelt61>(),
     of::<Teo>(),
+    of::<Teo73>(),
     of::<TeoRecent>(),
     of::<TeoLate>(),
     of::<TeoLatePlain>(),
@@ -50,6 +51,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Haltpoll61>(),
     of::<Menu5_18>(),
     of::<Menu6_12>(),
+    of::<Menu73>(),
     // Whole states instead of sequences, so it has a way of its own and no mutations here.
     Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
     of::<Eevdf>(),

@@ -10,13 +10,13 @@ use schedtwin_conformance::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
 use schedtwin_conformance::ladder::{Ladder, LadderForm};
-use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12};
+use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73};
 use schedtwin_conformance::pelt::{Pelt, Pelt61};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::schedutil::Schedutil;
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
 use schedtwin_conformance::teo::{
-    Late, Patched, Teo, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
+    Late, Patched, Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
 use schedtwin_conformance::uclamp::max::Max;
 use schedtwin_conformance::uclamp::sum::Sum;
@@ -41,6 +41,7 @@ fn pelt_6_1_golden_vectors() {
 #[test]
 fn teo_golden_vectors() {
     golden::<Teo>();
+    golden::<Teo73>();
 }
 
 #[test]
@@ -53,6 +54,7 @@ fn idle_golden_vectors_of_other_forms() {
     golden::<Haltpoll61>();
     golden::<Menu5_18>();
     golden::<Menu6_12>();
+    golden::<Menu73>();
 }
 
 #[test]
@@ -129,6 +131,7 @@ fn pelt_6_1_equals_the_kernels_c() {
 #[test]
 fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v6_12::TeoCpu>();
+    idle_oracle::<schedtwin_kernel::cpuidle::teo::v7_3::TeoCpu>();
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v5_14::TeoCpu>();
     idle_oracle::<Late<true>>();
     idle_oracle::<Late<false>>();
@@ -141,7 +144,8 @@ fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<HaltpollForm<true>>();
     idle_oracle::<HaltpollForm<false>>();
     idle_oracle::<menu::Waiters>();
-    idle_oracle::<menu::Plain>();
+    idle_oracle::<menu::Plain<false>>();
+    idle_oracle::<menu::Plain<true>>();
 }
 
 #[test]

@@ -37,12 +37,14 @@ pub(crate) const IDLE_ROOMS: Rooms = Rooms {
         "cpuidle/menu/mod.rs",
         "cpuidle/menu/v5_18.rs",
         "cpuidle/menu/v6_12.rs",
+        "cpuidle/menu/v7_3.rs",
         "cpuidle/states.rs",
         "cpuidle/teo/mod.rs",
         "cpuidle/teo/util.rs",
         "cpuidle/teo/v5_14.rs",
         "cpuidle/teo/v6_12.rs",
         "cpuidle/teo/v6_6.rs",
+        "cpuidle/teo/v7_3.rs",
     ],
 };
 
@@ -66,6 +68,8 @@ pub trait Form: Sized {
     const MUTATIONS: &'static [Mutation];
     /// How many sequences the golden vectors show in full.
     const GOLDEN_SHOWN: u64;
+    /// With how many states the idle loop asks it at least: since 7.3 not with one.
+    const FEWEST_STATES: u64 = 1;
     /// Whether it counts tasks that wait for I/O, and finds patterns in sleeps.
     const MENU: bool = false;
     /// Whether it looks at utilisation.
@@ -251,7 +255,7 @@ impl<F: Form> Subject for World<F> {
             self.length = 16 + rng.below(64) as usize;
             // HZ 100, 250, 300, 1000.
             let tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
-            self.planned = state_table(tick, rng);
+            self.planned = state_table(tick, F::FEWEST_STATES, rng);
             return record(TICK, [tick, 0, 0, 0, 0, 0]);
         }
         if step <= self.planned.len() {
@@ -360,9 +364,9 @@ pub fn tree_has_form<F: Form>(tree: &Path) -> Result<(), String> {
     F::is_form(&text).then_some(()).ok_or_else(other)
 }
 
-/// A plausible table of idle states, or (one in 16) an arbitrary one.
-fn state_table(tick: u64, rng: &mut Rng) -> Vec<IdleStateParams> {
-    let count = if rng.one_in(4) { 1 + rng.below(10) } else { 2 + rng.below(4) };
+/// A plausible table of idle states, at least `fewest` of them, or (one in 16) an arbitrary one.
+fn state_table(tick: u64, fewest: u64, rng: &mut Rng) -> Vec<IdleStateParams> {
+    let count = if rng.one_in(4) { 1 + rng.below(10) } else { 2 + rng.below(4) }.max(fewest);
     let arbitrary = rng.one_in(16);
     let mut residencies: Vec<u64> = (0..count)
         .map(|_| match rng.below(8) {

@@ -177,6 +177,8 @@ pub fn describe<S: Subject>(record: &Record) -> String {
 pub const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
 /// Names a tree of Linux 6.1, of the subjects that are older than 6.12.
 pub const TREE_6_1: &str = "SCHEDTWIN_KERNEL_TREE_6_1";
+/// The variable that names a tree of 7.3.
+pub const TREE_7_3: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
 
 /// The kernel tree that tests may use: what the environment variable says.
 pub fn kernel_tree(variable: &str) -> Option<PathBuf> {

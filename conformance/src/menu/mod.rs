@@ -1,23 +1,25 @@
-//! menu's forms against the kernel's menu: of 4.20 to 6.5, and of 6.6 and later.
+//! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.6 to 6.12, and of 7.3.
 
 mod mutations;
 
 use crate::idle::{Form, IDLE_ROOMS, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE_6_1};
-use mutations::{MENU_5_18, MENU_6_12};
-use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12};
+use crate::l0::{Out, TREE, TREE_6_1, TREE_7_3};
+use mutations::{MENU_5_18, MENU_6_12, MENU_7_3};
+use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12, v7_3};
 use schedtwin_kernel::cpuidle::states::{Reflection, SelectInput, SleepLength};
 
 /// menu of 4.20 to 6.5.
 pub type Menu5_18 = World<Waiters>;
-/// menu of 6.6 and later.
-pub type Menu6_12 = World<Plain>;
+/// menu of 6.6 to 6.12.
+pub type Menu6_12 = World<Plain<false>>;
+/// menu of 7.3.
+pub type Menu73 = World<Plain<true>>;
 
 /// The form with I/O waiters.
 pub struct Waiters(MenuCpu);
-/// The form without.
-pub struct Plain(MenuCpu);
+/// The form without, as in 7.3 or before.
+pub struct Plain<const OUTLIERS: bool>(MenuCpu);
 
 fn report(menu: &MenuCpu, buckets: usize, out: &mut Out) {
     out.word("menu", "needs_update", menu.needs_update as u64);
@@ -82,17 +84,19 @@ impl Form for Waiters {
     }
 }
 
-impl Form for Plain {
-    const NAME: &'static str = "menu-6.12";
+impl<const OUTLIERS: bool> Form for Plain<OUTLIERS> {
+    const NAME: &'static str = if OUTLIERS { "menu-7.3" } else { "menu-6.12" };
+    const TREE: &'static str = if OUTLIERS { TREE_7_3 } else { TREE };
     const SHIM: &'static str = "menu/shim.c";
     const FILE: &'static str = "menu.c";
     const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_ROOMS) };
-    const MUTATIONS: &'static [Mutation] = MENU_6_12;
+    const MUTATIONS: &'static [Mutation] = if OUTLIERS { MENU_7_3 } else { MENU_6_12 };
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;
+    const FEWEST_STATES: u64 = if OUTLIERS { 2 } else { 1 };
 
     fn is_form(text: &str) -> bool {
-        !text.contains("nr_iowait_cpu")
+        !text.contains("nr_iowait_cpu") && text.contains("SAFE_TIMER_RANGE_NS") == OUTLIERS
     }
 
     fn new() -> Self {
@@ -104,7 +108,8 @@ impl Form for Plain {
         input: &SelectInput,
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> (usize, bool) {
-        let selection = v6_12::select(&mut self.0, input, sleep_length);
+        let select = if OUTLIERS { v7_3::select } else { v6_12::select };
+        let selection = select(&mut self.0, input, sleep_length);
         (selection.idx, selection.stop_tick)
     }
 

@@ -5,6 +5,7 @@ use crate::l0::mutate::{Mutation, m};
 const MENU_SHARED: &str = "cpuidle/menu/mod.rs";
 const MENU_5_18_FILE: &str = "cpuidle/menu/v5_18.rs";
 const MENU_6_12_FILE: &str = "cpuidle/menu/v6_12.rs";
+const MENU_7_3_FILE: &str = "cpuidle/menu/v7_3.rs";
 const IDLE_STATES: &str = "cpuidle/states.rs";
 
 /// Mutations of menu, of what its forms share.
@@ -56,7 +57,7 @@ pub const MENU_5_18: &[Mutation] = menu_mutations![
     m(MENU_5_18_FILE, "state.residency_ns() <= delta", "state.residency_ns() < delta"),
 ];
 
-/// Mutations of menu of 6.6 and later.
+/// Mutations of menu of 6.6 to 6.12.
 pub const MENU_6_12: &[Mutation] = menu_mutations![
     m(MENU_6_12_FILE, "longest == 0)", "longest == 1)"),
     m(MENU_6_12_FILE, "KTIME_MAX as u64, input", "KTIME_MAX as u64 / 2, input"),
@@ -71,4 +72,22 @@ pub const MENU_6_12: &[Mutation] = menu_mutations![
     m(MENU_6_12_FILE, "exit_latency_ns <= predicted_ns", "exit_latency_ns < predicted_ns"),
     m(MENU_6_12_FILE, "shallower.residency_ns() < input", "shallower.residency_ns() <= input"),
     m(MENU_6_12_FILE, "state.residency_ns() <= delta", "state.residency_ns() < delta"),
+];
+
+/// Mutations of menu of 7.3, of what it does not share with 6.12.
+pub const MENU_7_3: &[Mutation] = &[
+    m(IDLE_STATES, "SAFE_TIMER_RANGE_TICKS: i64 = 2", "SAFE_TIMER_RANGE_TICKS: i64 = 1"),
+    m(MENU_6_12_FILE, "next_timer_ns > safe_ns", "next_timer_ns >= safe_ns"),
+    m(MENU_7_3_FILE, "(-1i64, i64", "(0i64, i64"),
+    m(MENU_7_3_FILE, "<= above", "< above"),
+    m(MENU_7_3_FILE, ">= below", "> below"),
+    m(MENU_7_3_FILE, "i64::from(u32::MAX));", "i64::from(i32::MAX));"),
+    m(MENU_7_3_FILE, "squares.wrapping_add", "squares.saturating_add"),
+    m(MENU_7_3_FILE, "if max == 0", "if max == 1"),
+    m(MENU_7_3_FILE, "(squares / count).wrapping_sub", "(squares / count).saturating_sub"),
+    m(MENU_7_3_FILE, "&& most_left", "&& !most_left"),
+    m(MENU_7_3_FILE, "mean_squared > variance * 36", "mean_squared >= variance * 36"),
+    m(MENU_7_3_FILE, "variance <= 400", "variance <= 399"),
+    m(MENU_7_3_FILE, "4 * count <= 3", "4 * count < 3"),
+    m(MENU_7_3_FILE, "mean - min > max", "mean - min >= max"),
 ];

@@ -1,20 +1,22 @@
-//! teo's forms against the kernel's teo: of 6.12, of 6.6 to 6.10, of 5.14 to 6.2 with recent intercepts, and
+//! teo's forms against the kernel's teo: of 7.3, of 6.12, of 6.6 to 6.10, of 5.14 to 6.2 with recent intercepts, and
 //! the latter with each patch that makes it look at utilisation.
 
 mod mutations;
 
 use crate::idle::{Form, IDLE_ROOMS, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE_6_1};
-use mutations::{TEO, TEO_6_6, TEO_RECENT, TEO_UTIL};
+use crate::l0::{Out, TREE_6_1, TREE_7_3};
+use mutations::{TEO, TEO_6_6, TEO_7_3, TEO_RECENT, TEO_UTIL};
 use schedtwin_kernel::config::TeoUtil;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, Reflection, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::util::UtilAware;
 use schedtwin_kernel::cpuidle::teo::v5_14::{NR_RECENT, TeoBin};
-use schedtwin_kernel::cpuidle::teo::{v5_14, v6_6, v6_12};
+use schedtwin_kernel::cpuidle::teo::{v5_14, v6_6, v6_12, v7_3};
 
 /// teo of 6.12.
 pub type Teo = World<v6_12::TeoCpu>;
+/// teo of 7.3.
+pub type Teo73 = World<v7_3::TeoCpu>;
 /// teo of 5.14 to 6.2.
 pub type TeoRecent = World<v5_14::TeoCpu>;
 /// teo of 6.6 to 6.10.
@@ -40,11 +42,12 @@ pub struct Patched<const PATCH: usize>(v5_14::TeoCpu);
 
 const BINS: [&str; CPUIDLE_STATE_MAX] =
     ["bin0", "bin1", "bin2", "bin3", "bin4", "bin5", "bin6", "bin7", "bin8", "bin9"];
-/// What the shim is told of a tree with recent intercepts, of a patch on it, of 6.6, and of 6.12.
+/// What the shim is told of a tree with recent intercepts, of a patch on it, of 6.6, of 6.12, and of 7.3.
 const RECENT: &[&str] = &["-DTEO_RECENT"];
 const RECENT_UTILIZED: &[&str] = &["-DTEO_RECENT", "-DTEO_UTILIZED"];
 const RECENT_TICK_HITS: &[&str] = &["-DTEO_RECENT", "-DTEO_TICK_HITS"];
 const TICK_HITS: &[&str] = &["-DTEO_TICK_HITS"];
+const TIMERS: &[&str] = &["-DTEO_TIMERS"];
 
 fn has_recent(text: &str) -> bool {
     text.contains("recent_idx[NR_RECENT]")
@@ -56,6 +59,10 @@ fn looks_at_util(text: &str) -> bool {
 
 fn has_tick_hits(text: &str) -> bool {
     text.contains("tick_hits")
+}
+
+fn has_short_idles(text: &str) -> bool {
+    text.contains("short_idles")
 }
 
 /// -1 for none, as C has it.
@@ -104,7 +111,7 @@ impl Form for v6_12::TeoCpu {
     const GOLDEN_SHOWN: u64 = 6;
 
     fn is_form(text: &str) -> bool {
-        !has_recent(text)
+        !has_recent(text) && !has_short_idles(text)
     }
 
     fn new() -> Self {
@@ -130,6 +137,63 @@ impl Form for v6_12::TeoCpu {
         out.word("teo", "sleep_length_ns", self.sleep_length_ns as u64);
         out.word("teo", "total", self.total as u64);
         out.word("teo", "tick_hits", self.tick_hits as u64);
+        let last = self.last_state_idx.map_or(-1, |state| state as i64);
+        out.word("dev", "last_state_idx", last as u64);
+        for (name, bin) in BINS.iter().zip(&self.state_bins).take(states) {
+            out.word(name, "hits", bin.hits as u64);
+            out.word(name, "intercepts", bin.intercepts as u64);
+        }
+    }
+
+    fn has_selected(&self) -> bool {
+        self.last_state_idx.is_none()
+    }
+
+    fn sleep_length_ns(&self) -> i64 {
+        self.sleep_length_ns
+    }
+}
+
+impl Form for v7_3::TeoCpu {
+    const NAME: &'static str = "teo-7.3";
+    const TREE: &'static str = TREE_7_3;
+    const SHIM: &'static str = "teo/shim.c";
+    const FLAGS: &'static [&'static str] = TIMERS;
+    const FILE: &'static str = "teo.c";
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const MUTATIONS: &'static [Mutation] = TEO_7_3;
+    const GOLDEN_SHOWN: u64 = 4;
+    const FEWEST_STATES: u64 = 2;
+
+    fn is_form(text: &str) -> bool {
+        has_short_idles(text)
+    }
+
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn select(
+        &mut self,
+        input: &SelectInput,
+        sleep_length: &mut impl FnMut() -> SleepLength,
+    ) -> (usize, bool) {
+        let selection = self.select(input, sleep_length);
+        (selection.idx, selection.stop_tick)
+    }
+
+    fn reflect(&mut self, stay: &Reflection) -> bool {
+        self.reflect(stay);
+        stay.poll_time_limit
+    }
+
+    fn report(&self, states: usize, out: &mut Out) {
+        out.word("teo", "sleep_length_ns", self.sleep_length_ns as u64);
+        out.word("teo", "total", self.total as u64);
+        out.word("teo", "total_tick", self.total_tick as u64);
+        out.word("teo", "tick_intercepts", self.tick_intercepts as u64);
+        out.word("teo", "short_idles", self.short_idles as u64);
+        out.word("teo", "tick_wakeup", self.tick_wakeup as u64);
         let last = self.last_state_idx.map_or(-1, |state| state as i64);
         out.word("dev", "last_state_idx", last as u64);
         for (name, bin) in BINS.iter().zip(&self.state_bins).take(states) {

@@ -4,6 +4,7 @@ use crate::l0::mutate::{Mutation, m};
 
 const TEO_SHARED: &str = "cpuidle/teo/mod.rs";
 const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
+const TEO_7_3_FILE: &str = "cpuidle/teo/v7_3.rs";
 const TEO_RECENT_FILE: &str = "cpuidle/teo/v5_14.rs";
 const TEO_6_6_FILE: &str = "cpuidle/teo/v6_6.rs";
 const TEO_UTIL_FILE: &str = "cpuidle/teo/util.rs";
@@ -33,6 +34,63 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
     m(TEO_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+];
+
+/// Mutations of teo of 7.3.
+pub const TEO_7_3: &[Mutation] = &[
+    m(TEO_SHARED, "PULSE: u32 = 1024", "PULSE: u32 = 1023"),
+    m(TEO_SHARED, "DECAY_SHIFT: u32 = 3", "DECAY_SHIFT: u32 = 4"),
+    m(TEO_7_3_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
+    m(TEO_7_3_FILE, "if delta == 0 { 0 }", "if delta == 0 { *counter }"),
+    m(TEO_7_3_FILE, "self.tick_wakeup = stay.got_tick", "self.tick_wakeup = false"),
+    m(TEO_7_3_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
+    m(TEO_7_3_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
+    m(TEO_7_3_FILE, "measured_ns < RESIDENCY", "measured_ns <= RESIDENCY"),
+    m(TEO_7_3_FILE, "(residency_ns / 2, true)", "(residency_ns / 2, false)"),
+    m(TEO_7_3_FILE, "return i64::MAX;", "return i64::MAX - 100_000_000;"),
+    m(TEO_7_3_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
+    m(TEO_7_3_FILE, "residency_ns() <= measured_ns", "residency_ns() < measured_ns"),
+    m(TEO_7_3_FILE, "3 * self.total_tick > 2 * self.total", "3 * self.total_tick > 2 * decayed"),
+    m(TEO_7_3_FILE, "state_bins[states.len() - 1].hits", "state_bins[idx_timer].hits"),
+    m(
+        TEO_7_3_FILE,
+        "3 * self.tick_intercepts < 2 * decayed",
+        "3 * self.tick_intercepts < 2 * self.total",
+    ),
+    m(TEO_7_3_FILE, "sleep_length_ns.wrapping_sub", "sleep_length_ns.saturating_sub"),
+    m(TEO_7_3_FILE, "missing_ns < latency_ns / 2", "missing_ns <= latency_ns / 2"),
+    m(TEO_7_3_FILE, "measured_ns <= input.tick_nsec", "measured_ns < input.tick_nsec"),
+    m(TEO_7_3_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+    m(TEO_7_3_FILE, "2 * below.intercepts > self", "2 * below.intercepts >= self"),
+    m(TEO_7_3_FILE, "wrapping_sub(below.hits)", "wrapping_sub(0)"),
+    m(TEO_7_3_FILE, "idx > below.constraint_idx", "idx > deepest"),
+    m(TEO_7_3_FILE, "residency_ns() < RESIDENCY", "residency_ns() <= RESIDENCY"),
+    m(TEO_7_3_FILE, "2 * self.short_idles >= self.total", "2 * self.short_idles > self.total"),
+    m(TEO_7_3_FILE, "RESIDENCY_THRESHOLD_NS / 2;", "RESIDENCY_THRESHOLD_NS;"),
+    m(TEO_7_3_FILE, "sleep_length_ns > SAFE", "sleep_length_ns >= SAFE"),
+    m(
+        TEO_7_3_FILE,
+        "&& states[idx].residency_ns() < input.tick_nsec\n            {",
+        "&& states[idx].residency_ns() <= input.tick_nsec\n            {",
+    ),
+    m(TEO_7_3_FILE, "(idx + 1..=below.constraint_idx).rev()", "(idx + 1..=below.constraint_idx)"),
+    m(TEO_7_3_FILE, "residency_ns() <= timers.sleep", "residency_ns() < timers.sleep"),
+    m(
+        TEO_7_3_FILE,
+        "residency_ns() > timers.sleep_length_ns {",
+        "residency_ns() >= timers.sleep_length_ns {",
+    ),
+    m(TEO_7_3_FILE, "3 * self.tick_intercepts >= 2", "3 * self.tick_intercepts > 2"),
+    m(TEO_7_3_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
+    m(TEO_7_3_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
+    m(TEO_7_3_FILE, "bin.intercepts >= most", "bin.intercepts > most"),
+    m(TEO_7_3_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 - 1 <= input"),
+    m(
+        TEO_7_3_FILE,
+        "2 * intercepts > below.intercepts &&",
+        "2 * intercepts >= below.intercepts &&",
+    ),
+    m(TEO_7_3_FILE, "&& i <= below.most", "&& i < below.most"),
 ];
 
 /// Mutations of teo with recent intercepts.

@@ -206,6 +206,8 @@ rules! {
         Utilised = "teo: the CPU is utilised",
         /// The tick goes on and comes before the residency of a deeper state.
         Tick = "teo: the tick goes on and comes before a deeper state's residency",
+        /// The tick is stopped and the timer far away: the deepest state that pays, in place of a shallow one.
+        NotStuck = "teo: deeper, not to be stuck without tick",
     }
 }
 

@@ -16,6 +16,7 @@ typedef int s32;
 typedef s64 ktime_t;
 
 #define U64_MAX (~0ULL)
+#define S64_MAX ((s64)(U64_MAX >> 1))
 #define KTIME_MAX ((s64)(~0ULL >> 1))
 #define NSEC_PER_SEC 1000000000L
 #define NSEC_PER_MSEC 1000000L

@@ -26,7 +26,9 @@ macro_rules! cpuidle {
             /// With recent intercepts; asks for the sleep length late.
             V6_6 = "6.6", "6.6 to 6.10";
             /// All intercepts alike; asks late, and looks at the timers also where state 0 is certain.
-            V6_12 = "6.12", "6.11 and later";
+            V6_12 = "6.12", "6.11 and 6.12";
+            /// A sleep that ended before the timer is an intercept whatever its bin; tick wakeups and short sleeps count.
+            V7_3 = "7.3", "7.3";
         }
         /// What teo makes of a CPU that is *utilised* (`sched_cpu_util()` above the threshold) while it goes idle.
         teo_util: choice TeoUtil {
@@ -60,7 +62,9 @@ macro_rules! cpuidle {
             /// Twelve buckets, I/O waiters count; asks for the sleep length first.
             V5_18 = "5.18", "4.20 to 6.5";
             /// Six buckets; asks for the sleep length only where the interval pattern leaves it open.
-            V6_12 = "6.12", "6.6 and later";
+            V6_12 = "6.12", "6.6 to 6.12";
+            /// Short sleeps can be left out of the interval pattern, too; a near timer is a safety net.
+            V7_3 = "7.3", "7.3";
         }
         /// What becomes of haltpoll's window when it shrinks, where haltpoll is chosen.
         haltpoll_shrink: choice HaltpollShrink {

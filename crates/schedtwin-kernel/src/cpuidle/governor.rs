@@ -33,6 +33,8 @@ use schedtwin_types::IdleRule;
 pub enum Governor {
     /// teo of 6.12.
     Teo(teo::v6_12::TeoCpu),
+    /// teo of 7.3.
+    TeoTimers(teo::v7_3::TeoCpu),
     /// teo with recent intercepts, of 5.14.
     TeoRecent(teo::v5_14::TeoCpu),
     /// teo with recent intercepts, of 6.6.
@@ -43,6 +45,8 @@ pub enum Governor {
     MenuWaiters(MenuCpu),
     /// menu of 6.12.
     Menu(MenuCpu),
+    /// menu of 7.3.
+    MenuOutliers(MenuCpu),
     /// ladder.
     Ladder(LadderCpu),
     /// haltpoll.
@@ -76,6 +80,7 @@ impl Governor {
                     TeoForm::V5_14 => Governor::TeoRecent(teo::v5_14::TeoCpu::new(util)),
                     TeoForm::V6_6 => Governor::TeoRecentLate(teo::v6_6::TeoCpu::new(util)),
                     TeoForm::V6_12 => Governor::Teo(Default::default()),
+                    TeoForm::V7_3 => Governor::TeoTimers(Default::default()),
                 };
                 match Gradual::of(config, capacity) {
                     Some(gradual) => Governor::Gradual(gradual, Box::new(teo)),
@@ -85,6 +90,7 @@ impl Governor {
             IdleGovernor::Menu => match config.menu {
                 MenuForm::V5_18 => Governor::MenuWaiters(Default::default()),
                 MenuForm::V6_12 => Governor::Menu(Default::default()),
+                MenuForm::V7_3 => Governor::MenuOutliers(Default::default()),
             },
             IdleGovernor::Ladder => Governor::Ladder(LadderCpu::new(states)),
             IdleGovernor::Haltpoll => Governor::Haltpoll(HaltpollCpu::of(config)),
@@ -133,6 +139,7 @@ impl Governor {
         };
         match self {
             Governor::Teo(teo) => of_teo(teo.select(input, sleep_length)),
+            Governor::TeoTimers(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoRecent(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoRecentLate(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::Gradual(gradual, teo) => {
@@ -143,6 +150,7 @@ impl Governor {
             }
             Governor::MenuWaiters(menu) => of_menu(menu::v5_18::select(menu, input, sleep_length)),
             Governor::Menu(menu) => of_menu(menu::v6_12::select(menu, input, sleep_length)),
+            Governor::MenuOutliers(menu) => of_menu(menu::v7_3::select(menu, input, sleep_length)),
             Governor::Ladder(ladder) => Choice {
                 state: ladder.select(input) as u8,
                 stop_tick: true,
@@ -169,10 +177,11 @@ impl Governor {
     pub fn reflect(&mut self, stay: &Reflection) {
         match self {
             Governor::Teo(teo) => teo.reflect(stay),
+            Governor::TeoTimers(teo) => teo.reflect(stay),
             Governor::TeoRecent(teo) => teo.reflect(stay),
             Governor::TeoRecentLate(teo) => teo.reflect(stay),
             Governor::Gradual(_, teo) => teo.reflect(stay),
-            Governor::MenuWaiters(menu) | Governor::Menu(menu) => {
+            Governor::MenuWaiters(menu) | Governor::Menu(menu) | Governor::MenuOutliers(menu) => {
                 menu.reflect(stay.state, stay.got_tick, stay.poll_time_limit);
             }
             Governor::Ladder(ladder) => ladder.reflect(stay.state),
@@ -190,6 +199,10 @@ impl Governor {
             Governor::Teo(teo) => {
                 let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
                 assert_eq!(teo.total, sum + teo.tick_hits, "teo: total");
+            }
+            Governor::TeoTimers(teo) => {
+                let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
+                assert_eq!(teo.total, sum, "teo: total");
             }
             Governor::TeoRecent(teo) => {
                 let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
@@ -212,7 +225,7 @@ impl Governor {
                 );
             }
             Governor::Haltpoll(_) => {}
-            Governor::MenuWaiters(menu) | Governor::Menu(menu) => {
+            Governor::MenuWaiters(menu) | Governor::Menu(menu) | Governor::MenuOutliers(menu) => {
                 let most = (menu::RESOLUTION * menu::DECAY) as u32;
                 let factors = menu.correction_factor;
                 assert!(factors.iter().all(|f| (1..=most).contains(f)), "menu: {factors:?}");
@@ -237,6 +250,7 @@ mod tests {
         };
         let (plain, old) = (M::V6_12, M::V5_18);
         assert!(matches!(of(G::Teo, T::V6_12, U::Off, old), Governor::Teo(_)));
+        assert!(matches!(of(G::Teo, T::V7_3, U::Off, old), Governor::TeoTimers(_)));
         let recent = of(G::Teo, T::V5_14, U::Off, old);
         assert!(matches!(&recent, Governor::TeoRecent(teo) if teo.util.is_none()));
         let util_aware = of(G::Teo, T::V5_14, U::V6_3, old);
@@ -250,6 +264,7 @@ mod tests {
         assert!(matches!(&gradual, Governor::Gradual(_, teo) if matches!(**teo, Governor::Teo(_))));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, old), Governor::MenuWaiters(_)));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, plain), Governor::Menu(_)));
+        assert!(matches!(of(G::Menu, T::V6_12, U::Off, M::V7_3), Governor::MenuOutliers(_)));
         assert!(matches!(of(G::Ladder, T::V6_12, U::Off, plain), Governor::Ladder(_)));
         assert!(matches!(of(G::Haltpoll, T::V6_12, U::Off, plain), Governor::Haltpoll(_)));
         assert!(matches!(of(G::Shallow, T::V6_12, U::Off, plain), Governor::Shallow));

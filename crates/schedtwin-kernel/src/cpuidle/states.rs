@@ -8,6 +8,8 @@ pub const CPUIDLE_STATE_MAX: usize = 10;
 /// A state with a shorter target residency is not worth asking the timers about
 /// (`RESIDENCY_THRESHOLD_NS` of `drivers/cpuidle/governors/gov.h`, since 6.6).
 pub const RESIDENCY_THRESHOLD_NS: i64 = 15_000;
+/// A timer at most so many ticks away is a safety net for a CPU whose tick is stopped (`SAFE_TIMER_RANGE_NS` there, 7.3).
+pub const SAFE_TIMER_RANGE_TICKS: i64 = 2;
 /// The sleep length when nothing was asked or nothing is pending (`KTIME_MAX`), ns.
 pub const KTIME_MAX: i64 = i64::MAX;
 

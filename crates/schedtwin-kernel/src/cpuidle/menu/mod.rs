@@ -21,7 +21,8 @@
 //! | releases | form |
 //! |---|---|
 //! | 4.20 to 6.5 | [`v5_18`]: asks the timers first; twelve buckets, half of them with I/O waiters |
-//! | 6.6 and later | [`v6_12`]: asks the timers only if the typical interval leaves something open |
+//! | 6.6 to 6.12 | [`v6_12`]: asks the timers only if the typical interval leaves something open |
+//! | 7.3 | [`v7_3`]: as that; short sleeps can be left out of the typical interval as well as long ones |
 //!
 //! **Example.** A factor of 1 believes the timer:
 //!
@@ -32,7 +33,7 @@
 //! assert_eq!(menu.timer_us(4_000_000, 3), 4000);
 //! ```
 //!
-//! **Kernel:** Linux 6.1 and 6.12, `drivers/cpuidle/governors/menu.c`. Both forms are checked bit for bit
+//! **Kernel:** Linux 6.1, 6.12 and 7.3, `drivers/cpuidle/governors/menu.c`. All forms are checked bit for bit
 //! against that C (`conformance/src/menu`).
 //!
 //! **Differences:**
@@ -42,6 +43,7 @@
 
 pub mod v5_18;
 pub mod v6_12;
+pub mod v7_3;
 
 use super::states::{CPUIDLE_STATE_MAX, SelectInput};
 pub use schedtwin_types::MenuRule as SelectRule;

@@ -1,4 +1,4 @@
-//! menu as of Linux 6.6 and later (6.12): the timers are asked only where it matters.
+//! menu as of Linux 6.6 to 6.12: the timers are asked only where it matters.
 //!
 //! **Algorithm** ([`select`]; the two guesses are those of [`super`]):
 //! 1. Count the last sleep, if one was reflected.
@@ -66,9 +66,22 @@ pub fn decide(
     input: &SelectInput,
     sleep_length: &mut impl FnMut() -> SleepLength,
 ) -> Selection {
+    let typical_us = menu.typical_interval_us(|_, longest| longest == 0);
+    decide_from(menu, input, sleep_length, typical_us, None)
+}
+
+/// Steps 3 to 6, with the typical interval of a form. `safe_timer_ns`: a timer that comes no later is a safety net, and
+/// with it even a stopped tick's short prediction is believed.
+pub(super) fn decide_from(
+    menu: &MenuCpu,
+    input: &SelectInput,
+    sleep_length: &mut impl FnMut() -> SleepLength,
+    typical_us: u32,
+    safe_timer_ns: Option<u64>,
+) -> Selection {
     let states = input.states;
     let mut rule = SelectRule::Typical;
-    let mut predicted_ns = menu.typical_interval_us(|_, longest| longest == 0) as u64 * 1000;
+    let mut predicted_ns = typical_us as u64 * 1000;
     let mut sleep_length_ns = None;
     // If the timers are not asked, the next one is far away, and the tick is half its length away.
     let (mut next_timer_ns, mut delta_tick_ns) = (KTIME_MAX as u64, input.tick_nsec / 2);
@@ -84,7 +97,8 @@ pub fn decide(
             predicted_ns = timer_ns;
             rule = SelectRule::Timer;
         }
-        if input.tick_stopped && predicted_ns < input.tick_nsec as u64 {
+        let no_safety_net = safe_timer_ns.is_none_or(|safe_ns| next_timer_ns > safe_ns);
+        if input.tick_stopped && predicted_ns < input.tick_nsec as u64 && no_safety_net {
             predicted_ns = next_timer_ns;
             rule = SelectRule::TickStopped;
         }
