@@ -12,7 +12,7 @@ use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73};
 use crate::pelt::{Pelt, Pelt61};
-use crate::schedutil::Schedutil;
+use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
 use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::uclamp::max::Max;
@@ -56,8 +56,9 @@ pub const SUBJECTS: &[Entry] = &[
     Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
     of::<Eevdf>(),
     of::<Cfs>(),
-    of::<Schedutil<false>>(),
-    of::<Schedutil<true>>(),
+    of::<Schedutil<SINCE_6_8>>(),
+    of::<Schedutil<BEFORE_6_8>>(),
+    of::<Schedutil<LINUX_7_3>>(),
     of::<Schedutil47>(),
     of::<Dbs<false>>(),
     of::<Dbs<true>>(),

@@ -13,7 +13,7 @@ use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73};
 use schedtwin_conformance::pelt::{Pelt, Pelt61};
 use schedtwin_conformance::rational;
-use schedtwin_conformance::schedutil::Schedutil;
+use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
@@ -78,8 +78,9 @@ fn cfs_golden_vectors() {
 
 #[test]
 fn schedutil_golden_vectors() {
-    golden::<Schedutil<false>>();
-    golden::<Schedutil<true>>();
+    golden::<Schedutil<SINCE_6_8>>();
+    golden::<Schedutil<BEFORE_6_8>>();
+    golden::<Schedutil<LINUX_7_3>>();
     golden::<Schedutil47>();
 }
 
@@ -155,8 +156,9 @@ fn eevdf_equals_the_kernels_c() {
 
 #[test]
 fn schedutil_equals_the_kernels_c() {
-    oracle::<Schedutil<false>>(5_000);
-    oracle::<Schedutil<true>>(5_000);
+    oracle::<Schedutil<SINCE_6_8>>(5_000);
+    oracle::<Schedutil<BEFORE_6_8>>(5_000);
+    oracle::<Schedutil<LINUX_7_3>>(5_000);
     oracle::<Schedutil47>(5_000);
 }
 

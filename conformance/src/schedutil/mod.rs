@@ -14,13 +14,14 @@
 //! search in the frequency table are the kernel's too. Ours computes the demand of CPUs whose signals have
 //! changed only, so this checks that nothing is forgotten.
 //!
-//! Two forms: before 6.8 (`schedutil-6.1`) and since. Like EEVDF it needs the whole kernel crate.
+//! Three forms: before 6.8 (`schedutil-6.1`), since, and of 7.3, where DEADLINE bandwidth that grows asks for a new frequency by `need_freq_update` in
+//! place of `limits_changed`: the same decisions, so there the two are compared as one. Like EEVDF it needs the whole kernel crate.
 
 mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::rng::Rng;
-use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
+use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
 use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
@@ -48,8 +49,15 @@ const DRIVER_RETURNS: usize = 11;
 /// CPUs of the world, one of them outside of the domain.
 const CPUS: u64 = 5;
 
-/// One frequency domain. `OLD`: before 6.8.
-pub struct Schedutil<const OLD: bool> {
+/// Before 6.8.
+pub const BEFORE_6_8: u8 = 0;
+/// 6.8 to 6.12.
+pub const SINCE_6_8: u8 = 1;
+/// 7.3.
+pub const LINUX_7_3: u8 = 2;
+
+/// One frequency domain, of a form.
+pub struct Schedutil<const FORM: u8> {
     kernel: Kernel,
     /// Number of the domain's CPUs.
     cpus: u64,
@@ -89,15 +97,22 @@ fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast:
     Kernel::boot(device_tree, config)
 }
 
-impl<const OLD: bool> Schedutil<OLD> {
+impl<const FORM: u8> Schedutil<FORM> {
+    const OLD: bool = FORM == BEFORE_6_8;
+
     fn report(&mut self, out: &mut Out) {
         let policy = &self.kernel.inside().policies[PolicyId(0)];
         let sugov = &policy.sugov;
         out.word("policy", "next_freq", sugov.next_freq as u64);
         out.word("policy", "cached_raw_freq", sugov.cached_raw_freq as u64);
         out.word("policy", "last_freq_update_time", sugov.last_freq_update_time);
-        out.word("policy", "limits_changed", sugov.limits_changed as u64);
-        out.word("policy", "need_freq_update", sugov.need_freq_update as u64);
+        let (changed, needed) = (sugov.limits_changed, sugov.need_freq_update);
+        if FORM == LINUX_7_3 {
+            out.word("policy", "need_freq_update", (changed || needed) as u64);
+        } else {
+            out.word("policy", "limits_changed", changed as u64);
+            out.word("policy", "need_freq_update", needed as u64);
+        }
         out.word("policy", "cur", policy.cur as u64);
         out.word("policy", "requested", policy.requested as u64);
         out.word("policy", "work_in_progress", sugov.work_in_progress as u64);
@@ -186,9 +201,9 @@ impl<const OLD: bool> Schedutil<OLD> {
     }
 }
 
-impl<const OLD: bool> Subject for Schedutil<OLD> {
-    const NAME: &'static str = if OLD { "schedutil-6.1" } else { "schedutil" };
-    const TREE: &'static str = if OLD { crate::l0::TREE_6_1 } else { crate::l0::TREE };
+impl<const FORM: u8> Subject for Schedutil<FORM> {
+    const NAME: &'static str = ["schedutil-6.1", "schedutil", "schedutil-7.3"][FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE_7_3][FORM as usize];
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {
@@ -210,14 +225,14 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
 
     const SOURCES: Sources = Sources { modules: &["schedutil"], kernel: None };
     const MUTATIONS: &'static [Mutation] =
-        if OLD { mutations::BEFORE_6_8 } else { mutations::SINCE_6_8 };
+        if Self::OLD { mutations::BEFORE_6_8 } else { mutations::SINCE_6_8 };
 
     const GOLDEN_SHOWN: u64 = 5;
     const GOLDEN_CASES: u64 = 4_000;
 
     fn new() -> Self {
         Schedutil {
-            kernel: boot(OLD, 1, 4_000_000, true, false, true),
+            kernel: boot(Self::OLD, 1, 4_000_000, true, false, true),
             cpus: 1,
             length: 0,
             planned: Vec::new(),
@@ -237,7 +252,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         match record.op {
             CONFIG => {
                 self.cpus = a;
-                self.kernel = boot(OLD, a, c, d != 0, e != 0, f != 0);
+                self.kernel = boot(Self::OLD, a, c, d != 0, e != 0, f != 0);
                 let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
                 policy.table.clear();
                 policy.inefficient.clear();
@@ -377,9 +392,13 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         });
         let (governor, sched_h, fair) = (governor?, sched_h?, fair?);
         let old = extract::function(&governor, "sugov_effective_cpu_perf").is_none();
-        if old != OLD {
-            let other = if OLD { "schedutil" } else { "schedutil-6.1" };
-            return Err(format!("this tree's governor is of the other form: l0 {other}"));
+        // DEADLINE bandwidth that grows.
+        let late = extract::function(&governor, "ignore_dl_rate_limit")
+            .is_some_and(|text| text.contains("need_freq_update"));
+        let form = if old { BEFORE_6_8 } else { SINCE_6_8 + late as u8 };
+        if form != FORM {
+            let other = ["schedutil-6.1", "schedutil", "schedutil-7.3"][form as usize];
+            return Err(format!("this tree's governor is of another form: l0 {other}"));
         }
         let utilisation = [core?, syscalls?, fair.clone()].concat();
         let (hook, hook_h, cpufreq, cpufreq_h) = (hook?, hook_h?, cpufreq?, cpufreq_h?);
@@ -417,15 +436,15 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         for name in ["uclamp_rq_get", "uclamp_rq_is_idle", "uclamp_is_used"] {
             add(extract::function(&sched_h, name), name)?;
         }
-        let utilisation_functions: &[&str] = if OLD {
+        let utilisation_functions: &[&str] = if Self::OLD {
             &["cpu_util_cfs"]
         } else {
             &["cpu_util", "cpu_util_cfs", "cpu_util_cfs_boost"]
         };
         for name in utilisation_functions {
-            add(extract::function(if OLD { &sched_h } else { &fair }, name), name)?;
+            add(extract::function(if Self::OLD { &sched_h } else { &fair }, name), name)?;
         }
-        if OLD {
+        if Self::OLD {
             add(extract::function(&sched_h, "uclamp_rq_util_with"), "uclamp_rq_util_with")?;
         }
         add(extract::function(&sched_h, "uclamp_rq_is_capped"), "uclamp_rq_is_capped")?;
@@ -438,17 +457,17 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         add(extract::statement(&governor, per_cpu), per_cpu)?;
         let only_since: &[&str] = &["get_capacity_ref_freq", "sugov_effective_cpu_perf"];
         let only_before: &[&str] = &["sugov_update_rate_limit_us"];
-        for name in if OLD { only_before } else { only_since } {
+        for name in if Self::OLD { only_before } else { only_since } {
             add(extract::function(&governor, name), name)?;
         }
         // Since 6.12.117 the start calls functions.
         let start = ["sugov_update_rate_limit_us", "sugov_update_rate_limit_us_sync"];
-        for name in start.iter().filter(|_| !OLD) {
+        for name in start.iter().filter(|_| !Self::OLD) {
             add(extract::function(&governor, name).or(Some(String::new())), name)?;
         }
         for name in GOVERNOR_FUNCTIONS {
             let name = match *name {
-                "sugov_hold_freq" if OLD => "sugov_cpu_is_busy",
+                "sugov_hold_freq" if Self::OLD => "sugov_cpu_is_busy",
                 name => name,
             };
             add(extract::function(&governor, name), name)?;
@@ -456,7 +475,7 @@ impl<const OLD: bool> Subject for Schedutil<OLD> {
         let file = build_dir.join("schedutil_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let form: &[&str] = [&["-DFORM_6_1"][..], &[], &["-DFORM_7_3"]][FORM as usize];
         oracle::compile("schedutil/shim.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }

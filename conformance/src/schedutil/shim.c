@@ -8,7 +8,7 @@
  * Where the domain has no fast switch, the thread that calls the driver is a coroutine: it stops inside of
  * the driver, so that hooks come while a call is under way, and after each work.
  *
- * FORM_6_1: the tree is of before 6.8.
+ * FORM_6_1: the tree is of before 6.8; FORM_7_3: it is of 7.3.
  */
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
@@ -73,7 +73,7 @@ struct cpufreq_policy {
 	struct cpumask cpus[1], related_cpus[1];
 	unsigned int cpu, min, max, cur, cached_target_freq, cached_resolved_idx;
 	struct { unsigned int max_freq, transition_latency; } cpuinfo;
-	bool fast_switch_enabled, dvfs_possible_from_any_cpu, efficiencies_available;
+	bool fast_switch_enabled, dvfs_possible_from_any_cpu, efficiencies_available, update_limits;
 	int freq_table_sorted;
 	struct cpufreq_frequency_table *freq_table;
 	void *governor_data;
@@ -248,8 +248,12 @@ static void report(void)
 	out(sg_policy.next_freq);
 	out(sg_policy.cached_raw_freq);
 	out(sg_policy.last_freq_update_time);
+#ifdef FORM_7_3
+	out(sg_policy.limits_changed || sg_policy.need_freq_update);
+#else
 	out(sg_policy.limits_changed);
 	out(sg_policy.need_freq_update);
+#endif
 	out(policy.cur);
 	out(requested);
 	out(sg_policy.work_in_progress);
