@@ -70,6 +70,8 @@ pub trait Form: Sized {
     const GOLDEN_SHOWN: u64;
     /// With how many states the idle loop asks it at least: since 7.3 not with one.
     const FEWEST_STATES: u64 = 1;
+    /// By how much the number of a sequence's operations varies.
+    const LENGTHS: u64 = 64;
     /// Whether it counts tasks that wait for I/O, and finds patterns in sleeps.
     const MENU: bool = false;
     /// Whether it looks at utilisation.
@@ -252,7 +254,7 @@ impl<F: Form> Subject for World<F> {
         let record = |op, args| Some(Record { op, args });
         if step == 0 {
             self.habit = rng.below(if F::MENU { 10 } else { 6 });
-            self.length = 16 + rng.below(64) as usize;
+            self.length = 16 + rng.below(F::LENGTHS) as usize;
             // HZ 100, 250, 300, 1000.
             let tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
             self.planned = state_table(tick, F::FEWEST_STATES, rng);

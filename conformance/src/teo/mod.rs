@@ -162,8 +162,10 @@ impl Form for v7_3::TeoCpu {
     const FILE: &'static str = "teo.c";
     const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
     const MUTATIONS: &'static [Mutation] = TEO_7_3;
-    const GOLDEN_SHOWN: u64 = 4;
+    const GOLDEN_SHOWN: u64 = 2;
     const FEWEST_STATES: u64 = 2;
+    // Long enough for a counter to decay to nothing.
+    const LENGTHS: u64 = 180;
 
     fn is_form(text: &str) -> bool {
         has_short_idles(text)

@@ -4,7 +4,9 @@
 mod board;
 
 use board::{Board, Do, MS, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, IdleGovernor, MenuForm, PmQos, TeoForm, TeoUtil};
+use schedtwin_kernel::config::{
+    Config, ExpiredSleep, IdleGovernor, MenuForm, PmQos, SingleIdleState, TeoForm, TeoUtil,
+};
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::DECADES;
 use schedtwin_kernel::cpuidle::menu::MenuCpu;
@@ -14,16 +16,18 @@ use schedtwin_types::{CpuId, Decision, FactKind, IrqLine, IrqLines, Mode, Ns, Sy
 const US: Ns = 1000;
 
 /// Every governor in every form.
-const GOVERNORS: [(&str, IdleGovernor, TeoForm, TeoUtil, MenuForm); 12] = [
+const GOVERNORS: [(&str, IdleGovernor, TeoForm, TeoUtil, MenuForm); 14] = [
     ("teo 5.14", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
     ("teo posted", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Posted, MenuForm::V5_18),
     ("teo 6.3", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::V6_3, MenuForm::V5_18),
     ("teo 6.6", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::V6_3, MenuForm::V5_18),
     ("teo 6.6.y", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::Off, MenuForm::V5_18),
     ("teo 6.12", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("teo 7.3", IdleGovernor::Teo, TeoForm::V7_3, TeoUtil::Off, MenuForm::V6_12),
     ("teo gradual", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Gradual, MenuForm::V6_12),
     ("menu 5.18", IdleGovernor::Menu, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
     ("menu 6.12", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("menu 7.3", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V7_3),
     ("ladder", IdleGovernor::Ladder, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
     ("haltpoll", IdleGovernor::Haltpoll, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
     ("shallow", IdleGovernor::Shallow, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
@@ -84,8 +88,10 @@ fn a_73_hz_task_sleeps_deep() {
         // The interval is measured without the exit latency, hence shorter than the timer.
         ("menu 5.18", vec![(1, true, "menu: typical interval")]),
         ("menu 6.12", vec![(1, true, "menu: typical interval")]),
+        ("menu 7.3", vec![(1, true, "menu: typical interval")]),
         ("teo 5.14", vec![(1, true, "teo: deepest enabled state")]),
         ("teo 6.12", vec![(1, true, "teo: deepest enabled state")]),
+        ("teo 7.3", vec![(1, true, "teo: deepest enabled state")]),
         ("shallow", vec![(0, true, "always the shallowest")]),
     ] {
         let mut board = run(config(governor), periodic(30 * US, period, 73), 900 * MS);
@@ -161,6 +167,51 @@ fn io_waiters_are_counted() {
         }
     }
     assert!(waits > 100 && works > 10, "{waits} and {works} times");
+}
+
+/// One idle state: 6.12's teo keeps the tick for ever; since the fix nobody is asked, and the tick stops once it has come in an
+/// idle period.
+#[test]
+fn a_single_state_needs_no_governor() {
+    for (single_idle_state, chosen, few) in [
+        (SingleIdleState::Governor, vec![(0, false, "teo: fewer than two states")], false),
+        (
+            SingleIdleState::Skipped,
+            vec![(0, false, "the only state"), (0, true, "the only state")],
+            true,
+        ),
+    ] {
+        let mut device_tree = uniform(1);
+        device_tree.idle_tables[0].truncate(1);
+        let config = Config { single_idle_state, ..config("teo 6.12") };
+        let mut board = Board::new(device_tree, config, vec![pin(0), sleep(400 * MS)]);
+        board.kernel.record_decisions(true);
+        board.run_until(350 * MS);
+        // The task goes to sleep a little after the first tick.
+        assert_eq!(choices(&mut board, 4 * MS + 5 * US), chosen);
+        let ticks = |f: &&schedtwin_types::Fact| f.kind == FactKind::Tick && f.at > 5 * MS;
+        let ticks = board.facts.iter().filter(ticks).count();
+        assert_eq!(ticks < 3, few, "{ticks} ticks");
+    }
+}
+
+/// A sleep that should have ended by now: its timer waits for the slack, or the task does not sleep at all.
+#[test]
+fn an_expired_sleep_is_refused_since_7_3() {
+    for (expired_sleep, sleeps) in [(ExpiredSleep::Armed, true), (ExpiredSleep::Refused, false)] {
+        let config = Config { expired_sleep, timer_slack: 500 * US, ..config("teo 6.12") };
+        let late = Do::Call(Syscall::NanosleepUntil { until: 18_900 * US });
+        let program = vec![pin(0), Do::Run(15 * MS), late, Do::Run(MS), sleep(100 * MS)];
+        let mut board = Board::new(uniform(1), config, program);
+        board.run_until(25 * MS);
+        let entered = |f: &&schedtwin_types::Fact| {
+            f.at > 10 * MS && matches!(f.kind, FactKind::IdleEnter { .. })
+        };
+        let first = board.facts.iter().find(entered).expect("it sleeps in the end").at;
+        // It starts after the first tick, at 4 ms, and computes 15 ms before that sleep and 1 ms after it.
+        let until = 19 * MS + if sleeps { 0 } else { MS };
+        assert!((until..until + MS / 10).contains(&first), "{expired_sleep:?}: {first}");
+    }
 }
 
 /// All governors through a changeful life with short and long sleeps, ticks at several rates and two CPUs:

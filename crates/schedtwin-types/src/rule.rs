@@ -172,6 +172,8 @@ rules! {
         HaltpollHalt = "haltpoll: halt",
         /// The reference governor.
         Shallowest = "always the shallowest",
+        /// Since 7.3: no governor is asked where there is one state.
+        OnlyState = "the only state",
     }
     wraps {
         /// teo.

@@ -75,6 +75,15 @@ macro_rules! cpuidle {
             /// It is halved, and closed below its first size.
             Closed = "closed", "6.12 (from 6.8 on, from memory)";
         }
+        /// Who decides where a CPU has one idle state.
+        single_idle_state: choice SingleIdleState {
+            linux "cpuidle_idle_call()";
+            unnamed Governor;
+            /// The governor, also about the tick.
+            Governor = "governor", "before the fix in 6.1.192, 6.12.117 and 7.3";
+            /// Nobody: the tick stops once it has come while the CPU was idle.
+            Skipped = "skipped", "6.1.192, 6.12.117 and 7.3";
+        }
         /// Idle states that are switched off on all CPUs, by name or number.
         cpuidle_disable: names {
             linux "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable";

@@ -15,6 +15,7 @@
 //! | `placement.rs`, `balance.rs` | wakeups, load balancing |
 //! | `rt.rs` | RT, DEADLINE |
 //! | `uclamp.rs` | utilisation clamps |
+//! | `sleep.rs` | timers, pipes |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `reference.rs` | the configuration of tests |
@@ -37,6 +38,8 @@ mod balance;
 mod rt;
 #[macro_use]
 mod uclamp;
+#[macro_use]
+mod sleep;
 mod features;
 mod reference;
 mod retired;
@@ -63,7 +66,7 @@ macro_rules! config {
 }
 
 // Each room hands its declarations to the next one.
-general! { [cpufreq cpuidle fair placement balance rt uclamp config] }
+general! { [cpufreq cpuidle fair placement balance rt uclamp sleep config] }
 
 impl Config {
     /// Every setting, in the order of their declaration.

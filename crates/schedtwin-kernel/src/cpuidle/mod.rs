@@ -20,9 +20,7 @@
 //! Kernel: 6.12.95 kernel/sched/idle.c `do_idle`, drivers/cpuidle/cpuidle.c `cpuidle_enter_state`; the same
 //! in 6.1.
 //! Differences: a CPU that is woken on the way into a state enters it, not -EBUSY: the entry is atomic, and
-//! the wakeup's interrupt ends the stay at once; constraints and disabled states are set at boot and stay;
-//! the governor is asked on a CPU with one state too, not only from two on: who looks at the tick there
-//! notices (Linux stops it after a tick that woke nobody). Where governors answer a state that does not
+//! the wakeup's interrupt ends the stay at once; constraints and disabled states are set at boot and stay. Where governors answer a state that does not
 //! exist (teo's utilisation awareness as posted with all states disabled, haltpoll with one state), Linux
 //! crashes; here it is state 0.
 
@@ -34,10 +32,11 @@ pub mod poll_state;
 pub mod states;
 pub mod teo;
 
+use crate::config::SingleIdleState;
 use crate::time::tick_sched::TickSched;
 use crate::{Activity, Kernel};
 use governor::Governor;
-use schedtwin_types::{CpuId, Decision, FactKind, IrqLines, Ns, TaskId};
+use schedtwin_types::{CpuId, Decision, FactKind, IdleRule, IrqLines, Ns, TaskId};
 use states::{IdleStateParams, Reflection, SelectInput};
 
 /// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).
@@ -70,6 +69,8 @@ pub struct CpuIdle {
     pub rejected: u64,
     /// A stay that the governor has not been told about.
     reflect_pending: Option<u8>,
+    /// The tick came in the last round of this idle period, and no governor heard of it (`got_tick` of `do_idle()`).
+    got_tick: bool,
     /// Since when the idle task runs; meaningless while another does.
     pub(crate) idle_since: Ns,
     /// How long it ran before.
@@ -106,6 +107,7 @@ impl CpuIdle {
             broadcast: false,
             rejected: 0,
             reflect_pending: None,
+            got_tick: false,
             idle_since: 0,
             idle_time: 0,
             wakees: Wakees { last_wakee: TaskId::IDLE, ..Wakees::default() },
@@ -159,6 +161,7 @@ impl Kernel {
     pub(crate) fn do_idle(&mut self) {
         let cpu = self.this_cpu;
         if !self.cpuidle[cpu].tick.inidle {
+            self.cpuidle[cpu].got_tick = false;
             self.nohz_run_idle_balance(cpu);
             self.tick_nohz_idle_enter(cpu);
         }
@@ -194,8 +197,24 @@ impl Kernel {
         }
     }
 
-    /// Asks the governor (`cpuidle_select`).
+    /// Whether the governor is asked, and told of stays (`cpuidle_idle_call`).
+    fn has_choice(&self, cpu: CpuId) -> bool {
+        match self.config.single_idle_state {
+            SingleIdleState::Governor => true,
+            SingleIdleState::Skipped => self.cpuidle[cpu].states.len() > 1,
+        }
+    }
+
+    /// Asks the governor (`cpuidle_select`), if there is a choice. Else the tick goes on until it has come once.
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
+        if !self.has_choice(cpu) {
+            let stop_tick = self.cpuidle[cpu].got_tick;
+            if self.want_decisions {
+                let rule = IdleRule::OnlyState;
+                self.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
+            }
+            return (0, stop_tick);
+        }
         let now = self.local_clock();
         let timers = self.tick_nohz_get_sleep_length(cpu);
         let reads_util = self.cpuidle[cpu].governor.reads_util();
@@ -294,7 +313,11 @@ impl Kernel {
         // tick_nohz_idle_got_tick(): a tick is forgotten at the end of each round, whether the governor
         // heard of it or not.
         let got_tick = std::mem::take(&mut self.cpuidle[cpu].tick.got_idle_tick);
-        if let Some(state) = self.cpuidle[cpu].reflect_pending.take() {
+        let has_choice = self.has_choice(cpu);
+        self.cpuidle[cpu].got_tick = got_tick && !has_choice;
+        if let Some(state) = self.cpuidle[cpu].reflect_pending.take()
+            && has_choice
+        {
             let now = self.local_clock();
             let tick_nsec = self.tick_nsec as i64;
             let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle[cpu];

@@ -214,7 +214,7 @@ impl Kernel {
         }
         let kind = TimerKind::DlTask(task);
         if !self.timers[self.tasks[task].dl.dl_timer_on].is_queued(kind) {
-            let on = self.nohz_timer_target(at);
+            let on = self.hrtimer_target(at, self.tasks[task].dl.dl_timer_on);
             self.tasks[task].dl.dl_timer_on = on;
             self.hrtimer_start(on, at, at, kind);
         }

@@ -169,7 +169,8 @@ impl Kernel {
         if self.timers[server.timer_on].is_queued(kind) {
             return;
         }
-        let on = if server.callback_running { server.timer_on } else { self.nohz_timer_target(at) };
+        let last = server.timer_on;
+        let on = if server.callback_running { last } else { self.hrtimer_target(at, last) };
         self.rq[cpu].fair_server.timer_on = on;
         self.hrtimer_start(on, at, at, kind);
     }

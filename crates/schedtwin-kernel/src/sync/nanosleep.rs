@@ -1,13 +1,15 @@
 //! `clock_nanosleep`: sleeping on an hrtimer, with the task's timer slack.
 //!
 //! The slack belongs to the sleep: also one that should have ended already lasts until the slack is over, or
-//! until some other timer's interrupt comes.
+//! until some other timer's interrupt comes. Since 7.3 the timer of a sleep that should have ended is not armed if it would be the CPU's
+//! next event, and the task goes on.
 //!
-//! Kernel: 6.12.95 kernel/time/hrtimer.c `hrtimer_nanosleep`, `do_nanosleep`.
+//! Kernel: 6.12.95 and 7.3.4 kernel/time/hrtimer.c `hrtimer_nanosleep`, `do_nanosleep`, `hrtimer_check_user_timer`.
 //! Differences: a timer that is overdue, slack included, does not let the task sleep; its interrupt, which
 //! Linux takes before it looks, costs its time here, too.
 
 use crate::Kernel;
+use crate::config::ExpiredSleep;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{Ns, Outcome, TaskId, TaskState};
@@ -19,13 +21,20 @@ impl Kernel {
         // Real-time tasks have no slack.
         let slack = if self.tasks[task].class == Class::Fair { self.config.timer_slack } else { 0 };
         let expires = until.saturating_add(slack);
-        if expires <= self.local_clock() {
+        let (cpu, now) = (self.this_cpu, self.local_clock());
+        let refused = match self.config.expired_sleep {
+            ExpiredSleep::Armed => false,
+            ExpiredSleep::Refused => until <= now && expires < self.timers[cpu].next_event(),
+        };
+        if refused {
+            return;
+        }
+        if expires <= now {
             let costs = &self.device_tree.path_costs;
             let cost = costs.interrupt + costs.hrtimer;
             self.charge(cost);
             return;
         }
-        let cpu = self.this_cpu;
         self.hrtimer_start(cpu, until, expires, TimerKind::Sleeper(task));
         self.tasks[task].sleep_timer_on = Some(cpu);
         self.tasks[task].state = TaskState::Interruptible;

@@ -7,15 +7,17 @@
 //! **Who is woken.** A write to an empty pipe wakes a reader, a read from a full one wakes a writer, both with the
 //! synchronous hint (`WF_SYNC`). Sleepers wait exclusively, so one is woken, first come first served; one
 //! that has slept and leaves something behind (data, or room) wakes the next of its kind. Once somebody has polled
-//! a pipe, every write wakes those who wait to read (`poll_usage`).
+//! a pipe, every write wakes those who wait to read (`poll_usage`). In 7.3 a read wakes a writer only if it frees a page, and only polls with
+//! EPOLLET, which nobody here asks for, make every write wake.
 //!
-//! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`.
-//! Differences: [those of locks](super::lock). Both ends stay open, pages are 4 KiB. Releases from 5.11 on are the same in
-//! this.
+//! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`; 7.3.4 `anon_pipe_read`, `anon_pipe_write`.
+//! Differences: [those of locks](super::lock). Both ends stay open, pages are 4 KiB. Releases from 5.11 to 6.12 are the
+//! same in this.
 
 use super::lock::{Mutex, MutexId};
 use super::wait::{Blocked, Hint, WaitQueue};
 use crate::Kernel;
+use crate::config::PipeWakes;
 use schedtwin_types::{Outcome, PipeId, Syscall, TaskId};
 use std::collections::VecDeque;
 
@@ -60,9 +62,11 @@ impl Pipe {
         self.buffers.len() >= PIPE_BUFFERS
     }
 
-    /// Takes up to `bytes` out; how many.
-    fn take(&mut self, bytes: u32) -> u32 {
+    /// Takes up to `bytes` out; how many, and whether a page of a full pipe was freed.
+    fn take(&mut self, bytes: u32) -> (u32, bool) {
         let mut left = bytes;
+        let was_full = self.is_full();
+        let mut freed = false;
         while left > 0
             && let Some(first) = self.buffers.front_mut()
         {
@@ -71,9 +75,10 @@ impl Pipe {
             left -= chars;
             if first.len == 0 {
                 self.buffers.pop_front();
+                freed = true;
             }
         }
-        bytes - left
+        (bytes - left, was_full && freed)
     }
 
     /// Puts what fits of `bytes` in; how many. `merge`: what is over after whole pages may join the last
@@ -154,7 +159,7 @@ impl Kernel {
         }
         let pipe = self.pipes.get(id);
         let was_full = pipe.is_full();
-        let taken = pipe.take(bytes);
+        let (taken, freed) = pipe.take(bytes);
         if taken == 0 {
             pipe.readers.add_exclusive(task);
             self.mutex_unlock(MutexId::Pipe(id), 0);
@@ -167,7 +172,11 @@ impl Kernel {
         self.charge_copy(taken);
         self.pipe_unlock(id, taken);
         self.tasks[task].outcome = Outcome::Value(u64::from(taken));
-        if was_full {
+        let wake_writer = match self.config.pipe_wakes {
+            PipeWakes::WasFull => was_full,
+            PipeWakes::PageFreed => freed,
+        };
+        if wake_writer {
             self.wake_writer(id);
         }
         if more {
@@ -199,7 +208,7 @@ impl Kernel {
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
-        let poll_usage = pipe.poll_usage;
+        let poll_usage = pipe.poll_usage && self.config.pipe_wakes == PipeWakes::WasFull;
         self.charge_copy(put);
         self.pipe_unlock(id, put);
         if done < bytes {
@@ -245,7 +254,7 @@ mod tests {
     fn check(writes: &[u32], read: u32, put: &[u32], taken: u32, pages: usize) {
         let mut pipe = Pipe::default();
         let found: Vec<u32> = writes.iter().map(|&w| pipe.put(w, true)).collect();
-        assert_eq!((found.as_slice(), pipe.take(read), pipe.buffers.len()), (put, taken, pages));
+        assert_eq!((found.as_slice(), pipe.take(read).0, pipe.buffers.len()), (put, taken, pages));
     }
 
     #[test]
@@ -257,6 +266,16 @@ mod tests {
         check(&[100, 4196], 0, &[100, 4196], 0, 2);
         // What was read from a page's front leaves no room at its end.
         check(&[4000], 3999, &[4000], 3999, 1);
+    }
+
+    #[test]
+    fn a_page_is_freed_when_its_last_byte_is_read() {
+        let mut pipe = Pipe::default();
+        pipe.put(65_536, true);
+        assert_eq!(pipe.take(4095), (4095, false));
+        assert_eq!(pipe.take(1), (1, true));
+        // Full no more.
+        assert_eq!(pipe.take(4096), (4096, false));
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only). What is due
 //! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
 
+use crate::config::HrtimerTarget;
 use crate::{Kernel, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
@@ -169,6 +170,19 @@ impl Kernel {
             level = sd.parent;
         }
         this
+    }
+
+    /// Where a timer is queued that was on `last` before: [`Kernel::nohz_timer_target`], unless the release keeps it here.
+    pub(crate) fn hrtimer_target(&self, expires: Ns, last: CpuId) -> CpuId {
+        let this = self.this_cpu;
+        let stays = match self.config.hrtimer_target {
+            HrtimerTarget::NohzTarget => false,
+            HrtimerTarget::TickRunning => {
+                let stopped = self.cpuidle[this].tick.tick_stopped;
+                last == this && (!stopped || self.rq[this].need_resched)
+            }
+        };
+        if stays { this } else { self.nohz_timer_target(expires) }
     }
 
     /// `hrtimer_start_range_ns()` on `cpu`.

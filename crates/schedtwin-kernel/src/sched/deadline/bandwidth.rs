@@ -162,7 +162,7 @@ impl Kernel {
             return;
         }
         let at = self.local_clock() + zero_lag_in as u64;
-        let on = self.nohz_timer_target(at);
+        let on = self.hrtimer_target(at, self.tasks[task].dl.inactive_timer_on);
         let dl = &mut self.tasks[task].dl;
         dl.non_contending = true;
         dl.inactive_timer_on = on;
