@@ -15,7 +15,8 @@ use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::policy::{
-    CustomFrequency, CustomIdle, CustomPlacement, FrequencyDomain, IdleCpu, Policies,
+    CustomFrequency, CustomIdle, CustomMachineIdle, CustomPlacement, FrequencyDomain, IdleCpu,
+    Policies,
 };
 use crate::sched::deadline::{DlRq, FairServer, to_ratio};
 use crate::sched::demand::need::Needs;
@@ -88,30 +89,34 @@ impl Kernel {
             let policy = (named.make)(&());
             Box::new(CustomPlacement { name: named.name.clone(), policy })
         });
-        let cpuidle = (0..nr_cpus)
-            .map(|c| {
-                let states = device_tree.idle_states(CpuId(c as u16)).iter();
-                let states: Vec<IdleStateParams> = states
-                    .map(|s| IdleStateParams {
-                        exit_latency_ns: s.exit_latency,
-                        target_residency_ns: s.target_residency,
-                        polling: s.polling,
-                        disabled: s.disabled,
-                    })
-                    .collect();
-                let capacity = device_tree.cpus[c].capacity as u64;
-                let governor = match &custom.idle {
-                    None => Governor::new(&config, capacity, &states),
-                    Some(named) => {
-                        let cpu =
-                            IdleCpu { cpu: CpuId(c as u16), capacity, states: states.clone() };
+        let idle_cpus: Vec<IdleCpu> = (0..nr_cpus)
+            .map(|c| IdleCpu {
+                cpu: CpuId(c as u16),
+                capacity: device_tree.cpus[c].capacity as u64,
+                states: idle_states(&device_tree, CpuId(c as u16)),
+            })
+            .collect();
+        let machine_idle = custom.idle_of_machine.as_ref().map(|named| {
+            let policy = (named.make)(&idle_cpus);
+            Box::new(CustomMachineIdle { name: named.name.clone(), policy })
+        });
+        let cpuidle = idle_cpus
+            .into_iter()
+            .map(|cpu| {
+                let governor = match (&custom.idle, &machine_idle) {
+                    (None, None) => Governor::new(&config, cpu.capacity, &cpu.states),
+                    (None, Some(machine)) => {
+                        Governor::OfMachine { reads_util: machine.policy.reads_util() }
+                    }
+                    (Some(named), _) => {
                         let policy = (named.make)(&cpu);
                         Governor::Custom(CustomIdle { name: named.name.clone(), policy })
                     }
                 };
+                let IdleCpu { cpu, states, .. } = cpu;
                 let mut idle = CpuIdle::new(states, governor, config.pm_qos.latency_req_ns());
                 idle.timer_stop =
-                    device_tree.idle_states(CpuId(c as u16)).iter().map(|s| s.timer_stop).collect();
+                    device_tree.idle_states(cpu).iter().map(|s| s.timer_stop).collect();
                 idle
             })
             .collect();
@@ -151,6 +156,7 @@ impl Kernel {
             frequency_hook,
             sugov_forms,
             placement,
+            machine_idle,
             cpuidle,
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
             broadcast: None,
@@ -606,6 +612,19 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         on_list: false,
         bandwidth: CfsRqBandwidth::default(),
     }
+}
+
+/// The idle states of a CPU, as cpuidle knows them.
+fn idle_states(dt: &DeviceTree, cpu: CpuId) -> Vec<IdleStateParams> {
+    let states = dt.idle_states(cpu).iter();
+    states
+        .map(|state| IdleStateParams {
+            exit_latency_ns: state.exit_latency,
+            target_residency_ns: state.target_residency,
+            polling: state.polling,
+            disabled: state.disabled,
+        })
+        .collect()
 }
 
 fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {

@@ -136,6 +136,8 @@ pub struct Kernel {
     sugov_forms: cpufreq::forms::SugovForms,
     /// The user's placement, if there is one.
     placement: Option<Box<policy::CustomPlacement>>,
+    /// The user's idle governor that is one for all CPUs, if there is one.
+    machine_idle: Option<Box<policy::CustomMachineIdle>>,
     /// Idle governor and idle loop, per CPU.
     cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.

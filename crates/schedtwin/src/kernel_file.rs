@@ -10,10 +10,12 @@
 //! | `write.rs` | from a `Config` to a kernel file |
 //! | `patch.rs` | patches |
 //! | `own.rs` | the user's own policies in a kernel |
+//! | `tree.rs` | governors from a kernel tree |
 
 mod own;
 mod patch;
 mod settings;
+mod tree;
 mod write;
 
 use patch::Patch;
@@ -26,6 +28,7 @@ use schedtwin_kernel::config::{Config, retired};
 use schedtwin_kernel::policy::Policies;
 use schedtwin_types::printable;
 use std::sync::Arc;
+pub use tree::TreeCode;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
@@ -58,6 +61,8 @@ pub struct KernelFile {
     pub own_patches: Vec<String>,
     /// The user's own code in the place of what the configuration names.
     pub policies: Policies,
+    /// Which of them are C from a tree.
+    pub code: Vec<TreeCode>,
 }
 
 /// The built-in kernels: name and description.
@@ -146,7 +151,8 @@ impl KernelFile {
                 settings::complete(&mut document);
             }
         }
-        for setting in &spec.settings {
+        let (asked, settings) = tree::Asked::take(&spec.settings, &mut faults);
+        for setting in &settings {
             let set = document.set(&by_linux_name(setting));
             faults.absorb(set.map_err(|faults| where_listed(faults, &name.text)));
             settings::complete(&mut document);
@@ -156,13 +162,14 @@ impl KernelFile {
         let read = settings::read(&document, &mut faults);
         faults.sort();
         match read {
-            Some((description, config)) if faults.is_empty() => Ok(KernelFile {
+            Some((description, config)) if faults.is_empty() => asked.put_into(KernelFile {
                 identity: spec.identity(),
                 description,
                 config,
                 own_patches,
                 source: source.clone(),
                 policies: Policies::default(),
+                code: Vec::new(),
             }),
             _ => Err(faults),
         }
@@ -176,6 +183,7 @@ impl KernelFile {
         for (mechanism, name) in self.policies.names() {
             text.push_str(&format!("\n{mechanism} {name}"));
         }
+        self.code.iter().for_each(|code| text.push_str(&format!("\n{}", code.text())));
         text
     }
 
@@ -184,6 +192,14 @@ impl KernelFile {
         let [identity, description] =
             [&self.identity, &self.description].map(|t| printable::line(t));
         let mut text = format!("kernel {identity}\n{description}\n\n");
+        for (mechanism, name) in self.policies.names() {
+            let of_tree = self.code.iter().find(|code| code.name == name);
+            let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
+            text.push_str(&format!("{mechanism}: {}\n", printable::line(&code)));
+        }
+        if !self.policies.names().is_empty() {
+            text.push('\n');
+        }
         let values = self.config.values();
         let width = values.iter().map(|(setting, _)| setting.path.len()).max().unwrap_or(0);
         let longest = values.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(0);

@@ -369,13 +369,16 @@ impl Scenario {
 
     /// The user's own code, for the line on trust; empty if there is none.
     fn own_policies(&self) -> String {
-        let names = self.kernel.policies.names();
-        let own: Vec<String> =
-            names.iter().map(|(mechanism, name)| format!("{mechanism} `{name}`")).collect();
-        match own.is_empty() {
-            true => String::new(),
-            false => format!("; own code, which no hash covers: {}", own.join(", ")),
+        let (mut own, mut of_tree) = (Vec::new(), Vec::new());
+        for (mechanism, name) in self.kernel.policies.names() {
+            match self.kernel.code.iter().find(|code| code.name == name) {
+                Some(code) => of_tree.push(format!("{mechanism} {}", code.text())),
+                None => own.push(format!("{mechanism} `{name}`")),
+            }
         }
+        let told = [("; C of a tree", of_tree), ("; own code, which no hash covers", own)];
+        let told = told.iter().filter(|(_, which)| !which.is_empty());
+        told.map(|(what, which)| format!("{what}: {}", which.join(", "))).collect()
     }
 
     /// Where its results come from.

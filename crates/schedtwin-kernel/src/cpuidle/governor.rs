@@ -55,6 +55,11 @@ pub enum Governor {
     Shallow,
     /// A user's.
     Custom(CustomIdle),
+    /// A user's that is one for all CPUs: the kernel keeps it, and asks it itself.
+    OfMachine {
+        /// Whether it reads utilisation.
+        reads_util: bool,
+    },
 }
 
 /// What a governor answers.
@@ -106,6 +111,7 @@ impl Governor {
             Governor::TeoRecentLate(teo) => teo.util.is_some(),
             Governor::Gradual(..) => true,
             Governor::Custom(custom) => custom.policy.reads_util(),
+            Governor::OfMachine { reads_util } => *reads_util,
             _ => false,
         }
     }
@@ -169,6 +175,7 @@ impl Governor {
                 rule: IdleRule::Shallowest,
             },
             Governor::Custom(custom) => custom.select(input, sleep_length),
+            Governor::OfMachine { .. } => unreachable!("the kernel asks the machine's governor"),
         }
     }
 
@@ -190,6 +197,7 @@ impl Governor {
             }
             Governor::Shallow => {}
             Governor::Custom(custom) => custom.policy.reflect(stay),
+            Governor::OfMachine { .. } => unreachable!("the kernel tells the machine's governor"),
         }
     }
 
@@ -230,7 +238,7 @@ impl Governor {
                 let factors = menu.correction_factor;
                 assert!(factors.iter().all(|f| (1..=most).contains(f)), "menu: {factors:?}");
             }
-            Governor::Shallow | Governor::Custom(_) => {}
+            Governor::Shallow | Governor::Custom(_) | Governor::OfMachine { .. } => {}
         }
     }
 }

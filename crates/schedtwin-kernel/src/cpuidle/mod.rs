@@ -232,7 +232,12 @@ impl Kernel {
             nr_iowaiters,
             cpu_util,
         };
-        let choice = governor.select(&input, &mut || timers);
+        let choice = match (&*governor, &mut self.machine_idle) {
+            (Governor::OfMachine { .. }, Some(of_machine)) => {
+                of_machine.select(cpu, &input, &mut || timers)
+            }
+            _ => governor.select(&input, &mut || timers),
+        };
         let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
         if self.want_decisions {
             self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
@@ -321,14 +326,20 @@ impl Kernel {
             let now = self.local_clock();
             let tick_nsec = self.tick_nsec as i64;
             let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle[cpu];
-            governor.reflect(&Reflection {
+            let stay = Reflection {
                 state: state as usize,
                 got_tick,
                 poll_time_limit,
                 now,
                 tick_nsec,
                 last_residency_ns: *last_residency_ns,
-            });
+            };
+            match (&*governor, &mut self.machine_idle) {
+                (Governor::OfMachine { .. }, Some(of_machine)) => {
+                    of_machine.policy.reflect(cpu, &stay);
+                }
+                _ => governor.reflect(&stay),
+            }
         }
         if self.rq[cpu].need_resched {
             self.leave_idle(cpu);

@@ -1,4 +1,7 @@
-//! Users' idle governors.
+//! Users' idle governors: one for each CPU ([`IdleGovernor`]), or one for all of them ([`MachineIdleGovernor`]).
+//!
+//! A CPU's own governor is the simpler one to write. One for the machine is for code whose CPUs share memory, as the C
+//! of a kernel's governor does: what it has in globals is every CPU's, so it is cloned as a whole.
 
 use super::boxed;
 use crate::cpuidle::governor::Choice;
@@ -70,6 +73,63 @@ pub trait IdleGovernor: CloneIdleGovernor + Send + Sync {
 
 boxed!(IdleGovernor, CloneIdleGovernor, CustomIdle);
 
+/// Chooses idle states of all CPUs: one instance for the machine, told each time which CPU it is about.
+pub trait MachineIdleGovernor: CloneMachineIdleGovernor + Send + Sync {
+    /// As [`IdleGovernor::select`], for `cpu`.
+    fn select(
+        &mut self,
+        cpu: CpuId,
+        input: &SelectInput,
+        sleep_length: &mut dyn FnMut() -> SleepLength,
+    ) -> IdleDecision;
+
+    /// As [`IdleGovernor::reflect`], for `cpu`.
+    fn reflect(&mut self, cpu: CpuId, stay: &Reflection);
+
+    /// Whether [`SelectInput::cpu_util`] is to be computed; asked once, at boot.
+    fn reads_util(&self) -> bool {
+        false
+    }
+}
+
+boxed!(MachineIdleGovernor, CloneMachineIdleGovernor, CustomMachineIdle);
+
+impl CustomMachineIdle {
+    /// Asks it for a CPU.
+    #[cold]
+    pub(crate) fn select(
+        &mut self,
+        cpu: CpuId,
+        input: &SelectInput,
+        sleep_length: &mut dyn FnMut() -> SleepLength,
+    ) -> Choice {
+        let policy = &mut self.policy;
+        choice(&self.name, input, sleep_length, |input, asked| policy.select(cpu, input, asked))
+    }
+}
+
+/// What a governor decides, with what it was told by the timers.
+fn choice(
+    name: &str,
+    input: &SelectInput,
+    sleep_length: &mut dyn FnMut() -> SleepLength,
+    select: impl FnOnce(&SelectInput, &mut dyn FnMut() -> SleepLength) -> IdleDecision,
+) -> Choice {
+    let mut sleep_length_ns = None;
+    let mut asked = || {
+        let answer = sleep_length();
+        sleep_length_ns = Some(answer.sleep_length_ns);
+        answer
+    };
+    let IdleDecision { state, stop_tick, rule } = select(input, &mut asked);
+    assert!(
+        state < input.states.len(),
+        "idle governor `{name}` chose state {state}, the CPU has {}",
+        input.states.len()
+    );
+    Choice { state: state as u8, stop_tick, sleep_length_ns, rule: IdleRule::Custom(rule) }
+}
+
 impl CustomIdle {
     /// Asks it.
     pub(crate) fn select(
@@ -77,19 +137,7 @@ impl CustomIdle {
         input: &SelectInput,
         sleep_length: &mut dyn FnMut() -> SleepLength,
     ) -> Choice {
-        let mut sleep_length_ns = None;
-        let mut asked = || {
-            let answer = sleep_length();
-            sleep_length_ns = Some(answer.sleep_length_ns);
-            answer
-        };
-        let IdleDecision { state, stop_tick, rule } = self.policy.select(input, &mut asked);
-        assert!(
-            state < input.states.len(),
-            "idle governor `{}` chose state {state}, the CPU has {}",
-            self.name,
-            input.states.len()
-        );
-        Choice { state: state as u8, stop_tick, sleep_length_ns, rule: IdleRule::Custom(rule) }
+        let policy = &mut self.policy;
+        choice(&self.name, input, sleep_length, |input, asked| policy.select(input, asked))
     }
 }

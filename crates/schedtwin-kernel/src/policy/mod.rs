@@ -3,6 +3,7 @@
 //! | mechanism | trait | asked | takes the place of |
 //! |---|---|---|---|
 //! | idle state | [`IdleGovernor`] | when a CPU goes idle, and when it has slept | the governor of `cpuidle =` |
+//! | idle state | [`MachineIdleGovernor`] | likewise, one instance for all CPUs | the governor of `cpuidle =` |
 //! | frequency | [`FrequencyGovernor`] | at each `cpufreq_update_util()` | schedutil's decision |
 //! | placement | [`Placement`] | when a fair task wakes up, starts or executes | `select_task_rq_fair()`, where it wants |
 //!
@@ -13,7 +14,7 @@
 //!
 //! A [`Policies`] says which of the three are the user's. It is handed to [`crate::Kernel::boot_with`] beside the
 //! configuration, which names built-in forms only. Each CPU (idle) or frequency domain gets an instance
-//! of its own, made at boot. Instances are cloned with the kernel, so a snapshot remembers what its
+//! of its own, made at boot; a [`MachineIdleGovernor`] is one for all CPUs. Instances are cloned with the kernel, so a snapshot remembers what its
 //! policies have learnt, and runs are repeatable as long as a policy looks at nothing but its inputs:
 //! no clock, no randomness of its own.
 //!
@@ -26,7 +27,7 @@ mod idle;
 mod placement;
 
 pub use frequency::{CpuDemand, FrequencyDecision, FrequencyDomain, FrequencyGovernor, PolicyView};
-pub use idle::{IdleCpu, IdleDecision, IdleGovernor};
+pub use idle::{IdleCpu, IdleDecision, IdleGovernor, MachineIdleGovernor};
 pub use placement::{
     Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,
 };
@@ -34,7 +35,7 @@ pub use placement::{
 pub use crate::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 
 pub(crate) use frequency::CustomFrequency;
-pub(crate) use idle::CustomIdle;
+pub(crate) use idle::{CustomIdle, CustomMachineIdle};
 pub(crate) use placement::CustomPlacement;
 
 use std::fmt;
@@ -55,10 +56,12 @@ impl<Place, Instance> Clone for Named<Place, Instance> {
     }
 }
 
-/// The user's policies of a kernel; where there is none, the configuration decides.
+/// The user's policies of a kernel; where there is none, the configuration decides. Of the two kinds of idle
+/// governors the one set last counts.
 #[derive(Clone, Default)]
 pub struct Policies {
     pub(crate) idle: Option<Named<IdleCpu, Box<dyn IdleGovernor>>>,
+    pub(crate) idle_of_machine: Option<Named<Vec<IdleCpu>, Box<dyn MachineIdleGovernor>>>,
     pub(crate) frequency: Option<Named<FrequencyDomain, Box<dyn FrequencyGovernor>>>,
     pub(crate) placement: Option<Named<(), Box<dyn Placement>>>,
 }
@@ -72,6 +75,19 @@ impl Policies {
     ) -> Policies {
         let make = Arc::new(move |cpu: &IdleCpu| Box::new(make(cpu)) as Box<dyn IdleGovernor>);
         self.idle = Some(Named { name: name.into(), make });
+        self.idle_of_machine = None;
+        self
+    }
+
+    /// With one idle governor for all CPUs; `make` is asked once, with the CPUs in ascending order.
+    pub fn with_machine_idle_governor(
+        mut self,
+        name: &str,
+        make: impl Fn(&[IdleCpu]) -> Box<dyn MachineIdleGovernor> + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |cpus: &Vec<IdleCpu>| make(cpus));
+        self.idle_of_machine = Some(Named { name: name.into(), make });
+        self.idle = None;
         self
     }
 
@@ -101,7 +117,9 @@ impl Policies {
 
     /// Mechanism and name of each, in a fixed order.
     pub fn names(&self) -> Vec<(&'static str, &str)> {
-        let idle = self.idle.iter().map(|named| ("idle governor", &*named.name));
+        let of_cpus = self.idle.iter().map(|named| &*named.name);
+        let of_machine = self.idle_of_machine.iter().map(|named| &*named.name);
+        let idle = of_cpus.chain(of_machine).map(|name| ("idle governor", name));
         let frequency = self.frequency.iter().map(|named| ("frequency governor", &*named.name));
         let placement = self.placement.iter().map(|named| ("placement", &*named.name));
         idle.chain(frequency).chain(placement).collect()

@@ -1,0 +1,361 @@
+//! From a governor's sources to a shared object: the compiler, the cache, and what an error of the compiler means.
+//!
+//! The cache holds one object for each content: sources, our headers, compiler, flags. It is `SCHEDTWIN_CACHE`, else
+//! `$XDG_CACHE_HOME/schedtwin`, else `~/.cache/schedtwin`. An object appears there by a rename, so that nobody ever
+//! loads half of one; who deletes the folder loses time only.
+
+use crate::offered::{self, HEADERS};
+use crate::sources::Sources;
+use crate::{Fault, Tree};
+use schedtwin_input::did_you_mean;
+use schedtwin_types::fnv::Fnv1a;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
+/// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
+const FLAGS: [&str; 22] = [
+    "-std=gnu11",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-shared",
+    "-nostdinc",
+    "-nostdlib",
+    "-ffreestanding",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-common",
+    "-fno-stack-protector",
+    "-fvisibility=hidden",
+    // An index outside of an array is a crash at that line, not another variable's value.
+    "-fsanitize=bounds",
+    "-fsanitize-undefined-trap-on-error",
+    "-Werror=implicit-function-declaration",
+    "-Werror=implicit-int",
+    "-Werror=int-conversion",
+    "-Werror=incompatible-pointer-types",
+    // Nothing is left to be found when it is loaded; what is not to be written is sealed then.
+    "-Wl,-z,defs",
+    "-Wl,-z,relro,-z,now",
+];
+
+/// Where the tree's files lie while they are compiled: a name that no message has by chance.
+const STAGE: &str = "THE-TREE";
+
+/// Most lines of the compiler that a fault shows.
+const LINES_SHOWN: usize = 10;
+
+/// A compiled governor.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    /// The shared object in the cache.
+    pub(crate) path: PathBuf,
+    /// Of everything that decides what it does: sources, our C, definitions.
+    pub(crate) hash: u64,
+}
+
+/// What is to be compiled.
+pub(crate) struct Job<'a> {
+    pub(crate) tree: &'a Tree,
+    /// The governor's file inside of the tree.
+    pub(crate) path: &'a str,
+    pub(crate) sources: &'a Sources,
+    /// Our file that asks it.
+    pub(crate) glue: &'a str,
+    /// `NAME=VALUE`.
+    pub(crate) defines: &'a [String],
+}
+
+/// Compiles, unless the cache has it.
+pub(crate) fn object(job: &Job) -> Result<Object, Fault> {
+    let hash = content_hash(job);
+    let compiler = Compiler::find()?;
+    let mut key = Fnv1a::of(hash.to_le_bytes());
+    key.extend(compiler.version.bytes());
+    FLAGS.iter().for_each(|flag| key.extend(flag.bytes().chain([0])));
+    let cache = cache_folder()?;
+    let stem = job.path.rsplit('/').next().unwrap_or(job.path).trim_end_matches(".c");
+    let path = cache.join(format!("{stem}-{key:x}.so"));
+    if !path.is_file() {
+        compile(job, &compiler, &cache, &path)?;
+    }
+    Ok(Object { path, hash })
+}
+
+fn content_hash(job: &Job) -> u64 {
+    let mut hash = Fnv1a::new();
+    let mut add = |bytes: &[u8]| {
+        hash.extend((bytes.len() as u64).to_le_bytes());
+        hash.extend(bytes.iter().copied());
+    };
+    for (path, text) in &job.sources.files {
+        add(path.as_bytes());
+        add(text);
+    }
+    for (path, text) in offered::files() {
+        add(path.as_bytes());
+        add(text.as_bytes());
+    }
+    add(job.path.as_bytes());
+    add(job.glue.as_bytes());
+    job.defines.iter().for_each(|define| add(define.as_bytes()));
+    hash.digest()
+}
+
+/// The system's C compiler.
+struct Compiler {
+    words: Vec<String>,
+    version: String,
+}
+
+impl Compiler {
+    /// `CC`, else `cc`.
+    fn find() -> Result<Compiler, Fault> {
+        let named = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
+        let spelled = named.unwrap_or_else(|| "cc".to_string());
+        let words: Vec<String> = spelled.split_whitespace().map(str::to_string).collect();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg("--version").env("LC_ALL", "C");
+        let help = "a governor from a tree needs one: install gcc or clang, or name one by the environment variable CC";
+        let output = command
+            .output()
+            .map_err(|error| Fault::new(format!("no C compiler: `{spelled}`: {error}"), help))?;
+        if !output.status.success() {
+            let message = format!("no C compiler: `{spelled} --version` fails: {}", output.status);
+            return Err(Fault::new(message, help));
+        }
+        let version = format!("{spelled}\n{}", String::from_utf8_lossy(&output.stdout));
+        Ok(Compiler { words, version })
+    }
+}
+
+/// The cache's folder, which exists afterwards.
+fn cache_folder() -> Result<PathBuf, Fault> {
+    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let help = "SCHEDTWIN_CACHE=FOLDER names another one";
+    let own = set("SCHEDTWIN_CACHE").map(PathBuf::from);
+    let shared = set("XDG_CACHE_HOME").map(|cache| PathBuf::from(cache).join("schedtwin"));
+    let home = set("HOME").map(|home| PathBuf::from(home).join(".cache/schedtwin"));
+    let Some(folder) = own.or(shared).or(home) else {
+        return Err(Fault::new("there is no folder to keep compiled governors in", help));
+    };
+    let folder = folder.join("tree");
+    match fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(in_cache(&folder, &error)),
+    }
+}
+
+/// The fault of a cache that cannot be used.
+pub(crate) fn in_cache(folder: &Path, error: &dyn std::fmt::Display) -> Fault {
+    Fault::new(
+        format!("failed to keep a compiled governor in {}: {error}", folder.display()),
+        "SCHEDTWIN_CACHE=FOLDER names another folder",
+    )
+}
+
+fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<(), Fault> {
+    let kept = |error: std::io::Error| in_cache(cache, &error);
+    let folder = tempfile::Builder::new().prefix("compile-").tempdir_in(cache).map_err(kept)?;
+    let write = |path: &str, text: &[u8]| -> std::io::Result<()> {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it is in the folder"))?;
+        fs::File::create(path)?.write_all(text)
+    };
+    for (path, text) in offered::files() {
+        write(&path, text.as_bytes()).map_err(kept)?;
+    }
+    for (path, text) in &job.sources.files {
+        write(&format!("{STAGE}/{path}"), text).map_err(kept)?;
+    }
+    let mut command = Command::new(&compiler.words[0]);
+    command.args(&compiler.words[1..]).args(FLAGS);
+    command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
+    command.args(["-I", "include", "-iquote", "quoted", "-iquote", "."]);
+    command.args(job.defines.iter().map(|define| format!("-D{define}")));
+    command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
+    command.args(["-o", "object.so", job.glue, "runtime.c"]);
+    let output =
+        command.current_dir(folder.path()).env("LC_ALL", "C").output().map_err(|error| {
+            Fault::new(format!("failed to run the C compiler: {error}"), "see CC")
+        })?;
+    if !output.status.success() {
+        return Err(not_compiled(job, &output));
+    }
+    fs::rename(folder.path().join("object.so"), to).map_err(kept)
+}
+
+/// What the compiler said, and what it means here.
+fn not_compiled(job: &Job, output: &Output) -> Fault {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = said.replace(&format!("{STAGE}/"), "");
+    let wanting = Wanting::of(&said);
+    let from = said.lines().position(is_error).unwrap_or(0);
+    let lines: Vec<&str> = said.lines().skip(from).take(LINES_SHOWN).collect();
+    let more = said.lines().count().saturating_sub(from + lines.len());
+    let mut message = format!("{} of {} does not compile", job.path, job.tree.spelled());
+    for (at, what) in wanting.0.iter().map(|(what, _)| what).enumerate() {
+        message.push_str(if at == 0 { ": " } else { "; " });
+        message.push_str(what);
+    }
+    for line in lines {
+        message.push_str("\n  ");
+        message.push_str(line);
+    }
+    if more > 0 {
+        message.push_str(&format!("\n  ... and {more} more lines"));
+    }
+    Fault::new(message, wanting.help())
+}
+
+fn is_error(line: &str) -> bool {
+    line.contains("error:")
+        || line.contains("undefined reference")
+        || line.contains("undefined symbol")
+}
+
+/// What the code wants and is not offered, each with a suggestion.
+struct Wanting(Vec<(String, Option<String>)>);
+
+impl Wanting {
+    fn of(said: &str) -> Wanting {
+        let mut found: Vec<(String, Option<String>)> = Vec::new();
+        for line in said.lines().filter(|line| is_error(line)) {
+            let Some((what, near)) = wanted(line) else { continue };
+            if !found.iter().any(|(known, _)| *known == what) {
+                found.push((what, near));
+            }
+        }
+        Wanting(found)
+    }
+
+    fn help(&self) -> String {
+        let near: Vec<&str> = self.0.iter().filter_map(|(_, near)| near.as_deref()).collect();
+        let mut help = match near.is_empty() {
+            true => String::new(),
+            false => format!("{}; ", near.join("; ")),
+        };
+        help.push_str(
+            "what is offered is in crates/schedtwin-tree/c/include; a tree of another era, or code that asks for what \
+             the twin does not model, does not compile",
+        );
+        help
+    }
+}
+
+/// What a line of the compiler or the linker misses: gcc's and clang's words.
+fn wanted(line: &str) -> Option<(String, Option<String>)> {
+    let quoted = |text: &str| -> Vec<String> {
+        let pieces = text.split(['\'', '`']).skip(1).step_by(2);
+        pieces.map(str::to_string).collect()
+    };
+    let word = |name: &str| {
+        did_you_mean(name, offered::words()).map(|near| format!("did you mean `{near}`?"))
+    };
+    let after = |mark: &str| line.split_once(mark).map(|(_, rest)| rest);
+    if let Some(rest) =
+        after("implicit declaration of function ").or(after("call to undeclared function "))
+    {
+        let name = quoted(rest).into_iter().next()?;
+        let near = word(&name);
+        return Some((format!("the function `{name}` is not offered"), near));
+    }
+    if let Some(rest) = after("undefined reference to ") {
+        let name = quoted(rest).into_iter().next()?;
+        return Some((format!("`{name}` is declared, but not offered"), None));
+    }
+    if let Some(rest) = after("undefined symbol: ") {
+        return Some((format!("`{}` is declared, but not offered", rest.trim()), None));
+    }
+    if line.contains("No such file or directory") || line.contains("file not found") {
+        let rest = after("error: ")?;
+        let name = rest.split(": ").next()?.split('\'').find(|name| name.contains(".h"))?.trim();
+        let near = did_you_mean(name, HEADERS).map(|near| format!("did you mean <{near}>?"));
+        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside: Vec<&str> = HEADERS
+            .into_iter()
+            .filter(|h| h.rsplit_once('/').is_some_and(|(f, _)| f == folder))
+            .collect();
+        let all = match beside.is_empty() {
+            true => HEADERS.join(", "),
+            false => beside.join(", "),
+        };
+        let near = near.unwrap_or_else(|| format!("offered headers: {all}"));
+        return Some((format!("the header `{name}` is not offered"), Some(near)));
+    }
+    if let Some((before, after)) = line.split_once(" has no member named ") {
+        let of = quoted(before).pop()?;
+        let member = quoted(after).into_iter().next()?;
+        return Some((format!("`{of}` has no member `{member}` here"), word(&member)));
+    }
+    if let Some(rest) = after("no member named ") {
+        let mut names = quoted(rest).into_iter();
+        let (member, of) = (names.next()?, names.next()?);
+        return Some((format!("`{of}` has no member `{member}` here"), word(&member)));
+    }
+    if line.contains(" undeclared") || line.contains("undeclared identifier") {
+        let name = quoted(after("error: ")?).into_iter().next()?;
+        let near = word(&name);
+        return Some((format!("`{name}` is not offered"), near));
+    }
+    if let Some(rest) = after("unknown type name ") {
+        let name = quoted(rest).into_iter().next()?;
+        let near = word(&name);
+        return Some((format!("the type `{name}` is not offered"), near));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_understood() {
+        for (line, what) in [
+            (
+                "x.c:9:2: error: implicit declaration of function 'foo'; did you mean 'foe'? [-Werror=x]",
+                "the function `foo` is not offered",
+            ),
+            (
+                "x.c:9:2: error: call to undeclared function 'foo'; ISO C99",
+                "the function `foo` is not offered",
+            ),
+            ("x.c:(.text+0x3): undefined reference to `foo'", "`foo` is declared, but not offered"),
+            ("ld.lld: error: undefined symbol: foo", "`foo` is declared, but not offered"),
+            (
+                "x.c:1:10: fatal error: linux/nmi.h: No such file or directory",
+                "the header `linux/nmi.h` is not offered",
+            ),
+            (
+                "x.c:1:10: fatal error: 'linux/nmi.h' file not found",
+                "the header `linux/nmi.h` is not offered",
+            ),
+            (
+                "x.c:3:4: error: 'struct cpuidle_device' has no member named 'next_hrtimer'",
+                "`struct cpuidle_device` has no member `next_hrtimer` here",
+            ),
+            (
+                "x.c:3:4: error: no member named 'next_hrtimer' in 'struct cpuidle_device'",
+                "`struct cpuidle_device` has no member `next_hrtimer` here",
+            ),
+            (
+                "x.c:3:4: error: 'jiffies' undeclared (first use in this function)",
+                "`jiffies` is not offered",
+            ),
+            ("x.c:3:4: error: use of undeclared identifier 'jiffies'", "`jiffies` is not offered"),
+            (
+                "x.c:3:4: error: unknown type name 'wait_queue_t'",
+                "the type `wait_queue_t` is not offered",
+            ),
+        ] {
+            assert_eq!(wanted(line).map(|(what, _)| what).as_deref(), Some(what), "{line}");
+        }
+        assert_eq!(wanted("x.c:3:4: error: expected ';' before '}' token"), None);
+    }
+}

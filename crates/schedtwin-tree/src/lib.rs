@@ -1,0 +1,57 @@
+//! Governors from a kernel tree: the user's own C, compiled, loaded and asked inside of the twin.
+//!
+//! **Idea.** A governor's C is a file that asks the kernel around it about thirty things. Here it is compiled against
+//! headers that answer those from the twin, loaded as a shared object, and stands behind the policy door
+//! ([`schedtwin_kernel::policy`]) like any user's policy.
+//!
+//! ```text
+//!  tree (folder or git revision)          c/ (our headers, glue, runtime)
+//!        └── sources.rs: the file and what it includes ──┐
+//!                              compile.rs: cc ── cache by content ── object
+//!  kernel ── policy door ── idle.rs ── memory.rs: arena ── C: select(), reflect()
+//!                                          watch.rs: whose code crashes, loops
+//! ```
+//!
+//! **State is memory.** All that a governor's C can write, its variables, its per-CPU data and what it allocates, lies in
+//! an *arena*: one loaded copy of the object. A kernel of the twin has an *image* of it. The image that was asked last is
+//! where the C finds it; when another one is asked, the two change places. Pointers stay right, because an image always
+//! returns to the arena that it was made in. A clone is a copy of the image.
+//!
+//! **Trust.** The code runs with the user's rights, in this process: a tree is trusted as much as a program that one
+//! starts. What the twin can do is to notice: see [`watch`](self) on crashes, loops and refusals.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | `tree.rs` | the tree: a folder, or a revision in git, both only read |
+//! | `sources.rs` | a file of it, with those that it includes |
+//! | `offered.rs` | the headers that stand in for the kernel's |
+//! | `compile.rs` | the compiler, the cache, and what an error means |
+//! | `memory.rs` | arenas and images |
+//! | `watch.rs` | who is asked; crashes, loops, refusals |
+//! | `idle.rs` | idle governors |
+//!
+//! Only on Linux, with 64 bits; elsewhere it is refused.
+
+mod fault;
+mod offered;
+mod sources;
+mod tree;
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod compile;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod idle;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod memory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod watch;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+mod elsewhere;
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+pub use elsewhere::IdleCode;
+pub use fault::Fault;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub use idle::IdleCode;
+pub use tree::Tree;

@@ -1,0 +1,96 @@
+//! The headers that stand in for the kernel's: which there are, and what is in them.
+
+/// Our own files, by their paths below `c/`.
+pub(crate) const FILES: [(&str, &str); 5] = [
+    ("include/schedtwin/kernel.h", include_str!("../c/include/schedtwin/kernel.h")),
+    ("include/schedtwin/cpuidle.h", include_str!("../c/include/schedtwin/cpuidle.h")),
+    ("include/schedtwin/all.h", include_str!("../c/include/schedtwin/all.h")),
+    ("runtime.c", include_str!("../c/runtime.c")),
+    ("idle.c", include_str!("../c/idle.c")),
+];
+
+/// Headers that a governor may include as `<...>`. Each leads to everything that is offered.
+pub(crate) const HEADERS: [&str; 55] = [
+    "asm/io.h",
+    "asm/div64.h",
+    "linux/atomic.h",
+    "linux/bitops.h",
+    "linux/bits.h",
+    "linux/bug.h",
+    "linux/build_bug.h",
+    "linux/cache.h",
+    "linux/cleanup.h",
+    "linux/compiler.h",
+    "linux/container_of.h",
+    "linux/cpu.h",
+    "linux/cpufreq.h",
+    "linux/cpuidle.h",
+    "linux/cpumask.h",
+    "linux/err.h",
+    "linux/errno.h",
+    "linux/export.h",
+    "linux/gfp.h",
+    "linux/hrtimer.h",
+    "linux/init.h",
+    "linux/irq_work.h",
+    "linux/jiffies.h",
+    "linux/jump_label.h",
+    "linux/kernel.h",
+    "linux/kthread.h",
+    "linux/ktime.h",
+    "linux/kvm_para.h",
+    "linux/limits.h",
+    "linux/list.h",
+    "linux/log2.h",
+    "linux/math.h",
+    "linux/math64.h",
+    "linux/minmax.h",
+    "linux/module.h",
+    "linux/moduleparam.h",
+    "linux/mutex.h",
+    "linux/percpu.h",
+    "linux/printk.h",
+    "linux/rcupdate.h",
+    "linux/sched.h",
+    "linux/sched/clock.h",
+    "linux/sched/cpufreq.h",
+    "linux/sched/idle.h",
+    "linux/sched/loadavg.h",
+    "linux/sched/stat.h",
+    "linux/sched/topology.h",
+    "linux/slab.h",
+    "linux/smp.h",
+    "linux/spinlock.h",
+    "linux/string.h",
+    "linux/tick.h",
+    "linux/time.h",
+    "linux/types.h",
+    "uapi/linux/sched/types.h",
+];
+
+/// Headers that a governor may include as `"..."`, which are not taken from the tree.
+const QUOTED: [&str; 1] = ["sched.h"];
+
+/// Whether `"name"` is one of ours.
+pub(crate) fn is_quoted(name: &str) -> bool {
+    QUOTED.contains(&name)
+}
+
+/// What a header consists of that leads to everything.
+pub(crate) const FORWARD: &str = "#include <schedtwin/all.h>\n";
+
+/// All files to be written: paths and texts.
+pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
+    let ours = FILES.into_iter().map(|(path, text)| (path.to_string(), text));
+    let headers = HEADERS.into_iter().map(|header| (format!("include/{header}"), FORWARD));
+    let quoted = QUOTED.into_iter().map(|header| (format!("quoted/{header}"), FORWARD));
+    ours.chain(headers).chain(quoted)
+}
+
+/// Every word of the headers, for "did you mean".
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    let headers = FILES.into_iter().filter(|(path, _)| path.ends_with(".h"));
+    let words =
+        headers.flat_map(|(_, text)| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.filter(|word| word.len() > 3 && !word.starts_with("schedtwin"))
+}

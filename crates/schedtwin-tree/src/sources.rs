@@ -1,0 +1,108 @@
+//! A file of a tree together with the files of the tree that it includes by `#include "..."`.
+
+use crate::offered::is_quoted;
+use crate::{Fault, Tree};
+use schedtwin_input::did_you_mean;
+use std::collections::BTreeMap;
+
+/// Most files that a governor may consist of.
+const FILES_MAX: usize = 64;
+
+/// Files by their paths inside of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sources {
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Sources {
+    /// Reads `path` and what it includes. A header that is included and not there is left to the compiler to tell.
+    pub(crate) fn gather(tree: &Tree, path: &str) -> Result<Sources, Fault> {
+        let mut sources = Sources::default();
+        let Some(text) = tree.read(path)? else {
+            return Err(not_there(tree, path));
+        };
+        let mut open = vec![(path.to_string(), text)];
+        while let Some((path, text)) = open.pop() {
+            for included in includes(&text) {
+                let beside = sibling(&path, &included);
+                let known = sources.files.contains_key(&beside)
+                    || open.iter().any(|(path, _)| *path == beside)
+                    || beside == path;
+                if is_quoted(&included) || known {
+                    continue;
+                }
+                if let Some(text) = tree.read(&beside)? {
+                    open.push((beside, text));
+                }
+            }
+            sources.files.insert(path, text);
+            if sources.files.len() > FILES_MAX {
+                return Err(Fault::new(
+                    format!("the file includes more than {FILES_MAX} files of its tree"),
+                    "a governor is a file with a few headers of its own",
+                ));
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Whether any file has this word.
+    pub(crate) fn mention(&self, word: &str) -> bool {
+        let word = word.as_bytes();
+        self.files.values().any(|text| text.windows(word.len()).any(|at| at == word))
+    }
+}
+
+/// What the fault of a missing file says: what of that folder there is, if that was found out.
+fn not_there(tree: &Tree, path: &str) -> Fault {
+    const GOVERNORS: [&str; 4] = ["teo", "menu", "ladder", "haltpoll"];
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.trim_end_matches(".c");
+    let help = match did_you_mean(stem, GOVERNORS).filter(|near| *near != stem) {
+        Some(near) => format!("did you mean `{folder}/{near}.c`?"),
+        None => "cpuidle=tree/PATH takes another file of the tree".to_string(),
+    };
+    Fault::new(format!("the tree `{}` has no file `{path}`", tree.spelled()), help)
+}
+
+/// The names in `#include "..."`.
+fn includes(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let quoted = |line: &str| {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+        let (name, _) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
+        Some(name.to_string())
+    };
+    text.lines().filter_map(quoted).collect()
+}
+
+/// The path of `name` as seen from the file `path`, with `.` and `..` taken out.
+fn sibling(path: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_includes_are_found_beside_their_file() {
+        let text = b"#include <linux/cpuidle.h>\n# include \"gov.h\" /* own */\n  #include\t\"../x/y.h\"\n";
+        assert_eq!(includes(text), ["gov.h", "../x/y.h"]);
+        assert_eq!(
+            sibling("drivers/cpuidle/governors/teo.c", "gov.h"),
+            "drivers/cpuidle/governors/gov.h"
+        );
+        assert_eq!(sibling("a/b/c.c", "../x/./y.h"), "a/x/y.h");
+        assert_eq!(sibling("c.c", "../../y.h"), "y.h", "nothing outside of the tree");
+    }
+}

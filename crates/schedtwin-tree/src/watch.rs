@@ -1,0 +1,429 @@
+//! Whose code is asked, and what happens when it crashes, loops or has to be refused: the program ends with a message
+//! that names the governor, its tree and the question.
+//!
+//! | what | how it is noticed | the end |
+//! |---|---|---|
+//! | an address that there is not, a division by zero, an index outside of an array | its signal | the message, then the signal as ever (a debugger or a core file sees the place) |
+//! | a loop | a thread looks ten times a second; the limit is processor time within one call | the message, exit code 2 |
+//! | a question that the twin has no answer to | the C calls [`refuse`] | the message, exit code 2 |
+//!
+//! **The message** is put together by the watching thread, since a signal's handler may do next to nothing: the handler
+//! notes what happened and waits. Where binutils are installed, `addr2line` adds function and line.
+//!
+//! **Limits.** A wild pointer that hits memory which is there is not noticed: C in the same process can write
+//! everywhere. Pages around the heap and the checks of array bounds catch the usual slips. A loop that ends
+//! before the limit is only slow.
+//!
+//! The limit is [`LIMIT_S`] seconds of processor time, or what the environment variable `SCHEDTWIN_TREE_LIMIT_S` says. It decides about
+//! no result: a run that ends is the same whatever the limit.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Seconds of processor time that one call may take. The governors of Linux take less than a microsecond.
+const LIMIT_S: u64 = 10;
+/// How often the watching thread looks.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What messages say about a governor. Never dropped, so that a signal's handler can rely on it.
+#[derive(Debug)]
+pub(crate) struct Label {
+    /// `teo.c of ~/src/linux`.
+    pub(crate) name: String,
+    /// The object in the cache, which has its lines.
+    object: PathBuf,
+    /// Where its copies are loaded.
+    bases: Mutex<Vec<usize>>,
+}
+
+impl Label {
+    pub(crate) fn new(name: String, object: PathBuf) -> &'static Label {
+        Box::leak(Box::new(Label { name, object, bases: Mutex::default() }))
+    }
+
+    /// A copy has been loaded at `base`.
+    pub(crate) fn loaded_at(&self, base: usize) {
+        self.bases.lock().unwrap_or_else(PoisonError::into_inner).push(base);
+        start();
+    }
+
+    /// Function and line of an address, as far as that can be found out.
+    fn place(&self, address: usize) -> String {
+        const OBJECT_BYTES: usize = 1 << 20;
+        let bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
+        let base =
+            bases.iter().rev().find(|base| (**base..**base + OBJECT_BYTES).contains(&address));
+        let Some(base) = base else { return format!("at {address:#x}, outside of its code") };
+        let offset = format!("{:#x}", address - base);
+        let lines =
+            Command::new("addr2line").args(["-f", "-e"]).arg(&self.object).arg(&offset).output();
+        let text = lines.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let text = text.unwrap_or_default();
+        let mut lines = text.lines();
+        match (lines.next(), lines.next()) {
+            (Some(function), Some(line)) if function != "??" => {
+                let line = line.split_once("THE-TREE/").map_or(line, |(_, line)| line);
+                format!("in {function}(), {line}")
+            }
+            _ => format!("at offset {offset} of {}", self.object.display()),
+        }
+    }
+}
+
+/// A question to a governor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watched {
+    pub(crate) label: &'static Label,
+    pub(crate) question: Question,
+    /// The CPU that it is about.
+    pub(crate) cpu: u16,
+}
+
+/// What a governor is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// To register itself and take the CPUs over.
+    Boot,
+    /// For an idle state.
+    Select,
+    /// To learn from a stay.
+    Reflect,
+}
+
+impl Question {
+    const ALL: [Question; 3] = [Question::Boot, Question::Select, Question::Reflect];
+
+    fn text(self) -> &'static str {
+        match self {
+            Question::Boot => "while it was started",
+            Question::Select => "while it was asked for an idle state: select()",
+            Question::Reflect => "while it was told of a stay: reflect()",
+        }
+    }
+}
+
+impl Watched {
+    /// Does the work, which counts as this question's.
+    #[inline]
+    pub(crate) fn during<R>(self, work: impl FnOnce() -> R) -> R {
+        HERE.with(|here| {
+            let slot = here.get();
+            let slot = if slot.is_null() { enrol(here) } else { slot };
+            // SAFETY: a slot is never dropped, see `enrol`.
+            let slot = unsafe { &*slot };
+            slot.about.store((self.cpu as usize) << 8 | self.question as usize, Ordering::Relaxed);
+            slot.label.store(std::ptr::from_ref(self.label).cast_mut(), Ordering::Release);
+            let done = work();
+            slot.label.store(std::ptr::null_mut(), Ordering::Release);
+            slot.calls.store(slot.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            done
+        })
+    }
+}
+
+/// What a thread is at. One for each thread that ever asked a governor; reused when the thread is gone.
+#[derive(Default)]
+struct Slot {
+    /// Whom it asks; null: nobody.
+    label: AtomicPtr<Label>,
+    /// Question and CPU.
+    about: AtomicUsize,
+    /// How many questions have been answered.
+    calls: AtomicU64,
+    /// The signal that has come, or 0, the address that it is about, and where the code was.
+    signal: AtomicI32,
+    address: AtomicUsize,
+    program_counter: AtomicUsize,
+    /// The limit has been reached.
+    too_long: AtomicBool,
+    /// The message has been written.
+    told: AtomicBool,
+    thread: Mutex<Option<libc::pthread_t>>,
+}
+
+impl Slot {
+    fn question(&self) -> String {
+        let about = self.about.load(Ordering::Relaxed);
+        let text = Question::ALL.get(about & 0xff).map_or("", |question| question.text());
+        format!("{text}, CPU {}", about >> 8)
+    }
+}
+
+thread_local! {
+    /// This thread's slot. Without a destructor, so that a signal's handler may read it.
+    static HERE: Cell<*const Slot> = const { Cell::new(std::ptr::null()) };
+    /// Gives the slot back when the thread ends.
+    static LEAVE: Cell<Option<Leave>> = const { Cell::new(None) };
+}
+
+struct Leave(&'static Slot);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        *self.0.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// All slots, of threads that live and of others.
+static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+
+#[cold]
+fn enrol(here: &Cell<*const Slot>) -> *const Slot {
+    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: pthread_self has no preconditions.
+    let me = unsafe { libc::pthread_self() };
+    let free =
+        slots.iter().copied().find(|slot| slot.thread.lock().is_ok_and(|thread| thread.is_none()));
+    let slot = free.unwrap_or_else(|| {
+        let slot: &'static Slot = Box::leak(Box::default());
+        slots.push(slot);
+        slot
+    });
+    *slot.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(me);
+    LEAVE.set(Some(Leave(slot)));
+    here.set(slot);
+    slot
+}
+
+/// The signals of code that crashes.
+const SIGNALS: [(c_int, &str); 5] = [
+    (libc::SIGSEGV, "it used an address that there is not, or that is not its own"),
+    (libc::SIGBUS, "it used an address that there is not"),
+    (libc::SIGFPE, "it divided by zero"),
+    (libc::SIGILL, "an index was outside of its array, or it ended in a trap"),
+    (libc::SIGTRAP, "it ended in a trap"),
+];
+/// Sent to a thread whose call takes too long, to learn where it is.
+const TOO_LONG: c_int = libc::SIGURG;
+
+/// What was installed for a signal before.
+struct Before(c_int, libc::sigaction);
+
+static BEFORE: OnceLock<Vec<Before>> = OnceLock::new();
+
+/// Installs the handlers and the watching thread, once.
+fn start() {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        let limit = std::env::var("SCHEDTWIN_TREE_LIMIT_S").ok().and_then(|text| text.parse().ok());
+        let limit = Duration::from_secs(limit.unwrap_or(LIMIT_S));
+        let watching = std::thread::Builder::new().name("watch".into()).spawn(move || watch(limit));
+        if let Err(error) = watching {
+            eprintln!("no thread to watch governors of a tree: {error}; who loops is not found");
+        }
+        let signals = SIGNALS.iter().map(|(signal, _)| *signal).chain([TOO_LONG]);
+        let before = signals.map(|signal| {
+            // SAFETY: zeros are a valid sigaction; the handler is of the kind that SA_SIGINFO asks for, and touches
+            // atomics, a thread-local variable without destructor and system calls only. SA_ONSTACK: the stack may
+            // be what has overflowed.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                let mut before: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigemptyset(&mut action.sa_mask);
+                libc::sigaction(signal, &action, &mut before);
+                Before(signal, before)
+            }
+        });
+        let _ = BEFORE.set(before.collect());
+    });
+}
+
+/// Notes what has happened in a governor's code and waits until that is told; hands on what is not a governor's.
+extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let slot = HERE.with(Cell::get);
+    // SAFETY: a slot is never dropped.
+    let slot = unsafe { slot.as_ref() };
+    let asked = slot.filter(|slot| !slot.label.load(Ordering::Acquire).is_null());
+    let Some(slot) = asked else {
+        if signal != TOO_LONG {
+            give_back(signal);
+        }
+        return;
+    };
+    if signal == TOO_LONG && !slot.too_long.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: the system hands over valid pointers to a handler with SA_SIGINFO.
+    unsafe {
+        slot.address.store((*info).si_addr() as usize, Ordering::Relaxed);
+        slot.program_counter.store(program_counter(context), Ordering::Relaxed);
+    }
+    slot.signal.store(signal, Ordering::Release);
+    // The watching thread ends the program, or says that it has told.
+    for _ in 0..100 {
+        if slot.told.load(Ordering::Acquire) {
+            break;
+        }
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        // SAFETY: nanosleep may be called in a handler; the first pointer is valid, the second may be null.
+        unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
+    }
+    if !slot.told.load(Ordering::Acquire) {
+        let text = b"schedtwin: the C of a governor from a tree crashed\n";
+        // SAFETY: write may be called in a handler; the bytes are there.
+        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    }
+    // What crashes crashes again, this time as ever.
+    // SAFETY: signal may be called in a handler.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Whoever was there before handles the signal when it comes again, at once.
+fn give_back(signal: c_int) {
+    let before = BEFORE.get().and_then(|all| all.iter().find(|before| before.0 == signal));
+    // SAFETY: what sigaction() gave is put back.
+    unsafe {
+        match before {
+            Some(Before(_, action)) => drop(libc::sigaction(signal, action, std::ptr::null_mut())),
+            None => drop(libc::signal(signal, libc::SIG_DFL)),
+        }
+    }
+}
+
+/// Where the code was when the signal came.
+///
+/// # Safety
+/// `context` is what a handler with SA_SIGINFO is given.
+unsafe fn program_counter(context: *mut c_void) -> usize {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: as the caller promises.
+    #[cfg(target_arch = "x86_64")]
+    return unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize };
+    // SAFETY: as the caller promises.
+    #[cfg(target_arch = "aarch64")]
+    return unsafe { (*context).uc_mcontext.pc as usize };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = context;
+        0
+    }
+}
+
+/// The watching thread.
+fn watch(limit: Duration) {
+    /// A call that was under way at the last looks.
+    struct Seen {
+        calls: u64,
+        since: Duration,
+    }
+    let mut seen: Vec<Option<Seen>> = Vec::new();
+    loop {
+        std::thread::sleep(LOOK_EVERY);
+        let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        seen.resize_with(slots.len(), || None);
+        for (slot, seen) in slots.iter().zip(&mut seen) {
+            let label = slot.label.load(Ordering::Acquire);
+            // SAFETY: a label is never dropped.
+            let Some(label) = (unsafe { label.as_ref() }) else {
+                *seen = None;
+                continue;
+            };
+            let signal = slot.signal.load(Ordering::Acquire);
+            if signal != 0 && !slot.told.load(Ordering::Relaxed) {
+                tell(slot, label, signal, limit);
+            }
+            let Some(now) = slot.processor_time() else { continue };
+            let calls = slot.calls.load(Ordering::Relaxed);
+            match seen {
+                Some(before) if before.calls == calls => {
+                    if now.saturating_sub(before.since) >= limit {
+                        slot.too_long.store(true, Ordering::Relaxed);
+                        slot.ask_where();
+                    }
+                }
+                _ => *seen = Some(Seen { calls, since: now }),
+            }
+        }
+    }
+}
+
+impl Slot {
+    /// What its thread has computed so far.
+    fn processor_time(&self) -> Option<Duration> {
+        // The lock is held meanwhile: a thread that ends waits for it.
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clock: libc::clockid_t = 0;
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the thread lives, because it takes itself out under this lock before it ends.
+        let failed = unsafe {
+            libc::pthread_getcpuclockid((*thread)?, &mut clock) != 0
+                || libc::clock_gettime(clock, &mut time) != 0
+        };
+        (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    }
+
+    /// Interrupts its thread, whose handler notes where it is.
+    fn ask_where(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = *thread {
+            // SAFETY: the thread lives, as above.
+            unsafe { libc::pthread_kill(thread, TOO_LONG) };
+        }
+    }
+}
+
+/// Writes the message about a signal; ends the program if nothing else will.
+fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) {
+    let place = label.place(slot.program_counter.load(Ordering::Relaxed));
+    if signal == TOO_LONG {
+        let seconds = limit.as_secs();
+        fatal(&format!(
+            "{} has computed for {seconds} s in one call, {place}, {}: it seems to loop for ever\n  help: \
+             SCHEDTWIN_TREE_LIMIT_S=SECONDS allows more",
+            label.name,
+            slot.question(),
+        ));
+    }
+    let why = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, why)| why);
+    let address = match signal {
+        libc::SIGSEGV | libc::SIGBUS => format!(" ({:#x})", slot.address.load(Ordering::Relaxed)),
+        _ => String::new(),
+    };
+    eprintln!(
+        "schedtwin: {} crashed {place}, {}: {why}{address}; this is the tree's code, not the twin's",
+        label.name,
+        slot.question(),
+    );
+    slot.told.store(true, Ordering::Release);
+}
+
+/// Ends the program: what a user's code has done is bad input.
+fn fatal(message: &str) -> ! {
+    eprintln!("schedtwin: {message}");
+    std::process::exit(2)
+}
+
+/// The C refuses to go on: what it says, with a number.
+pub(crate) unsafe extern "C" fn refuse(what: *const c_char, value: c_long) {
+    // SAFETY: `c/` hands over texts that are constants.
+    let what = unsafe { CStr::from_ptr(what) }.to_string_lossy();
+    refuse_here(&format!("{what} {value}"))
+}
+
+/// Refuses to go on with the governor that is asked at present.
+pub(crate) fn refuse_here(what: &str) -> ! {
+    let slot = HERE.with(Cell::get);
+    // SAFETY: a slot is never dropped, and labels are not either.
+    let asked =
+        unsafe { slot.as_ref().map(|slot| (slot, slot.label.load(Ordering::Acquire).as_ref())) };
+    match asked {
+        Some((slot, Some(label))) => fatal(&format!("{}, {}: {what}", label.name, slot.question())),
+        _ => fatal(what),
+    }
+}
+
+/// A WARN of the C, told once for each place by the C itself.
+pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *const c_char) {
+    // SAFETY: `c/` hands over texts that are constants.
+    let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };
+    let file = file.to_string_lossy();
+    let file = file.split_once("THE-TREE/").map_or(&*file, |(_, file)| file);
+    eprintln!("schedtwin: WARN_ON({}) at {file}:{line}", what.to_string_lossy());
+}

@@ -1,0 +1,96 @@
+//! Governors that come from a kernel tree: `tree=PATH,cpuidle=tree`.
+//!
+//! | spelled | means |
+//! |---|---|
+//! | `tree=PATH`, `tree=PATH@REVISION` | which tree: a folder, or a revision of its git repository |
+//! | `cpuidle=tree` | the file of the governor that the kernel would have: `drivers/cpuidle/governors/teo.c` |
+//! | `cpuidle=tree/menu.c` | another file of that folder |
+//! | `cpuidle=tree/drivers/x/own.c` | another file of the tree |
+//!
+//! These are no settings of a kernel file: the C stands behind the policy door, in the place of what the settings choose.
+
+use super::KernelFile;
+use schedtwin_input::{Diagnostics, Setting, Word};
+use schedtwin_tree::{IdleCode, Tree};
+
+/// Where a tree is named.
+const TREE: &str = "tree";
+/// What takes a governor from it.
+const CPUIDLE: &str = "cpuidle";
+
+/// What of a kernel's settings is asked of a tree.
+#[derive(Default)]
+pub(super) struct Asked {
+    tree: Option<Word>,
+    /// The file, `None` being the one that the kernel would have, and where it is asked for.
+    cpuidle: Option<(Option<String>, Word)>,
+}
+
+/// C that came from a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeCode {
+    /// The policy that it is: `teo.c of ~/src/linux`.
+    pub name: String,
+    /// Of its sources and of all else that decides what it does.
+    pub hash: u64,
+}
+
+/// `tree` or `tree/FILE`; the file, if one is named.
+fn from_tree(value: &str) -> Option<Option<String>> {
+    let rest = value.strip_prefix(TREE)?;
+    match rest.strip_prefix('/') {
+        Some("") | None => rest.trim_end_matches('/').is_empty().then_some(None),
+        Some(file) => Some(Some(file.to_string())),
+    }
+}
+
+impl Asked {
+    /// Takes what is asked of a tree out of the settings; the others remain.
+    pub(super) fn take(settings: &[Setting], faults: &mut Diagnostics) -> (Asked, Vec<Setting>) {
+        let (mut asked, mut others) = (Asked::default(), Vec::new());
+        for setting in settings {
+            match (setting.key.text.as_str(), from_tree(&setting.value.text)) {
+                (TREE, _) => asked.tree = Some(setting.value.clone()),
+                (CPUIDLE, Some(file)) => asked.cpuidle = Some((file, setting.value.clone())),
+                _ => others.push(setting.clone()),
+            }
+        }
+        match (&asked.tree, &asked.cpuidle) {
+            (Some(tree), None) => {
+                let message = "nothing is taken from the tree".to_string();
+                let help = "cpuidle=tree takes the idle governor that the kernel has, cpuidle=tree/FILE.c another";
+                faults.push_at(&tree.at, message, Some(help.into()));
+            }
+            (None, Some((_, at))) => {
+                let help =
+                    "tree=PATH or tree=PATH@REVISION names it: `:tree=~/src/linux,cpuidle=tree`";
+                faults.push_at(&at.at, "which tree is not said", Some(help.into()));
+            }
+            _ => {}
+        }
+        (asked, others)
+    }
+
+    /// Puts the governors into the kernel.
+    pub(super) fn put_into(self, mut kernel: KernelFile) -> Result<KernelFile, Diagnostics> {
+        let Some(named) = self.tree else { return Ok(kernel) };
+        let tree = Tree::find(&named.text).map_err(|fault| fault.at(&named.at))?;
+        if let Some((file, at)) = self.cpuidle {
+            let file = file.unwrap_or_else(|| format!("{}.c", kernel.config.cpuidle.word()));
+            let code = IdleCode::build(&tree, &file, kernel.config.hz.into());
+            let code = code.map_err(|fault| fault.at(&at.at))?;
+            kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+            let name = code.name().to_string();
+            let govern = move |cpus: &[_]| code.govern(cpus);
+            kernel.policies = kernel.policies.with_machine_idle_governor(&name, govern);
+        }
+        Ok(kernel)
+    }
+}
+
+impl TreeCode {
+    /// As provenances show it.
+    pub fn text(&self) -> String {
+        format!("{} ({:016x})", self.name, self.hash)
+    }
+}
