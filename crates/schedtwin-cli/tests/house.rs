@@ -32,6 +32,7 @@ fn dependency_directions() {
         ("schedtwin-machine", &["schedtwin-types", "schedtwin-input"]),
         ("schedtwin-workload", &["schedtwin-types", "schedtwin-input"]),
         ("schedtwin-trace", &["schedtwin-types"]),
+        ("schedtwin-tree", &["schedtwin-types", "schedtwin-input", "schedtwin-kernel"]),
         (
             "schedtwin",
             &[
@@ -41,6 +42,7 @@ fn dependency_directions() {
                 "schedtwin-machine",
                 "schedtwin-workload",
                 "schedtwin-trace",
+                "schedtwin-tree",
             ],
         ),
         ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin"]),
@@ -195,8 +197,8 @@ fn named_rooms_are_found_in_lists_and_paths() {
 #[test]
 fn the_twin_names_no_private_room_of_the_kernel() {
     let mut seen = 0;
-    for folder in ["crates/schedtwin/src", "crates/schedtwin-lab/src", "crates/schedtwin-cli/src"] {
-        for (path, code) in code_of(folder) {
+    for folder in ["schedtwin", "schedtwin-tree", "schedtwin-lab", "schedtwin-cli"] {
+        for (path, code) in code_of(&format!("crates/{folder}/src")) {
             for room in rooms_named(&code) {
                 seen += 1;
                 let open = OPEN_ROOMS.contains(&room.as_str());
@@ -208,6 +210,32 @@ fn the_twin_names_no_private_room_of_the_kernel() {
         }
     }
     assert!(seen > 5, "the twin uses the kernel: {seen}");
+}
+
+/// Code that the compiler cannot check is in the one crate that calls C, and everyone else forbids it.
+#[test]
+fn unsafe_code_has_one_home() {
+    const HOME: &str = "crates/schedtwin-tree";
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    assert!(manifest.contains("unsafe_code = \"forbid\""), "the workspace forbids it");
+    let mut members: Vec<PathBuf> =
+        ["conformance", "benches", "hunt"].map(|m| root().join(m)).into();
+    members
+        .extend(fs::read_dir(root().join("crates")).expect("crates").flatten().map(|e| e.path()));
+    for member in members {
+        let manifest = fs::read_to_string(member.join("Cargo.toml")).expect("a manifest");
+        let home = member == root().join(HOME);
+        assert_eq!(!manifest.contains("[lints]\nworkspace = true"), home, "{}", member.display());
+    }
+    let mut reasons = 0;
+    for entry in fs::read_dir(root().join(HOME).join("src")).expect("its rooms").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("a room");
+        reasons += text.matches("// SAFETY: ").count();
+        let blocks = text.matches("unsafe {").count() + text.matches("unsafe impl").count();
+        let given = text.matches("// SAFETY: ").count();
+        assert!(blocks <= given, "{}: {blocks} uses, {given} reasons", entry.path().display());
+    }
+    assert!(reasons > 10, "{reasons}");
 }
 
 /// Nobody outside of the kernel crate reaches into a kernel.

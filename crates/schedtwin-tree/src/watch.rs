@@ -17,6 +17,7 @@
 //! The limit is [`LIMIT_S`] seconds of processor time, or what the environment variable `SCHEDTWIN_TREE_LIMIT_S` says. It decides about
 //! no result: a run that ends is the same whatever the limit.
 
+use schedtwin_types::printable;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ pub(crate) struct Label {
 
 impl Label {
     pub(crate) fn new(name: String, object: PathBuf) -> &'static Label {
+        let name = printable::line(&name).to_string();
         Box::leak(Box::new(Label { name, object, bases: Mutex::default() }))
     }
 
@@ -58,7 +60,7 @@ impl Label {
         let bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
         let base =
             bases.iter().rev().find(|base| (**base..**base + OBJECT_BYTES).contains(&address));
-        let Some(base) = base else { return format!("at {address:#x}, outside of its code") };
+        let Some(base) = base else { return format!("{address:#x}, outside of its code") };
         let offset = format!("{:#x}", address - base);
         let lines =
             Command::new("addr2line").args(["-f", "-e"]).arg(&self.object).arg(&offset).output();
@@ -68,9 +70,10 @@ impl Label {
         match (lines.next(), lines.next()) {
             (Some(function), Some(line)) if function != "??" => {
                 let line = line.split_once("THE-TREE/").map_or(line, |(_, line)| line);
-                format!("in {function}(), {line}")
+                let line = line.split(" (").next().unwrap_or(line);
+                format!("{function}(), {line}")
             }
-            _ => format!("at offset {offset} of {}", self.object.display()),
+            _ => format!("offset {offset} of {}", self.object.display()),
         }
     }
 }
@@ -100,9 +103,9 @@ impl Question {
 
     fn text(self) -> &'static str {
         match self {
-            Question::Boot => "while it was started",
-            Question::Select => "while it was asked for an idle state: select()",
-            Question::Reflect => "while it was told of a stay: reflect()",
+            Question::Boot => "to start",
+            Question::Select => "for an idle state, select()",
+            Question::Reflect => "to learn from a stay, reflect()",
         }
     }
 }
@@ -266,7 +269,7 @@ extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
         unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
     }
     if !slot.told.load(Ordering::Acquire) {
-        let text = b"schedtwin: the C of a governor from a tree crashed\n";
+        let text = b"error: the C of a governor from a tree crashed\n";
         // SAFETY: write may be called in a handler; the bytes are there.
         unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
     }
@@ -374,29 +377,35 @@ fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) {
     let place = label.place(slot.program_counter.load(Ordering::Relaxed));
     if signal == TOO_LONG {
         let seconds = limit.as_secs();
-        fatal(&format!(
-            "{} has computed for {seconds} s in one call, {place}, {}: it seems to loop for ever\n  help: \
-             SCHEDTWIN_TREE_LIMIT_S=SECONDS allows more",
-            label.name,
-            slot.question(),
-        ));
+        let what = format!("has computed for {seconds} s in one call, and seems to loop for ever");
+        let help = "SCHEDTWIN_TREE_LIMIT_S=SECONDS allows more";
+        fatal(&message(slot, label, &what, &[("where", &place), ("help", help)]));
     }
     let why = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, why)| why);
-    let address = match signal {
-        libc::SIGSEGV | libc::SIGBUS => format!(" ({:#x})", slot.address.load(Ordering::Relaxed)),
-        _ => String::new(),
+    let why = match signal {
+        libc::SIGSEGV | libc::SIGBUS => {
+            format!("{why} ({:#x})", slot.address.load(Ordering::Relaxed))
+        }
+        _ => why.to_string(),
     };
-    eprintln!(
-        "schedtwin: {} crashed {place}, {}: {why}{address}; this is the tree's code, not the twin's",
-        label.name,
-        slot.question(),
-    );
+    let help = "this is the tree's code, not the twin's; a debugger stops at the place";
+    let lines = [("where", place.as_str()), ("why", &why), ("help", help)];
+    eprintln!("{}", message(slot, label, "crashed", &lines));
     slot.told.store(true, Ordering::Release);
+}
+
+/// What has happened to a governor, in lines.
+fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> String {
+    let mut text = format!("error: {} {what}\n  asked: {}", label.name, slot.question());
+    for (head, line) in lines {
+        text.push_str(&format!("\n  {head}: {}", printable::line(line)));
+    }
+    text
 }
 
 /// Ends the program: what a user's code has done is bad input.
 fn fatal(message: &str) -> ! {
-    eprintln!("schedtwin: {message}");
+    eprintln!("{message}");
     std::process::exit(2)
 }
 
@@ -414,7 +423,9 @@ pub(crate) fn refuse_here(what: &str) -> ! {
     let asked =
         unsafe { slot.as_ref().map(|slot| (slot, slot.label.load(Ordering::Acquire).as_ref())) };
     match asked {
-        Some((slot, Some(label))) => fatal(&format!("{}, {}: {what}", label.name, slot.question())),
+        Some((slot, Some(label))) => {
+            fatal(&message(slot, label, "cannot go on", &[("why", what)]));
+        }
         _ => fatal(what),
     }
 }
@@ -425,5 +436,5 @@ pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *co
     let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };
     let file = file.to_string_lossy();
     let file = file.split_once("THE-TREE/").map_or(&*file, |(_, file)| file);
-    eprintln!("schedtwin: WARN_ON({}) at {file}:{line}", what.to_string_lossy());
+    eprintln!("warning: WARN_ON({}) at {file}:{line}", what.to_string_lossy());
 }

@@ -1,0 +1,236 @@
+//! Governors from a tree, through the binary: what is wrong with the user's C is said clearly, and whose it is.
+//!
+//! Where there is no C compiler these tests say so and end.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const GOVERNORS: &str = "drivers/cpuidle/governors";
+
+/// A governor whose select() begins with the given lines; CPUs have their `last` number in per-CPU data.
+fn governor(headers: &str, select: &str) -> String {
+    format!(
+        "#include <linux/cpuidle.h>\n{headers}\n\
+         static DEFINE_PER_CPU(int, last[4]);\n\
+         static int deep(volatile int x) {{ return x ? deep(x + 1) + x : 0; }}\n\
+         static int small_select(struct cpuidle_driver *drv, struct cpuidle_device *dev, bool *stop_tick)\n{{\n\
+         \tbool late = local_clock() > 50 * NSEC_PER_MSEC;\n\
+         \tint *mine = *this_cpu_ptr(&last);\n\
+         \t{select}\n\
+         \treturn late & mine[0] & deep(0);\n}}\n\
+         static struct cpuidle_governor small = {{ .name = \"small\", .select = small_select }};\n\
+         static int __init init_small(void) {{ return cpuidle_register_governor(&small); }}\n\
+         postcore_initcall(init_small);\n"
+    )
+}
+
+/// Runs a second of a phone with the governor `text`; `None`: there is no compiler.
+fn run(text: &str, with: &[(&str, &str)]) -> Option<Output> {
+    let cc = std::env::var("CC").unwrap_or("cc".to_string());
+    if Command::new(cc).arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler");
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let governors = folder.path().join(GOVERNORS);
+    fs::create_dir_all(&governors).expect("made");
+    fs::write(governors.join("small.c"), text).expect("written");
+    Some(ask(
+        folder.path(),
+        &format!("linux-6.12:tree={},cpuidle=tree/small.c", folder.path().display()),
+        with,
+    ))
+}
+
+fn ask(folder: &Path, kernel: &str, with: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+    command.args(["run", "-m", "pixel6", "-w", "ui-phone", "--duration", "300ms", "-k", kernel]);
+    command.env("SCHEDTWIN_CACHE", folder.join("cache")).envs(with.iter().copied());
+    command.output().expect("the binary starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Each error names the cause in our words and shows the compiler's.
+#[test]
+fn what_does_not_compile_is_told_in_both_languages() {
+    for (headers, select, ours, compilers) in [
+        (
+            "",
+            "tick_nohz_frob();",
+            "the function `tick_nohz_frob` is not offered",
+            "tick_nohz_frob();",
+        ),
+        (
+            "#include <linux/nmi.h>",
+            "",
+            "the header `linux/nmi.h` is not offered",
+            "#include <linux/nmi.h>",
+        ),
+        (
+            "",
+            "dev->next_hrtimer = 1;",
+            "`struct cpuidle_device` has no member `next_hrtimer` here",
+            "dev->next_hrtimer = 1;",
+        ),
+        ("", "mine[0] = jiffies;", "`jiffies` is not offered", "mine[0] = jiffies;"),
+        (
+            "int elsewhere(void);",
+            "mine[0] = elsewhere();",
+            "`elsewhere` is declared, but not offered",
+            "elsewhere",
+        ),
+        ("", "return 0", "does not compile", "error: expected"),
+    ] {
+        let Some(output) = run(&governor(headers, select), &[]) else { return };
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        for part in [ours, compilers, "drivers/cpuidle/governors/small.c", "include"] {
+            assert!(text.contains(part), "no `{part}` in:\n{text}");
+        }
+        assert!(text.lines().count() < 25, "{text}");
+    }
+}
+
+/// What it does at run time and must not: the message names governor, function and question.
+#[test]
+fn what_crashes_or_loops_is_named() {
+    use std::os::unix::process::ExitStatusExt;
+    const LOOP_LIMIT: [(&str, &str); 1] = [("SCHEDTWIN_TREE_LIMIT_S", "1")];
+    for (select, signals, code, what) in [
+        ("if (late) *(volatile int *)16 = 1;", &[11][..], None, "that is not its own (0x10)"),
+        ("if (late) (*this_cpu_ptr(&last))[4 + dev->cpu] = 1;", &[4, 5], None, "outside of its array"),
+        ("mine[0] = 5 / (late ? mine[3] : 1);", &[8], None, "divided by zero"),
+        ("if (late) deep(1);", &[11], None, "deep()"),
+        ("while (late) barrier();", &[], Some(2), "seems to loop for ever"),
+        ("if (late) return 7;", &[], Some(2), "it chose state 7, and the CPU has 0 to 1"),
+        ("if (late) return -1;", &[], Some(2), "it chose state -1"),
+        ("if (late) mine = per_cpu(last, 99);", &[], Some(2), "of a CPU that there is not: 99"),
+        (
+            "if (late) mine[0] = nr_iowait_cpu(dev->cpu ^ 1);",
+            &[],
+            Some(2),
+            "the CPU that it is asked for only",
+        ),
+        ("if (late) dev->poll_limit_ns = 5;", &[], Some(2), "cannot set poll_limit_ns; it set 5"),
+        ("BUG_ON(late);", &[], Some(2), "BUG_ON(late) in line"),
+        ("if (late) mine = kzalloc(1 << 25, GFP_KERNEL);", &[], Some(2), "has been allocated"),
+    ] {
+        let Some(output) = run(&governor("#include <linux/slab.h>", select), &LOOP_LIMIT) else {
+            return;
+        };
+        let text = said(&output);
+        assert_eq!(output.status.code(), code, "{select}\n{text}");
+        let signal = output.status.signal().unwrap_or(0);
+        assert!(
+            signal == 0 && code.is_some() || signals.contains(&signal),
+            "{select}: {signal}\n{text}"
+        );
+        for part in ["error: small.c of ", "asked: for an idle state, select(), CPU ", what] {
+            assert!(text.contains(part), "{select}: no `{part}` in:\n{text}");
+        }
+    }
+}
+
+/// A warning is told, once, and the run goes on.
+#[test]
+fn a_warning_is_told_once() {
+    let Some(output) = run(&governor("", "WARN_ON(late);"), &[]) else { return };
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(
+        text.matches("warning: WARN_ON(late) at drivers/cpuidle/governors/small.c:").count(),
+        1,
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().display();
+    for (settings, wanted) in [
+        ("cpuidle=tree".to_string(), "which tree is not said"),
+        (format!("tree={here}"), "nothing is taken from the tree"),
+        (format!("tree={here}/nowhere,cpuidle=tree"), "there is no kernel tree"),
+        (format!("tree={here},cpuidle=tree"), "has no file `drivers/cpuidle/governors/teo.c`"),
+        (
+            format!("tree={here},cpuidle=tree/meno.c"),
+            "did you mean `drivers/cpuidle/governors/menu.c`?",
+        ),
+        (format!("tree={here}@HEAD,cpuidle=tree"), "git has no revision `HEAD`"),
+    ] {
+        let output = ask(folder.path(), &format!("linux-6.12:{settings}"), &[]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+    }
+    let output = run(&governor("", ""), &[("CC", "no-such-compiler")]);
+    let Some(output) = output else { return };
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("no C compiler: `no-such-compiler`") && text.contains("install gcc"),
+        "{text}"
+    );
+}
+
+/// A file that registers nothing, and one that refuses to start.
+#[test]
+fn who_does_not_start_is_refused() {
+    let text = governor("", "");
+    let silent = text.replace("postcore_initcall(init_small);", "");
+    let failing = text.replace("return cpuidle_register_governor(&small);", "return -ENODEV;");
+    for text in [silent, failing] {
+        let Some(output) = run(&text, &[]) else { return };
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(
+            text.contains("small.c of") && text.contains("does not start: error -19"),
+            "{text}"
+        );
+    }
+}
+
+/// What is compiled is kept, and found again.
+#[test]
+fn the_cache_has_one_object_for_each_content() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let governors = folder.path().join(GOVERNORS);
+    fs::create_dir_all(&governors).expect("made");
+    let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", folder.path().display());
+    let objects = || {
+        let files = fs::read_dir(folder.path().join("cache/tree")).expect("the cache").flatten();
+        let mut names: Vec<String> =
+            files.map(|file| file.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let write =
+        |select: &str| fs::write(governors.join("small.c"), governor("", select)).expect("written");
+    write("");
+    if run("", &[]).is_none() {
+        return;
+    }
+    let ran = |with: &[(&str, &str)]| {
+        let output = ask(folder.path(), &kernel, with);
+        assert!(output.status.success(), "{}", said(&output));
+    };
+    ran(&[]);
+    let first = objects();
+    assert!(
+        first.len() == 1 && first[0].starts_with("small-") && first[0].ends_with(".so"),
+        "{first:?}"
+    );
+    ran(&[]);
+    assert_eq!(objects(), first, "nothing else is left there");
+    write("late = false;");
+    ran(&[]);
+    assert_eq!(objects().len(), 2);
+    write("");
+    ran(&[]);
+    assert_eq!(objects().len(), 2);
+}
