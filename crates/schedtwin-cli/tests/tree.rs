@@ -102,7 +102,12 @@ fn what_crashes_or_loops_is_named() {
     const LOOP_LIMIT: [(&str, &str); 1] = [("SCHEDTWIN_TREE_LIMIT_S", "1")];
     for (select, signals, code, what) in [
         ("if (late) *(volatile int *)16 = 1;", &[11][..], None, "that is not its own (0x10)"),
-        ("if (late) (*this_cpu_ptr(&last))[4 + dev->cpu] = 1;", &[4, 5], None, "outside of its array"),
+        (
+            "if (late) (*this_cpu_ptr(&last))[4 + dev->cpu] = 1;",
+            &[4, 5],
+            None,
+            "outside of its array",
+        ),
         ("mine[0] = 5 / (late ? mine[3] : 1);", &[8], None, "divided by zero"),
         ("if (late) deep(1);", &[11], None, "deep()"),
         ("while (late) barrier();", &[], Some(2), "seems to loop for ever"),
