@@ -81,11 +81,17 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
 }
 
-/// Of every column the longest wait in the run with this seed.
+/// Of every column the longest wait in the run with this seed of the task that waits most in the first one.
 pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
     // A run that panics has been reported already.
-    let wait = |column: &Column| crash::caught(|| longest_wait(column, seed)).ok().flatten();
-    columns.par_iter().filter_map(wait).collect()
+    let wait = |column: &Column, task: Option<&str>| {
+        crash::caught(|| longest_wait(column, seed, task)).ok().flatten()
+    };
+    let Some((first, others)) = columns.split_first() else { return Vec::new() };
+    let first = wait(first, None);
+    let task = first.as_ref().map(|moment| moment.task.as_str());
+    let others: Vec<Moment> = others.par_iter().filter_map(|column| wait(column, task)).collect();
+    first.into_iter().chain(others).collect()
 }
 
 pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {

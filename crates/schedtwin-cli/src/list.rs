@@ -87,7 +87,7 @@ fn metrics() -> String {
         text.push_str(&format!("{gap}{}\n", section[0].section.title()));
         for metric in section {
             let better = metric.better.word().map_or(String::new(), |b| format!(", {b} is better"));
-            let only = metric.only.map_or(String::new(), |only| format!("; measured by {only}"));
+            let only = metric.only.map_or(String::new(), |only| format!("; of {only}"));
             let labels: Vec<String> = metric
                 .labels
                 .iter()

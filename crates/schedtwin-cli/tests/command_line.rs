@@ -446,7 +446,8 @@ fn rows_are_chosen_by_name() {
     let compared = small(&["compare"], &[&chosen[..], &kernels].concat()).stdout;
     let run = small(&["run"], &chosen).stdout;
     for text in [&compared, &run] {
-        let rows = text.lines().filter(|line| line.contains("power") || line.contains("latency"));
+        let is_row = |line: &&str| line.starts_with("power ") || line.starts_with("wakeup_latency");
+        let rows = text.lines().filter(is_row);
         assert_eq!(rows.count(), 2, "{text}");
         assert!(text.contains("idle_too_deep ") && text.contains("idle_too_shallow "), "{text}");
         assert!(!text.contains("migrations") && !text.contains("more rows:"), "{text}");

@@ -258,6 +258,23 @@ fn conditions_ask_the_interval_unless_told_otherwise() {
     );
 }
 
+/// The figure of the longest wait shows one task under every kernel.
+#[test]
+fn pages_show_the_same_task_under_every_kernel() {
+    let folder = folder();
+    let kernels = "-k linux-6.12 -k linux-6.12:hz=1000 -k linux-6.12:cpufreq=performance";
+    let run =
+        format!("compare -m pixel6 -w ui-phone --duration 100ms -n 2 {kernels} --html p.html");
+    assert_eq!(schedtwin(folder.path(), &run).status.code(), Some(0));
+    let page = fs::read_to_string(folder.path().join("p.html")).expect("a page");
+    let headings = page.split("<h3>").filter_map(|part| part.split("</h3>").next());
+    let waits: Vec<&str> = headings
+        .filter_map(|heading| heading.split_once(" waits ")?.0.rsplit(": ").next())
+        .collect();
+    assert_eq!(waits.len(), 3, "{waits:?}");
+    assert!(waits.iter().all(|task| *task == waits[0]), "{waits:?}");
+}
+
 /// What compare can be asked, a replay can be asked too, and a run has a page.
 #[test]
 fn replays_and_runs_have_gates_and_pages() {

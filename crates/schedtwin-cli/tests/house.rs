@@ -595,6 +595,26 @@ fn documents_name_commands_that_exist() {
 }
 
 /// The oldest compiler that the README, the manifest and CI speak of is one and the same.
+/// README names the quick tests, and CI runs what they leave out.
+#[test]
+fn every_test_is_run_by_ci() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect(name);
+    let quick = "cargo test --workspace -- --skip long::";
+    assert!(read("README.md").lines().any(|line| line == quick), "README.md: {quick}");
+    let ci = read(".ci/run");
+    assert!(
+        ci.contains("eval \"$(readme_command 2)\""),
+        ".ci/run runs the README's second command"
+    );
+    assert!(ci.lines().any(|line| line == "cargo test --workspace -- long::"), ".ci/run");
+    // A filter that matches nothing would leave nobody the wiser.
+    let evidence = ["determinism", "invariants", "releases"]
+        .map(|name| read(&format!("crates/schedtwin/tests/evidence/{name}.rs")));
+    for text in &evidence {
+        assert!(text.contains("\nmod long {\n    use super::*;\n\n"), "{text}");
+    }
+}
+
 #[test]
 fn one_oldest_compiler() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");

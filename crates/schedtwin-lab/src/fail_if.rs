@@ -9,7 +9,8 @@
 //!           | number [ unit ]               the value itself, in the metric's unit
 //! ```
 //!
-//! Units of the same quantity are converted: `power>+0.5W`, `wakeup_latency.p99>+1ms`.
+//! Units of the same quantity are converted: `power>+0.5W`, `wakeup_latency.p99>+1ms`. A share changes by percent of the
+//! baseline's share (`jank>+10%`) or by points (`jank>+0.5pt`), a temperature by K (`temperature.max>+2K`).
 //!
 //! `power>+5%` fails if any other kernel's mean power is more than 5 % above the baseline's, and that is certain: the
 //! whole 95 % interval of the difference lies above 5 %. `mean:power>+5%` asks the mean alone, whatever its interval, and
@@ -110,6 +111,10 @@ impl Condition {
     /// the table should not learn then that it judges nothing.
     fn scale(&mut self) -> Result<(), Diagnostics> {
         let [unit] = self.selector.units()[..] else { return Ok(()) };
+        if unit == "C" && matches!(self.limit, Limit::ChangePercent(_)) {
+            let message = "a temperature has no percent of another".to_string();
+            return Err(self.fault(message, "write the limit in K: +2K".to_string()));
+        }
         let (Limit::Change(limit) | Limit::Value(limit)) = &mut self.limit else { return Ok(()) };
         if self.unit.is_empty() || self.unit == unit {
             return Ok(());
@@ -210,6 +215,8 @@ impl Condition {
         let unit = match (self.limit, row.unit) {
             (Limit::ChangePercent(_), _) => "%".to_string(),
             (_, "") => String::new(),
+            (Limit::Change(_), "%") => " pt".to_string(),
+            (Limit::Change(_), "C") => " K".to_string(),
             (_, unit) => format!(" {unit}"),
         };
         let shown = |x: f64| if change { signed(x) } else { number(x) };
@@ -281,7 +288,8 @@ enum Found {
 }
 
 /// Units of one quantity: each with how many of the first it is.
-const QUANTITIES: [&[(&str, f64)]; 5] = [
+const QUANTITIES: [&[(&str, f64)]; 6] = [
+    &[("%", 1.0), ("pt", 1.0)],
     &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
     &[("uW", 1.0), ("mW", 1e3), ("W", 1e6)],
     &[("uJ", 1.0), ("mJ", 1e3), ("J", 1e6)],
@@ -339,7 +347,7 @@ impl Reader<'_> {
                 example(),
             ));
         }
-        let stat = self.eat(".").then(|| self.word());
+        let stat = self.eat(".").then(|| self.stat());
         if stat.as_ref().is_some_and(String::is_empty) {
             return Err((
                 self.at,
@@ -405,10 +413,20 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> String {
+        self.letters(&['_', '-', '*'])
+    }
+
+    /// As [`Reader::word`], but `p99.9` is one.
+    fn stat(&mut self) -> String {
+        self.letters(&['_', '-', '*', '.'])
+    }
+
+    /// Letters, digits and `others`.
+    fn letters(&mut self, others: &[char]) -> String {
         self.skip_spaces();
         let rest = self.rest();
         let length = rest
-            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '*')))
+            .find(|c: char| !(c.is_alphanumeric() || others.contains(&c)))
             .unwrap_or(rest.len());
         let word = rest[..length].to_string();
         self.at += length;
@@ -466,7 +484,9 @@ mod tests {
             ("wakeup_latency.p99{task=ui}>+0%", Ok(0)),
             ("mean:wakeup_latency.p99{task=ui}>+0%", Ok(1)),
             ("frame_duration.p99>+1%", Err("no frame_duration.p99 was measured")),
-            ("frame_duration.p95>+1%", Err("frame_duration has no p95")),
+            ("frame_duration.p95>+1%", Err("no frame_duration.p95 was measured")),
+            ("frame_duration.p99.9>+1%", Err("no frame_duration.p99.9 was measured")),
+            ("frame_duration.p98>+1%", Err("frame_duration has no p98")),
             ("power.mean{task=ui}>+1%", Err("power has no label \"task\"")),
             ("mean:wakeup_latency.p99{task=*}>+0%", Ok(2)),
             ("overutilized>4%", Err("overutilized was not measured")),
@@ -478,6 +498,11 @@ mod tests {
             ("power>+0.002W", Ok(1)),
             ("power>+0.006W", Ok(0)),
             ("power>+1ms", Err("measured in \"mW\", not in \"ms\"")),
+            ("mean:jank<-2pt", Ok(1)),
+            ("mean:jank<-3pt", Ok(0)),
+            ("jank<-60%", Ok(1)),
+            ("power>+2pt", Err("measured in \"mW\", not in \"pt\"")),
+            ("temperature>+5%", Err("no percent of another")),
             ("power>5V", Err("measured in \"mW\", not in \"V\"")),
             ("", Err("begins with the name")),
             ("power", Err("expected one of > >= < <=")),

@@ -74,9 +74,12 @@ struct Waits {
 }
 
 impl Search {
-    /// The task that waited most; of equal ones the first.
-    fn most(&self) -> Option<(TaskId, Waits)> {
+    /// The task that waited most; of equal ones the first. `name`: among those with that name, if it has any.
+    fn most(&self, name: Option<&str>) -> Option<(TaskId, Waits)> {
+        let is_named = |task: &TaskId| self.names.get(task).map(String::as_str) == name;
+        let known = name.is_some() && self.waits.keys().any(is_named);
         let all = self.waits.iter().map(|(task, waits)| (*task, *waits));
+        let all = all.filter(|(task, _)| !known || is_named(task));
         all.reduce(|most, other| if other.1.total > most.1.total { other } else { most })
     }
 }
@@ -161,13 +164,14 @@ impl Observer for Keep {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// The longest wait of the task that waited most in the run with this seed; `None` if nobody was woken.
-pub fn longest_wait(column: &Column, seed: u64) -> Option<Moment> {
+/// The longest wait of the task that waited most in the run with this seed; `None` if nobody was woken. `of`: the task to
+/// look at instead, so that several kernels show the same one.
+pub fn longest_wait(column: &Column, seed: u64, of: Option<&str>) -> Option<Moment> {
     let mut search = Search::default();
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.introduce(&mut search);
     while twin.step(&mut search) {}
-    let (waiter, Waits { longest: (woken_at, runs_at, cpu), .. }) = search.most()?;
+    let (waiter, Waits { longest: (woken_at, runs_at, cpu), .. }) = search.most(of)?;
     let to = runs_at + MARGIN;
     let window = [woken_at.saturating_sub(MARGIN).max(to.saturating_sub(LONGEST)), to];
     let machine = column.scenario.machine();
@@ -211,7 +215,7 @@ mod tests {
         let scenario =
             Scenario::new("pixel6", "linux-5.18", "ui-phone", Some(500_000_000)).unwrap();
         let column = Column { kernel: "linux-5.18".into(), scenario };
-        let moment = longest_wait(&column, 1).unwrap();
+        let moment = longest_wait(&column, 1, None).unwrap();
         assert!(moment.woken_at < moment.runs_at, "{moment:?}");
         let [from, to] = moment.window;
         assert!(to - from <= LONGEST && from <= moment.runs_at && moment.runs_at < to);
@@ -225,17 +229,22 @@ mod tests {
             }
             assert!(lane.iter().all(|p| from <= p.span[0] && p.span[1] <= to));
         }
-        assert_eq!(longest_wait(&column, 1), Some(moment));
+        assert_eq!(longest_wait(&column, 1, Some(&moment.task)).as_ref(), Some(&moment));
+        let other = longest_wait(&column, 1, Some("RenderThread"));
+        assert_ne!(other.map(|other| other.task), Some(moment.task));
     }
 
     #[test]
     fn many_waits_count_more_than_one_long_one() {
         let waits = |total, length| Waits { total, longest: (0, length, CpuId(0)) };
         let mut search = Search::default();
-        assert!(search.most().is_none());
+        assert!(search.most(None).is_none());
         search.waits =
             [(TaskId(1), waits(30, 30)), (TaskId(2), waits(50, 10)), (TaskId(3), waits(50, 20))]
                 .into();
-        assert_eq!(search.most().unwrap().0, TaskId(2));
+        assert_eq!(search.most(None).unwrap().0, TaskId(2));
+        search.names = [(TaskId(1), "ui".into()), (TaskId(2), "bg".into())].into();
+        assert_eq!(search.most(Some("ui")).unwrap().0, TaskId(1), "the same task as elsewhere");
+        assert_eq!(search.most(Some("gone")).unwrap().0, TaskId(2), "it never waited");
     }
 }

@@ -84,7 +84,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Unit, e.g. `us`.
     pub unit: &'static str,
-    /// `sum`, `mean`, `gmean`, `min`, `max`, `p50`, `p90`, `p99`, ...
+    /// `sum`, `mean`, `gmean`, `min`, `max`, `p50`, `p90`, `p95`, `p99`, `p99.9`, ...
     pub stat: &'static str,
     /// What it is restricted to; none: the whole machine and workload.
     pub labels: Labels,
@@ -134,7 +134,7 @@ pub struct DeclaredMetric {
 }
 
 /// Stats of a metric of many samples.
-const DISTRIBUTION: Stats = &["mean", "p50", "p90", "p99", "max"];
+const DISTRIBUTION: Stats = &["mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
 const MEAN: Stats = &["mean"];
 const SUM: Stats = &["sum"];
 /// The labels of the whole machine and workload.

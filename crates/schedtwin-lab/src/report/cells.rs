@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use comfy_table::{CellAlignment, Table, presets};
-use schedtwin::result::{Better, Metric, RunResult};
+use schedtwin::result::{Metric, RunResult};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Section, declared};
 
 use super::Extent;
+use super::change::Change;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::many_parts;
 use crate::measured::title;
 use crate::select::{self, Key};
 use crate::selector::{Selector, choose};
-use crate::stats::Difference;
 
 /// Four significant digits; the whole part of numbers below ten millions in full.
 pub fn number(x: f64) -> String {
@@ -43,61 +43,6 @@ pub fn value(x: Option<f64>, unit: &str) -> String {
         None => "-".to_string(),
         Some(x) if unit == "count" && x.fract() == 0.0 && x.abs() < 1e7 => format!("{x:.0}"),
         Some(x) => number(x),
-    }
-}
-
-/// A difference as two cells: the signed change and the half-width of its interval. In percent of
-/// the baseline, or in the metric's unit (no `%`) where the baseline is zero.
-pub fn difference_cells(difference: Option<&Difference>) -> (String, String) {
-    let Some(difference) = difference else {
-        return ("-".into(), String::new());
-    };
-    match difference.diff_pct {
-        Some(percent) => {
-            let half = difference.half_width_pct();
-            let decimals = match percent.abs().max(half.unwrap_or(0.0)) {
-                ..10.0 => 2,
-                10.0..100.0 => 1,
-                _ => 0,
-            };
-            let change = match percent {
-                0.0 if half == Some(0.0) => return ("0%".into(), String::new()),
-                0.0 => "0%".to_string(),
-                _ => without_sign_of_zero(format!("{percent:+.decimals$}%")),
-            };
-            (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
-        }
-        None if difference.diff == 0.0 => ("0".into(), String::new()),
-        None => {
-            let sign = if difference.diff > 0.0 { "+" } else { "" };
-            let half = difference.ci95.map(|[low, high]| (high - low) / 2.0);
-            let half = half.filter(|half| *half > 0.0);
-            (format!("{sign}{}", number(difference.diff)), half.map_or(String::new(), number))
-        }
-    }
-}
-
-/// What rounds to zero has no sign.
-fn without_sign_of_zero(text: String) -> String {
-    match text.strip_prefix(['+', '-']) {
-        Some(digits) if !digits.contains(|c: char| matches!(c, '1'..='9')) => digits.to_string(),
-        _ => text,
-    }
-}
-
-/// `*` and, where the metric has a direction, which way it went; empty when not significant, or so
-/// small that the table shows 0.00%: nobody acts on that, and JSON has it.
-pub fn verdict(difference: Option<&Difference>, better: Better) -> &'static str {
-    let Some(difference) = difference.filter(|d| d.significant) else {
-        return "";
-    };
-    if difference.diff_pct.is_some_and(|percent| percent.abs() < 0.005) {
-        return "";
-    }
-    match (better, difference.diff > 0.0) {
-        (Better::Neutral, _) => "*",
-        (Better::Higher, true) | (Better::Lower, false) => "* better",
-        (Better::Higher, false) | (Better::Lower, true) => "* worse",
     }
 }
 
@@ -229,14 +174,12 @@ pub fn also_changed(comparison: &Comparison, more: &[(String, &ComparedRow)]) ->
         for kernel in kernels.clone() {
             let Some(difference) = &row.cells[kernel].difference else { continue };
             let Some(p) = difference.p.filter(|p| p * (looked_at as f64) < 0.05) else { continue };
-            if verdict(Some(difference), row.row.better).is_empty() {
+            let change = Change::of(difference, row.row.unit);
+            if change.verdict(row.row.better).is_empty() {
                 continue;
             }
             let of = if kernels.len() > 1 { format!("{} ", letter(kernel)) } else { String::new() };
-            let (change, _) = difference_cells(Some(difference));
-            let unit = if difference.diff_pct.is_none() { row.row.unit } else { "" };
-            let text = format!("{of}{title} {change} {unit}");
-            changed.push((p, at, text.trim_end().to_string()));
+            changed.push((p, at, format!("{of}{title} {}", change.whole())));
         }
     }
     if changed.is_empty() {
@@ -377,37 +320,6 @@ mod tests {
         ] {
             assert_eq!(number(x), expected);
         }
-    }
-
-    #[test]
-    fn differences_show_percent_or_the_unit() {
-        let difference = |diff: f64, base: f64, half: f64| Difference {
-            n: 2,
-            diff,
-            diff_pct: (base != 0.0).then(|| 100.0 * diff / base),
-            ci95: Some([diff - half, diff + half]),
-            ci95_pct: (base != 0.0)
-                .then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
-            p: Some(0.01),
-            significant: true,
-        };
-        for (difference, expected) in [
-            (difference(-5.3, 18.0, 0.2), ("-29.4%", "1.1")),
-            (difference(0.5, 100.0, 0.25), ("+0.50%", "0.25")),
-            (difference(300.0, 100.0, 4.0), ("+300%", "4")),
-            (difference(0.0, 100.0, 4.0), ("0%", "4.00")),
-            (difference(-0.001, 100.0, 0.0001), ("0.00%", "0.00")),
-            (difference(0.0, 100.0, 0.0), ("0%", "")),
-            (difference(3.0, 0.0, 1.5), ("+3.000", "1.500")),
-        ] {
-            let (change, half) = difference_cells(Some(&difference));
-            assert_eq!((change.as_str(), half.as_str()), expected);
-        }
-        assert_eq!(difference_cells(None).0, "-");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Lower), "* worse");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Higher), "* better");
-        assert_eq!(verdict(Some(&difference(1.0, 5.0, 0.1)), Better::Neutral), "*");
-        assert_eq!(verdict(Some(&difference(0.004, 100.0, 0.0)), Better::Lower), "");
     }
 
     #[test]

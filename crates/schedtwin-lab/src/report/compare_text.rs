@@ -5,9 +5,10 @@
 //! baseline in front.
 
 use super::cells::{
-    Shown, also_changed, difference_cells, letter, number, plain_table, printable,
-    provenance_lines, section, seeds_text, shown_rows, simulated_text, value, verdict, wrap,
+    Shown, also_changed, letter, number, plain_table, printable, provenance_lines, section,
+    seeds_text, shown_rows, simulated_text, value, wrap,
 };
+use super::change::{Change, Told, difference_cells, verdict};
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
 use crate::{crash, stats};
@@ -28,6 +29,11 @@ pub fn render_with(
     further_section: &str,
 ) -> String {
     let mut text = heading(comparison, layout, length);
+    let summary = super::summary::sentences(comparison, letter);
+    if !summary.is_empty() {
+        text.push('\n');
+        summary.iter().for_each(|said| text.push_str(&wrap(said, layout.width, "  ")));
+    }
     let shown = shown_rows(comparison, extent);
     let rows = &shown.rows;
     if rows.is_empty() {
@@ -83,10 +89,10 @@ fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec<Str
     let mut cells = vec![title.clone(), row.row.unit.to_string(), mean(0)];
     for &kernel in others {
         let difference = row.cells[kernel].difference.as_ref();
-        let (change, half) = difference_cells(difference);
+        let (change, half) = difference_cells(difference, row.row.unit);
         let none = half.is_empty() || layout.stddev;
         let half = if none { String::new() } else { format!("+-{half}") };
-        let verdict = verdict(difference, row.row.better);
+        let verdict = verdict(difference, row.row.better, row.row.unit);
         // Beside further columns the star has to do: the sign and the metric say the rest.
         let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
         cells.extend([mean(kernel), change, half, verdict.to_string()]);
@@ -166,10 +172,17 @@ pub fn notes(
         if layout.stddev {
             notes.push("In brackets: the standard deviation over the seeds.".to_string());
         } else if !layout.mmtests {
-            notes.push(
-                "95%: half the width of the 95% interval of the difference, over the seeds, in % of A."
-                    .to_string(),
-            );
+            let told = told_in(&shown.rows);
+            let mut note =
+                "95%: half the width of the 95% interval of the difference, over the seeds, in % of A"
+                    .to_string();
+            if told.contains(&Told::Kelvin) {
+                note.push_str(", of temperatures in K");
+            }
+            if told.contains(&Told::Points) {
+                note.push_str(", of shares in points (pt)");
+            }
+            notes.push(note + ".");
         }
         notes.push("*: p < 0.05 in the paired t-test; where nothing changed 1 row in 20 is marked by chance.".to_string());
     } else if others > 0 {
@@ -178,12 +191,7 @@ pub fn notes(
                 .to_string(),
         );
     }
-    let unit_rows = |(_, row): &Titled| {
-        row.cells
-            .iter()
-            .any(|c| c.difference.is_some_and(|d| d.diff_pct.is_none() && d.diff != 0.0))
-    };
-    if shown.rows.iter().any(unit_rows) {
+    if told_in(&shown.rows).iter().any(|told| matches!(told, Told::Own(_))) {
         notes.push(
             "Differences without % are in the metric's unit: their baseline is zero.".to_string(),
         );
@@ -196,4 +204,19 @@ pub fn notes(
     notes.extend(comparison.notices.iter().map(|notice| format!("note: {notice}")));
     notes.extend(provenance_lines(&comparison.provenance));
     notes.iter().map(|note| wrap(note, layout.width, "  ")).collect()
+}
+
+/// What the changes of these rows are told in, each once.
+fn told_in<'a>(rows: &[Titled<'a>]) -> Vec<Told<'a>> {
+    let mut all: Vec<Told<'a>> = Vec::new();
+    for (_, row) in rows {
+        for difference in row.cells.iter().filter_map(|cell| cell.difference.as_ref()) {
+            let change = Change::of(difference, row.row.unit);
+            let is_none = change.value == 0.0 && matches!(change.unit, Told::Own(_));
+            if !is_none && !all.contains(&change.unit) {
+                all.push(change.unit);
+            }
+        }
+    }
+    all
 }

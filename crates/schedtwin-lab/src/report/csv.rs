@@ -1,5 +1,5 @@
 //! Everything as lines for spreadsheets and data frames: tidy, one line per metric and kernel (and
-//! seed for a run), each with its origin. Undefined values are empty fields.
+//! seed for a run), each with its origin; the hashes of all inputs stand in the first line. Undefined values are empty fields.
 //!
 //! A spreadsheet computes what begins like a formula, also in a file that somebody sent. A name that begins so has an
 //! apostrophe before it, which spreadsheets take for "this is text" and do not show.
@@ -24,8 +24,7 @@ pub fn replay(comparison: &Comparison, fidelity: &Fidelity) -> String {
         let mut line = origin(&comparison.provenance, "recorded");
         line.extend(metric(pair.name, pair.stat, &pair.labels, pair.unit, None));
         line.extend(["1".to_owned(), text(pair.recorded)]);
-        line.extend(std::iter::repeat_n(String::new(), 8));
-        line.push(hashes(&comparison.provenance));
+        line.extend(std::iter::repeat_n(String::new(), 9));
         lines.push(line);
     }
     lines.finish()
@@ -79,7 +78,7 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
                 text(diff_ci95.map(|ci| ci[1])),
                 text(difference.and_then(|d| d.p)),
                 text(difference.map(|d| d.significant)),
-                hashes(&comparison.provenance),
+                lines.once(&comparison.provenance),
             ]);
             lines.push(line);
         }
@@ -109,14 +108,18 @@ pub fn run(report: &RunReport) -> String {
         line.extend([
             report.seed.to_string(),
             text(m.value.filter(|v| v.is_finite())),
-            hashes(report.provenance),
+            lines.once(report.provenance),
         ]);
         lines.push(line);
     }
     lines.finish()
 }
 
-struct Lines(csv::Writer<Vec<u8>>);
+struct Lines {
+    writer: csv::Writer<Vec<u8>>,
+    /// Whether no line has been made yet.
+    first: bool,
+}
 
 /// Writing into memory has no reason to fail.
 const IN_MEMORY: &str = "a vector takes every write";
@@ -125,15 +128,21 @@ impl Lines {
     fn new(header: &[&str]) -> Lines {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(header).expect(IN_MEMORY);
-        Lines(writer)
+        Lines { writer, first: true }
+    }
+
+    /// The hashes of all inputs, in the first line; the same in each of a thousand would be most of the file.
+    fn once(&mut self, provenance: &Provenance) -> String {
+        if std::mem::take(&mut self.first) { hashes(provenance) } else { String::new() }
     }
 
     fn push(&mut self, line: Vec<String>) {
-        self.0.write_record(line).expect(IN_MEMORY);
+        self.writer.write_record(line).expect(IN_MEMORY);
     }
 
     fn finish(self) -> String {
-        String::from_utf8(self.0.into_inner().expect(IN_MEMORY)).expect("only strings were written")
+        String::from_utf8(self.writer.into_inner().expect(IN_MEMORY))
+            .expect("only strings were written")
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{
-    also_changed, difference_cells, printable, provenance_lines, seeds_text, shown_metrics,
-    shown_rows, simulated_text, value, verdict,
+    also_changed, printable, provenance_lines, seeds_text, shown_metrics, shown_rows,
+    simulated_text, value,
 };
+use super::change::{difference_cells, verdict};
 use super::{Extent, RunReport};
 use crate::compare::Comparison;
 use crate::crash;
@@ -30,6 +31,10 @@ pub fn comparison_with(
     if let Some(length) = length {
         text.push_str(&format!(", {length}"));
     }
+    let name_of = |kernel: usize| comparison.kernels[kernel].clone();
+    for said in super::summary::sentences(comparison, name_of) {
+        text.push_str(&format!("\n\n{}", escape(&said)));
+    }
     text.push_str("\n\n| metric | unit |");
     for (kernel, name) in comparison.kernels.iter().enumerate() {
         text.push_str(&format!(" {} |", escape(name)));
@@ -49,8 +54,8 @@ pub fn comparison_with(
                 continue;
             }
             let difference = cell.difference.as_ref();
-            let (change, half) = difference_cells(difference);
-            let change = if verdict(difference, row.row.better).is_empty() {
+            let (change, half) = difference_cells(difference, row.row.unit);
+            let change = if verdict(difference, row.row.better, row.row.unit).is_empty() {
                 change
             } else {
                 format!("**{change}**")
@@ -60,7 +65,7 @@ pub fn comparison_with(
         }
         text.push('\n');
     }
-    text.push_str("\n**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel.\n");
+    text.push_str("\n**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).\n");
     let changed = also_changed(comparison, &shown.more).filter(|_| extent == Extent::Headlines);
     for note in changed.into_iter().chain(shown.further(extent)) {
         text.push_str(&format!("\n{}.\n", escape(&note)));

@@ -3,6 +3,7 @@
 //! Every form is a pure function of the result, and carries its provenance.
 
 mod cells;
+mod change;
 mod compare_text;
 mod csv;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod sensitivity;
 mod stability;
 mod study;
 mod study_json;
+mod summary;
 mod sweep;
 #[cfg(test)]
 mod tests;

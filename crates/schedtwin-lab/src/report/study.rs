@@ -1,9 +1,8 @@
 //! Studies for readers: the published and the twin's numbers side by side, as text and as Markdown.
 
 use super::Studies;
-use super::cells::{
-    difference_cells, letter, number, plain_table, provenance_lines, seeds_text, wrap,
-};
+use super::cells::{letter, number, plain_table, provenance_lines, seeds_text, wrap};
+use super::change::difference_cells;
 use super::markdown::escape;
 use crate::crash;
 use crate::stats::Difference;
@@ -91,7 +90,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
     let of_base = cell.role == Role::Base;
     let (change, half) = match of_base {
         true => Default::default(),
-        false => difference_cells(beside.difference.as_ref()),
+        false => difference_cells(beside.difference.as_ref(), ""),
     };
     let significant = beside.difference.is_some_and(|d| d.significant);
     let robust = if of_base { String::new() } else { robust_text(beside) };
@@ -126,7 +125,7 @@ pub fn robust_text(beside: &Beside) -> String {
 
 /// A difference with half the width of its interval: `-13.4% +-5.1`.
 pub fn difference_text(difference: &Difference) -> String {
-    let (change, half) = difference_cells(Some(difference));
+    let (change, half) = difference_cells(Some(difference), "");
     if half.is_empty() { change } else { format!("{change} +-{half}") }
 }
 

@@ -55,7 +55,7 @@ fn what_else_changed_is_named_below_the_headlines() {
     let text = comparison(&compared, Format::Text, Extent::Headlines);
     let told = line(&text).expect("a line");
     assert!(told.starts_with("also changed: idle_residency cluster=little"), "{told}");
-    assert!(told.contains("-9.09%"), "{told}");
+    assert!(told.contains("-6.00 pt"), "{told}");
     assert_eq!(line(&comparison(&compared, Format::Text, Extent::More)), None);
     // Significant by itself, but not among so many.
     for row in &mut compared.rows {
@@ -246,7 +246,10 @@ fn notes_are_said_where_they_apply() {
     assert!(!headlines(&example::of_kernels(&["alone"])).contains("95%: half the width"));
     let three = headlines(&example::of_kernels(&["a", "b", "c"]));
     let three = three.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(three.contains(" B idle_residency cluster=little state=cpu-sleep -9.09%,"), "{three}");
+    assert!(
+        three.contains(" B idle_residency cluster=little state=cpu-sleep -6.00 pt,"),
+        "{three}"
+    );
     // Where nothing is left out, no further rows are promised.
     assert!(headlines(&compared).contains("more rows: "));
     compared.rows.retain(|row| row.row.name == "jank");
@@ -264,9 +267,9 @@ fn a_change_is_marked_down_to_what_a_table_shows() {
     use schedtwin_types::metric::Better;
     let mut difference = example::comparison().rows[1].cells[1].difference.expect("there is one");
     assert!(difference.significant && difference.diff < 0.0);
-    for (percent, word) in [(-0.005, "* better"), (-0.0049, ""), (0.005, "* better")] {
+    for (percent, word) in [(-0.005, "* better"), (-0.0049, ""), (0.005, "* worse")] {
         difference.diff_pct = Some(percent);
-        assert_eq!(cells::verdict(Some(&difference), Better::Lower), word, "{percent}");
+        assert_eq!(change::verdict(Some(&difference), Better::Lower, "ms"), word, "{percent}");
     }
     assert_eq!([0.0, -1.5, 2.0].map(cells::signed), ["0", "-1.500", "+2.000"]);
 }
@@ -431,7 +434,7 @@ fn names_are_no_markdown() {
     odd.provenance.workload = odd.kernels[1].clone();
     let markdown = comparison(&odd, Format::Markdown, Extent::All);
     let shown = "a\\|b \\`c\\` \\*d\\* \\_e\\_ \\~\\~f\\~\\~ \\$g\\$ \\&lt; \\<i> !\\[j](k) \\\\\\| ?\\[1m?# l";
-    assert_eq!(markdown.matches(shown).count(), 2, "{markdown}");
+    assert_eq!(markdown.matches(shown).count(), 3, "{markdown}");
 }
 
 /// Names come from users: what looks like markup stays a name. Nothing is loaded from anywhere.
@@ -487,4 +490,91 @@ fn domains_are_drawn_once_for_kernels_that_agree() {
     assert!(same.contains("x1=\"125.0\""), "{same}");
     let other = picture("altra-2p160", ["linux-6.12", "linux-6.6"]);
     assert_eq!(other.matches("aria-label=\"MC\"").count(), 2, "the level above has another name");
+}
+
+/// Text, Markdown and page begin with what changed, and say it once for each other kernel.
+#[test]
+fn reports_begin_with_what_changed() {
+    let compared = example::comparison();
+    let text = comparison(&compared, Format::Text, Extent::Headlines);
+    let said = "B against A is better: frame_duration mean -29.4% and jank -2.60 pt; worse: power domain=cpu +3.71%.";
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains(said), "{text}");
+    assert!(text.find("B against A").unwrap() < text.find("B vs A").unwrap(), "before the table");
+    let markdown = comparison(&compared, Format::Markdown, Extent::Headlines);
+    assert!(markdown.contains("linux-5.18+runnable-boost against linux-5.18 is better"));
+    assert!(html::comparison(&compared, &[], &[]).contains("B against A is better: "));
+
+    let three = example::of_kernels(&["a", "b", "c"]);
+    let text = comparison(&three, Format::Text, Extent::Headlines);
+    assert!(text.contains("\nB against A is ") && text.contains("\nC against A is "), "{text}");
+    // Where nothing is beyond chance, or nothing happened at all, that is what is said.
+    let mut chance = example::comparison();
+    let differences = chance.rows.iter_mut().flat_map(|row| &mut row.cells);
+    differences.for_each(|cell| {
+        cell.difference.iter_mut().for_each(|difference| difference.significant = false);
+    });
+    let text = comparison(&chance, Format::Text, Extent::Headlines);
+    assert!(text.contains("B against A: no headline changed beyond chance."), "{text}");
+    chance.identical_executions[1] = 5;
+    let text = comparison(&chance, Format::Text, Extent::Headlines);
+    assert!(text.contains("B executed exactly as A: nothing changed."), "{text}");
+}
+
+/// Of many changes the clearest are named, and of what did not change too.
+#[test]
+fn a_sentence_names_a_few() {
+    let mut compared = example::comparison();
+    let row = compared.rows.iter().find(|row| row.row.name == "frame_duration").unwrap().clone();
+    for (at, name) in ["slack", "throughput", "energy", "migrations", "jank"].iter().enumerate() {
+        let metric = schedtwin_types::metric::declared(name).unwrap();
+        let mut copy = row.clone();
+        (copy.row.name, copy.row.stat, copy.row.better) =
+            (metric.name, metric.stats[0], schedtwin_types::metric::Better::Lower);
+        copy.cells[1].difference.as_mut().unwrap().p = Some(0.01 / (at + 1) as f64);
+        compared.rows.push(copy);
+    }
+    let text = summary::sentences(&compared, cells::letter).join(" ");
+    assert!(text.contains(" and 3 more"), "{text}");
+    assert!(!text.contains("slack"), "the least clear of them: {text}");
+}
+
+/// Seven kernels have seven colours, in light and in dark, and names stay in sight.
+#[test]
+fn pages_tell_kernels_apart() {
+    let style = include_str!("html/style.css");
+    let schemes: Vec<&str> = style.split("prefers-color-scheme: dark").collect();
+    for scheme in schemes {
+        let colour = |kernel: usize| {
+            let at = scheme.find(&format!("--k{kernel}: ")).expect("a colour");
+            scheme[at + 6..at + 13].to_string()
+        };
+        let mut colours: Vec<String> = (0..html::COLOURS).map(colour).collect();
+        colours.sort();
+        colours.dedup();
+        assert_eq!(colours.len(), 7);
+    }
+    let seven = example::of_kernels(&["a", "b", "c", "d", "e", "f", "g"]);
+    let page = html::comparison(&seven, &[], &[]);
+    assert!(page.contains("var(--k6)") && page.contains("position: sticky"));
+    // A bar that goes on beyond its scale says so: -29.4 % on a scale that holds nine of ten.
+    assert!(!html::comparison(&example::comparison(), &[], &[]).contains("class=\"beyond\""));
+    let mut wild = example::comparison();
+    let difference = wild.rows[1].cells[1].difference.as_mut().unwrap();
+    (difference.diff_pct, difference.ci95_pct) = (Some(150.0), Some([90.0, 210.0]));
+    let page = html::comparison(&wild, &[], &[]);
+    assert_eq!(page.matches("class=\"beyond\"").count(), 1);
+}
+
+/// The hashes of the inputs are in a file once, not in each of its lines.
+#[test]
+fn files_have_hashes_once() {
+    for text in [
+        comparison(&example::comparison(), Format::Csv, Extent::All),
+        comparison(&example::comparison(), Format::Json, Extent::All),
+        run_report(Format::Csv, Extent::All),
+        replay(&example::replayed(), Format::Csv, Extent::All),
+    ] {
+        assert_eq!(text.matches("f00d").count(), 1, "{text}");
+    }
 }

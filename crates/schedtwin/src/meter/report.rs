@@ -57,12 +57,14 @@ impl Sheet {
 
     /// Mean, quantiles and maximum, in units of `unit_ns`.
     fn distribution(&mut self, labels: &Labels, samples: &Distribution, unit_ns: f64) {
-        let [p50, p90, p99] = samples.quantiles([0.5, 0.9, 0.99]);
+        let [p50, p90, p95, p99, p99_9] = samples.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]);
         let stats = [
             ("mean", samples.mean()),
             ("p50", p50),
             ("p90", p90),
+            ("p95", p95),
             ("p99", p99),
+            ("p99.9", p99_9),
             ("max", samples.max()),
         ];
         for (stat, ns) in stats {

@@ -1,6 +1,6 @@
 //! A run is a function of machine, kernel, workload and seed: of nothing else.
 
-use crate::scenarios::{KERNEL, MS, SECOND, built_in, published, run, scenario};
+use crate::scenarios::{KERNEL, MS, SECOND, built_in, few, published, run, scenario};
 use schedtwin::board::{Board, FlatBoard, MapBoard};
 use schedtwin::result::RunResult;
 use schedtwin::twin::Twin;
@@ -19,7 +19,11 @@ pub fn assert_same(name: &str, left: &RunResult, right: &RunResult) {
 
 #[test]
 fn twice_the_same_and_each_seed_its_own() {
-    for (name, scenario) in built_in(KERNEL, 500 * MS) {
+    twice(few(built_in(KERNEL, 500 * MS)));
+}
+
+fn twice(scenarios: Vec<(String, Scenario)>) {
+    for (name, scenario) in scenarios {
         let (first, second) = (run(&scenario, 1), run(&scenario, 1));
         assert_same(&name, &first, &second);
         assert_ne!(first.digest, run(&scenario, 2).digest, "{name}: a seed changes the run");
@@ -28,7 +32,11 @@ fn twice_the_same_and_each_seed_its_own() {
 
 #[test]
 fn threads_do_not_matter() {
-    for (name, scenario) in built_in(KERNEL, 300 * MS) {
+    threads(few(built_in(KERNEL, 300 * MS)));
+}
+
+fn threads(scenarios: Vec<(String, Scenario)>) {
+    for (name, scenario) in scenarios {
         let seeds: Vec<u64> = (1..=6).collect();
         let alone: Vec<RunResult> = seeds.iter().map(|seed| run(&scenario, *seed)).collect();
         let together: Vec<RunResult> = std::thread::scope(|scope| {
@@ -67,8 +75,8 @@ pub fn assert_reference(name: &str, scenario: &Scenario, seed: u64) {
 }
 
 #[test]
-fn the_reference_twin_agrees_on_the_built_in_workloads() {
-    for (name, scenario) in built_in(KERNEL, 300 * MS) {
+fn the_reference_twin_agrees_on_some_built_in_workloads() {
+    for (name, scenario) in few(built_in(KERNEL, 300 * MS)) {
         assert_reference(&name, &scenario, 1);
     }
 }
@@ -102,6 +110,10 @@ fn the_reference_twin_agrees_on_the_published_workloads() {
 /// A twin is a value: a clone in the middle of anything goes on as the original does.
 #[test]
 fn a_clone_goes_on_alike() {
+    clones(few(built_in(KERNEL, 200 * MS)));
+}
+
+fn clones(scenarios: Vec<(String, Scenario)>) {
     fn check<B: Board>(name: &str, scenario: &Scenario) {
         let expected = run(scenario, 5);
         let mut twin: Twin<B> = scenario.twin(5);
@@ -117,7 +129,7 @@ fn a_clone_goes_on_alike() {
         while twin.step(&mut ()) {}
         assert_same(&format!("{name}: the original"), &twin.finish(), &expected);
     }
-    for (name, scenario) in built_in(KERNEL, 200 * MS) {
+    for (name, scenario) in scenarios {
         check::<FlatBoard>(&name, &scenario);
         check::<MapBoard>(&name, &scenario);
     }
@@ -145,5 +157,32 @@ fn recording_changes_nothing() {
             let recorded = scenario.run(9, options).unwrap();
             assert_same(&format!("{machine} {workload}: {how}"), &recorded, &plain);
         }
+    }
+}
+
+/// The same on every built-in workload and machine.
+mod long {
+    use super::*;
+
+    #[test]
+    fn twice_the_same_and_each_seed_its_own() {
+        twice(built_in(KERNEL, 500 * MS));
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        threads(built_in(KERNEL, 300 * MS));
+    }
+
+    #[test]
+    fn the_reference_twin_agrees_on_the_built_in_workloads() {
+        for (name, scenario) in built_in(KERNEL, 300 * MS) {
+            assert_reference(&name, &scenario, 1);
+        }
+    }
+
+    #[test]
+    fn a_clone_goes_on_alike() {
+        clones(built_in(KERNEL, 200 * MS));
     }
 }

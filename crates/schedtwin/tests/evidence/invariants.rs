@@ -12,7 +12,7 @@
 //!                            Waking
 //! ```
 
-use crate::scenarios::{KERNEL, MS, SECOND, built_in, metric, published};
+use crate::scenarios::{KERNEL, MS, SECOND, built_in, few, metric, published};
 use schedtwin::Scenario;
 use schedtwin::result::RunResult;
 use schedtwin::twin::{Observer, Twin};
@@ -530,16 +530,18 @@ pub fn check(name: &str, scenario: &Scenario, seed: u64) -> RunResult {
     result
 }
 
+/// Kernels whose runs are looked at.
+const OF_KERNELS: [&str; 3] =
+    ["", ":hz=1000,preempt=none", ":cpuidle=shallow,features.ttwu_queue=false"];
+
 /// Workloads that send messages.
 const TALKING: [&str; 5] = ["messaging", "hackbench", "schbench", "netperf", "tbench"];
 
 #[test]
-fn of_the_built_in_workloads() {
-    for settings in ["", ":hz=1000,preempt=none", ":cpuidle=shallow,features.ttwu_queue=false"] {
-        for (name, scenario) in built_in(&format!("{KERNEL}{settings}"), SECOND) {
-            for seed in 1..=3 {
-                check(&format!("{name} seed {seed}"), &scenario, seed);
-            }
+fn of_some_built_in_workloads() {
+    for settings in OF_KERNELS {
+        for (name, scenario) in few(built_in(&format!("{KERNEL}{settings}"), SECOND)) {
+            check(&name, &scenario, 1);
         }
     }
 }
@@ -557,7 +559,11 @@ fn of_the_published_workloads() {
 /// times add up to the cut.
 #[test]
 fn what_is_counted_never_falls() {
-    for (name, scenario) in built_in(KERNEL, SECOND) {
+    counted(few(built_in(KERNEL, SECOND)));
+}
+
+fn counted(scenarios: Vec<(String, Scenario)>) {
+    for (name, scenario) in scenarios {
         let mut before: Option<Vec<f64>> = None;
         for cut in (0..40).map(|step| step * 7_777_777 + 1) {
             let name = format!("{name} cut at {cut}");
@@ -609,4 +615,25 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
     let programs = workload.instantiate(&host, 1).unwrap();
     let config = scenario.kernel().config.clone();
     Twin::new(Arc::new(machine.clone()), config, programs, 1, end)
+}
+
+/// The same on every built-in workload and machine.
+mod long {
+    use super::*;
+
+    #[test]
+    fn of_the_built_in_workloads() {
+        for settings in OF_KERNELS {
+            for (name, scenario) in built_in(&format!("{KERNEL}{settings}"), SECOND) {
+                for seed in 1..=3 {
+                    check(&format!("{name} seed {seed}"), &scenario, seed);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_counted_never_falls() {
+        counted(built_in(KERNEL, SECOND));
+    }
 }

@@ -81,28 +81,6 @@ fn a_run_is_a_run() {
     }
 }
 
-/// Each published file on each kernel; the machines take turns.
-#[test]
-fn the_published_files_run() {
-    let Some(folder) = published_folder() else { return };
-    for (turn, kernel) in older().iter().enumerate() {
-        for (index, file) in PUBLISHED.iter().enumerate() {
-            let machine = MACHINES[(turn + index) % MACHINES.len()];
-            let path = folder.join(file);
-            let name = format!("{machine} {kernel} {file}");
-            match Scenario::new(machine, kernel, &path.to_string_lossy(), Some(200 * MS)) {
-                Ok(scenario) => {
-                    let options = RunOptions { verify: true, ..RunOptions::default() };
-                    let verified = scenario.run(1, options).expect("no files are written");
-                    assert_same(&name, &check(&name, &scenario, 1), &verified);
-                }
-                Err(faults) if faults.to_string().contains("the machine has CPUs 0 to") => {}
-                Err(faults) => panic!("{name}: {faults}"),
-            }
-        }
-    }
-}
-
 /// A wish of the little CPUs that the others' clocks override is not answered when they give way, which with a
 /// rate limit of 10 ms is long after.
 #[test]
@@ -113,5 +91,31 @@ fn an_overridden_wish_is_not_answered_later() {
         let longest = metric(&result, "freq_update_latency", "max", &[("domain", "little")]);
         // Two wakeups of schedutil's thread, out of c2 at the lowest clock, and the driver's call.
         assert!(longest < 3000.0, "{kernel}: {longest} us");
+    }
+}
+
+mod long {
+    use super::*;
+
+    /// Each published file on each kernel; the machines take turns.
+    #[test]
+    fn the_published_files_run() {
+        let Some(folder) = published_folder() else { return };
+        for (turn, kernel) in older().iter().enumerate() {
+            for (index, file) in PUBLISHED.iter().enumerate() {
+                let machine = MACHINES[(turn + index) % MACHINES.len()];
+                let path = folder.join(file);
+                let name = format!("{machine} {kernel} {file}");
+                match Scenario::new(machine, kernel, &path.to_string_lossy(), Some(200 * MS)) {
+                    Ok(scenario) => {
+                        let options = RunOptions { verify: true, ..RunOptions::default() };
+                        let verified = scenario.run(1, options).expect("no files are written");
+                        assert_same(&name, &check(&name, &scenario, 1), &verified);
+                    }
+                    Err(faults) if faults.to_string().contains("the machine has CPUs 0 to") => {}
+                    Err(faults) => panic!("{name}: {faults}"),
+                }
+            }
+        }
     }
 }

@@ -26,6 +26,13 @@ pub const SLOW_MACHINES: [&str; 3] = [
     "rig8:fast_switch=false,driver=spins,driver_latency_us=60",
 ];
 
+/// A few of many scenarios, spread over machines and workloads: what the quick tests run. Modules called `long` run all;
+/// README.md says how either is asked for.
+pub fn few<T>(all: Vec<T>) -> Vec<T> {
+    // Prime to the number of workloads, else it would always be the same few of them.
+    all.into_iter().step_by(23).collect()
+}
+
 /// Every built-in workload on every built-in machine, so that new ones are covered when they come, and on slow
 /// variants of them.
 pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {

@@ -7,8 +7,9 @@ use crate::moment::Moment;
 use crate::report::cells::{letter, number};
 use crate::stats;
 
-/// Kernels beyond these colours share them; letters tell them apart.
-const COLOURS: usize = 6;
+/// Kernels beyond these colours share them; letters tell them apart. The colours are Okabe and Ito's, which people with
+/// any colour vision tell apart (jfly.uni-koeln.de/color): style.css has them for light and dark pages.
+pub const COLOURS: usize = 7;
 
 /// The colour of a kernel.
 pub fn colour(kernel: usize) -> String {
@@ -45,9 +46,14 @@ pub struct Interval {
     pub reach: f64,
 }
 
-/// An interval on a scale with zero in the middle. What lies beyond is drawn at the edge.
+/// An interval on a scale with zero in the middle. What lies beyond is drawn at the edge, with an arrow.
 pub fn interval(of: &Interval) -> Markup {
     let x = |percent: f64| (0.5 + (percent / of.reach).clamp(-1.0, 1.0) / 2.0) * WIDTH;
+    // Whether anything of it lies beyond that end of the scale.
+    let beyond = |side: f64| {
+        let marks = of.ci95.iter().flatten().chain(&of.percent).chain(&of.published);
+        marks.into_iter().any(|percent| percent * side > of.reach)
+    };
     let colour = match of.class {
         "good" => "var(--good)",
         "bad" => "var(--bad)",
@@ -62,6 +68,8 @@ pub fn interval(of: &Interval) -> Markup {
             @if let Some(percent) = of.percent {
                 rect x=(at((x(percent) - 6.0).clamp(0.0, WIDTH - 12.0))) y="3" width="12" height="14" fill=(colour) {}
             }
+            @if beyond(-1.0) { path.beyond d="M0 10L14 1V19Z" fill=(colour) {} }
+            @if beyond(1.0) { path.beyond d="M1000 10L986 1V19Z" fill=(colour) {} }
             @if let Some(published) = of.published {
                 rect.published x=(at((x(published) - 8.0).clamp(2.0, WIDTH - 18.0))) y="3" width="16" height="14" {}
             }
@@ -233,14 +241,36 @@ fn frequencies(kernels: &[String], rows: &[Row]) -> Markup {
                 div { (stacked(&of.iter().filter_map(|row| {
                     let (khz, share) = (khz(row)?, mean(row, kernel)?);
                     let words = format!("{} MHz: {}%", number(khz / 1000.0), number(share));
-                    Some((share / 100.0, "var(--seq)".to_string(), 0.08 + 0.87 * khz / top, words))
+                    Some((share / 100.0, "var(--seq)".to_string(), shade(khz, top), words))
                 }).collect())) }
                 div { @let mhz = rows.iter().find(|r| r.name == "freq_mean" && r.labels.len() == 1 && label(r, "domain") == Some(domain));
                     (mhz.and_then(|row| mean(row, kernel)).map_or("-".into(), number)) " MHz" }
             } }
+            p.legend { @for khz in few(of.iter().filter_map(|row| khz(row)).collect()) {
+                span { span.swatch style=(format!("background:var(--seq);opacity:{:.2}", shade(khz, top))) {}
+                    (format!("{:.0} MHz", khz / 1000.0)) }
+            } }
         }
-        p.legend { "Share of the time at each frequency, from the lowest (pale) to the highest (full); on the right the mean." }
+        p.legend { "Share of the time at each frequency, from the lowest (pale) to the highest (full): the shades of some are named; on the right the mean." }
     }
+}
+
+/// How full the colour of a frequency is.
+fn shade(khz: f64, top: f64) -> f64 {
+    0.08 + 0.87 * khz / top
+}
+
+/// Frequencies that a legend shows, at most.
+const SHADES: usize = 5;
+
+/// Some of many frequencies from the lowest to the highest, evenly.
+fn few(mut all: Vec<f64>) -> Vec<f64> {
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    if all.len() <= SHADES {
+        return all;
+    }
+    (0..SHADES).map(|at| all[at * (all.len() - 1) / (SHADES - 1)]).collect()
 }
 
 fn khz(row: &Row) -> Option<f64> {
@@ -287,7 +317,8 @@ pub fn moments(moments: &[Moment]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "The longest wait of the task that waited most" }
+        h2 { "The longest wait of " (moments[0].task) }
+        p.legend { "Of all tasks it is the one that waited most under " (moments[0].kernel) ", all its waits taken together." }
         @for moment in moments { (one_moment(moment)) }
         p.legend {
             span { span.swatch style="background:var(--bad)" {} "the task that waited; its wait is dashed" }

@@ -14,11 +14,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use schedtwin::DomainTable;
 
 use super::cells::{
-    difference_cells, letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows,
-    value, verdict,
+    letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows, value,
 };
+use super::change::{Change, difference_cells, verdict};
 use super::{Extent, RunReport, Studies};
-use crate::compare::Comparison;
+use crate::compare::{Cell, Comparison};
 use crate::crash;
 use crate::measured::Measured;
 use crate::moment::Moment;
@@ -26,6 +26,8 @@ use crate::replay::Replayed;
 use crate::study::run::{Ran, summary};
 use crate::study::verdict::Verdict;
 use crate::study::{Published, Role};
+#[cfg(test)]
+pub(super) use figures::COLOURS;
 use figures::{Interval, colour};
 
 /// A comparison as a page; `domains` by kernel.
@@ -77,9 +79,10 @@ fn compared_page(
                 @if let Some(length) = length { ", " (length) } }
             (kernels(&comparison.kernels))
             h2 { "What changed" }
+            @for said in super::summary::sentences(comparison, letter) { p { (said) } }
             (compared(comparison))
-            p.legend { "Change in % of the first kernel, with half the width of its 95% interval over the seeds; the bar is that "
-                "interval. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
+            p.legend { "Change in % of the first kernel (temperatures in K, shares in points: pt), with half the width of its 95% "
+                "interval over the seeds; the bar is that interval, an arrow at its end: it goes on beyond the scale. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
                 "Where nothing changed 1 row in 20 is marked by chance." }
             (section)
             (figures::all(&comparison.kernels, &rows))
@@ -132,14 +135,18 @@ pub fn run(report: &RunReport, moments: &[Moment], domains: &[DomainTable]) -> S
 fn compared(comparison: &Comparison) -> Markup {
     let shown = shown_rows(comparison, Extent::More);
     let rows = &shown.rows;
-    let ends = rows.iter().flat_map(|(_, row)| &row.cells).filter_map(|c| c.difference?.ci95_pct);
+    let changes = rows.iter().flat_map(|(_, row)| {
+        let of = |cell: &Cell| Some(Change::of(&cell.difference?, row.row.unit));
+        row.cells.iter().filter_map(of)
+    });
+    let ends = changes.filter(Change::has_a_scale).filter_map(|change| change.ends);
     let reach = figures::reach(ends);
     html! {
         div.wide { table {
             tr { th.l { "" } th.l { "" }
                 @for (at, _) in comparison.kernels.iter().enumerate() {
                     th { (letter(at)) }
-                    @if at > 0 { th { "change" } th { (format!("-{reach:.0}% … +{reach:.0}%")) } }
+                    @if at > 0 { th { "change" } th { (format!("-{reach:.0} … +{reach:.0}")) } }
                 }
             }
             @for (title, row) in rows { tr {
@@ -147,13 +154,14 @@ fn compared(comparison: &Comparison) -> Markup {
                 @for (at, cell) in row.cells.iter().enumerate() {
                     td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
                     @if at > 0 {
-                        @let (change, half) = difference_cells(cell.difference.as_ref());
-                        @let word = verdict(cell.difference.as_ref(), row.row.better);
+                        @let (change, half) = difference_cells(cell.difference.as_ref(), row.row.unit);
+                        @let word = verdict(cell.difference.as_ref(), row.row.better, row.row.unit);
+                        @let drawn = cell.difference.as_ref().map(|d| Change::of(d, row.row.unit)).filter(Change::has_a_scale);
                         @let class = match word { "* better" => "good", "* worse" => "bad", _ => "" };
                         td class=(class) { (change) @if !half.is_empty() { span.muted { " ±" (half) } } @if !word.is_empty() { " *" } }
                         td.bar { (figures::interval(&Interval {
-                            percent: cell.difference.and_then(|d| d.diff_pct),
-                            ci95: cell.difference.and_then(|d| d.ci95_pct),
+                            percent: drawn.map(|change| change.value),
+                            ci95: drawn.and_then(|change| change.ends),
                             published: None, class, reach,
                         })) }
                     }
@@ -241,7 +249,7 @@ fn study(ran: &Ran) -> Markup {
                 }
             }
         } }
-        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's, the open mark what was published." }
+        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's (an arrow: it goes on beyond the scale), the open mark what was published." }
         @for table in super::sensitivity::tables(ran) {
             h3 { "On what the signs depend: " (letter(table.kernel)) " " (study.columns[table.kernel].kernel) }
             div.wide { table {

@@ -1,0 +1,185 @@
+//! In what a change is told: in percent of the baseline; temperatures in K and shares in points (28 °C is not twice as
+//! warm as 14 °C, and a share that goes from 1 to 2 % of the time gains one point); in the metric's unit where the
+//! baseline is zero.
+
+use schedtwin::result::Better;
+
+use super::cells::number;
+use crate::stats::Difference;
+
+/// A change as people read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change<'a> {
+    /// How much, in [`Change::unit`].
+    pub value: f64,
+    /// Its 95 % interval.
+    pub ends: Option<[f64; 2]>,
+    /// What it is told in.
+    pub unit: Told<'a>,
+    significant: bool,
+}
+
+/// What a change is told in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told<'a> {
+    /// Percent of the baseline.
+    Percent,
+    /// K, of temperatures.
+    Kelvin,
+    /// Points, of shares: a unit of % less another one.
+    Points,
+    /// The metric's unit.
+    Own(&'a str),
+}
+
+impl<'a> Change<'a> {
+    /// The change of a metric with that unit.
+    pub fn of(difference: &Difference, unit: &'a str) -> Change<'a> {
+        let in_its_own = match unit {
+            "C" => Some(Told::Kelvin),
+            "%" => Some(Told::Points),
+            _ => None,
+        };
+        let significant = difference.significant;
+        let own =
+            |unit| Change { value: difference.diff, ends: difference.ci95, unit, significant };
+        match (in_its_own, difference.diff_pct) {
+            (Some(unit), _) => own(unit),
+            (None, Some(value)) => {
+                Change { value, ends: difference.ci95_pct, unit: Told::Percent, significant }
+            }
+            (None, None) => own(Told::Own(unit)),
+        }
+    }
+
+    /// Whether it can be drawn beside others, on one scale of percent, K and points.
+    pub fn has_a_scale(&self) -> bool {
+        !matches!(self.unit, Told::Own(_))
+    }
+
+    /// Half the width of the interval.
+    fn half(&self) -> Option<f64> {
+        self.ends.map(|[low, high]| (high - low) / 2.0)
+    }
+
+    /// As two cells: the signed change, and the half-width of its interval.
+    pub fn cells(&self) -> (String, String) {
+        let (value, half) = (self.value, self.half());
+        let suffix = match self.unit {
+            Told::Percent => "%",
+            Told::Kelvin => " K",
+            Told::Points => " pt",
+            Told::Own(_) => {
+                let half = half.filter(|half| *half > 0.0);
+                return (super::signed(value), half.map_or(String::new(), number));
+            }
+        };
+        let decimals = match value.abs().max(half.unwrap_or(0.0)) {
+            ..10.0 => 2,
+            10.0..100.0 => 1,
+            _ => 0,
+        };
+        let change = match value {
+            0.0 if half.is_none_or(|half| half == 0.0) => {
+                return (format!("0{suffix}"), String::new());
+            }
+            0.0 => format!("0{suffix}"),
+            _ => without_sign_of_zero(format!("{value:+.decimals$}{suffix}")),
+        };
+        (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
+    }
+
+    /// The signed change with its unit, to stand in a sentence.
+    pub fn whole(&self) -> String {
+        let (change, _) = self.cells();
+        match self.unit {
+            Told::Own(unit) => format!("{change} {unit}").trim_end().to_string(),
+            _ => change,
+        }
+    }
+
+    /// `*` and, where the metric has a direction, which way it went; empty when not significant, or so
+    /// small that the table shows 0.00: nobody acts on that, and JSON has it.
+    pub fn verdict(&self, better: Better) -> &'static str {
+        let shown = matches!(self.unit, Told::Own(_)) || self.value.abs() >= 0.005;
+        if !self.significant || !shown {
+            return "";
+        }
+        match (better, self.value > 0.0) {
+            (Better::Neutral, _) => "*",
+            (Better::Higher, true) | (Better::Lower, false) => "* better",
+            (Better::Higher, false) | (Better::Lower, true) => "* worse",
+        }
+    }
+}
+
+/// The cells of a change, if there is one.
+pub fn difference_cells(difference: Option<&Difference>, unit: &str) -> (String, String) {
+    difference
+        .map_or(("-".into(), String::new()), |difference| Change::of(difference, unit).cells())
+}
+
+/// The verdict of a change, if there is one.
+pub fn verdict(difference: Option<&Difference>, better: Better, unit: &str) -> &'static str {
+    difference.map_or("", |difference| Change::of(difference, unit).verdict(better))
+}
+
+/// What rounds to zero has no sign.
+fn without_sign_of_zero(text: String) -> String {
+    match text.strip_prefix(['+', '-']) {
+        Some(digits) if !digits.contains(|c: char| matches!(c, '1'..='9')) => digits.to_string(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(diff: f64, base: f64, half: f64) -> Difference {
+        Difference {
+            n: 2,
+            diff,
+            diff_pct: (base != 0.0).then(|| 100.0 * diff / base),
+            ci95: Some([diff - half, diff + half]),
+            ci95_pct: (base != 0.0)
+                .then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
+            p: Some(0.01),
+            significant: true,
+        }
+    }
+
+    #[test]
+    fn differences_show_percent_or_the_unit() {
+        for (difference, unit, expected) in [
+            (difference(-5.3, 18.0, 0.2), "ms", ("-29.4%", "1.1")),
+            (difference(0.5, 100.0, 0.25), "ms", ("+0.50%", "0.25")),
+            (difference(300.0, 100.0, 4.0), "ms", ("+300%", "4")),
+            (difference(0.0, 100.0, 4.0), "ms", ("0%", "4.00")),
+            (difference(-0.001, 100.0, 0.0001), "ms", ("0.00%", "0.00")),
+            (difference(0.0, 100.0, 0.0), "ms", ("0%", "")),
+            (difference(3.0, 0.0, 1.5), "ms", ("+3.000", "1.500")),
+            (difference(0.23, 28.5, 0.09), "C", ("+0.23 K", "0.09")),
+            (difference(-1.28, 19.75, 1.06), "%", ("-1.28 pt", "1.06")),
+            (difference(2.5, 0.0, 0.5), "%", ("+2.50 pt", "0.50")),
+            (difference(0.0, 0.0, 0.0), "%", ("0 pt", "")),
+        ] {
+            let (change, half) = difference_cells(Some(&difference), unit);
+            assert_eq!((change.as_str(), half.as_str()), expected);
+        }
+        assert_eq!(difference_cells(None, "ms").0, "-");
+        assert_eq!(Change::of(&difference(3.0, 0.0, 1.5), "ms").whole(), "+3.000 ms");
+    }
+
+    #[test]
+    fn verdicts_say_which_way() {
+        let verdict = |diff, base, better, unit| {
+            Change::of(&difference(diff, base, 0.0), unit).verdict(better)
+        };
+        assert_eq!(verdict(1.0, 5.0, Better::Lower, "ms"), "* worse");
+        assert_eq!(verdict(1.0, 5.0, Better::Higher, "ms"), "* better");
+        assert_eq!(verdict(1.0, 5.0, Better::Neutral, "ms"), "*");
+        assert_eq!(verdict(0.004, 100.0, Better::Lower, "ms"), "");
+        assert_eq!(verdict(0.004, 0.01, Better::Lower, "%"), "", "half a hundredth of a point");
+    }
+}
