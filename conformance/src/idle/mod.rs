@@ -74,6 +74,8 @@ pub trait Form: Sized {
     const LENGTHS: u64 = 64;
     /// Whether it counts tasks that wait for I/O, and finds patterns in sleeps.
     const MENU: bool = false;
+    /// Whether a timer two ticks away is an edge, and sleeps of more than 2^31 µs count.
+    const FAR_EDGES: bool = false;
     /// Whether it looks at utilisation.
     const UTIL: bool = false;
     /// Whether it looks at the length of a stay when that is reflected.
@@ -312,6 +314,7 @@ impl<F: Form> Subject for World<F> {
         let sleep_length = match rng.below(8) {
             1.. if self.habit == HUGE => KTIME_MAX - rng.below(1 << 20) as i64,
             0 => KTIME_MAX - self.now as i64,
+            _ if F::FAR_EDGES && rng.one_in(4) => 2 * self.tick_nsec + rng.below(3) as i64 - 1,
             1 => -(rng.below(5000) as i64),
             2..=4 => self.duration(rng),
             _ => self.tick_nsec + rng.below(100_000_000) as i64,
@@ -331,6 +334,7 @@ impl<F: Form> Subject for World<F> {
             // Sleeps much alike, but for some.
             ALIKE_SHORT if !rng.one_in(6) => 10_000 + rng.below(100) * 1000,
             ALIKE if !rng.one_in(6) => self.length as u64 * 70_000 + rng.below(200_000),
+            HUGE if F::FAR_EDGES => (1 << 41) + rng.below(1 << 41),
             HUGE if rng.one_in(2) => rng.below(1 << 41),
             _ if F::MENU && rng.one_in(12) => 0,
             _ => self.duration(rng).max(0) as u64,

@@ -94,6 +94,7 @@ impl<const OUTLIERS: bool> Form for Plain<OUTLIERS> {
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;
     const FEWEST_STATES: u64 = if OUTLIERS { 2 } else { 1 };
+    const FAR_EDGES: bool = OUTLIERS;
 
     fn is_form(text: &str) -> bool {
         !text.contains("nr_iowait_cpu") && text.contains("SAFE_TIMER_RANGE_NS") == OUTLIERS
