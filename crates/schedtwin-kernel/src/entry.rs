@@ -15,8 +15,8 @@ use crate::cpuidle::states::IdleStateParams;
 use crate::device_tree::DeviceTree;
 use crate::hardware::{NewTask, SyscallEffect, UserReturn};
 use crate::policy::{
-    CustomFrequency, CustomIdle, CustomMachineIdle, CustomPlacement, FrequencyDomain, IdleCpu,
-    Policies,
+    CustomFrequency, CustomIdle, CustomMachineFrequency, CustomMachineIdle, CustomPlacement,
+    FrequencyDomain, GovernedDomain, IdleCpu, Policies,
 };
 use crate::sched::deadline::{DlRq, FairServer, to_ratio};
 use crate::sched::demand::need::Needs;
@@ -49,10 +49,13 @@ impl Kernel {
     /// schedutil's place, so `config` has to name that.
     pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
         let sugov_forms = SugovForms::new(&config, &device_tree);
-        let frequency_hook = match (&custom.frequency, config.runs_schedutil()) {
-            (Some(named), schedutil) => {
-                assert!(schedutil, "frequency governor `{}` takes schedutil's place", named.name);
-                FrequencyHook::Custom
+        let of_domains = custom.frequency.as_ref().map(|f| (&f.name, FrequencyHook::Custom));
+        let of_machine =
+            custom.frequency_of_machine.as_ref().map(|f| (&f.name, FrequencyHook::OfMachine));
+        let frequency_hook = match (of_domains.or(of_machine), config.runs_schedutil()) {
+            (Some((name, hook)), schedutil) => {
+                assert!(schedutil, "frequency governor `{name}` takes schedutil's place");
+                hook
             }
             (None, true) => FrequencyHook::schedutil(sugov_forms),
             (None, false) if config.runs_sampling() => FrequencyHook::Sampling,
@@ -63,7 +66,7 @@ impl Kernel {
         let topology = Topology::build(&device_tree, &config);
         let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
         let rd = RootDomain::build(&device_tree, &config, asymmetric, topology.smt);
-        let policies = device_tree
+        let policies: Arena<PolicyId, CpufreqPolicy> = device_tree
             .policies
             .iter()
             .map(|dt| {
@@ -73,18 +76,26 @@ impl Kernel {
             .enumerate()
             .map(|(index, mut policy)| {
                 policy.custom = custom.frequency.as_ref().map(|named| {
-                    let domain = FrequencyDomain {
-                        policy: PolicyId(index as u16),
-                        cpus: policy.cpus,
-                        table: policy.table.clone(),
-                        rate_limit_ns: policy.sugov.freq_update_delay_ns as u64,
-                    };
-                    let policy = (named.make)(&domain);
+                    let policy = (named.make)(&frequency_domain(PolicyId(index as u16), &policy));
                     Box::new(CustomFrequency { name: named.name.clone(), policy })
                 });
                 policy
             })
             .collect();
+        let machine_frequency = custom.frequency_of_machine.as_ref().map(|named| {
+            let governed = policies.ids().map(|index| {
+                let policy = &policies[index];
+                let first = policy.cpus.lowest().expect("a policy has CPUs");
+                GovernedDomain {
+                    domain: frequency_domain(index, policy),
+                    fast_switch: policy.fast_switch,
+                    dvfs_possible_from_any_cpu: policy.dvfs_possible_from_any_cpu,
+                    capacity: device_tree.cpus[first.index()].capacity as u64,
+                }
+            });
+            let policy = (named.make)(&governed.collect());
+            Box::new(CustomMachineFrequency { name: named.name.clone(), policy })
+        });
         let placement = custom.placement.as_ref().map(|named| {
             let policy = (named.make)(&());
             Box::new(CustomPlacement { name: named.name.clone(), policy })
@@ -155,6 +166,7 @@ impl Kernel {
             needs,
             frequency_hook,
             sugov_forms,
+            machine_frequency,
             placement,
             machine_idle,
             cpuidle,
@@ -611,6 +623,16 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         last_update_tg_load_avg: 0,
         on_list: false,
         bandwidth: CfsRqBandwidth::default(),
+    }
+}
+
+/// A domain, as governors are told of it.
+fn frequency_domain(index: PolicyId, policy: &CpufreqPolicy) -> FrequencyDomain {
+    FrequencyDomain {
+        policy: index,
+        cpus: policy.cpus,
+        table: policy.table.clone(),
+        rate_limit_ns: policy.sugov.freq_update_delay_ns as u64,
     }
 }
 

@@ -134,6 +134,8 @@ pub struct Kernel {
     frequency_hook: cpufreq::hook::FrequencyHook,
     /// schedutil's forms.
     sugov_forms: cpufreq::forms::SugovForms,
+    /// The user's frequency governor that is one for all domains, if there is one.
+    machine_frequency: Option<Box<policy::CustomMachineFrequency>>,
     /// The user's placement, if there is one.
     placement: Option<Box<policy::CustomPlacement>>,
     /// The user's idle governor that is one for all CPUs, if there is one.

@@ -1,9 +1,10 @@
 //! Idle governors from a tree, behind the policy door.
 
-use crate::compile::{self, Job};
-use crate::memory::{Code, Image};
+use crate::built::{Built, path_in};
+use crate::compile::Job;
+use crate::memory::Image;
 use crate::sources::Sources;
-use crate::watch::{Label, Question, Watched, refuse_here};
+use crate::watch::{Question, Watched, refuse_here};
 use crate::{Fault, Tree};
 use schedtwin_kernel::policy::{
     IdleCpu, IdleDecision, IdleStateParams, MachineIdleGovernor, Reflection, SelectInput,
@@ -11,7 +12,6 @@ use schedtwin_kernel::policy::{
 };
 use schedtwin_types::CpuId;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// The folder of Linux's idle governors.
 const FOLDER: &str = "drivers/cpuidle/governors";
@@ -19,11 +19,8 @@ const FOLDER: &str = "drivers/cpuidle/governors";
 /// An idle governor's C, compiled.
 #[derive(Clone, Debug)]
 pub struct IdleCode {
-    name: String,
-    hash: u64,
-    code: Arc<Code>,
+    built: Built,
     reads_util: bool,
-    rule: &'static str,
 }
 
 impl IdleCode {
@@ -33,22 +30,19 @@ impl IdleCode {
     /// # Errors
     /// If there is no such file, no compiler, the file does not compile, or it registers nothing.
     pub fn build(tree: &Tree, file: &str, hz: u64) -> Result<IdleCode, Fault> {
-        let path = match file.contains('/') {
-            true => file.to_string(),
-            false => format!("{FOLDER}/{file}"),
-        };
+        let path = path_in(FOLDER, file);
         let sources = Sources::gather(tree, &path)?;
-        let defines = [format!("HZ={hz}")];
-        let job = Job { tree, path: &path, sources: &sources, glue: "idle.c", defines: &defines };
-        let object = compile::object(&job)?;
-        let file = path.rsplit('/').next().unwrap_or(&path);
-        let name = format!("{file} of {}", tree.spelled());
-        let label = Label::new(name.clone(), object.path.clone());
         // Utilisation is computed for those that name it.
         let reads_util = sources.mention("sched_cpu_util");
-        let rule = String::leak(format!("{file} of the tree"));
-        let code = Arc::new(Code::new(object.path, label));
-        let built = IdleCode { name, hash: object.hash, code, reads_util, rule };
+        let defines = [format!("HZ={hz}")];
+        let built = Built::new(&Job {
+            tree,
+            path: &path,
+            sources: &sources,
+            glue: "idle.c",
+            defines: &defines,
+        })?;
+        let built = IdleCode { built, reads_util };
         let state = IdleStateParams::default();
         let cpu = IdleCpu { cpu: CpuId(0), capacity: 1024, states: vec![state; 2] };
         built.start(&[cpu])?;
@@ -57,12 +51,12 @@ impl IdleCode {
 
     /// `teo.c of ~/src/linux`.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.built.name
     }
 
     /// Of everything that decides what it does.
     pub fn hash(&self) -> u64 {
-        self.hash
+        self.built.hash
     }
 
     /// A governor for these CPUs, which are all of a machine.
@@ -71,23 +65,23 @@ impl IdleCode {
     /// If it can no longer be loaded, or does not take the CPUs over.
     pub fn govern(&self, cpus: &[IdleCpu]) -> Box<dyn MachineIdleGovernor> {
         let started = self.start(cpus);
-        Box::new(started.unwrap_or_else(|fault| panic!("{}: {}", self.name, fault.message)))
+        Box::new(started.unwrap_or_else(|fault| panic!("{}: {}", self.name(), fault.message)))
     }
 
     fn start(&self, cpus: &[IdleCpu]) -> Result<TreeIdle, Fault> {
-        let image = self.code.image()?;
+        let image = self.built.code.image()?;
         let governor = TreeIdle {
             entries: Entries::of(&image),
             image,
-            watched: Watched { label: self.code.label, question: Question::Boot, cpu: 0 },
+            watched: Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 },
             reads_util: self.reads_util,
-            rule: self.rule,
+            rule: self.built.rule,
         };
         let failed = governor.image.ask(governor.watched, || governor.entries.start(cpus));
         match failed {
             0 => Ok(governor),
-            error => Err(Fault::new(
-                format!("{} does not start: error {error}", self.name),
+            error => Err(self.built.does_not_start(
+                error,
                 "it has to register a governor with cpuidle_register_governor() from an initcall, and its enable() \
                  has to return 0",
             )),

@@ -8,7 +8,7 @@
 //!  tree (folder or git revision)          c/ (our headers, glue, runtime)
 //!        └── sources.rs: the file and what it includes ──┐
 //!                              compile.rs: cc ── cache by content ── object
-//!  kernel ── policy door ── idle.rs ── memory.rs: arena ── C: select(), reflect()
+//!  kernel ── policy door ── idle.rs, frequency.rs ── memory.rs: arena ── C: select(), reflect(), update_util()
 //!                                          watch.rs: whose code crashes, loops
 //! ```
 //!
@@ -28,7 +28,8 @@
 //! | `compile.rs` | the compiler, the cache, and what an error means |
 //! | `memory.rs` | arenas and images |
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
-//! | `idle.rs` | idle governors |
+//! | `built.rs` | what governors of every kind have in common |
+//! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
@@ -38,7 +39,11 @@ mod sources;
 mod tree;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod built;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod compile;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod frequency;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod idle;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -50,8 +55,10 @@ mod watch;
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::IdleCode;
+pub use elsewhere::{FrequencyCode, IdleCode};
 pub use fault::Fault;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub use frequency::FrequencyCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
 pub use tree::Tree;

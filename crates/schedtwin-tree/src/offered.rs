@@ -1,12 +1,14 @@
 //! The headers that stand in for the kernel's: which there are, and what is in them.
 
 /// Our own files, by their paths below `c/`.
-pub(crate) const FILES: [(&str, &str); 5] = [
+pub(crate) const FILES: [(&str, &str); 7] = [
     ("include/schedtwin/kernel.h", include_str!("../c/include/schedtwin/kernel.h")),
     ("include/schedtwin/cpuidle.h", include_str!("../c/include/schedtwin/cpuidle.h")),
     ("include/schedtwin/all.h", include_str!("../c/include/schedtwin/all.h")),
+    ("include/schedtwin/cpufreq.h", include_str!("../c/include/schedtwin/cpufreq.h")),
     ("runtime.c", include_str!("../c/runtime.c")),
     ("idle.c", include_str!("../c/idle.c")),
+    ("frequency.c", include_str!("../c/frequency.c")),
 ];
 
 /// Headers that a governor may include as `<...>`. Each leads to everything that is offered.

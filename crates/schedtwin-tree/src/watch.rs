@@ -96,16 +96,23 @@ pub(crate) enum Question {
     Select,
     /// To learn from a stay.
     Reflect,
+    /// For a frequency.
+    Update,
+    /// To look at limits anew.
+    Limits,
 }
 
 impl Question {
-    const ALL: [Question; 3] = [Question::Boot, Question::Select, Question::Reflect];
+    const ALL: [Question; 5] =
+        [Question::Boot, Question::Select, Question::Reflect, Question::Update, Question::Limits];
 
     fn text(self) -> &'static str {
         match self {
             Question::Boot => "to start",
             Question::Select => "for an idle state, select()",
             Question::Reflect => "to learn from a stay, reflect()",
+            Question::Update => "for a frequency, update_util()",
+            Question::Limits => "to look at limits anew, limits()",
         }
     }
 }

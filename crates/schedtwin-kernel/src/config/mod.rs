@@ -170,6 +170,14 @@ impl Config {
         self.cpufreq == FrequencyGovernor::Schedutil && !self.scaling_driver.decides()
     }
 
+    /// Whether schedutil is told of every change and asks the machine's driver for frequencies, as it does since 4.14: then
+    /// another governor can stand in its place.
+    pub fn schedutil_asks_as_today(&self) -> bool {
+        self.runs_schedutil()
+            && !self.scaling_driver.needs_own_clocks()
+            && self.cpufreq_remote == CpufreqRemote::Allowed
+    }
+
     /// Whether the driver decides itself by samples, so that the scheduler's hook is its own.
     pub fn driver_samples(&self) -> bool {
         self.scaling_driver.decides() && !self.pins_pstate() && !self.processor_decides()

@@ -51,6 +51,8 @@ pub(crate) enum FrequencyHook {
     IntelPstate,
     /// The user's governor's.
     Custom,
+    /// That of the user's governor that is one for all domains.
+    OfMachine,
 }
 
 /// Not of Linux: the caller is an RT or DEADLINE queue that has changed. 4.7 does not tell of that.
@@ -88,14 +90,14 @@ pub struct RequestCounts {
 impl RequestCounts {
     /// A frequency has been computed.
     #[inline(always)]
-    pub(super) fn count(&mut self, changes: bool) {
+    pub(crate) fn count(&mut self, changes: bool) {
         self.made += u64::from(changes);
         self.equal += u64::from(!changes);
     }
 
     /// The governor decides: a change by another CPU waits no longer. `busy`: the CPU still is.
     #[inline(always)]
-    pub(super) fn decided(&mut self, now: Ns, busy: bool) {
+    pub(crate) fn decided(&mut self, now: Ns, busy: bool) {
         let since = std::mem::take(&mut self.remote_since);
         if since != 0 && busy {
             let waited = now + 1 - since;
@@ -124,6 +126,7 @@ impl Kernel {
             FrequencyHook::Sampling => self.dbs_update_util(cpu),
             FrequencyHook::IntelPstate => self.intel_pstate_update_util(cpu, flags),
             FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
+            FrequencyHook::OfMachine => self.machine_frequency_update(cpu, flags),
         }
     }
 
@@ -137,7 +140,7 @@ impl Kernel {
 
     /// The hook of a CPU is called, or would be if that CPU itself were the caller.
     #[inline(always)]
-    pub(super) fn note_remote_change(&mut self, cpu: CpuId) {
+    pub(crate) fn note_remote_change(&mut self, cpu: CpuId) {
         if cpu != self.this_cpu && self.rq[cpu].nr_running > 0 {
             let index = self.policy_of(cpu);
             let counts = &mut self.policies[index].sugov.counts;

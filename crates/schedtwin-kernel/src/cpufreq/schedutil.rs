@@ -291,7 +291,7 @@ impl Kernel {
     /// `cpufreq_this_cpu_can_update()`: whether the executing CPU may have a domain's clock changed. The remote callbacks as
     /// posted send an interrupt to a CPU that may.
     #[inline]
-    pub(super) fn may_update(&self, index: PolicyId) -> bool {
+    pub(crate) fn may_update(&self, index: PolicyId) -> bool {
         let policy = &self.policies[index];
         policy.dvfs_possible_from_any_cpu
             || policy.cpus.contains(self.this_cpu)
@@ -348,7 +348,9 @@ impl Kernel {
     pub(crate) fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
         let rq = &self.rq[cpu];
         let (util, min) = match self.frequency_hook {
-            FrequencyHook::Custom | FrequencyHook::Early => self.sugov_demand(cpu, None),
+            FrequencyHook::Custom | FrequencyHook::OfMachine | FrequencyHook::Early => {
+                self.sugov_demand(cpu, None)
+            }
             _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
         };
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;

@@ -5,6 +5,7 @@
 //! | idle state | [`IdleGovernor`] | when a CPU goes idle, and when it has slept | the governor of `cpuidle =` |
 //! | idle state | [`MachineIdleGovernor`] | likewise, one instance for all CPUs | the governor of `cpuidle =` |
 //! | frequency | [`FrequencyGovernor`] | at each `cpufreq_update_util()` | schedutil's decision |
+//! | frequency | [`MachineFrequencyGovernor`] | likewise, one instance for all domains, which asks for what it wants to know | schedutil, up to the driver |
 //! | placement | [`Placement`] | when a fair task wakes up, starts or executes | `select_task_rq_fair()`, where it wants |
 //!
 //! **Idea.** A policy is asked with values and answers with a decision and its rule; it never holds the
@@ -24,10 +25,14 @@
 
 mod frequency;
 mod idle;
+mod machine_frequency;
 mod placement;
 
 pub use frequency::{CpuDemand, FrequencyDecision, FrequencyDomain, FrequencyGovernor, PolicyView};
 pub use idle::{IdleCpu, IdleDecision, IdleGovernor, MachineIdleGovernor};
+pub use machine_frequency::{
+    CpuPerformance, GovernedDomain, GovernorView, HookCall, MachineFrequencyGovernor,
+};
 pub use placement::{
     Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,
 };
@@ -36,6 +41,7 @@ pub use crate::cpuidle::states::{IdleStateParams, Reflection, SelectInput, Sleep
 
 pub(crate) use frequency::CustomFrequency;
 pub(crate) use idle::{CustomIdle, CustomMachineIdle};
+pub(crate) use machine_frequency::CustomMachineFrequency;
 pub(crate) use placement::CustomPlacement;
 
 use std::fmt;
@@ -63,6 +69,8 @@ pub struct Policies {
     pub(crate) idle: Option<Named<IdleCpu, Box<dyn IdleGovernor>>>,
     pub(crate) idle_of_machine: Option<Named<Vec<IdleCpu>, Box<dyn MachineIdleGovernor>>>,
     pub(crate) frequency: Option<Named<FrequencyDomain, Box<dyn FrequencyGovernor>>>,
+    pub(crate) frequency_of_machine:
+        Option<Named<Vec<GovernedDomain>, Box<dyn MachineFrequencyGovernor>>>,
     pub(crate) placement: Option<Named<(), Box<dyn Placement>>>,
 }
 
@@ -101,6 +109,19 @@ impl Policies {
             Box::new(make(domain)) as Box<dyn FrequencyGovernor>
         });
         self.frequency = Some(Named { name: name.into(), make });
+        self.frequency_of_machine = None;
+        self
+    }
+
+    /// With one frequency governor for all domains; `make` is asked once, with the domains in ascending order.
+    pub fn with_machine_frequency_governor(
+        mut self,
+        name: &str,
+        make: impl Fn(&[GovernedDomain]) -> Box<dyn MachineFrequencyGovernor> + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |domains: &Vec<GovernedDomain>| make(domains));
+        self.frequency_of_machine = Some(Named { name: name.into(), make });
+        self.frequency = None;
         self
     }
 
@@ -120,7 +141,9 @@ impl Policies {
         let of_cpus = self.idle.iter().map(|named| &*named.name);
         let of_machine = self.idle_of_machine.iter().map(|named| &*named.name);
         let idle = of_cpus.chain(of_machine).map(|name| ("idle governor", name));
-        let frequency = self.frequency.iter().map(|named| ("frequency governor", &*named.name));
+        let of_domains = self.frequency.iter().map(|named| &*named.name);
+        let of_machine = self.frequency_of_machine.iter().map(|named| &*named.name);
+        let frequency = of_domains.chain(of_machine).map(|name| ("frequency governor", name));
         let placement = self.placement.iter().map(|named| ("placement", &*named.name));
         idle.chain(frequency).chain(placement).collect()
     }

@@ -310,6 +310,7 @@ impl Kernel {
             self.cpufreq_policy_apply_limits(index);
         }
         self.policies[index].sugov.limits_changed = true;
+        self.machine_frequency_limits(index);
     }
 
     /// `cpufreq_policy_apply_limits()`. A driver's call under way is waited for: its end calls this again.

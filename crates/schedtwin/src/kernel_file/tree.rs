@@ -6,17 +6,22 @@
 //! | `cpuidle=tree` | the file of the governor that the kernel would have: `drivers/cpuidle/governors/teo.c` |
 //! | `cpuidle=tree/menu.c` | another file of that folder |
 //! | `cpuidle=tree/drivers/x/own.c` | another file of the tree |
+//! | `cpufreq=tree` | schedutil's file, `kernel/sched/cpufreq_schedutil.c`; other files likewise |
 //!
 //! These are no settings of a kernel file: the C stands behind the policy door, in the place of what the settings choose.
 
 use super::KernelFile;
 use schedtwin_input::{Diagnostics, Setting, Word};
-use schedtwin_tree::{IdleCode, Tree};
+use schedtwin_tree::{FrequencyCode, IdleCode, Tree};
 
 /// Where a tree is named.
 const TREE: &str = "tree";
-/// What takes a governor from it.
+/// What takes governors from it.
 const CPUIDLE: &str = "cpuidle";
+const CPUFREQ: &str = "cpufreq";
+
+/// What `cpufreq=tree` takes.
+const SCHEDUTIL: &str = "cpufreq_schedutil.c";
 
 /// What of a kernel's settings is asked of a tree.
 #[derive(Default)]
@@ -24,6 +29,8 @@ pub(super) struct Asked {
     tree: Option<Word>,
     /// The file, `None` being the one that the kernel would have, and where it is asked for.
     cpuidle: Option<(Option<String>, Word)>,
+    /// Likewise.
+    cpufreq: Option<(Option<String>, Word)>,
 }
 
 /// C that came from a tree.
@@ -52,13 +59,14 @@ impl Asked {
             match (setting.key.text.as_str(), from_tree(&setting.value.text)) {
                 (TREE, _) => asked.tree = Some(setting.value.clone()),
                 (CPUIDLE, Some(file)) => asked.cpuidle = Some((file, setting.value.clone())),
+                (CPUFREQ, Some(file)) => asked.cpufreq = Some((file, setting.value.clone())),
                 _ => others.push(setting.clone()),
             }
         }
-        match (&asked.tree, &asked.cpuidle) {
+        match (&asked.tree, asked.cpuidle.as_ref().or(asked.cpufreq.as_ref())) {
             (Some(tree), None) => {
                 let message = "nothing is taken from the tree".to_string();
-                let help = "cpuidle=tree takes the idle governor that the kernel has, cpuidle=tree/FILE.c another";
+                let help = "cpuidle=tree takes the idle governor that the kernel has, cpuidle=tree/FILE.c another; cpufreq=tree takes schedutil";
                 faults.push_at(&tree.at, message, Some(help.into()));
             }
             (None, Some((_, at))) => {
@@ -83,6 +91,23 @@ impl Asked {
             let name = code.name().to_string();
             let govern = move |cpus: &[_]| code.govern(cpus);
             kernel.policies = kernel.policies.with_machine_idle_governor(&name, govern);
+        }
+        if let Some((file, at)) = self.cpufreq {
+            if !kernel.config.schedutil_asks_as_today() {
+                let mut faults = Diagnostics::new();
+                let message = "a frequency governor of a tree takes schedutil's place, which this kernel does not use \
+                               or not to ask for frequencies";
+                let help = "a kernel with cpufreq=schedutil and the machine's own driver; see `schedtwin list kernels`";
+                faults.push_at(&at.at, message, Some(help.into()));
+                return Err(faults);
+            }
+            let file = file.unwrap_or_else(|| SCHEDUTIL.to_string());
+            let code = FrequencyCode::build(&tree, &file, kernel.config.hz.into());
+            let code = code.map_err(|fault| fault.at(&at.at))?;
+            kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+            let name = code.name().to_string();
+            let govern = move |domains: &[_]| code.govern(domains);
+            kernel.policies = kernel.policies.with_machine_frequency_governor(&name, govern);
         }
         Ok(kernel)
     }

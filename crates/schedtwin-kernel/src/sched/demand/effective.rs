@@ -28,6 +28,7 @@ use crate::Kernel;
 use crate::config::{Config, EffectiveCpuUtil};
 use crate::cpufreq::schedutil::map_util_freq;
 use crate::cpufreq::schedutil::v4_7::raw_frequency;
+use crate::policy::CpuPerformance;
 use crate::sched::CfsRqId;
 use crate::sched::pelt::scale_irq_capacity;
 use schedtwin_types::{CpuId, CpuMask, Khz, TaskId};
@@ -101,6 +102,12 @@ impl Kernel {
         }
         util = scale_irq_capacity(util, irq, scale) + irq;
         EffectiveUtil { util: util.min(scale), min, max }
+    }
+
+    /// `effective_cpu_util()` for a governor that asks for it.
+    pub(crate) fn cpu_performance(&self, cpu: CpuId, util_cfs: u64) -> CpuPerformance {
+        let EffectiveUtil { util, min, max } = self.effective_cpu_util(cpu, util_cfs);
+        CpuPerformance { util, min, max }
     }
 
     /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.

@@ -103,7 +103,7 @@ impl Kernel {
     /// The fair utilisation of `cpu` that a demand follows from, if `task` ran on `dst`: with runnable boosting, and within
     /// the tasks' clamps where each task's utilisation is clamped by itself.
     #[inline(always)]
-    pub(super) fn demanded_cpu_util(
+    pub(crate) fn demanded_cpu_util(
         &self,
         cpu: CpuId,
         task: Option<TaskId>,

@@ -1,0 +1,198 @@
+//! Users' frequency governors that are one for all domains and ask for what they want to know, as the C of a kernel does.
+//!
+//! **Idea.** A [`FrequencyGovernor`](super::FrequencyGovernor) is told everything before it decides. A governor of Linux looks first whether it
+//! is time to decide at all, and asks for utilisation only then, CPU by CPU. So this one is told what the hook is told,
+//! the CPU, the time and the flags, and gets a [`GovernorView`] to ask.
+//!
+//! **What is whose.** The governor's: rate limit, boost after I/O, holding of a frequency, what it remembers. The
+//! kernel's: what utilisation is, the frequency table with its limits, and the way of a decision to the driver,
+//! a thread included ([`crate::cpufreq::sugov_kthread`]).
+
+use super::boxed;
+use crate::Kernel;
+use crate::cpufreq::schedutil::FrequencyChoice;
+use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
+use std::cell::Cell;
+
+/// A call of the hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookCall {
+    /// The CPU whose utilisation may have changed.
+    pub cpu: CpuId,
+    /// Its domain.
+    pub policy: PolicyId,
+    /// Its run queue's clock.
+    pub time: Ns,
+    /// `SCHED_CPUFREQ_IOWAIT` or nothing.
+    pub flags: u32,
+}
+
+/// What `effective_cpu_util()` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPerformance {
+    /// How much is used, 0..=capacity.
+    pub util: u64,
+    /// At least this is wanted.
+    pub min: u64,
+    /// At most this.
+    pub max: u64,
+}
+
+/// The kernel as a governor may ask it, at the moment of a call.
+pub struct GovernorView<'a> {
+    kernel: &'a Kernel,
+    /// It has asked for utilisation: it decides.
+    decides: Cell<bool>,
+    /// It was told that the executing CPU may not change the domain.
+    elsewhere: Cell<bool>,
+}
+
+impl GovernorView<'_> {
+    /// `smp_processor_id()`.
+    pub fn this_cpu(&self) -> CpuId {
+        self.kernel.this_cpu
+    }
+
+    /// `cpufreq_this_cpu_can_update()`.
+    pub fn this_cpu_can_update(&self, policy: PolicyId) -> bool {
+        let may = self.kernel.may_update(policy);
+        self.elsewhere.set(!may);
+        may
+    }
+
+    /// `cpu_util_cfs_boost()`.
+    pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
+        self.decides.set(true);
+        self.kernel.demanded_cpu_util(cpu, None, None)
+    }
+
+    /// `cpu_util_cfs()`.
+    pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
+        self.decides.set(true);
+        self.kernel.cpu_util_cfs(cpu)
+    }
+
+    /// `effective_cpu_util()`.
+    pub fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> CpuPerformance {
+        self.decides.set(true);
+        self.kernel.cpu_performance(cpu, util_cfs)
+    }
+
+    /// `cpu_bw_dl()`.
+    pub fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
+        self.kernel.cpu_bw_dl(cpu)
+    }
+
+    /// `uclamp_rq_is_capped()`.
+    pub fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
+        self.kernel.uclamp_rq_is_capped(cpu)
+    }
+
+    /// `tick_nohz_get_idle_calls_cpu()`.
+    pub fn idle_calls(&self, cpu: CpuId) -> u64 {
+        self.kernel.cpuidle[cpu].tick.idle_calls
+    }
+
+    /// `arch_scale_cpu_capacity()`.
+    pub fn capacity(&self, cpu: CpuId) -> u64 {
+        self.kernel.arch_scale_cpu_capacity(cpu)
+    }
+
+    /// `cpufreq_driver_resolve_freq()`.
+    pub fn resolve(&self, policy: PolicyId, khz: Khz) -> Khz {
+        self.kernel.policies[policy].resolve(khz)
+    }
+
+    /// `policy->cur`.
+    pub fn current_khz(&self, policy: PolicyId) -> Khz {
+        self.kernel.policies[policy].cur
+    }
+
+    /// `policy->max`.
+    pub fn limit_khz(&self, policy: PolicyId) -> Khz {
+        self.kernel.policies[policy].limit_max
+    }
+
+    /// `arch_scale_freq_invariant()`.
+    pub fn invariant(&self) -> bool {
+        self.kernel.sugov_forms.invariant
+    }
+}
+
+/// A frequency domain as such a governor is started on it.
+#[derive(Clone, Debug)]
+pub struct GovernedDomain {
+    /// What every governor is told.
+    pub domain: super::FrequencyDomain,
+    /// The driver can switch in scheduler context.
+    pub fast_switch: bool,
+    /// Any CPU may change it.
+    pub dvfs_possible_from_any_cpu: bool,
+    /// The capacity of its CPUs.
+    pub capacity: u64,
+}
+
+/// Chooses frequencies of all domains: one instance for the machine.
+pub trait MachineFrequencyGovernor: CloneMachineFrequencyGovernor + Send + Sync {
+    /// Utilisation may have changed. `Some`: the driver is asked for this frequency, within the table and its limits already;
+    /// `None`: nothing is asked for.
+    fn update_util(&mut self, call: &HookCall, view: &GovernorView) -> Option<Khz>;
+
+    /// The limits of a domain have changed (`governor->limits()`).
+    fn limits(&mut self, policy: PolicyId);
+
+    /// What records say of its decisions.
+    fn rule(&self) -> &'static str;
+}
+
+boxed!(MachineFrequencyGovernor, CloneMachineFrequencyGovernor, CustomMachineFrequency);
+
+impl Kernel {
+    /// `cpufreq_update_util()` where a governor for all domains stands in schedutil's place.
+    #[cold]
+    pub(crate) fn machine_frequency_update(&mut self, cpu: CpuId, flags: u32) {
+        let index = self.policy_of(cpu);
+        self.note_remote_change(cpu);
+        // What a change is dated to, as schedutil's are.
+        let time = self.rq[cpu].clock;
+        let mut custom = self.machine_frequency.take().expect("the hook is this governor's");
+        let (decides, elsewhere) = (Cell::new(false), Cell::new(false));
+        let view = GovernorView { kernel: self, decides, elsewhere };
+        let call = HookCall { cpu, policy: index, time, flags };
+        let decided = custom.policy.update_util(&call, &view);
+        let GovernorView { decides, elsewhere, .. } = view;
+        let rule = FrequencyRule::Custom(custom.policy.rule());
+        self.machine_frequency = Some(custom);
+        let busy = self.rq[cpu].nr_running > 0;
+        let policy = &mut self.policies[index];
+        let khz = decided.unwrap_or(policy.sugov.next_freq);
+        let decides = decides.get() || decided.is_some();
+        match (decides, elsewhere.get()) {
+            (true, _) => {
+                policy.sugov.counts.decided(self.now, busy);
+                policy.sugov.counts.count(decided.is_some());
+            }
+            (false, true) => policy.sugov.counts.elsewhere += 1,
+            (false, false) => policy.sugov.counts.rate_limited += 1,
+        }
+        if self.want_decisions && decides {
+            let cpus = self.policies[index].cpus;
+            let inputs: Vec<_> = cpus.iter().map(|cpu| self.frequency_input(cpu)).collect();
+            let highest = inputs.iter().map(|input| input.perf).max().unwrap_or(0);
+            let choice = FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule };
+            self.record_frequency(index, inputs, highest, &choice);
+        }
+        if decided.is_some() {
+            let sugov = &mut self.policies[index].sugov;
+            (sugov.next_freq, sugov.last_freq_update_time) = (khz, time);
+            self.cpufreq_driver_request(index, khz, time);
+        }
+    }
+
+    /// `governor->limits()` of a governor for all domains.
+    pub(crate) fn machine_frequency_limits(&mut self, index: PolicyId) {
+        if let Some(custom) = &mut self.machine_frequency {
+            custom.policy.limits(index);
+        }
+    }
+}
