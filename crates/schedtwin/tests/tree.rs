@@ -274,6 +274,54 @@ fn linux_6_12s_c_is_the_built_in_form() {
     assert!(unnamed.code[0].name.starts_with("teo.c of "), "the kernel's own: {:?}", unnamed.code);
 }
 
+/// schedutil's C, with domains of one CPU and of several, with drivers that switch at once and such that a thread calls;
+/// a line that is changed shows.
+#[test]
+fn linux_6_12s_schedutil_is_the_built_in_form() {
+    let test = "linux_6_12s_schedutil_is_the_built_in_form";
+    let Some(tree) = kernel_tree(test, "SCHEDTWIN_KERNEL_TREE") else { return };
+    let of = |tree: &Path| load(&format!("linux-6.12:tree={},cpufreq=tree", tree.display()));
+    for machine in ["pixel6", "i5-10600k", "uniform8", "juno-r2", "pixel6:switch=stock"] {
+        assert_eq!(digest(machine, of(&tree)), digest(machine, load("linux-6.12")), "{machine}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = "kernel/sched/cpufreq_schedutil.c";
+    std::fs::create_dir_all(folder.path().join("kernel/sched")).unwrap();
+    let text = std::fs::read_to_string(tree.join(file)).unwrap();
+    let changed = text.replacen("actual = map_util_perf(actual);", "", 1);
+    assert_ne!(text, changed);
+    std::fs::write(folder.path().join(file), changed).unwrap();
+    assert_ne!(digest("pixel6", of(folder.path())), digest("pixel6", of(&tree)), "headroom");
+}
+
+/// The same with the C of 7.3, all of it together.
+#[test]
+fn linux_7_3s_c_is_the_built_in_form() {
+    let test = "linux_7_3s_c_is_the_built_in_form";
+    let Some(tree) = kernel_tree(test, "SCHEDTWIN_KERNEL_TREE_7_3") else { return };
+    for governor in ["teo", "menu"] {
+        for machine in ["pixel6", "i5-10600k", "uniform8"] {
+            let built_in = load(&format!("linux-7.3:cpuidle={governor}"));
+            let tree = tree.display();
+            let c = load(&format!("linux-7.3:tree={tree},cpuidle=tree/{governor}.c,cpufreq=tree"));
+            assert_eq!(digest(machine, c), digest(machine, built_in), "{governor} on {machine}");
+        }
+    }
+}
+
+/// Where schedutil does not run, nobody would ask.
+#[test]
+fn a_frequency_governor_that_nobody_would_ask_is_refused() {
+    let spec = format!("linux-6.12:cpufreq=performance,tree={}", ours().display());
+    assert!(KernelFile::load(&spec).is_err(), "nothing is taken from the tree");
+    for spec in ["linux-4.7", "linux-6.12:scaling_driver=intel_pstate,hwp=false"] {
+        let joined = if spec.contains(':') { "," } else { ":" };
+        let spec = format!("{spec}{joined}tree={},cpufreq=tree", ours().display());
+        let text = KernelFile::load(&spec).unwrap_err().to_string();
+        assert!(text.contains("takes schedutil's place"), "{text}");
+    }
+}
+
 /// The workload of the benches on its machine.
 #[test]
 fn w1_is_the_same_with_linux_6_12s_c() {
@@ -291,6 +339,8 @@ fn w1_is_the_same_with_linux_6_12s_c() {
         let built_in = run(load(&format!("linux-6.12:cpuidle={governor}")));
         assert_eq!(run(kernel(&tree, &format!("tree/{governor}.c"))), built_in, "{governor}");
     }
+    let all = load(&format!("linux-6.12:tree={},cpuidle=tree,cpufreq=tree", tree.display()));
+    assert_eq!(run(all), run(load("linux-6.12")), "teo and schedutil");
 }
 
 /// What the decision records say of it.
