@@ -153,7 +153,7 @@ impl Entries {
 
     /// Boots a fresh image; 0, or the error.
     fn start(&self, domains: &[GovernedDomain]) -> c_int {
-        let cpus: u32 = domains.iter().map(|governed| governed.domain.cpus.weight() as u32).sum();
+        let cpus: u32 = domains.iter().map(|governed| governed.domain.cpus.weight()).sum();
         // SAFETY: the image is resident. Domains are numbered from 0 and their CPUs are all of the machine, so every number is
         // below the counts that are told first.
         unsafe {
