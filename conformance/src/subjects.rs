@@ -4,6 +4,7 @@ use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
+use crate::eevdf::v7_3::Eevdf73;
 use crate::groups::{Groups, Groups61};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::intel_pstate::IntelPstate;
@@ -55,6 +56,7 @@ pub const SUBJECTS: &[Entry] = &[
     // Whole states instead of sequences, so it has a way of its own and no mutations here.
     Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
     of::<Eevdf>(),
+    of::<Eevdf73>(),
     of::<Cfs>(),
     of::<Schedutil<SINCE_6_8>>(),
     of::<Schedutil<BEFORE_6_8>>(),

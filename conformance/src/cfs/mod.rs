@@ -563,7 +563,7 @@ impl Subject for Cfs {
         std::fs::write(&file, macros)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
         let text = crate::eevdf::cut_out(tree, &[], &[], FAIR_FUNCTIONS)?;
-        crate::eevdf::build(tree, build_dir, flags, "cfs", &text)
+        crate::eevdf::build(tree, build_dir, flags, ("cfs", "cfs"), &text)
     }
 }
 

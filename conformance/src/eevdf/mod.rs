@@ -14,17 +14,18 @@
 //! builds a copy of the crate.
 
 mod mutations;
+pub mod v7_3;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, FrequencyGovernor};
+use schedtwin_kernel::config::{CalcDelta, Config, EevdfForm, FrequencyGovernor, LagLimit};
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
-    ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+    ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
 };
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::weight_of;
@@ -63,6 +64,8 @@ pub struct Eevdf {
     /// By number.
     tasks: Vec<TaskId>,
     base_slice: u64,
+    /// 7.3's form.
+    new: bool,
     /// Generator only: operations and tasks to come, kind of sequence.
     length: usize,
     planned: u64,
@@ -80,8 +83,13 @@ pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
 }
 
 /// A kernel without a fair server that does not move frequencies.
-fn boot(base_slice: u64, tick_nsec: u64) -> Kernel {
+fn boot(base_slice: u64, tick_nsec: u64, new: bool) -> Kernel {
     let mut config = Config::linux_6_12();
+    if new {
+        config.eevdf_form = EevdfForm::V7_3;
+        config.lag_limit = LagLimit::MaxSliceAndTick;
+        config.calc_delta = CalcDelta::Division;
+    }
     config.cpufreq = FrequencyGovernor::Performance;
     config.fair_server_runtime = 0;
     config.base_slice_unscaled = base_slice;
@@ -94,6 +102,21 @@ pub(crate) fn policy(number: u64) -> Policy {
 }
 
 impl Eevdf {
+    /// An empty world; `new`: of 7.3.
+    fn of(new: bool) -> Eevdf {
+        Eevdf {
+            kernel: boot(700_000, 4_000_000, new),
+            new,
+            tasks: Vec::new(),
+            base_slice: 700_000,
+            length: 0,
+            planned: 0,
+            mix: 0,
+            fresh: 0,
+            away: 0,
+        }
+    }
+
     pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.kernel.inside().se[self.kernel.inside().tasks[task].se]
     }
@@ -139,10 +162,10 @@ impl Eevdf {
         entity.slice = if slice != 0 { slice } else { base_slice };
     }
 
-    fn wakeup_preempt(&mut self, task: TaskId) {
+    fn wakeup_preempt(&mut self, task: TaskId, wake_flags: u32) {
         // The core asks the class only if a task of the same class runs.
         if self.curr().is_some() {
-            self.steps().wakeup_preempt(task);
+            self.steps().wakeup_preempt_flags(task, wake_flags);
         } else {
             self.steps().resched_curr();
         }
@@ -155,7 +178,7 @@ impl Eevdf {
         } else {
             self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
         }
-        self.wakeup_preempt(task);
+        self.wakeup_preempt(task, if flags & ENQUEUE_INITIAL != 0 { WF_FORK } else { 0 });
     }
 
     /// The running task goes to sleep; 2: in a special state.
@@ -248,6 +271,14 @@ impl Eevdf {
         }
         out.word("cfs", "eligible", eligible);
         out.word("cfs", "everything", everything);
+        if self.new {
+            let next = self.kernel.inside().cfs[ROOT].next;
+            out.word(
+                "cfs",
+                "next",
+                self.number_of(next.map(|se| self.kernel.inside().se[se].task)),
+            );
+        }
         if let Some(task) = task {
             let se = self.entity(task);
             out.word("se", "vruntime", se.vruntime);
@@ -259,6 +290,9 @@ impl Eevdf {
             out.word("se", "prev_sum_exec_runtime", se.prev_sum_exec_runtime);
             out.word("se", "weight", se.load.weight);
             out.word("se", "state", self.state_bits(task));
+            if self.new {
+                out.word("se", "vprot", self.entity(task).vprot);
+            }
         }
     }
 
@@ -267,7 +301,9 @@ impl Eevdf {
     fn sums_may_overflow(&self) -> bool {
         let cfs = &self.kernel.inside().cfs[ROOT];
         let queued = || self.tasks.iter().map(|&task| self.entity(task)).filter(|se| se.on_rq);
-        let load: u64 = queued().map(|se| se.load.weight >> 10).sum();
+        // 7.3 multiplies full weights, each by itself.
+        let scale = if self.new { 0 } else { 10 };
+        let load: u64 = queued().map(|se| se.load.weight >> scale).sum();
         let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
         queued().any(|se| key(se).unsigned_abs() as u128 * load as u128 > 1 << 58)
     }
@@ -320,16 +356,7 @@ impl Subject for Eevdf {
     const GOLDEN_CASES: u64 = 10_000;
 
     fn new() -> Eevdf {
-        Eevdf {
-            kernel: boot(700_000, 4_000_000),
-            tasks: Vec::new(),
-            base_slice: 700_000,
-            length: 0,
-            planned: 0,
-            mix: 0,
-            fresh: 0,
-            away: 0,
-        }
+        Eevdf::of(false)
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -343,7 +370,7 @@ impl Subject for Eevdf {
         let mut subject = None;
         match record.op {
             CONFIG => {
-                self.kernel = boot(a, b).with_config(|config| {
+                self.kernel = boot(a, b, self.new).with_config(|config| {
                     let bit = |number: u32| c >> number & 1 != 0;
                     let features = &mut config.features;
                     features.place_lag = bit(0);
@@ -401,7 +428,7 @@ impl Subject for Eevdf {
                 self.entity_mut(task).vlag = c as i64;
                 self.steps().enqueue(task, ENQUEUE_NOCLOCK | ENQUEUE_MIGRATED);
                 self.kernel.inside_mut().tasks[task].on_rq = OnRq::Queued;
-                self.wakeup_preempt(task);
+                self.wakeup_preempt(task, 0);
                 subject = Some(task);
             }
             CHANGE => {
@@ -411,7 +438,7 @@ impl Subject for Eevdf {
             }
             PREEMPT => {
                 subject = numbered(&self.tasks);
-                self.wakeup_preempt(self.tasks[b as usize]);
+                self.wakeup_preempt(self.tasks[b as usize], 0);
                 if self.kernel.inside().cfs[ROOT].nr_queued != 0 {
                     let best = self.steps().pick_eevdf();
                     result = self.number_of(best);
@@ -536,7 +563,7 @@ impl Subject for Eevdf {
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
         let text = cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
-        build(tree, build_dir, flags, Self::NAME, &text)
+        build(tree, build_dir, flags, ("eevdf", Self::NAME), &text)
     }
 }
 
@@ -578,18 +605,21 @@ pub(crate) fn cut_out(
         text += &extract::function(&fair, name).ok_or(missing(name))?;
         if *name == "min_vruntime_update" {
             let callbacks = "RB_DECLARE_CALLBACKS(static, min_vruntime_cb";
-            text += &extract::statement(&fair, callbacks).ok_or(missing(callbacks))?;
+            let multi = "RB_DECLARE_CALLBACKS_MULTI(static, min_vruntime_cb";
+            let found = extract::statement(&fair, callbacks);
+            let found = found.or_else(|| extract::statement(&fair, multi));
+            text += &found.ok_or(missing(callbacks))?;
         }
     }
     Ok(text)
 }
 
-/// Compiles `NAME/shim.c` with `NAME_extract.h` and the tree's own red-black trees.
+/// Compiles `FOLDER/shim.c` with `NAME_extract.h` and the tree's own red-black trees.
 pub(crate) fn build(
     tree: &Path,
     build_dir: &Path,
     flags: &[&str],
-    name: &str,
+    (folder, name): (&str, &str),
     text: &str,
 ) -> Result<PathBuf, String> {
     let write = |file: &Path, text: &str| {
@@ -605,7 +635,7 @@ pub(crate) fn build(
     }
     let include = format!("-I{}", build_dir.display());
     let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
-    let shim = format!("{name}/shim.c");
+    let shim = format!("{folder}/shim.c");
     let quoted = [build_dir, &tree.join("lib"), &tree.join("kernel/sched")];
     oracle::compile(&shim, &quoted, build_dir, &flags)
 }

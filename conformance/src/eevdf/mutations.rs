@@ -3,7 +3,6 @@
 use crate::l0::mutate::{Mutation, m};
 
 const EEVDF_FILE: &str = "sched/fair/eevdf.rs";
-const CLASS: &str = "sched/fair/class.rs";
 const WEIGHTS: &str = "sched/fair/mod.rs";
 
 /// Mutations of EEVDF, of the fair class's entries and of its weights.
@@ -11,31 +10,74 @@ pub const EEVDF: &[Mutation] = &[
     m(EEVDF_FILE, "(a.wrapping_sub(b) as i64) < 0", "(a.wrapping_sub(b) as i64) <= 0"),
     m(
         EEVDF_FILE,
-        "sum -= load - 1;\n            }\n            // div_s64()",
-        "sum -= load;\n            }\n            // div_s64()",
+        "sum -= load - 1;\n            }\n            cfs.divide",
+        "sum -= load;\n            }\n            cfs.divide",
     ),
-    m(EEVDF_FILE, "sum >= key.wrapping_mul(load)", "sum > key.wrapping_mul(load)"),
+    m(EEVDF_FILE, "false => sum >= key", "false => sum > key"),
     m(
         EEVDF_FILE,
         "(2 * entity.slice).max(self.tick_nsec)",
         "(2 * entity.slice).min(self.tick_nsec)",
     ),
-    m(EEVDF_FILE, "cfs.avg_load + curr_weight", "cfs.avg_load"),
+    m(EEVDF_FILE, "load = cfs.avg_load + curr.map_or(0,", "load = cfs.avg_load + curr.map_or(1,"),
     m(EEVDF_FILE, "vslice /= 2", "vslice /= 3"),
     m(EEVDF_FILE, "entity.rel_deadline = false", "entity.rel_deadline = true"),
     m(EEVDF_FILE, "cfs_rq);\n        true", "cfs_rq);\n        false"),
-    m(EEVDF_FILE, "deadline.wrapping_add(1)", "deadline.wrapping_add(0)"),
+    m(EEVDF_FILE, "entity.deadline.wrapping_add(1)", "entity.deadline.wrapping_add(0)"),
     m(EEVDF_FILE, "self.se[pse].slice < self", "self.se[pse].slice <= self"),
     m(EEVDF_FILE, "&& !self.protect_slice(curr)", "&& self.protect_slice(curr)"),
     m(EEVDF_FILE, "if cfs.nr_queued == 1", "if cfs.nr_queued == 2"),
     m(EEVDF_FILE, "used_up || self.did", "used_up && self.did"),
-    m(EEVDF_FILE, "= self.se[se].deadline;", "= self.se[se].deadline + 1;"),
+    m(EEVDF_FILE, "vruntime = self.se[se].deadline;", "vruntime = self.se[se].deadline + 1;"),
     m(EEVDF_FILE, "other.deadline)", "other.vruntime)"),
     m(EEVDF_FILE, "best.deadline) => Some(curr)", "best.vruntime) => Some(curr)"),
-    m(CLASS, "if self.se[se].vlag > 0", "if self.se[se].vlag >= 0"),
+    m(EEVDF_FILE, "owed = self.se[se].vlag > 0", "owed = self.se[se].vlag >= 0"),
     m(EEVDF_FILE, "delay_zero && entity.vlag > 0", "delay_zero && entity.vlag < 0"),
     m(EEVDF_FILE, "place_rel_deadline && !sleep", "place_rel_deadline && sleep"),
-    m(CLASS, "scaled / new.weight as i64", "scaled / new.weight as i64 - 1"),
+    m(
+        EEVDF_FILE,
+        "entity.vlag = scaled / weight as i32 as i64;",
+        "entity.vlag = scaled / weight as i32 as i64 - 1;",
+    ),
     m(WEIGHTS, "(weight >> 10).max(2)", "(weight >> 10).max(3)"),
     m(WEIGHTS, "(u32::MAX as u64 / w)", "((1 << 32) / w)"),
+];
+
+const NEW_FILE: &str = "sched/fair/eevdf/v7_3.rs";
+
+/// Mutations of the form of 7.3.
+pub const EEVDF_7_3: &[Mutation] = &[
+    m(NEW_FILE, "if super::before(b, a)", "if super::before(a, b)"),
+    m(NEW_FILE, "vlag.wrapping_add(vlag.wrapping_mul", "vlag.wrapping_sub(vlag.wrapping_mul"),
+    m(NEW_FILE, "weight > load as i64", "weight < load as i64"),
+    m(NEW_FILE, ".max().unwrap_or(0)", ".min().unwrap_or(0)"),
+    m(NEW_FILE, "lag.max(entity.vlag)", "lag.min(entity.vlag)"),
+    m(NEW_FILE, "lag = lag.min(0)", "lag = lag.max(0)"),
+    m(NEW_FILE, "as u64) != entity.vruntime", "as u64) == entity.vruntime"),
+    m(NEW_FILE, "old.weight as i64) / entity", "old.weight as i64 + 1) / entity"),
+    m(NEW_FILE, "if entity.rel_deadline", "if !entity.rel_deadline"),
+    m(NEW_FILE, "if shortest >= entity.slice", "if shortest > entity.slice"),
+    m(NEW_FILE, "(sum / load) as u64).wrapping_add(1)", "(sum / load) as u64).wrapping_add(2)"),
+    m(NEW_FILE, "sum -= load - 1;", "sum -= load;"),
+    m(NEW_FILE, "earlier(entity.vruntime, average)", "earlier(average, average)"),
+    m(NEW_FILE, "if !features.preempt_short && self", "if features.preempt_short && self"),
+    m(NEW_FILE, "if curr_is_idle && !task_is_idle", "if curr_is_idle && task_is_idle"),
+    m(
+        NEW_FILE,
+        "self.se[pse].slice < self.se[se].slice",
+        "self.se[pse].slice <= self.se[se].slice",
+    ),
+    m(NEW_FILE, "if !short && wake_flags", "if short && wake_flags"),
+    m(NEW_FILE, "if short && self.entity_eligible", "if self.entity_eligible"),
+    m(NEW_FILE, "if features.run_to_parity {", "if !features.run_to_parity {"),
+    m(NEW_FILE, "self.se[next].slice < self.se[pse]", "self.se[next].slice > self.se[pse]"),
+    m(EEVDF_FILE, "used_up || !self.protect_slice(curr)", "used_up || self.protect_slice(curr)"),
+    m(EEVDF_FILE, "before(entity.vruntime, entity.vprot)", "before(entity.vprot, entity.vruntime)"),
+    m(EEVDF_FILE, "max(entity.slice) + self.tick", "max(entity.slice) - self.tick"),
+    m(EEVDF_FILE, "true => sum as i128 >= key", "true => sum as i128 > key"),
+    m(
+        WEIGHTS,
+        "delta.wrapping_mul(NICE_0_LOAD) / load",
+        "delta.wrapping_mul(NICE_0_LOAD + 1) / load",
+    ),
 ];

@@ -6,6 +6,9 @@
  *
  * Whole functions from enqueue_task_fair() down, so that the order of steps is compared too. Nothing
  * of the kernel is in this file. fair_left_out.h has what those functions call and is left out.
+ *
+ * With KERNEL_7_3 it is for a tree of 7.3, in which some things have other names (the macros below) and
+ * tasks a weight, a protection and a buddy of their own.
  */
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
@@ -27,12 +30,38 @@ struct sched_entity {
 	struct rb_node run_node;
 	u64 deadline, min_vruntime, min_slice, vruntime, slice;
 	s64 vlag;
+#ifdef KERNEL_7_3
+	struct load_weight h_load;
+	u64 max_slice, vprot;
+#endif
 	u64 exec_start, sum_exec_runtime, prev_sum_exec_runtime;
 	struct list_head group_node;
 	unsigned char on_rq, sched_delayed, rel_deadline, custom_slice;
 	struct sched_avg avg;
 };
 
+#ifdef KERNEL_7_3
+#define nr_running_of(cfs) ((cfs)->nr_queued)
+#define h_nr_delayed_of(cfs) ((cfs)->h_nr_queued - (cfs)->h_nr_runnable)
+#define idle_h_nr_of(cfs) ((cfs)->h_nr_idle)
+#define sum_of(cfs) ((cfs)->sum_w_vruntime)
+#define weights_of(cfs) ((cfs)->sum_weight)
+struct cfs_rq {
+	struct load_weight load;
+	unsigned int nr_queued, h_nr_queued, h_nr_runnable, h_nr_idle, sum_shift;
+	s64 sum_w_vruntime;
+	u64 sum_weight, zero_vruntime;
+	struct rb_root_cached tasks_timeline;
+	struct sched_entity *curr, *next, *h_curr;
+	/* Bandwidth control names it; nothing reads it. */
+	u64 throttled_clock_pelt;
+};
+#else
+#define nr_running_of(cfs) ((cfs)->nr_running)
+#define h_nr_delayed_of(cfs) ((cfs)->h_nr_delayed)
+#define idle_h_nr_of(cfs) ((cfs)->idle_h_nr_running)
+#define sum_of(cfs) ((cfs)->avg_vruntime)
+#define weights_of(cfs) ((cfs)->avg_load)
 struct cfs_rq {
 	struct load_weight load;
 	unsigned int nr_running, h_nr_queued, h_nr_runnable, h_nr_delayed;
@@ -44,10 +73,15 @@ struct cfs_rq {
 	/* Bandwidth control names them; nothing reads them. */
 	u64 throttled_clock, throttled_clock_self;
 };
+#endif
+
+struct sched_class { int unused; };
+const struct sched_class fair_sched_class, idle_sched_class;
 
 struct task_struct {
 	struct sched_entity se;
 	int on_rq, policy, in_iowait;
+	const struct sched_class *sched_class;
 };
 
 struct rq {
@@ -55,6 +89,8 @@ struct rq {
 	unsigned int nr_running;
 	unsigned long next_balance;
 	struct task_struct *curr;
+	/* 7.3: who is charged, which is who runs. */
+#define donor curr
 	u64 clock_task;
 	bool need_resched;
 	struct list_head cfs_tasks;
@@ -78,7 +114,12 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
        BIT_PREEMPT_SHORT, BIT_DELAY_DEQUEUE, BIT_DELAY_ZERO, BIT_WAKEUP_PREEMPTION };
 /* Off by default; and no entity is ever nominated. */
 #define BIT_NEXT_BUDDY 63
+#define BIT_PARANOID_AVG 63
+#ifdef KERNEL_7_3
+#define BIT_PICK_BUDDY 62
+#else
 #define BIT_PICK_BUDDY 63
+#endif
 #define sched_feat(feature) (features >> BIT_##feature & 1)
 
 #define SCHED_CPUFREQ_IOWAIT 1
@@ -86,6 +127,10 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define DO_ATTACH 4
 #define DO_DETACH 8
 #define WF_FORK 4
+#define WF_SYNC 16
+#define WF_TTWU 8
+#define WF_RQ_SELECTED 128
+#define UPDATE_UTIL_EST 16
 
 /* One level: no groups. */
 #define for_each_sched_entity(se) for (; se; se = NULL)
@@ -110,7 +155,42 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define add_nr_running(rq, count) ((void)((rq)->nr_running += (count)))
 #define sub_nr_running(rq, count) ((void)((rq)->nr_running -= (count)))
 #define __block_task(rq, task) ((void)((task)->on_rq = 0))
+
+#ifdef KERNEL_7_3
+#define div64_long(a, b) ((s64)(a) / (s64)(b))
+#define max(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
+#define MIN_SHARES (1UL << 1)
+#define fallthrough ((void)0)
+#define sum_w_vruntime_add_paranoid(cfs, se) ((void)0)
+#define CONFIG_64BIT 1
+#define CONFIG_ARCH_SUPPORTS_INT128 1
+#define IS_ENABLED(option) 0
+#define normalized_sysctl_sched_base_slice sysctl_sched_base_slice
+#define sysctl_sched_migration_cost 500000
+#define task_is_throttled(task) false
+#define enqueue_throttled_task(task) false
+#define dequeue_throttled_task(task, flags) ((void)0)
+#define task_throttle_setup_work(task) ((void)0)
+#define record_throttle_clock(cfs) ((void)0)
+#define resched_curr_lazy(rq) resched_curr(rq)
+#define sched_core_enabled(rq) 0
+#define sched_balance_newidle(rq, flags) 0
+#define RETRY_TASK ((struct task_struct *)-1)
+#define __must_hold(lock)
+#define account_llc_enqueue(rq, task) ((void)0)
+#define account_llc_dequeue(rq, task) ((void)0)
+#define pref_llc_running_inc(rq, task) ((void)0)
+#define pref_llc_running_dec(rq, task) ((void)0)
+#define trace_sched_stat_runtime(task, delta) ((void)0)
+#define account_group_exec_runtime(task, delta) ((void)0)
+#define account_mm_sched(rq, task, delta) ((void)0)
+#define cgroup_account_cputime(task, delta) ((void)0)
+#define task_tick_cache(rq, task) ((void)0)
+struct rq_flags { int unused; };
+#else
 #define set_next_buddy(se) ((void)0)
+#define CONFIG_6_12 1
+#endif
 
 #include "fair_left_out.h"
 #define update_load_avg(cfs, se, flags) ((void)0)
@@ -123,12 +203,28 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define get_pelt_divider(avg) 1
 #define se_weight(se) 0
 
+#ifdef KERNEL_7_3
+static u64 cfs_rq_max_slice(struct cfs_rq *cfs_rq);
+static bool __dequeue_task(struct rq *rq, struct task_struct *p, int flags);
+u64 avg_vruntime(struct cfs_rq *cfs_rq);
+#else
 static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
 static void requeue_delayed_entity(struct sched_entity *se);
+#endif
 static void clear_buddies(struct cfs_rq *cfs_rq, struct sched_entity *se);
 struct sched_entity *__pick_root_entity(struct cfs_rq *cfs_rq);
 
+#ifdef KERNEL_7_3
+#include "eevdf-7.3_extract.h"
+#define wakeup_preempts(rq, task, flags) wakeup_preempt_fair(rq, task, flags)
+#define picks_task(rq) pick_task_fair(rq, NULL)
+#define picks_entity(cfs) pick_eevdf(cfs, true)
+#else
 #include "eevdf_extract.h"
+#define wakeup_preempts(rq, task, flags) check_preempt_wakeup_fair(rq, task, flags)
+#define picks_task(rq) pick_task_fair(rq)
+#define picks_entity(cfs) pick_eevdf(cfs)
+#endif
 
 /* ---- the world --------------------------------------------------------------------------------- */
 
@@ -164,6 +260,9 @@ static void out_task(const struct task_struct *task)
 	out(se->prev_sum_exec_runtime);
 	out(se->load.weight);
 	out(state_bits(task));
+#ifdef KERNEL_7_3
+	out(se->vprot);
+#endif
 }
 
 /* The run queue, the task that the operation was about, and a digest of all tasks and of both orders. */
@@ -173,15 +272,15 @@ static void report(word result, const struct task_struct *task)
 	word timeline = 0, mru = 0, eligible = 0, everything = 0;
 
 	out(result);
-	out(cfs->avg_vruntime);
-	out(cfs->avg_load);
+	out(sum_of(cfs));
+	out(weights_of(cfs));
 	out(cfs->zero_vruntime);
 	out(cfs->load.weight);
-	out(cfs->nr_running);
+	out(nr_running_of(cfs));
 	out(cfs->h_nr_queued);
 	out(cfs->h_nr_runnable);
-	out(cfs->h_nr_delayed);
-	out(cfs->idle_h_nr_running);
+	out(h_nr_delayed_of(cfs));
+	out(idle_h_nr_of(cfs));
 	out(this_rq.nr_running);
 	out(number_of(this_rq.curr));
 	out(cfs->curr ? number_of(task_of(cfs->curr)) : 0);
@@ -206,6 +305,9 @@ static void report(word result, const struct task_struct *task)
 	}
 	out(eligible);
 	out(everything);
+#ifdef KERNEL_7_3
+	out(cfs->next ? number_of(task_of(cfs->next)) : 0);
+#endif
 	if (task)
 		out_task(task);
 }
@@ -215,6 +317,7 @@ static void begin(void)
 	memset(&this_rq, 0, sizeof(this_rq));
 	memset(tasks, 0, sizeof(tasks));
 	this_rq.curr = &idle_task;
+	idle_task.sched_class = &idle_sched_class;
 	this_rq.cfs.tasks_timeline = RB_ROOT_CACHED;
 	this_rq.cfs_tasks.next = this_rq.cfs_tasks.prev = &this_rq.cfs_tasks;
 	nr_tasks = 0;
@@ -232,11 +335,11 @@ static struct task_struct *task_by_number(word number)
 	return &tasks[number];
 }
 
-static void wakeup_preempt(struct task_struct *task)
+static void wakeup_preempt(struct task_struct *task, int flags)
 {
 	/* The core asks the class only if a task of the same class runs. */
 	if (this_rq.curr != &idle_task)
-		check_preempt_wakeup_fair(&this_rq, task, 0);
+		wakeup_preempts(&this_rq, task, flags);
 	else
 		resched_curr(&this_rq);
 }
@@ -257,7 +360,7 @@ static struct task_struct *schedule(word sleeps)
 
 	if (sleeps && prev != &idle_task)
 		block(prev, sleeps);
-	next = pick_task_fair(&this_rq);
+	next = picks_task(&this_rq);
 	if (!next)
 		next = &idle_task;
 	this_rq.need_resched = false;
@@ -279,7 +382,7 @@ static void wake(struct task_struct *task, int flags)
 		enqueue_task_fair(&this_rq, task, flags | ENQUEUE_NOCLOCK);
 		task->on_rq = TASK_ON_RQ_QUEUED;
 	}
-	wakeup_preempt(task);
+	wakeup_preempt(task, flags & ENQUEUE_INITIAL ? WF_FORK : 0);
 }
 
 /* What sched_setattr() does around a change of weight, slice and policy. */
@@ -314,7 +417,7 @@ static void operate(word op, const word *arg)
 	case OP_FIRST + 0:
 		sysctl_sched_base_slice = arg[0];
 		tick_nsec = arg[1];
-		features = arg[2];
+		features = arg[2] | 1ULL << 62;
 		this_rq.cfs.zero_vruntime = arg[3];
 		this_rq.clock_task = arg[4];
 		break;
@@ -324,6 +427,10 @@ static void operate(word op, const word *arg)
 		task = &tasks[nr_tasks++];
 		task->se.load.weight = arg[0];
 		task->se.load.inv_weight = arg[1];
+		task->sched_class = &fair_sched_class;
+#ifdef KERNEL_7_3
+		task->se.h_load = task->se.load;
+#endif
 		task->se.custom_slice = arg[2] != 0;
 		task->se.slice = arg[2] ? arg[2] : sysctl_sched_base_slice;
 		task->se.vlag = arg[3];
@@ -359,7 +466,7 @@ static void operate(word op, const word *arg)
 		task->se.vlag = arg[2];
 		enqueue_task_fair(&this_rq, task, ENQUEUE_NOCLOCK | ENQUEUE_MIGRATED);
 		task->on_rq = TASK_ON_RQ_QUEUED;
-		wakeup_preempt(task);
+		wakeup_preempt(task, 0);
 		break;
 	case OP_FIRST + 8:
 		task = task_by_number(arg[1]);
@@ -367,9 +474,9 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 9: /* the preemption test alone, and the pick alone */
 		task = task_by_number(arg[1]);
-		wakeup_preempt(task);
-		if (this_rq.cfs.nr_running)
-			result = number_of(task_of(pick_eevdf(&this_rq.cfs)));
+		wakeup_preempt(task, 0);
+		if (nr_running_of(&this_rq.cfs))
+			result = number_of(task_of(picks_entity(&this_rq.cfs)));
 		break;
 	case OP_FIRST + 10: /* a weight of nice, from the kernel's table */
 		result = scale_load((u64)sched_prio_to_weight[arg[1] % 40]) ^

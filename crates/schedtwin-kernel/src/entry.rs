@@ -148,7 +148,7 @@ impl Kernel {
             this_cpu: CpuId(0),
             tasks: Arena::new(),
             se: Arena::new(),
-            cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint)).collect(),
+            cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint, &config)).collect(),
             groups: std::iter::once(TaskGroup::root(nr_cpus, GroupClamps::root(&config))).collect(),
             autogroups: Vec::new(),
             rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
@@ -594,7 +594,7 @@ impl Kernel {
     }
 }
 
-pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
+pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize, config: &Config) -> CfsRq {
     CfsRq {
         avg: Default::default(),
         load_weight: 0,
@@ -607,6 +607,7 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize) -> CfsRq {
         avg_load: 0,
         // init_cfs_rq(): a little before the wrap, so that wrapping code is exercised.
         zero_vruntime: (-(1i64 << 20)) as u64,
+        full_weights: crate::sched::fair::eevdf::sums_full_weights(config),
         min_vruntime: (-(1i64 << 20)) as u64,
         curr: None,
         next: None,
@@ -655,6 +656,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         nr_running: 0,
         nr_iowait: 0,
         curr: TaskId::IDLE,
+        next_class: Class::Idle,
         need_resched: false,
         skip_clock_update: false,
         clock: 0,

@@ -315,6 +315,12 @@ rules! {
         BatchDoesNotPreempt = "SCHED_BATCH and SCHED_IDLE do not preempt",
         /// EEVDF: a shorter slice broke the running task's protection.
         PreemptShort = "PREEMPT_SHORT: shorter slice, earliest eligible deadline",
+        /// EEVDF of 7.3: so did a shorter slice that is eligible, though another task would be picked.
+        PreemptShortEligible = "PREEMPT_SHORT: shorter slice, eligible",
+        /// EEVDF of 7.3: a new task waits.
+        ForkDoesNotPreempt = "a new task does not preempt",
+        /// EEVDF of 7.3: the task is not eligible and about to leave.
+        DelayedDoesNotPreempt = "its dequeue is delayed",
         /// EEVDF: the waking task would be picked.
         EarliestDeadline = "earliest eligible deadline",
         /// EEVDF: it would not.

@@ -25,13 +25,15 @@ static void update_load_set(struct load_weight *load, unsigned long weight)
 #define throttled_hierarchy(cfs) 0
 #define check_enqueue_throttle(cfs) ((void)0)
 #define check_cfs_rq_runtime(cfs) 0
-#define account_cfs_rq_runtime(cfs, delta) ((void)0)
+#define account_cfs_rq_runtime(cfs, delta) 0
 #define return_cfs_rq_runtime(cfs) ((void)0)
 #define list_add_leaf_cfs_rq(cfs) ((void)0)
 #define assert_list_leaf_cfs_rq(rq) ((void)0)
 #define se_update_runnable(se) ((void)0)
 #define update_cfs_group(se) ((void)0)
+#ifndef KERNEL_7_3
 #define reweight_eevdf(se, average, weight) warn(true, "a queued entity is reweighted")
+#endif
 #define cpufreq_update_util(rq, flags) ((void)0)
 #define check_update_overutilized_status(rq) ((void)0)
 #define update_misfit_status(task, rq) ((void)0)

@@ -32,6 +32,41 @@ macro_rules! fair {
             range 10_000..=1_000_000_000 ns;
             only FairClass in [Eevdf] else 0;
         }
+        /// Form of EEVDF.
+        eevdf_form: choice EevdfForm {
+            key "eevdf.form";
+            linux "pick_eevdf(), update_curr(), wakeup_preempt_fair()";
+            only FairClass in [Eevdf] else V6_12;
+            unnamed V6_12;
+            /// A slice is protected until its deadline; short slices preempt if they win the pick; lag is measured when a
+            /// delayed task leaves.
+            V6_12 = "6.12", "6.12.y";
+            /// A slice is protected until the shortest one queued has had its turn, once per switch; short slices preempt
+            /// while eligible, forks do not; lag is measured when a task blocks, and then only improves, up to 0.
+            V7_3 = "7.3", "7.3";
+        }
+        /// How much lag a task keeps that leaves its queue.
+        lag_limit: choice LagLimit {
+            key "eevdf.lag_limit";
+            linux "entity_lag()";
+            only FairClass in [Eevdf] else TwoSlices;
+            unnamed TwoSlices;
+            /// Two slices of its own, at least a tick.
+            TwoSlices = "two-slices", "6.6 to 6.12.y";
+            /// The longest slice in the queue, and a tick.
+            MaxSliceAndTick = "max-slice-and-tick", "7.3";
+        }
+        /// How real time becomes virtual time.
+        calc_delta: choice CalcDelta {
+            key "eevdf.calc_delta";
+            linux "__calc_delta()";
+            only FairClass in [Eevdf] else Inverse;
+            unnamed Inverse;
+            /// By multiplication with the rounded inverse of a weight without its ten bits of fixed point.
+            Inverse = "inverse", "6.6 to 6.12.y";
+            /// By a division of 64 bits.
+            Division = "division", "7.3";
+        }
         /// Scheduler features.
         features: table Features {}
         /// What util_est keeps of a task.

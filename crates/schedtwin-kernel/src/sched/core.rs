@@ -431,30 +431,6 @@ impl Kernel {
         }
     }
 
-    /// `wakeup_preempt()`.
-    pub fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
-        let curr = self.rq[cpu].curr;
-        let class = self.tasks[task].class;
-        let curr_class = self.tasks[curr].class;
-        if class == curr_class {
-            match class {
-                Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
-                Class::Rt => self.wakeup_preempt_rt(cpu, task),
-                Class::Deadline => self.wakeup_preempt_dl(cpu, task),
-                _ => {}
-            }
-        } else if class > curr_class {
-            self.resched_curr(cpu);
-        }
-        // The switch that follows is dated to this clock reading.
-        if self.tasks[curr].on_rq == OnRq::Queued && self.rq[cpu].need_resched {
-            self.rq[cpu].skip_clock_update = true;
-        }
-        if self.rq[cpu].cpufreq_callback != 0 {
-            self.cpufreq_callback(cpu);
-        }
-    }
-
     // ---- switching ----------------------------------------------------------------------------
 
     /// `schedule()` on the executing CPU. `preempt`: the running task stays runnable whatever its state
@@ -492,6 +468,7 @@ impl Kernel {
             self.pick_next_task(cpu, prev)
         };
         self.rq[cpu].need_resched = false;
+        self.rq[cpu].next_class = self.tasks[next].class;
         self.dirty.insert(cpu);
         if next == prev {
             self.balance_callbacks(cpu);
@@ -676,11 +653,13 @@ impl Kernel {
             vruntime: 0,
             deadline: 0,
             vlag: 0,
+            vprot: 0,
             slice,
             exec_start: 0,
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,
             load,
+            timeline_load: None,
             on_rq: false,
             sched_delayed: false,
             custom_slice,

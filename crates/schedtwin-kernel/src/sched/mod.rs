@@ -10,6 +10,7 @@ pub mod hw_pressure;
 pub mod idle;
 pub mod nohz;
 pub mod pelt;
+mod preempt;
 pub mod root_domain;
 pub mod rq_clock;
 pub mod rt;
@@ -83,8 +84,10 @@ pub struct SchedEntity {
     pub vruntime: u64,
     /// EEVDF: virtual deadline.
     pub deadline: u64,
-    /// EEVDF: lag in virtual units while off the queue; slice-protection mark while running.
+    /// EEVDF: lag in virtual units while off the queue; up to 6.12 slice-protection mark while running.
     pub vlag: i64,
+    /// EEVDF of 7.3: up to where its slice is protected while it runs.
+    pub vprot: u64,
     /// EEVDF: requested slice.
     pub slice: Ns,
     /// `clock_task` up to which its runtime is accounted.
@@ -95,6 +98,8 @@ pub struct SchedEntity {
     pub prev_sum_exec_runtime: u64,
     /// Weight.
     pub load: LoadWeight,
+    /// EEVDF of 7.3: the weight with which it is in the timeline, where that is not `load` (`h_load`).
+    pub timeline_load: Option<LoadWeight>,
     /// Queued (or running).
     pub on_rq: bool,
     /// Asleep, but still queued until it is eligible.
@@ -152,6 +157,8 @@ pub struct CfsRq {
     pub avg_load: u64,
     /// EEVDF: base of `avg_vruntime`.
     pub zero_vruntime: u64,
+    /// EEVDF of 7.3: weights in these sums have all of their bits.
+    pub full_weights: bool,
     /// CFS: the smallest virtual runtime here, which never goes back.
     pub min_vruntime: u64,
     /// The running entity; not in the timeline.
@@ -334,6 +341,8 @@ pub struct Rq {
     pub nr_iowait: u32,
     /// The running task.
     pub curr: TaskId,
+    /// The class that was picked last, or a higher one that has been raised since.
+    pub next_class: Class,
     /// `TIF_NEED_RESCHED` of the running task.
     pub need_resched: bool,
     /// The next `__schedule` does not update the clock (`RQCF_REQ_SKIP`).

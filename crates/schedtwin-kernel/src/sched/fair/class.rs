@@ -18,7 +18,7 @@
 //! running task that RT tasks keep waiting is put back before it is picked, not after: as nobody but
 //! RT is picked then, nobody notices.
 
-use super::{Pick, calc_delta_fair, scale_load_down};
+use super::{Pick, scale_load_down};
 use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
@@ -116,10 +116,11 @@ impl Kernel {
     #[inline(never)]
     fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
         let cpu = self.cfs[cfs_rq].cpu;
+        let virtual_delta = self.calc_delta_fair(delta, self.se[curr].virtual_load());
         let entity = &mut self.se[curr];
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
-        entity.vruntime = entity.vruntime.wrapping_add(calc_delta_fair(delta, &entity.load));
+        entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
         let is_task = entity.my_q.is_none();
         if self.cfs_bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
@@ -243,21 +244,17 @@ impl Kernel {
     /// `requeue_delayed_entity()`: a delayed sleeper is woken and goes on.
     fn requeue_delayed_entity(&mut self, se: EntityId) {
         let cfs_rq = self.se[se].cfs_rq;
-        if self.config.features.delay_zero {
-            self.update_entity_lag(cfs_rq, se);
-            if self.se[se].vlag > 0 {
-                let curr = self.cfs[cfs_rq].curr == Some(se);
-                self.cfs[cfs_rq].nr_queued -= 1;
-                if !curr {
-                    self.timeline_remove(cfs_rq, se);
-                }
-                self.se[se].vlag = 0;
-                self.place_entity(cfs_rq, se, 0);
-                if !curr {
-                    self.timeline_insert(cfs_rq, se);
-                }
-                self.cfs[cfs_rq].nr_queued += 1;
+        if self.requeued_elsewhere(cfs_rq, se) {
+            let curr = self.cfs[cfs_rq].curr == Some(se);
+            self.cfs[cfs_rq].nr_queued -= 1;
+            if !curr {
+                self.timeline_remove(cfs_rq, se);
             }
+            self.place_entity(cfs_rq, se, 0);
+            if !curr {
+                self.timeline_insert(cfs_rq, se);
+            }
+            self.cfs[cfs_rq].nr_queued += 1;
         }
         self.update_load_avg(cfs_rq, se, 0);
         self.clear_delayed(se);
@@ -386,6 +383,7 @@ impl Kernel {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         self.update_curr(cfs_rq);
         self.clear_buddies(cfs_rq, se);
+        self.before_delaying(cfs_rq, se);
         if flags & DEQUEUE_DELAYED == 0 {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
             if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
@@ -423,7 +421,7 @@ impl Kernel {
     }
 
     /// `dequeue_entities()`; `false`: the task stays, delayed.
-    fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
+    pub(super) fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
         let was_sched_idle = self.sched_idle_cpu(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
@@ -622,7 +620,7 @@ impl Kernel {
     pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
-            self.set_next_entity(se);
+            self.set_next_entity(se, first);
             if self.cfs_bandwidth_used {
                 self.account_cfs_rq_runtime(self.se[se].cfs_rq, 0);
             }
@@ -633,13 +631,13 @@ impl Kernel {
 
     /// `set_next_entity()`.
     #[inline(always)]
-    pub(super) fn set_next_entity(&mut self, se: EntityId) {
+    pub(super) fn set_next_entity(&mut self, se: EntityId, first: bool) {
         let cfs_rq = self.se[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         if self.se[se].on_rq {
             self.timeline_remove(cfs_rq, se);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            self.installed(se);
+            self.installed(cfs_rq, se, first);
         }
         let clock_task = self.rq[self.cfs[cfs_rq].cpu].clock_task;
         let entity = &mut self.se[se];
@@ -713,11 +711,9 @@ impl Kernel {
     /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
     /// part of its queue's. The average is refreshed even if the weight stays.
     pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
+        debug_assert!(!self.se[se].on_rq);
+        self.reweighted_off_queue(se, new.weight);
         let entity = &mut self.se[se];
-        debug_assert!(!entity.on_rq);
-        // Lag is worth less virtual time for a heavier task (CFS has none).
-        let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
-        entity.vlag = scaled / new.weight as i64;
         let cfs_rq = entity.cfs_rq;
         let old_down = scale_load_down(entity.load.weight);
         let new_down = scale_load_down(new.weight);

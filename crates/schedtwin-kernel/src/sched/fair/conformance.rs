@@ -83,9 +83,9 @@ impl FairSteps<'_> {
 
 /// What only EEVDF has.
 impl FairSteps<'_> {
-    /// `pick_eevdf()`: whom it would pick now.
+    /// `pick_eevdf()`, the next buddy included: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se = self.0.pick_eevdf(CfsRqId::root(self.1), &mut ());
+        let se = self.0.pick_next_entity(CfsRqId::root(self.1), &mut ());
         se.map(|se| self.0.se[se].task)
     }
 

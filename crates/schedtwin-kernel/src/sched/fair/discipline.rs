@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `timeline_insert`, `timeline_remove` | by deadline, with the sums behind V | by virtual runtime |
 //! | `place_before_update`, `place_after_update` | at V less its lag | relative → absolute; a sleeper gets credit |
+//! | `before_delaying` | its lag is fixed (7.3) | |
 //! | `before_leaving`, `after_leaving` | keeps its lag | absolute → relative; `min_vruntime` moves on |
 //! | `virtual_time_passed` | the slice is used up: reschedule | `min_vruntime` moves on |
 //! | `pick_next_entity` | earliest eligible deadline | smallest virtual runtime, or a buddy |
@@ -55,7 +56,7 @@ impl Kernel {
     pub(super) fn place_before_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         if self.cfs[cfs_rq].curr == Some(se) {
             match self.config.fair {
-                FairClass::Eevdf => self.place_entity(cfs_rq, se, flags),
+                FairClass::Eevdf => self.place_running(cfs_rq, se, flags),
                 FairClass::Cfs => self.renormalise(cfs_rq, se, flags),
             }
         }
@@ -74,6 +75,15 @@ impl Kernel {
                 }
                 self.place_sleeper(cfs_rq, se, flags);
             }
+        }
+    }
+
+    /// An entity is going to sleep or to leave, and its queue's time has been accounted.
+    #[inline(always)]
+    pub(super) fn before_delaying(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.config.fair {
+            FairClass::Eevdf => self.fix_lag(cfs_rq, se),
+            FairClass::Cfs => {}
         }
     }
 
@@ -113,7 +123,7 @@ impl Kernel {
                     see.pick(PickRule::NextBuddyEligible);
                     Some(next)
                 }
-                _ => self.pick_eevdf(cfs_rq, see),
+                _ => self.pick_eevdf(cfs_rq, true, see),
             },
             FairClass::Cfs => self.pick_cfs(cfs_rq, see),
         }
@@ -143,11 +153,11 @@ impl Kernel {
         }
     }
 
-    /// A queued entity has been switched to (`set_next_entity()`).
+    /// A queued entity has been switched to (`first`), or put back after a change (`set_next_entity()`).
     #[inline(always)]
-    pub(super) fn installed(&mut self, se: EntityId) {
+    pub(super) fn installed(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
         match self.config.fair {
-            FairClass::Eevdf => self.set_protect_slice(se),
+            FairClass::Eevdf => self.set_protect_slice(cfs_rq, se, first),
             FairClass::Cfs => {}
         }
     }
@@ -188,7 +198,7 @@ impl Kernel {
         wake_flags: u32,
     ) -> (bool, PreemptionRule) {
         match self.config.fair {
-            FairClass::Eevdf => self.wakeup_preempts_eevdf(cpu, task, curr),
+            FairClass::Eevdf => self.wakeup_preempts_eevdf(cpu, task, curr, wake_flags),
             FairClass::Cfs => self.wakeup_preempts_cfs(cpu, task, curr, wake_flags),
         }
     }

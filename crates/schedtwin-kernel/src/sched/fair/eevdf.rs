@@ -25,6 +25,8 @@
 //! `deadline`: the mark made when it was installed). 4. The first eligible entity by deadline. 5. The
 //! running one, if its deadline is earlier.
 //!
+//! **Two forms.** That of 6.12 is here; what 7.3 does otherwise is in `eevdf/v7_3.rs`, and who has which form is asked here.
+//!
 //! Kernel: 6.12.95 kernel/sched/fair.c `avg_vruntime`, `vruntime_eligible`, `place_entity`, `pick_eevdf`,
 //! `update_deadline`, `update_curr`, `check_preempt_wakeup_fair`.
 //! Differences: a sorted array instead of an augmented tree; the kernel's search descends to the first
@@ -32,14 +34,21 @@
 
 #[cfg(test)]
 mod tests;
+mod v7_3;
 
-use super::{calc_delta_fair, scale_load_down};
+use super::scale_load_down;
 use crate::Kernel;
+use crate::config::{Config, EevdfForm, LagLimit};
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
-use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity, TimelineNode};
+use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
+
+/// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
+pub(crate) fn sums_full_weights(config: &Config) -> bool {
+    config.eevdf_form == EevdfForm::V7_3
+}
 
 /// `entity_before()` on deadlines.
 #[inline(always)]
@@ -53,7 +62,7 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
     let mut sum = cfs.avg_vruntime;
     let mut load = cfs.avg_load as i64;
     if let Some(curr) = curr {
-        let weight = scale_load_down(curr.load.weight) as i64;
+        let weight = cfs.weight_in_sums(curr) as i64;
         let key = curr.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
         sum = sum.wrapping_add(key.wrapping_mul(weight));
         load += weight;
@@ -61,11 +70,58 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
     (sum, load)
 }
 
+impl Kernel {
+    /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
+    #[inline(always)]
+    pub(crate) fn compares_next_class(&self) -> bool {
+        self.config.eevdf_form == EevdfForm::V7_3
+    }
+}
+
+impl SchedEntity {
+    /// The weight by which its virtual time passes.
+    #[inline(always)]
+    pub(crate) fn virtual_load(&self) -> &LoadWeight {
+        self.timeline_load.as_ref().unwrap_or(&self.load)
+    }
+}
+
 impl CfsRq {
+    /// `avg_vruntime_weight()`: what an entity's weight counts in the sums.
+    #[inline(always)]
+    fn weight_in_sums(&self, se: &SchedEntity) -> u64 {
+        let weight = se.virtual_load().weight;
+        if self.full_weights { weight } else { scale_load_down(weight) }
+    }
+
+    /// `/` of the sums: up to 6.12 `div_s64()`, which takes a 32-bit divisor.
+    #[inline(always)]
+    fn divide(&self, sum: i64, load: i64) -> i64 {
+        if self.full_weights { sum / load } else { sum / load as i32 as i64 }
+    }
+
+    /// `vruntime_eligible()`: v ≤ V, without a division. 7.3 multiplies in 128 bits.
+    #[inline(always)]
+    fn is_eligible(&self, (sum, load): (i64, i64), vruntime: u64) -> bool {
+        let key = vruntime.wrapping_sub(self.zero_vruntime) as i64;
+        match self.full_weights {
+            true => sum as i128 >= key as i128 * load as i128,
+            false => sum >= key.wrapping_mul(load),
+        }
+    }
+
+    /// `update_zero_vruntime()`: moves the base of the sums.
+    #[inline(always)]
+    fn move_zero(&mut self, delta: i64) {
+        self.avg_vruntime =
+            self.avg_vruntime.wrapping_sub((self.avg_load as i64).wrapping_mul(delta));
+        self.zero_vruntime = self.zero_vruntime.wrapping_add(delta as u64);
+    }
+
     /// `__enqueue_entity()`: into the timeline, and into the sums.
     #[inline]
     pub(crate) fn enqueue(&mut self, id: EntityId, se: &SchedEntity) {
-        let weight = scale_load_down(se.load.weight);
+        let weight = self.weight_in_sums(se);
         let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
         self.avg_vruntime = self.avg_vruntime.wrapping_add(key.wrapping_mul(weight as i64));
         self.avg_load += weight;
@@ -78,7 +134,7 @@ impl CfsRq {
     pub(crate) fn dequeue(&mut self, id: EntityId, se: &SchedEntity) {
         let at = self.timeline.iter().position(|n| n.se == id).expect("a queued entity");
         sorted::remove(&mut self.timeline, at);
-        let weight = scale_load_down(se.load.weight);
+        let weight = self.weight_in_sums(se);
         let key = se.vruntime.wrapping_sub(self.zero_vruntime) as i64;
         self.avg_vruntime = self.avg_vruntime.wrapping_sub(key.wrapping_mul(weight as i64));
         self.avg_load -= weight;
@@ -96,15 +152,13 @@ impl Kernel {
                 // Rounds towards −∞.
                 sum -= load - 1;
             }
-            // div_s64() takes a 32-bit divisor.
-            sum / load as i32 as i64
+            cfs.divide(sum, load)
         } else if let Some(curr) = curr {
             curr.vruntime.wrapping_sub(cfs.zero_vruntime) as i64
         } else {
             0
         };
-        cfs.avg_vruntime = cfs.avg_vruntime.wrapping_sub((cfs.avg_load as i64).wrapping_mul(delta));
-        cfs.zero_vruntime = cfs.zero_vruntime.wrapping_add(delta as u64);
+        cfs.move_zero(delta);
         cfs.zero_vruntime
     }
 
@@ -113,31 +167,38 @@ impl Kernel {
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
-        let (sum, load) = sums(cfs, curr);
-        let key = self.se[se].vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-        sum >= key.wrapping_mul(load)
+        cfs.is_eligible(sums(cfs, curr), self.se[se].vruntime)
     }
 
-    /// `update_entity_lag()`: V − v, at most two slices (or a tick) worth.
+    /// `update_entity_lag()`: V − v, within its limit.
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let average = self.avg_vruntime(cfs_rq);
-        self.se[se].vlag = self.entity_lag(average, se);
+        self.se[se].vlag = self.entity_lag(cfs_rq, average, se);
     }
 
     /// `entity_lag()`.
     #[inline(always)]
-    fn entity_lag(&self, average: u64, se: EntityId) -> i64 {
+    fn entity_lag(&self, cfs_rq: CfsRqId, average: u64, se: EntityId) -> i64 {
         let entity = &self.se[se];
-        let limit = calc_delta_fair((2 * entity.slice).max(self.tick_nsec), &entity.load) as i64;
+        let time = match self.config.lag_limit {
+            LagLimit::TwoSlices => (2 * entity.slice).max(self.tick_nsec),
+            // An entity that is being reweighted is out of the timeline for a moment.
+            LagLimit::MaxSliceAndTick => self.max_slice(cfs_rq).max(entity.slice) + self.tick_nsec,
+        };
+        let limit = self.calc_delta_fair(time, entity.virtual_load()) as i64;
         (average.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
     }
 
     /// `reweight_eevdf()`: a queued entity, out of the timeline, is to have another weight. Its lag, and what is
     /// left of its request, are worth less virtual time the heavier it is.
     pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64) {
-        let lag = self.entity_lag(average, se);
+        let cfs_rq = self.se[se].cfs_rq;
+        let lag = self.entity_lag(cfs_rq, average, se);
+        let protected = self.config.eevdf_form == EevdfForm::V7_3
+            && self.cfs[cfs_rq].curr == Some(se)
+            && self.protect_slice(se);
         let entity = &mut self.se[se];
-        let old = entity.load.weight as i64;
+        let old = entity.virtual_load().weight as i64;
         // div_s64() takes a 32-bit divisor.
         let rescaled = |virtual_time: i64| virtual_time.wrapping_mul(old) / weight as i32 as i64;
         if average != entity.vruntime {
@@ -145,11 +206,74 @@ impl Kernel {
         }
         let left = entity.deadline.wrapping_sub(average) as i64;
         entity.deadline = average.wrapping_add(rescaled(left) as u64);
+        if protected {
+            let left = entity.vprot.wrapping_sub(average) as i64;
+            entity.vprot = average.wrapping_add(rescaled(left) as u64);
+        }
+    }
+
+    /// An entity that is off the queue gets another weight: its lag is worth less virtual time the heavier it is.
+    pub(super) fn reweighted_off_queue(&mut self, se: EntityId, weight: u64) {
+        let entity = &mut self.se[se];
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => {
+                let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
+                // div_s64() takes a 32-bit divisor.
+                entity.vlag = scaled / weight as i32 as i64;
+            }
+            // What it was worth before is needed when it is queued.
+            EevdfForm::V7_3 => {
+                entity.timeline_load.get_or_insert(entity.load);
+            }
+        }
+    }
+
+    /// The beginning of `dequeue_task()`: 7.3 fixes the lag when a task blocks.
+    pub(super) fn fix_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => {}
+            EevdfForm::V7_3 => {
+                self.update_entity_lag_7_3(cfs_rq, se);
+            }
+        }
+    }
+
+    /// `place_entity()` of a task that has blocked, has not been switched out yet and is woken: 7.3 accounts its time before.
+    pub(super) fn place_running(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => {}
+            EevdfForm::V7_3 => self.update_curr(cfs_rq),
+        }
+        self.place_entity(cfs_rq, se, flags);
+    }
+
+    /// `requeue_delayed_entity()`: whether a delayed task that is woken is placed anew, with its lag.
+    pub(super) fn requeued_elsewhere(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => {
+                if !self.config.features.delay_zero {
+                    return false;
+                }
+                self.update_entity_lag(cfs_rq, se);
+                let owed = self.se[se].vlag > 0;
+                if owed {
+                    self.se[se].vlag = 0;
+                }
+                owed
+            }
+            EevdfForm::V7_3 => {
+                self.update_curr(cfs_rq);
+                self.update_entity_lag_7_3(cfs_rq, se)
+            }
+        }
     }
 
     /// The middle of `dequeue_entity()`: what an entity takes along.
     pub(super) fn keep_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        self.update_entity_lag(cfs_rq, se);
+        let fixed = self.config.eevdf_form == EevdfForm::V7_3;
+        if !fixed {
+            self.update_entity_lag(cfs_rq, se);
+        }
         let features = &self.config.features;
         let entity = &mut self.se[se];
         let sleep = flags & DEQUEUE_SLEEP != 0;
@@ -157,32 +281,42 @@ impl Kernel {
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.rel_deadline = true;
         }
-        if flags & DEQUEUE_DELAYED != 0 && features.delay_zero && entity.vlag > 0 {
+        if !fixed && flags & DEQUEUE_DELAYED != 0 && features.delay_zero && entity.vlag > 0 {
             entity.vlag = 0;
         }
     }
 
     /// `place_entity()`: where a newcomer starts.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        let form = self.config.eevdf_form;
+        if form == EevdfForm::V7_3 {
+            self.take_weight(se);
+        }
         let average = self.avg_vruntime(cfs_rq);
-        let curr_weight =
-            self.curr_on_rq(cfs_rq).map_or(0, |c| scale_load_down(self.se[c].load.weight));
-        let cfs = &self.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq);
         let base_slice = self.base_slice;
-        let features = &self.config.features;
         let entity = &mut self.se[se];
         if !entity.custom_slice {
             entity.slice = base_slice;
         }
-        let mut vslice = calc_delta_fair(entity.slice, &entity.load);
+        let mut vslice = self.calc_delta_fair(self.se[se].slice, self.se[se].virtual_load());
+        let cfs = &mut self.cfs[cfs_rq];
+        let features = &self.config.features;
         let mut lag = 0;
         if features.place_lag && cfs.nr_queued != 0 {
             // Joining moves V towards the newcomer, which would eat part of its lag: inflate the
             // lag so that after joining it is what it was.
-            let load = cfs.avg_load + curr_weight;
-            lag = entity.vlag.wrapping_mul((load + scale_load_down(entity.load.weight)) as i64)
-                / load.max(1) as i32 as i64;
+            let load = cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.se[curr]));
+            let vlag = self.se[se].vlag;
+            lag = match form {
+                EevdfForm::V6_12 => {
+                    let together = load + cfs.weight_in_sums(&self.se[se]);
+                    vlag.wrapping_mul(together as i64) / load.max(1) as i32 as i64
+                }
+                EevdfForm::V7_3 => cfs.inflated(vlag, load.max(1), &self.se[se]),
+            };
         }
+        let entity = &mut self.se[se];
         entity.vruntime = average.wrapping_sub(lag as u64);
         if features.place_rel_deadline && entity.rel_deadline {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
@@ -206,7 +340,10 @@ impl Kernel {
         if !entity.custom_slice {
             entity.slice = base_slice;
         }
-        entity.deadline = entity.vruntime.wrapping_add(calc_delta_fair(entity.slice, &entity.load));
+        let slice = entity.slice;
+        let vslice = self.calc_delta_fair(slice, self.se[se].virtual_load());
+        let entity = &mut self.se[se];
+        entity.deadline = entity.vruntime.wrapping_add(vslice);
         self.avg_vruntime(cfs_rq);
         true
     }
@@ -214,19 +351,31 @@ impl Kernel {
     /// `protect_slice()`: the entity was installed and still is in that slice.
     #[inline(always)]
     fn protect_slice(&self, se: EntityId) -> bool {
-        self.se[se].vlag == self.se[se].deadline as i64
+        let entity = &self.se[se];
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => entity.vlag == entity.deadline as i64,
+            EevdfForm::V7_3 => before(entity.vruntime, entity.vprot),
+        }
     }
 
-    /// `set_protect_slice()`.
+    /// `set_protect_slice()`. `first`: it has been switched to, not put back after a change.
     #[inline(always)]
-    pub(crate) fn set_protect_slice(&mut self, se: EntityId) {
-        self.se[se].vlag = self.se[se].deadline as i64;
+    pub(crate) fn set_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => self.se[se].vlag = self.se[se].deadline as i64,
+            EevdfForm::V7_3 if first => self.se[se].vprot = self.protected_until(cfs_rq, se),
+            EevdfForm::V7_3 => {}
+        }
     }
 
     /// `cancel_protect_slice()`.
     pub(crate) fn cancel_protect_slice(&mut self, se: EntityId) {
         if self.protect_slice(se) {
-            self.se[se].vlag = self.se[se].deadline.wrapping_add(1) as i64;
+            let entity = &mut self.se[se];
+            match self.config.eevdf_form {
+                EevdfForm::V6_12 => entity.vlag = entity.deadline.wrapping_add(1) as i64,
+                EevdfForm::V7_3 => entity.vprot = entity.vruntime,
+            }
         }
     }
 
@@ -237,7 +386,11 @@ impl Kernel {
         if self.cfs[cfs_rq].nr_queued == 1 {
             return;
         }
-        if used_up || self.did_preempt_short(cfs_rq, curr) {
+        let loses = match self.config.eevdf_form {
+            EevdfForm::V6_12 => used_up || self.did_preempt_short(cfs_rq, curr),
+            EevdfForm::V7_3 => used_up || !self.protect_slice(curr),
+        };
+        if loses {
             self.resched_curr(self.cfs[cfs_rq].cpu);
             self.clear_buddies(cfs_rq, curr);
         }
@@ -273,21 +426,28 @@ impl Kernel {
         cfs.zero_vruntime.wrapping_add((sum / load) as u64)
     }
 
-    /// `pick_eevdf()`. Read-only: the decision alone.
-    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
+    /// `pick_eevdf()`. Read-only: the decision alone. `protect`: a protected slice counts (7.3).
+    pub(crate) fn pick_eevdf(
+        &self,
+        cfs_rq: CfsRqId,
+        protect: bool,
+        see: &mut impl See,
+    ) -> Option<EntityId> {
         let cfs = &self.cfs[cfs_rq];
         let on_rq = self.curr_on_rq(cfs_rq);
         if cfs.nr_queued == 1 {
             see.pick(PickRule::OnlyEntity);
             return on_rq.or_else(|| cfs.timeline.first().map(|n| n.se));
         }
-        let (sum, load) = sums(cfs, on_rq.map(|c| &self.se[c]));
-        let eligible = |vruntime: u64| {
-            sum >= (vruntime.wrapping_sub(cfs.zero_vruntime) as i64).wrapping_mul(load)
-        };
+        let sums = sums(cfs, on_rq.map(|c| &self.se[c]));
+        let eligible = |vruntime: u64| cfs.is_eligible(sums, vruntime);
         let curr = on_rq.filter(|&c| eligible(self.se[c].vruntime));
+        let protects = match self.config.eevdf_form {
+            EevdfForm::V6_12 => self.config.features.run_to_parity,
+            EevdfForm::V7_3 => protect,
+        };
         if let Some(curr) = curr
-            && self.config.features.run_to_parity
+            && protects
             && self.protect_slice(curr)
         {
             see.pick(PickRule::RunToParity);
@@ -306,8 +466,21 @@ impl Kernel {
         picked
     }
 
-    /// `check_preempt_wakeup_fair()`: whether the wakee preempts, and by what rule.
+    /// `check_preempt_wakeup_fair()`, `wakeup_preempt_fair()`: whether the wakee preempts, and by what rule.
     pub(super) fn wakeup_preempts_eevdf(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        curr: TaskId,
+        wake_flags: u32,
+    ) -> (bool, PreemptionRule) {
+        match self.config.eevdf_form {
+            EevdfForm::V6_12 => self.wakeup_preempts_6_12(cpu, task, curr),
+            EevdfForm::V7_3 => self.wakeup_preempts_7_3(cpu, task, curr, wake_flags),
+        }
+    }
+
+    fn wakeup_preempts_6_12(
         &mut self,
         cpu: CpuId,
         task: TaskId,
@@ -337,7 +510,7 @@ impl Kernel {
         if short {
             self.cancel_protect_slice(se);
         }
-        match (self.pick_eevdf(cfs_rq, &mut ()) == Some(pse), short) {
+        match (self.pick_eevdf(cfs_rq, true, &mut ()) == Some(pse), short) {
             (true, true) => (true, PreemptionRule::PreemptShort),
             (true, false) => (true, PreemptionRule::EarliestDeadline),
             (false, _) => (false, PreemptionRule::NotEarliestDeadline),
@@ -363,7 +536,7 @@ impl Kernel {
         }
         let (mut sum, mut weights) = (0i64, 0);
         for node in &cfs.timeline {
-            let weight = scale_load_down(self.se[node.se].load.weight);
+            let weight = cfs.weight_in_sums(&self.se[node.se]);
             let key = node.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
             sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
             weights += weight;

@@ -120,7 +120,8 @@ impl Kernel {
         let (above_se, above_cfs_rq) = (above.se.clone(), above.cfs_rq.clone());
         let (mut entities, mut queues) = (Vec::new(), Vec::new());
         for (c, &cfs_rq) in above_cfs_rq.iter().enumerate() {
-            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), self.device_tree.nr_threads_hint);
+            let hint = self.device_tree.nr_threads_hint;
+            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &self.config);
             let my_q = self.cfs.push(crate::sched::CfsRq { group: id, ..queue });
             let parent = above_se.get(c).copied();
             entities.push(self.se.push(SchedEntity {
@@ -128,11 +129,13 @@ impl Kernel {
                 vruntime: 0,
                 deadline: 0,
                 vlag: 0,
+                vprot: 0,
                 slice: self.base_slice,
                 exec_start: 0,
                 sum_exec_runtime: 0,
                 prev_sum_exec_runtime: 0,
                 load: LoadWeight { weight: NICE_0_LOAD, inv_weight: 0 },
+                timeline_load: None,
                 on_rq: false,
                 sched_delayed: false,
                 custom_slice: false,
@@ -465,8 +468,7 @@ impl Kernel {
                 self.reweight_eevdf(se, average, weight);
             }
         } else {
-            let scaled = entity.vlag.wrapping_mul(old as i64);
-            entity.vlag = scaled / weight as i32 as i64;
+            self.reweighted_off_queue(se, weight);
         }
         let entity = &mut self.se[se];
         entity.load = LoadWeight { weight, inv_weight: 0 };
@@ -532,12 +534,12 @@ impl Kernel {
                 pse = above(self, pse);
             }
             if depth >= pdepth {
-                self.set_next_entity(se);
+                self.set_next_entity(se, true);
                 se = above(self, se);
             }
         }
         self.put_prev_entity(pse);
-        self.set_next_entity(se);
+        self.set_next_entity(se, true);
         self.next_task_is_set(cpu, next, true);
     }
 

@@ -30,6 +30,8 @@ mod pick;
 pub mod slow_path;
 pub mod wakeup;
 
+use crate::Kernel;
+use crate::config::CalcDelta;
 use crate::sched::LoadWeight;
 use schedtwin_types::{Policy, TaskId};
 
@@ -97,6 +99,18 @@ pub fn scale_load_down(weight: u64) -> u64 {
 #[inline(always)]
 pub fn calc_delta_fair(delta: u64, load: &LoadWeight) -> u64 {
     if load.weight == NICE_0_LOAD { delta } else { calc_delta(delta, NICE_0_LOAD, load) }
+}
+
+impl Kernel {
+    /// `calc_delta_fair()` in the kernel's form.
+    #[inline(always)]
+    pub(crate) fn calc_delta_fair(&self, delta: u64, load: &LoadWeight) -> u64 {
+        match self.config.calc_delta {
+            _ if load.weight == NICE_0_LOAD => delta,
+            CalcDelta::Inverse => calc_delta(delta, NICE_0_LOAD, load),
+            CalcDelta::Division => delta.wrapping_mul(NICE_0_LOAD) / load.weight,
+        }
+    }
 }
 
 /// `__calc_delta()`: delta · weight / load, by multiplication with the inverse.

@@ -496,7 +496,7 @@ impl Both {
         assert_eq!(self.kernel.rq[CPU].need_resched, self.model.resched, "resched");
         if self.model.queued().next().is_some() {
             let expected = self.model.pick().map(|id| self.kernel.se_of(self.tasks[id]));
-            assert_eq!(self.kernel.pick_eevdf(root, &mut ()), expected, "pick");
+            assert_eq!(self.kernel.pick_eevdf(root, true, &mut ()), expected, "pick");
         }
         if average_too {
             assert_eq!(self.kernel.avg_vruntime(root), self.model.take_average() as u64, "V");
