@@ -180,9 +180,6 @@ pub const TREE_6_1: &str = "SCHEDTWIN_KERNEL_TREE_6_1";
 /// The variable that names a tree of 7.3.
 pub const TREE_7_3: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
 
-/// Names a tree of Linux 7.3.
-pub const TREE_7_3: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
-
 /// The kernel tree that tests may use: what the environment variable says.
 pub fn kernel_tree(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from)
