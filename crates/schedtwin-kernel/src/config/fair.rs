@@ -79,11 +79,14 @@ macro_rules! fair {
         }
         /// When a sleeping task's util_est is updated.
         util_est_update: choice UtilEstUpdate {
-            linux "dequeue_task_fair()";
+            linux "dequeue_task_fair(), dequeue_entity()";
             /// With the utilisation as of this dequeue.
             AfterDequeue = "after-dequeue", "up to 6.11";
             /// With the utilisation of the last update before it.
             BeforeDequeue = "before-dequeue", "6.12";
+            /// As the last step of this dequeue's update of averages, also where the dequeue is delayed; a task that used more
+            /// than its CPU can give learns as well.
+            InDequeue = "in-dequeue", "7.3";
         }
         /// What a new task's share of its queue's utilisation is computed with.
         init_util_weight: choice InitUtilWeight {

@@ -73,9 +73,9 @@ pub use attach::{
 };
 pub use clock::{RqClockPelt, scale_irq_capacity};
 pub use util_est::{
-    _task_util_est, UTIL_AVG_UNCHANGED, UTIL_EST_MARGIN, UTIL_EST_WEIGHT_SHIFT, task_util_est,
-    util_est_dequeue, util_est_enqueue, util_est_update, util_est_update_enqueued_and_ewma,
-    util_est_update_form, util_est_updates_before_dequeue,
+    _task_util_est, Learns, UTIL_AVG_UNCHANGED, UTIL_EST_MARGIN, UTIL_EST_WEIGHT_SHIFT,
+    task_util_est, util_est_dequeue, util_est_enqueue, util_est_learns, util_est_limit,
+    util_est_update, util_est_update_enqueued_and_ewma, util_est_update_form,
 };
 
 /// `SCHED_CAPACITY_SHIFT`: capacities and utilisations are fractions of `1 << 10`.

@@ -25,7 +25,8 @@ use crate::sched::core::{
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
-use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq, pelt};
+use crate::sched::pelt::{self, Learns};
+use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::see::{Notes, See};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
@@ -388,6 +389,7 @@ impl Kernel {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
             if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
                 self.update_load_avg(cfs_rq, se, 0);
+                self.learns_within_dequeue(se);
                 self.set_delayed(se);
                 return false;
             }
@@ -399,6 +401,9 @@ impl Kernel {
             action |= DO_DETACH;
         }
         self.update_load_avg(cfs_rq, se, action);
+        if sleep && flags & DEQUEUE_DELAYED == 0 {
+            self.learns_within_dequeue(se);
+        }
         self.se_update_runnable(se);
         self.before_leaving(cfs_rq, se, flags);
         if self.cfs[cfs_rq].curr != Some(se) {
@@ -510,16 +515,27 @@ impl Kernel {
                 self.util_est_uclamp_dequeue(cpu, task);
             }
         }
-        let learns = util_est && flags & DEQUEUE_SLEEP != 0;
-        let before = pelt::util_est_updates_before_dequeue(self.config.util_est_update);
-        if learns && before {
+        let sleeps = util_est && flags & DEQUEUE_SLEEP != 0;
+        let learns = pelt::util_est_learns(self.config.util_est_update);
+        if sleeps && learns == Learns::Before {
             self.util_est_update(cpu, se);
         }
         let dequeued = self.dequeue_entities(cpu, se, flags);
-        if learns && !before {
+        if sleeps && learns == Learns::After {
             self.util_est_update(cpu, se);
         }
         dequeued
+    }
+
+    /// A task goes to sleep, and its averages have just been updated (`UPDATE_UTIL_EST`).
+    #[inline(always)]
+    fn learns_within_dequeue(&mut self, se: EntityId) {
+        if self.config.features.util_est
+            && self.se[se].my_q.is_none()
+            && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
+        {
+            self.util_est_update(self.cfs[self.se[se].cfs_rq].cpu, se);
+        }
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------

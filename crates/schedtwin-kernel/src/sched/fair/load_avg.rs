@@ -248,6 +248,7 @@ impl Kernel {
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
         let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
         let capacity = self.rq[cpu].arch_capacity;
+        let capacity = pelt::util_est_limit(self.config.util_est_update, capacity);
         let avg = &mut self.se[se].avg;
         let learned_before = avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
         pelt::util_est_update_form(form, fastup, avg, capacity);

@@ -62,13 +62,33 @@ pub fn util_est_dequeue(cfs: &mut SchedAvg, task: &SchedAvg) {
     cfs.util_est = cfs.util_est.saturating_sub(_task_util_est(task) as u32);
 }
 
-/// Whether a sleeping task's estimate is updated before its dequeue, on the averages of the last
-/// update, or afterwards, on those of this moment.
+/// When a sleeping task's estimate is updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learns {
+    /// Before its dequeue, on the averages of the last update.
+    Before,
+    /// In it, on those of this moment, which have just been updated.
+    Within,
+    /// After it, on those of this moment.
+    After,
+}
+
+/// When the kernel's form learns.
 #[inline(always)]
-pub fn util_est_updates_before_dequeue(when: UtilEstUpdate) -> bool {
+pub fn util_est_learns(when: UtilEstUpdate) -> Learns {
     match when {
-        UtilEstUpdate::AfterDequeue => false,
-        UtilEstUpdate::BeforeDequeue => true,
+        UtilEstUpdate::AfterDequeue => Learns::After,
+        UtilEstUpdate::BeforeDequeue => Learns::Before,
+        UtilEstUpdate::InDequeue => Learns::Within,
+    }
+}
+
+/// The largest utilisation from which a task may learn to need less: 7.3 has no limit.
+#[inline(always)]
+pub fn util_est_limit(when: UtilEstUpdate, arch_capacity: u64) -> u64 {
+    match when {
+        UtilEstUpdate::InDequeue => u64::MAX,
+        _ => arch_capacity,
     }
 }
 
@@ -157,4 +177,20 @@ pub fn util_est_update_enqueued_and_ewma(task: &mut SchedAvg, arch_capacity: u64
 /// Whether two utilisations differ by less than the margin (`within_margin` of their difference).
 fn within_margin(a: u32, b: u32) -> bool {
     a.abs_diff(b) < UTIL_EST_MARGIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_used_more_than_the_cpu_has_learns_since_7_3() {
+        for (when, learnt) in [(UtilEstUpdate::BeforeDequeue, 400), (UtilEstUpdate::InDequeue, 350)]
+        {
+            let mut task =
+                SchedAvg { util_est: 400, util_avg: 200, runnable_avg: 200, ..SchedAvg::default() };
+            util_est_update(&mut task, util_est_limit(when, 160));
+            assert_eq!(_task_util_est(&task), learnt, "{when:?}");
+        }
+    }
 }
