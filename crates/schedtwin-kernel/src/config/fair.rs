@@ -34,7 +34,6 @@ macro_rules! fair {
         }
         /// Form of EEVDF.
         eevdf_form: choice EevdfForm {
-            key "eevdf.form";
             linux "pick_eevdf(), update_curr(), wakeup_preempt_fair()";
             only FairClass in [Eevdf] else V6_12;
             unnamed V6_12;
