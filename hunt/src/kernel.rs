@@ -24,7 +24,7 @@ pub fn kernel(tape: &mut Tape) -> String {
     let is_point = |setting: &&Setting| matches!(setting.kind, Kind::Choice { .. });
     let points: Vec<&Setting> = settings().iter().filter(is_point).collect();
     let mut listed = String::new();
-    for _ in 0..*tape.pick(&[0, 1, 3, 6, 10, 20]) {
+    for _ in 0..*tape.pick(&[0, 1, 4, 8, 16, 32]) {
         // Half of them are arms of variation points: there are many tunables.
         let setting = match tape.percent(50) {
             true => *tape.pick(&points),
