@@ -15,6 +15,7 @@ use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output;
 use crate::run::writable;
 
@@ -39,6 +40,13 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     if arguments.front.is_some() && front.len() != 2 {
         return Err(Failure::bad("--front has two metrics: power,wakeup_latency.p99"));
     }
+    if arguments.html.is_some() && arguments.html == arguments.output {
+        return Err(Failure::bad("--html names the same file as --output"));
+    }
+    if let Some(path) = &arguments.html {
+        writable(path)?;
+        interrupt::guard(path);
+    }
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
     let journal = match &arguments.output {
         Some(path) => open_journal(path, &swept, shard)?,
@@ -61,11 +69,18 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         Some(_) => Ok(format!("{all} of {} runs\n", swept.runs())),
         None => report::sweep(&swept, &runs, &shown, &front).map_err(Failure::from),
     };
+    let page = match &arguments.html {
+        Some(path) => report::html::sweep(&swept, &runs, &shown, &front)
+            .map_err(Failure::from)
+            .and_then(|page| write_page(path, &page)),
+        None => Ok(()),
+    };
     if let Some(path) = &arguments.output {
         write_page(path, &part::write(&swept, shard, runs))?;
         Journal::remove(path);
     }
-    output::print(&text?)
+    output::print(&text?)?;
+    page
 }
 
 fn open_journal(path: &Path, swept: &lab::Sweep, shard: Shard) -> Result<Journal, Failure> {

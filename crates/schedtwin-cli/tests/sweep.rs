@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 
 const SCHEDTWIN: &str = env!("CARGO_BIN_EXE_schedtwin");
 
+/// 1,008 runs of a millisecond.
+const THOUSAND: &str =
+    "sweep -q --duration 1ms -n 168 -m uniform8 -w w1 -k linux-{6.1,6.12}:hz={100,250,1000}";
+
 /// 48 runs of a few milliseconds.
 const SWEEP: &str =
     "sweep -q --duration 20ms -n 4 -m uniform8 -m rig8 -w w1 -k linux-{6.1,6.12}:hz={100,250,1000}";
@@ -64,8 +68,33 @@ fn shards_and_threads_and_interruptions_change_no_byte() {
     );
 
     // Killed as soon as it has done something, given again until it is through.
-    let journal = folder.join("killed.csv.runs");
-    let mut child = command(folder, &format!("{SWEEP} --threads 1 -o killed.csv"))
+    kill_when_it_has_begun(folder, &format!("{SWEEP} --threads 1 -o killed.csv"), "killed.csv");
+    good(folder, &format!("{SWEEP} -o killed.csv"));
+    assert_eq!(read(folder, "killed.csv"), whole);
+}
+
+#[test]
+fn a_thousand_runs_in_shards_of_which_one_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    good(folder, &format!("{THOUSAND} -o whole.csv"));
+    let second = format!("{THOUSAND} --threads 1 --shard 2/3 -o part-2.csv");
+    kill_when_it_has_begun(folder, &second, "part-2.csv");
+    assert!(!folder.join("part-2.csv").exists(), "it was killed before it was through");
+    for shard in 1..=3 {
+        let told = good(folder, &format!("{THOUSAND} --shard {shard}/3 -o part-{shard}.csv"));
+        assert_eq!(told, "336 of 1008 runs\n");
+    }
+    good(folder, "merge part-1.csv part-2.csv part-3.csv -o merged.csv");
+    let whole = read(folder, "whole.csv");
+    assert_eq!(whole.lines().filter(|line| !line.starts_with('#')).count(), 1 + 1008);
+    assert!(read(folder, "merged.csv") == whole, "the same bytes as in one go");
+}
+
+/// Kills a sweep when a few of its runs are done and it still has others to do.
+fn kill_when_it_has_begun(folder: &Path, arguments: &str, output: &str) {
+    let journal = folder.join(format!("{output}.runs"));
+    let mut child = command(folder, arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -80,8 +109,6 @@ fn shards_and_threads_and_interruptions_change_no_byte() {
     }
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
-    good(folder, &format!("{SWEEP} -o killed.csv"));
-    assert_eq!(read(folder, "killed.csv"), whole);
 }
 
 #[test]
@@ -102,6 +129,32 @@ fn the_table_has_a_row_a_setting() {
 }
 
 #[test]
+fn the_page_has_a_point_a_setting_and_a_front() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let asks = format!("{SWEEP} --front power,wakeup_latency.p99 --html page.html");
+    let table = good(folder, &asks);
+    let page = read(folder, "page.html");
+    assert_eq!(page.matches("<circle").count(), 12, "{page}");
+    let (titles, rest) = page.split_once("</h2>").expect("it has a figure");
+    assert!(titles.ends_with("wakeup_latency.p99 [us] over power.mean [mW]"), "{titles}");
+    // Who is on the front is marked in the table of the page as in that of the text, and has its number in the figure.
+    let marked = table.lines().filter(|line| line.ends_with('*')).count();
+    assert!((1..12).contains(&marked), "{table}");
+    assert_eq!(page.matches(" *</td>").count(), marked, "{table}");
+    assert_eq!(rest.matches("<span style=\"left:").count(), marked);
+    assert_eq!(rest.matches("fill=\"var(--seq)\"").count(), marked);
+    assert!(page.contains("kernel linux-6.12:hz=250: "), "it says where it comes from");
+    assert!(!page.contains("http"), "it loads nothing");
+    good(folder, &asks.replace("page.html", "again.html --threads 1"));
+    assert_eq!(read(folder, "again.html"), page);
+    // Without two metrics it is a table.
+    good(folder, &format!("{SWEEP} --metric power --html table.html"));
+    let page = read(folder, "table.html");
+    assert!(page.contains("<table>") && !page.contains("<circle"), "{page}");
+}
+
+#[test]
 fn what_cannot_be_swept() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -112,6 +165,15 @@ fn what_cannot_be_swept() {
         ("sweep -m uniform8 -w w1 -k linux-6.12 --shard 4/3 -o a.csv", "a shard is written K/N"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --front power", "--front has two metrics"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --metric powr", "did you mean power"),
+        ("sweep -m uniform8 -w w1 -k linux-6.12 --html no/page.html", "no/page.html"),
+        (
+            "sweep -m uniform8 -w w1 -k linux-6.12 --html a.csv -o a.csv",
+            "--html names the same file",
+        ),
+        (
+            "sweep -m uniform8 -w w1 -k linux-6.12 --html a --shard 1/2 -o a.csv",
+            "cannot be used with",
+        ),
         ("merge nothing.csv -o a.csv", "failed to read nothing.csv"),
     ] {
         bad(folder, arguments, words);

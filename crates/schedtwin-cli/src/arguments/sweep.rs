@@ -21,6 +21,7 @@ Examples:
   schedtwin sweep -m pixel6 -k 'linux-6.12:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
   schedtwin sweep -m pixel6 -k 'linux-6.12:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
+  schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        a figure of both, x and y
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
 
 Exit codes: 0 all ran; 1 a run panicked; 2 bad arguments.";
@@ -58,11 +59,14 @@ pub struct Sweep {
     /// Mark the settings that no other beats in both of two metrics: power,wakeup_latency.p99
     #[arg(long, value_name = "NAME,NAME")]
     pub front: Option<String>,
+    /// Write a page with the table and, with --front, a figure of the two metrics
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Write every run there: FILE.csv
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Perform every N-th run only, beginning with the K-th
-    #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front"])]
+    #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]

@@ -11,10 +11,87 @@ use crate::sweep::part::Run;
 use crate::sweep::{Setting, Sweep};
 
 /// A metric's column with the seeds' mean of each setting.
-struct Measured {
-    title: String,
-    better: Better,
-    means: Vec<Option<Estimate>>,
+pub(super) struct Measured {
+    pub title: String,
+    pub better: Better,
+    pub means: Vec<Option<Estimate>>,
+}
+
+impl Measured {
+    /// A setting's mean, turned so that less is better. Of a metric without a better direction less is better.
+    pub fn cost(&self, at: usize) -> Option<f64> {
+        let mean = self.means[at].as_ref()?.mean;
+        Some(if self.better == Better::Higher { -mean } else { mean })
+    }
+}
+
+/// What the table and the page of a sweep show.
+pub(super) struct Shown {
+    /// What names each setting, the names of the columns first.
+    pub names: Vec<Vec<String>>,
+    /// A column a metric.
+    pub measured: Vec<Measured>,
+    /// The two metrics of the front.
+    pub axes: Option<[Measured; 2]>,
+    /// Whether a setting is on the front; empty without one.
+    pub on_front: Vec<bool>,
+}
+
+impl Shown {
+    /// `shown`: the metrics, or without any power, energy and what the workload is judged by. `front`: the two metrics of the front, or
+    /// none.
+    pub fn new(
+        swept: &Sweep,
+        runs: &[Run],
+        shown: &[Selector],
+        front: &[Selector],
+    ) -> Result<Shown, Diagnostics> {
+        let columns = titles(runs);
+        let keys: Vec<Key> =
+            columns.iter().map(|(_, name, stat, labels)| (*name, *stat, labels)).collect();
+        let mut picked: Vec<usize> = Vec::new();
+        for selector in shown {
+            picked.extend(selector.pick_totals(&keys)?);
+        }
+        let mut on_front = Vec::new();
+        for selector in front {
+            on_front.extend(selector.pick_totals(&keys)?.first().copied());
+        }
+        if picked.is_empty() {
+            let usual = |(name, stat, labels): &Key| {
+                let primary = declared(name).is_some_and(|metric| metric.primary);
+                let total = matches!(*stat, "mean" | "sum" | "gmean");
+                labels.is_empty()
+                    && (primary && total || (*name, *stat) == ("wakeup_latency", "p99"))
+            };
+            picked.extend(on_front.iter().copied());
+            picked.extend((0..keys.len()).filter(|at| usual(&keys[*at])));
+        }
+        let mut seen = Vec::new();
+        picked.retain(|at| {
+            !seen.contains(at) && {
+                seen.push(*at);
+                true
+            }
+        });
+        let of = |at: usize| column(swept, runs, &columns[at].0);
+        let axes = match on_front.as_slice() {
+            [x, y, ..] => Some([of(*x), of(*y)]),
+            _ => None,
+        };
+        Ok(Shown {
+            names: names(swept),
+            measured: picked.into_iter().map(of).collect(),
+            on_front: axes.as_ref().map_or(Vec::new(), pareto),
+            axes,
+        })
+    }
+}
+
+/// How many settings with how many seeds.
+pub(super) fn size(swept: &Sweep) -> String {
+    let seeds = if swept.seeds == 1 { "1 seed".into() } else { format!("{} seeds", swept.seeds) };
+    format!("{} settings, {seeds} each", swept.settings.len())
 }
 
 /// The table. `shown`: its metrics, or without any power, energy and what the workload is judged by. `front`: whether settings that no other beats
@@ -25,41 +102,7 @@ pub fn sweep(
     shown: &[Selector],
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
-    let columns = titles(runs);
-    let keys: Vec<Key> =
-        columns.iter().map(|(_, name, stat, labels)| (*name, *stat, labels)).collect();
-    let mut picked: Vec<usize> = Vec::new();
-    for selector in shown {
-        picked.extend(selector.pick_totals(&keys)?);
-    }
-    let mut on_front = Vec::new();
-    for selector in front {
-        on_front.extend(selector.pick_totals(&keys)?.first().copied());
-    }
-    if picked.is_empty() {
-        let usual = |(name, stat, labels): &Key| {
-            let primary = declared(name).is_some_and(|metric| metric.primary);
-            let total = matches!(*stat, "mean" | "sum" | "gmean");
-            labels.is_empty() && (primary && total || (*name, *stat) == ("wakeup_latency", "p99"))
-        };
-        picked.extend(on_front.iter().copied());
-        picked.extend((0..keys.len()).filter(|at| usual(&keys[*at])));
-    }
-    let mut seen = Vec::new();
-    picked.retain(|at| {
-        !seen.contains(at) && {
-            seen.push(*at);
-            true
-        }
-    });
-    let measured: Vec<Measured> =
-        picked.iter().map(|at| column(swept, runs, &columns[*at].0)).collect();
-    let best = match on_front.as_slice() {
-        [x, y, ..] => pareto([x, y].map(|at| column(swept, runs, &columns[*at].0))),
-        _ => Vec::new(),
-    };
-
-    let names = names(swept);
+    let Shown { names, measured, on_front, .. } = Shown::new(swept, runs, shown, front)?;
     let left = names[0].len();
     let mut rows = names;
     rows[0].extend(measured.iter().map(|metric| metric.title.clone()));
@@ -67,20 +110,23 @@ pub fn sweep(
         let mean = |metric: &Measured| metric.means[at].as_ref().map(|estimate| estimate.mean);
         row.extend(measured.iter().map(|metric| mean(metric).map_or("-".into(), number)));
     }
-    if !best.is_empty() {
+    if !on_front.is_empty() {
         rows[0].push("front".into());
-        for (row, best) in rows[1..].iter_mut().zip(&best) {
+        for (row, best) in rows[1..].iter_mut().zip(&on_front) {
             row.push(if *best { "*".into() } else { String::new() });
         }
     }
-    let seeds = if swept.seeds == 1 { "1 seed".into() } else { format!("{} seeds", swept.seeds) };
-    let mut text = format!("{} settings, {seeds} each: means\n\n", swept.settings.len());
+    let mut text = format!("{}: means\n\n", size(swept));
     text.push_str(&plain_table(rows, left, &[]));
-    if !best.is_empty() {
-        text.push_str("\n*: no other setting is better in one of the two metrics and at least as good in the other\n");
+    if !on_front.is_empty() {
+        text.push_str(&format!("\n*: {FRONT}\n"));
     }
     Ok(text)
 }
+
+/// What it means to be on the front.
+pub(super) const FRONT: &str =
+    "no other setting is better in one of the two metrics and at least as good in the other";
 
 /// What names each setting, the names of the columns first: keys that vary, and whole names where they do not tell settings apart.
 fn names(sweep: &Sweep) -> Vec<Vec<String>> {
@@ -155,13 +201,9 @@ fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     }
 }
 
-/// Which settings no other beats: at least as good in both, better in one. Of a metric without a better direction less is better.
-fn pareto([x, y]: [Measured; 2]) -> Vec<bool> {
-    let cost = |measured: &Measured, at: usize| {
-        let mean = measured.means[at].as_ref()?.mean;
-        Some(if measured.better == Better::Higher { -mean } else { mean })
-    };
-    let point = |at: usize| Some((cost(&x, at)?, cost(&y, at)?));
+/// Which settings no other beats: at least as good in both, better in one.
+fn pareto([x, y]: &[Measured; 2]) -> Vec<bool> {
+    let point = |at: usize| Some((x.cost(at)?, y.cost(at)?));
     let points: Vec<Option<(f64, f64)>> = (0..x.means.len()).map(point).collect();
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
     let on_front = |point: &Option<(f64, f64)>| {
@@ -203,7 +245,7 @@ mod tests {
         };
         let power = [Some(1.0), Some(2.0), Some(3.0), Some(3.0), None];
         let score = [Some(10.0), Some(9.0), Some(12.0), Some(12.0), Some(99.0)];
-        let front = pareto([measured(Better::Lower, &power), measured(Better::Higher, &score)]);
+        let front = pareto(&[measured(Better::Lower, &power), measured(Better::Higher, &score)]);
         assert_eq!(front, [true, false, true, true, false]);
     }
 }

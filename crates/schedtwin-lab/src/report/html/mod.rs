@@ -8,6 +8,7 @@
 mod domains;
 mod execution;
 mod figures;
+mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -29,6 +30,7 @@ use crate::study::{Published, Role};
 #[cfg(test)]
 pub(super) use figures::COLOURS;
 use figures::{Interval, colour};
+pub use sweep::sweep;
 
 /// A comparison as a page; `domains` by kernel.
 pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[DomainTable]) -> String {
