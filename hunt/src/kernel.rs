@@ -10,7 +10,7 @@ use schedtwin_kernel::config::{Kind, Setting};
 /// A kernel's spelling.
 pub fn kernel(tape: &mut Tape) -> String {
     let releases = schedtwin::list_kernels();
-    // The newest is the simplest: most other tests run it.
+    // The newest is the simplest.
     let at = releases.len() - 1 - tape.below(releases.len() as u64) as usize;
     let mut name = releases[at].0.clone();
     for _ in 0..*tape.pick(&[0, 0, 0, 1, 2]) {
