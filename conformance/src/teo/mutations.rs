@@ -30,9 +30,9 @@ pub const TEO: &[Mutation] = &[
     m(TEO_FILE, "< RESIDENCY_THRESHOLD_NS", "<= RESIDENCY_THRESHOLD_NS"),
     m(TEO_FILE, "self.total / 2 + self.total / 8", "self.total / 2"),
     m(TEO_FILE, "> timers.sleep_length_ns {", ">= timers.sleep_length_ns {"),
-    m(TEO_FILE, "idx > first_enabled &&", "idx < first_enabled &&"),
-    m(TEO_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
-    m(TEO_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
+    m(TEO_SHARED, "idx > first_enabled &&", "idx < first_enabled &&"),
+    m(TEO_SHARED, "residency_ns() > expected.delta", "residency_ns() >= expected.delta"),
+    m(TEO_SHARED, "duration_ns >= input.tick_nsec", "duration_ns > input.tick_nsec"),
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
 ];
 
@@ -81,8 +81,8 @@ pub const TEO_7_3: &[Mutation] = &[
         "residency_ns() >= timers.sleep_length_ns {",
     ),
     m(TEO_7_3_FILE, "3 * self.tick_intercepts >= 2", "3 * self.tick_intercepts > 2"),
-    m(TEO_7_3_FILE, "duration_ns >= input.tick_nsec)", "duration_ns > input.tick_nsec)"),
-    m(TEO_7_3_FILE, "residency_ns() > delta_tick_ns", "residency_ns() >= delta_tick_ns"),
+    m(TEO_SHARED, "duration_ns >= input.tick_nsec", "duration_ns > input.tick_nsec"),
+    m(TEO_SHARED, "residency_ns() > expected.delta", "residency_ns() >= expected.delta"),
     m(TEO_7_3_FILE, "bin.intercepts >= most", "bin.intercepts > most"),
     m(TEO_7_3_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 - 1 <= input"),
     m(

@@ -16,7 +16,7 @@ pub mod v6_12;
 pub mod v6_6;
 pub mod v7_3;
 
-use super::states::Reflection;
+use super::states::{Reflection, SelectInput, find_shallower_state};
 pub use schedtwin_types::TeoRule as SelectRule;
 
 /// What a wakeup adds to its counter.
@@ -86,4 +86,48 @@ fn reflected_span_ns(selected_at: i64, sleep_length_ns: i64, stay: &Reflection) 
     } else {
         stay.now.wrapping_sub(selected_at as u64) as i64
     }
+}
+
+/// What the end of a selection is decided by, since 6.12.
+struct Expected {
+    /// How long the CPU is expected to sleep, ns.
+    duration_ns: i64,
+    /// To the next event, the tick included, ns.
+    delta_tick_ns: i64,
+    /// Most wakeups come before a tick has passed.
+    tick_intercepted: bool,
+}
+
+/// The end of `teo_select` since 6.12: may the tick stop, and if it goes on, does the state pay until it comes?
+/// `chosen` is the selection with a tick that may stop for a long sleep.
+#[inline(always)]
+fn tick_decision(
+    input: &SelectInput,
+    first_enabled: usize,
+    chosen: Selection,
+    expected: &Expected,
+) -> Selection {
+    let states = input.states;
+    let Selection { idx, .. } = chosen;
+    let polling = states[idx].polling;
+    if input.tick_stopped {
+        return Selection { tick_rule: TickRule::AlreadyStopped, ..chosen };
+    }
+    if !polling && expected.duration_ns >= input.tick_nsec {
+        return chosen;
+    }
+    let tick_rule = if polling {
+        TickRule::Polling
+    } else if expected.tick_intercepted {
+        TickRule::Intercepts
+    } else {
+        TickRule::ShortSleep
+    };
+    let kept = Selection { stop_tick: false, tick_rule, ..chosen };
+    if idx > first_enabled && states[idx].residency_ns() > expected.delta_tick_ns {
+        let shallower = find_shallower_state(states, idx, expected.delta_tick_ns, false);
+        let rule = if shallower == idx { kept.rule } else { SelectRule::Tick };
+        return Selection { idx: shallower, rule, ..kept };
+    }
+    kept
 }

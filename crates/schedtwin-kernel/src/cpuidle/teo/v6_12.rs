@@ -81,7 +81,10 @@
 //! - `last_state_idx` lives here, not in the device. Who could notice: a run that changes governors
 //!   on the way; the twin has none.
 
-use super::{DECAY_SHIFT, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns};
+use super::{
+    DECAY_SHIFT, Expected, PULSE, SelectRule, Selection, TickRule, measured_ns, reflected_span_ns,
+    tick_decision,
+};
 use crate::cpuidle::states::{
     CPUIDLE_STATE_MAX, KTIME_MAX, RESIDENCY_THRESHOLD_NS, Reflection, SelectInput, SleepLength,
     find_shallower_state,
@@ -306,27 +309,15 @@ impl TeoCpu {
                 if tick_intercepted { input.tick_nsec / 2 } else { timers.sleep_length_ns };
         }
 
-        let polling = states[idx].polling;
-        if input.tick_stopped || (!polling && duration_ns >= input.tick_nsec) {
-            let tick_rule =
-                if input.tick_stopped { TickRule::AlreadyStopped } else { TickRule::LongSleep };
-            return Selection { idx, stop_tick: true, rule, tick_rule, sleep_length_ns };
-        }
-        let tick_rule = if polling {
-            TickRule::Polling
-        } else if tick_intercepted {
-            TickRule::Intercepts
-        } else {
-            TickRule::ShortSleep
+        let expected = Expected { duration_ns, delta_tick_ns, tick_intercepted };
+        let chosen = Selection {
+            idx,
+            stop_tick: true,
+            rule,
+            tick_rule: TickRule::LongSleep,
+            sleep_length_ns,
         };
-        if idx > first_enabled && states[idx].residency_ns() > delta_tick_ns {
-            let shallower = find_shallower_state(states, idx, delta_tick_ns, false);
-            if shallower != idx {
-                rule = SelectRule::Tick;
-            }
-            idx = shallower;
-        }
-        keep_tick(idx, rule, tick_rule, sleep_length_ns)
+        tick_decision(input, first_enabled, chosen, &expected)
     }
 
     /// Step 3: the deepest state whose residency was reached in more than half of the early wakeups
