@@ -95,6 +95,49 @@ fn dependency_directions() {
     assert_eq!(seen, allowed.len(), "every crate with a rule exists");
 }
 
+/// A crate can be packed and published by itself: it says what it is, names versions, and includes no file from outside of its folder
+/// (folders such as `kernels` are links in it, which `cargo package` follows).
+#[test]
+fn crates_can_be_published() {
+    let manifest = |folder: &Path| -> toml::Table {
+        fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest").parse().expect("TOML")
+    };
+    let workspace = manifest(&root());
+    for (name, dependency) in
+        workspace["workspace"]["dependencies"].as_table().expect("dependencies")
+    {
+        let version = dependency.get("version").or(dependency.as_str().map(|_| dependency));
+        assert!(version.is_some(), "Cargo.toml: {name} has no version");
+    }
+    let mut includes = 0;
+    for folder in fs::read_dir(root().join("crates")).expect("crates").flatten().map(|e| e.path()) {
+        let package = manifest(&folder);
+        assert!(
+            package["package"].get("description").is_some(),
+            "{}: no description",
+            folder.display()
+        );
+        let relative =
+            folder.strip_prefix(root()).expect("below the root").to_str().expect("a name");
+        for (path, code) in code_of(&format!("{relative}/src")) {
+            for included in code.split("include_str!(").chain(code.split("include_bytes!(")).skip(1)
+            {
+                let text = included.split('"').nth(1).unwrap_or_default();
+                let up = text.matches("../").count();
+                let depth =
+                    path.strip_prefix(&folder).expect("in its crate").components().count() - 1;
+                assert!(
+                    up <= depth,
+                    "{}: includes {text}, which is outside of the crate",
+                    path.display()
+                );
+                includes += usize::from(up > 0);
+            }
+        }
+    }
+    assert!(includes > 30, "kernels, machines, workloads and studies are included: {includes}");
+}
+
 /// The kernel's source without its tests: path and code, comments taken out.
 fn kernel_code() -> Vec<(PathBuf, String)> {
     let found = code_of("crates/schedtwin-kernel/src");

@@ -77,7 +77,7 @@ mod tests {
     use schedtwin_input::Source;
 
     fn read(table: &str) -> Result<Machine, String> {
-        let text = include_str!("../../../machines/uniform8.toml");
+        let text = include_str!("../machines/uniform8.toml");
         let source = Source::new("timer.toml", format!("{text}\n[broadcast]\n{table}"));
         Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())
     }

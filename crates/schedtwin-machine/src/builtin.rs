@@ -10,19 +10,19 @@ use crate::{Machine, choices, file};
 
 /// Name and text of each built-in machine.
 const BUILTIN: &[(&str, &str)] = &[
-    ("altra-2p160", include_str!("../../../machines/altra-2p160.toml")),
-    ("epyc-milan-2x64", include_str!("../../../machines/epyc-milan-2x64.toml")),
-    ("i5-10600k", include_str!("../../../machines/i5-10600k.toml")),
-    ("i7-3630qm", include_str!("../../../machines/i7-3630qm.toml")),
-    ("juno-r2", include_str!("../../../machines/juno-r2.toml")),
-    ("laptop-8c16t", include_str!("../../../machines/laptop-8c16t.toml")),
-    ("pixel6", include_str!("../../../machines/pixel6.toml")),
-    ("pixel9", include_str!("../../../machines/pixel9.toml")),
-    ("power10-8core", include_str!("../../../machines/power10-8core.toml")),
-    ("rig8", include_str!("../../../machines/rig8.toml")),
-    ("spr-2s224", include_str!("../../../machines/spr-2s224.toml")),
-    ("uniform8", include_str!("../../../machines/uniform8.toml")),
-    ("x86-2cpu-hz100", include_str!("../../../machines/x86-2cpu-hz100.toml")),
+    ("altra-2p160", include_str!("../machines/altra-2p160.toml")),
+    ("epyc-milan-2x64", include_str!("../machines/epyc-milan-2x64.toml")),
+    ("i5-10600k", include_str!("../machines/i5-10600k.toml")),
+    ("i7-3630qm", include_str!("../machines/i7-3630qm.toml")),
+    ("juno-r2", include_str!("../machines/juno-r2.toml")),
+    ("laptop-8c16t", include_str!("../machines/laptop-8c16t.toml")),
+    ("pixel6", include_str!("../machines/pixel6.toml")),
+    ("pixel9", include_str!("../machines/pixel9.toml")),
+    ("power10-8core", include_str!("../machines/power10-8core.toml")),
+    ("rig8", include_str!("../machines/rig8.toml")),
+    ("spr-2s224", include_str!("../machines/spr-2s224.toml")),
+    ("uniform8", include_str!("../machines/uniform8.toml")),
+    ("x86-2cpu-hz100", include_str!("../machines/x86-2cpu-hz100.toml")),
 ];
 
 /// The built-in machines, by name, each with its line of description.

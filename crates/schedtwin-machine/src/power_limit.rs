@@ -205,7 +205,7 @@ mod tests {
     use schedtwin_input::Source;
 
     fn read(table: &str) -> Result<Machine, String> {
-        let text = include_str!("../../../machines/juno-r2.toml");
+        let text = include_str!("../machines/juno-r2.toml");
         let source = Source::new("limits.toml", format!("{text}\n[power_limit.all]\n{table}"));
         Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())
     }

@@ -96,7 +96,7 @@ mod tests {
     use schedtwin_types::CpuId;
 
     fn read(core: &str, table: &str) -> Result<Machine, String> {
-        let text = include_str!("../../../machines/uniform8.toml");
+        let text = include_str!("../machines/uniform8.toml");
         let text = text.replace("llc = [\"0-7\"]\n", &format!("llc = [\"0-7\"]\n{core}\n"));
         let source = Source::new("threads.toml", format!("{text}\n{table}"));
         Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())

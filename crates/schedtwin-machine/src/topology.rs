@@ -462,7 +462,7 @@ mod tests {
     use schedtwin_input::Source;
 
     fn read(keys: &str) -> Result<Machine, String> {
-        let text = include_str!("../../../machines/uniform8.toml");
+        let text = include_str!("../machines/uniform8.toml");
         let text = text.replace("llc = [\"0-7\"]\n", &format!("llc = [\"0-7\"]\n{keys}\n"));
         let source = Source::new("preferred.toml", text);
         Machine::from_source(&source, &[]).map_err(|faults| faults.to_string())

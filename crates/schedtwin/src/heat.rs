@@ -191,7 +191,8 @@ mod tests {
 
     /// Keys go to the top of a file, tables to its end.
     fn heat(keys: &str, tables: &str) -> Heat {
-        let text = include_str!("../../../machines/uniform8.toml");
+        let source = schedtwin_machine::builtin_source("uniform8").expect("it is built in");
+        let text = &source.text;
         let text = format!("{keys}{text}{tables}");
         let source = schedtwin_input::Source::new("warm.toml", text);
         let machine = Machine::from_source(&source, &[]).unwrap_or_else(|f| panic!("{f}"));

@@ -33,17 +33,17 @@ pub use write::write;
 
 /// Name and text of each built-in kernel.
 const BUILTIN: [(&str, &str); 11] = [
-    ("linux-4.7", include_str!("../../../kernels/linux-4.7.toml")),
-    ("linux-5.11", include_str!("../../../kernels/linux-5.11.toml")),
-    ("linux-5.18", include_str!("../../../kernels/linux-5.18.toml")),
-    ("linux-5.18-fp", include_str!("../../../kernels/linux-5.18-fp.toml")),
-    ("linux-6.0", include_str!("../../../kernels/linux-6.0.toml")),
-    ("linux-6.1", include_str!("../../../kernels/linux-6.1.toml")),
-    ("linux-6.1-gki", include_str!("../../../kernels/linux-6.1-gki.toml")),
-    ("linux-6.3", include_str!("../../../kernels/linux-6.3.toml")),
-    ("linux-6.6", include_str!("../../../kernels/linux-6.6.toml")),
-    ("linux-6.12", include_str!("../../../kernels/linux-6.12.toml")),
-    ("linux-7.3", include_str!("../../../kernels/linux-7.3.toml")),
+    ("linux-4.7", include_str!("../kernels/linux-4.7.toml")),
+    ("linux-5.11", include_str!("../kernels/linux-5.11.toml")),
+    ("linux-5.18", include_str!("../kernels/linux-5.18.toml")),
+    ("linux-5.18-fp", include_str!("../kernels/linux-5.18-fp.toml")),
+    ("linux-6.0", include_str!("../kernels/linux-6.0.toml")),
+    ("linux-6.1", include_str!("../kernels/linux-6.1.toml")),
+    ("linux-6.1-gki", include_str!("../kernels/linux-6.1-gki.toml")),
+    ("linux-6.3", include_str!("../kernels/linux-6.3.toml")),
+    ("linux-6.6", include_str!("../kernels/linux-6.6.toml")),
+    ("linux-6.12", include_str!("../kernels/linux-6.12.toml")),
+    ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),
 ];
 
 /// A kernel: a configuration and where it came from.

@@ -158,7 +158,8 @@ mod tests {
     const CHIP: ClockDomainId = ClockDomainId(0);
 
     fn limits(table: &str) -> PowerLimits {
-        let text = include_str!("../../../machines/uniform8.toml");
+        let source = schedtwin_machine::builtin_source("uniform8").expect("it is built in");
+        let text = &source.text;
         let text = format!("{text}\n[power_limit.chip]\ncpus = \"0-7\"\n{table}");
         let source = schedtwin_input::Source::new("limited.toml", text);
         let machine = Machine::from_source(&source, &[]).unwrap_or_else(|f| panic!("{f}"));

@@ -6,7 +6,7 @@
 
 use super::{Config, Value};
 
-const LINUX_6_12: &str = include_str!("../../../../kernels/linux-6.12.toml");
+const LINUX_6_12: &str = include_str!("../../kernels/linux-6.12.toml");
 
 impl Config {
     /// Linux 6.12.95 as Debian's and arm64 defaults have it.

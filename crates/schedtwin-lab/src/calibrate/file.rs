@@ -15,14 +15,14 @@ use crate::study::spec::Assignment;
 
 /// The calibrations that are compiled in: name of the study and text.
 const BUILT_IN: [(&str, &str); 5] = [
-    ("daytrader-power10", include_str!("../../../../studies/calibrations/daytrader-power10.toml")),
-    ("geekbench5-pixel6", include_str!("../../../../studies/calibrations/geekbench5-pixel6.toml")),
-    ("jankbench-pixel6", include_str!("../../../../studies/calibrations/jankbench-pixel6.toml")),
+    ("daytrader-power10", include_str!("../../studies/calibrations/daytrader-power10.toml")),
+    ("geekbench5-pixel6", include_str!("../../studies/calibrations/geekbench5-pixel6.toml")),
+    ("jankbench-pixel6", include_str!("../../studies/calibrations/jankbench-pixel6.toml")),
     (
         "geekbench5-fridge-pixel6",
-        include_str!("../../../../studies/calibrations/geekbench5-fridge-pixel6.toml"),
+        include_str!("../../studies/calibrations/geekbench5-fridge-pixel6.toml"),
     ),
-    ("pcmark-web-pixel6", include_str!("../../../../studies/calibrations/pcmark-web-pixel6.toml")),
+    ("pcmark-web-pixel6", include_str!("../../studies/calibrations/pcmark-web-pixel6.toml")),
 ];
 
 /// How far the fitted twin is from a base value.

@@ -6,20 +6,20 @@ use schedtwin_input::Source;
 
 /// Name and text, in the order of the publications.
 const STUDIES: [(&str, &str); 14] = [
-    ("jankbench-pixel6", include_str!("../../../../studies/jankbench-pixel6.toml")),
-    ("messaging-altra", include_str!("../../../../studies/messaging-altra.toml")),
-    ("server-neutral-spr", include_str!("../../../../studies/server-neutral-spr.toml")),
-    ("daytrader-power10", include_str!("../../../../studies/daytrader-power10.toml")),
-    ("geekbench5-pixel6", include_str!("../../../../studies/geekbench5-pixel6.toml")),
-    ("geekbench5-fridge-pixel6", include_str!("../../../../studies/geekbench5-fridge-pixel6.toml")),
-    ("pcmark-web-pixel6", include_str!("../../../../studies/pcmark-web-pixel6.toml")),
-    ("idle-i5-10600k", include_str!("../../../../studies/idle-i5-10600k.toml")),
-    ("speedometer-pixel9", include_str!("../../../../studies/speedometer-pixel9.toml")),
-    ("uibench-pixel9", include_str!("../../../../studies/uibench-pixel9.toml")),
-    ("uclamp-scenarios-juno", include_str!("../../../../studies/uclamp-scenarios-juno.toml")),
-    ("uclamp-enqueue-order", include_str!("../../../../studies/uclamp-enqueue-order.toml")),
-    ("remote-latency-x86", include_str!("../../../../studies/remote-latency-x86.toml")),
-    ("messaging-i7-3630qm", include_str!("../../../../studies/messaging-i7-3630qm.toml")),
+    ("jankbench-pixel6", include_str!("../../studies/jankbench-pixel6.toml")),
+    ("messaging-altra", include_str!("../../studies/messaging-altra.toml")),
+    ("server-neutral-spr", include_str!("../../studies/server-neutral-spr.toml")),
+    ("daytrader-power10", include_str!("../../studies/daytrader-power10.toml")),
+    ("geekbench5-pixel6", include_str!("../../studies/geekbench5-pixel6.toml")),
+    ("geekbench5-fridge-pixel6", include_str!("../../studies/geekbench5-fridge-pixel6.toml")),
+    ("pcmark-web-pixel6", include_str!("../../studies/pcmark-web-pixel6.toml")),
+    ("idle-i5-10600k", include_str!("../../studies/idle-i5-10600k.toml")),
+    ("speedometer-pixel9", include_str!("../../studies/speedometer-pixel9.toml")),
+    ("uibench-pixel9", include_str!("../../studies/uibench-pixel9.toml")),
+    ("uclamp-scenarios-juno", include_str!("../../studies/uclamp-scenarios-juno.toml")),
+    ("uclamp-enqueue-order", include_str!("../../studies/uclamp-enqueue-order.toml")),
+    ("remote-latency-x86", include_str!("../../studies/remote-latency-x86.toml")),
+    ("messaging-i7-3630qm", include_str!("../../studies/messaging-i7-3630qm.toml")),
 ];
 
 /// The names.

@@ -52,7 +52,7 @@ macro_rules! rtapp_file {
         RtAppFile {
             name: $name,
             description: $description,
-            text: include_str!(concat!("../../../../workloads/", $name, ".json")),
+            text: include_str!(concat!("../../workloads/", $name, ".json")),
         }
     };
 }

@@ -26,19 +26,19 @@ const FAULTS_MAX: usize = 100;
 
 /// Name and text of each built-in patch.
 const BUILTIN: [(&str, &str); 13] = [
-    ("runnable-boost", include_str!("../../../../patches/runnable-boost.toml")),
-    ("teo-util", include_str!("../../../../patches/teo-util.toml")),
-    ("teo-util-step", include_str!("../../../../patches/teo-util-step.toml")),
-    ("teo-util-gradual", include_str!("../../../../patches/teo-util-gradual.toml")),
-    ("uclamp-sum", include_str!("../../../../patches/uclamp-sum.toml")),
-    ("idler-llc", include_str!("../../../../patches/idler-llc.toml")),
-    ("idler-llc-waker", include_str!("../../../../patches/idler-llc-waker.toml")),
-    ("idler-llc-v2", include_str!("../../../../patches/idler-llc-v2.toml")),
-    ("idler-llc-v3", include_str!("../../../../patches/idler-llc-v3.toml")),
-    ("wide-llc", include_str!("../../../../patches/wide-llc.toml")),
-    ("uclamp-enqueue-order", include_str!("../../../../patches/uclamp-enqueue-order.toml")),
-    ("schedutil-remote", include_str!("../../../../patches/schedutil-remote.toml")),
-    ("schedutil-opp-mapping", include_str!("../../../../patches/schedutil-opp-mapping.toml")),
+    ("runnable-boost", include_str!("../../patches/runnable-boost.toml")),
+    ("teo-util", include_str!("../../patches/teo-util.toml")),
+    ("teo-util-step", include_str!("../../patches/teo-util-step.toml")),
+    ("teo-util-gradual", include_str!("../../patches/teo-util-gradual.toml")),
+    ("uclamp-sum", include_str!("../../patches/uclamp-sum.toml")),
+    ("idler-llc", include_str!("../../patches/idler-llc.toml")),
+    ("idler-llc-waker", include_str!("../../patches/idler-llc-waker.toml")),
+    ("idler-llc-v2", include_str!("../../patches/idler-llc-v2.toml")),
+    ("idler-llc-v3", include_str!("../../patches/idler-llc-v3.toml")),
+    ("wide-llc", include_str!("../../patches/wide-llc.toml")),
+    ("uclamp-enqueue-order", include_str!("../../patches/uclamp-enqueue-order.toml")),
+    ("schedutil-remote", include_str!("../../patches/schedutil-remote.toml")),
+    ("schedutil-opp-mapping", include_str!("../../patches/schedutil-opp-mapping.toml")),
 ];
 
 /// A patch.

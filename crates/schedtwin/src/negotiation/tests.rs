@@ -48,7 +48,8 @@ fn a_core_is_as_shallow_as_its_threads() {
 
 /// Juno with a state of the package below those of the clusters.
 fn with_package_state() -> Machine {
-    let text = include_str!("../../../../machines/juno-r2.toml");
+    let source = schedtwin_machine::builtin_source("juno-r2").expect("it is built in");
+    let text = &source.text;
     let deepest = "local_timer_stops = true, cluster = true, deep = true },\n";
     let system = "  { name = \"system\", entry_ns = 400_000, exit_ns = 2_000_000, residency_us = 5_000, \
                   power = \"off\", package = true, deep = true },\n";
@@ -84,7 +85,8 @@ fn a_package_is_off_while_all_clusters_have_asked() {
 
 /// Two levels of power domains that firmware turns off by itself.
 fn with_power_domains() -> Machine {
-    let text = include_str!("../../../../machines/uniform8.toml");
+    let source = schedtwin_machine::builtin_source("uniform8").expect("it is built in");
+    let text = &source.text;
     let tables = "\n[power.half]\ncpus = \"4-7\"\nuw = 5\n\
         states = [{ name = \"off\", cpus_in = \"off\", uw = 1, exit_ns = 100 }]\n\
         [power.all]\ncpus = \"0-7\"\nuw = 50\nstates = [\n\

@@ -13,7 +13,7 @@ use super::{Execution, PARTS, Stage, Task};
 
 /// Name and text of the recordings that are compiled in.
 const BUILT_IN: [(&str, &str); 1] =
-    [("juno-uclamp", include_str!("../../../../../studies/recordings/juno-uclamp.toml"))];
+    [("juno-uclamp", include_str!("../../../studies/recordings/juno-uclamp.toml"))];
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
