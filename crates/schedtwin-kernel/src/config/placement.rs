@@ -69,6 +69,15 @@ macro_rules! placement {
             /// the smaller share. Who is busy is counted at each switch.
             IdleCore = "idle-core", "the series, third version, of May 2021";
         }
+        /// When an idle time is over that `avg_idle` learns from, by which newidle balancing judges what it can afford.
+        avg_idle: choice AvgIdle {
+            linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";
+            unnamed AtWakeup;
+            /// With the next wakeup that queues a task there, whatever the CPU did before.
+            AtWakeup = "at-wakeup", "up to 6.12.y";
+            /// With the switch from the idle task, whatever brought the next one.
+            AtSwitch = "at-switch", "7.3";
+        }
         /// Where a wakeup looks for an idle CPU on a machine with clusters.
         select_idle_cluster: choice SelectIdleCluster {
             linux "select_idle_cpu()";

@@ -399,7 +399,7 @@ impl Kernel {
         self.wakeup_preempt(cpu, task, wake_flags);
         self.ttwu_do_wakeup(task);
         self.task_woken(cpu, task);
-        self.update_avg_idle(cpu);
+        self.idle_ends_by_wakeup(cpu);
     }
 
     /// `task_woken` of its class.
@@ -409,25 +409,6 @@ impl Kernel {
             Class::Rt => self.task_woken_rt(cpu, task),
             Class::Deadline => self.task_woken_dl(cpu, task),
             _ => {}
-        }
-    }
-
-    /// The end of `ttwu_do_activate()`: an idle time has ended.
-    #[inline]
-    pub(crate) fn update_avg_idle(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
-        if rq.idle_stamp != 0 {
-            let delta = rq.clock - rq.idle_stamp;
-            // update_avg(): one eighth of the difference.
-            let diff = delta as i64 - rq.avg_idle as i64;
-            rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
-            rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
-            rq.idle_stamp = 0;
-            if self.config.features.sis_prop {
-                // What it spends, from this jiffy on.
-                rq.wake_stamp = self.now / self.tick_nsec;
-                rq.wake_avg_idle = rq.avg_idle / 2;
-            }
         }
     }
 

@@ -39,6 +39,7 @@ impl Kernel {
             self.count_busy(cpu);
         }
         self.fair_server_update_idle_time(cpu);
+        self.idle_ends_by_switch(cpu);
         let idle = &mut self.cpuidle[cpu];
         idle.idle_time += self.now - idle.idle_since;
         // The switch is not over: whoever asks before its end finds nothing more.

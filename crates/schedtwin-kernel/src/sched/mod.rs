@@ -1,6 +1,7 @@
 //! `kernel/sched/`: run queues, entities and tasks, and the rooms that work on them.
 
 pub mod autogroup;
+mod avg_idle;
 pub mod core;
 pub mod deadline;
 pub mod demand;

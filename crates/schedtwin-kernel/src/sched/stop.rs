@@ -65,7 +65,7 @@ impl Kernel {
         self.tasks[stopper].on_rq = OnRq::Queued;
         self.wakeup_preempt(cpu, stopper, 0);
         self.tasks[stopper].state = TaskState::Running;
-        self.update_avg_idle(cpu);
+        self.idle_ends_by_wakeup(cpu);
     }
 
     /// The stopper of the executing CPU has been switched to and has paid for it: it works and sleeps.
