@@ -58,7 +58,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         Some(path) => {
             let moments = moments(&columns, arguments.seed);
             let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            write_page(path, &report::html::comparison(&comparison, &moments, &domains))
+            write_page(path, report::html::comparison(&comparison, &moments, &domains))
         }
         None => Ok(()),
     };
@@ -72,7 +72,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     let layout = arguments.layout();
     let text = report::comparison_in(&shown, printing.format(), printing.extent(), layout);
     let printed = match &arguments.output {
-        Some(path) => write_page(path, &schedtwin_types::printable::lines(&text)),
+        Some(path) => write_page(path, schedtwin_types::printable::lines(&text).as_bytes()),
         None => output::print(&text),
     };
     findings.extend(judge(&conditions, &comparison)?);
@@ -94,9 +94,9 @@ pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
     first.into_iter().chain(others).collect()
 }
 
-pub fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
     interrupt::guard(path);
-    let written = AtomicFile::create(path).and_then(|file| file.commit_with(page.as_bytes()));
+    let written = AtomicFile::create(path).and_then(|file| file.commit_with(page.as_ref()));
     written.map_err(|error| Failure::of_file("write", path, &error))
 }
 

@@ -72,7 +72,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         Some(path) => {
             let moments = moments(&columns, arguments.seed);
             let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            write_page(path, &report::html::replay(&replayed, &moments, &domains))
+            write_page(path, report::html::replay(&replayed, &moments, &domains))
         }
         None => Ok(()),
     };

@@ -67,7 +67,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             let moments = moments(std::slice::from_ref(&column), seed);
             let report =
                 RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
-            write_page(path, &report::html::run(&report, &moments, &[column.scenario.domains()]))
+            write_page(path, report::html::run(&report, &moments, &[column.scenario.domains()]))
         }
         None => Ok(()),
     };

@@ -96,7 +96,7 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
             moments(&columns.collect::<Vec<_>>(), arguments.seed)
         };
         let all: Vec<_> = ready.iter().map(of).collect();
-        page = write_page(path, &report::html::studies(&studies, &all));
+        page = write_page(path, report::html::studies(&studies, &all));
     }
     let printed = output::print(&match arguments.sensitivity {
         true => report::sensitivity(&studies, arguments.format()),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::journal::Journal;
-use schedtwin_lab::sweep::{self as lab, Shard, part};
+use schedtwin_lab::sweep::part::{self, Format, Part};
+use schedtwin_lab::sweep::{self as lab, Shard};
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::printable;
 
@@ -49,7 +50,10 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     }
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
     let journal = match &arguments.output {
-        Some(path) => open_journal(path, &swept, shard)?,
+        Some(path) => {
+            format(path)?;
+            open_journal(path, &swept, shard)?
+        }
         None => Journal::in_memory(),
     };
     let (all, done) = (swept.runs_of(shard), journal.len());
@@ -76,7 +80,7 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         None => Ok(()),
     };
     if let Some(path) = &arguments.output {
-        write_page(path, &part::write(&swept, shard, runs))?;
+        write_page(path, part::write(&swept, shard, runs, format(path)?))?;
         Journal::remove(path);
     }
     output::print(&text?)?;
@@ -84,36 +88,31 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
 }
 
 fn open_journal(path: &Path, swept: &lab::Sweep, shard: Shard) -> Result<Journal, Failure> {
-    is_csv(path)?;
     writable(path)?;
     let head = format!("{} {shard:?}", printable::line(&swept.head().join(" ")));
     Journal::open(path, &head).map_err(|error| Failure::of_file("keep runs beside", path, &error))
 }
 
-fn is_csv(path: &Path) -> Result<(), Failure> {
-    match path.extension().is_some_and(|ending| ending == "csv") {
-        true => Ok(()),
-        false => Err(Failure::bad(format!(
-            "{}: a sweep is written as CSV; end the name in .csv",
-            output::shown(path)
-        ))),
-    }
+/// The format that the name of a file asks for.
+fn format(path: &Path) -> Result<Format, Failure> {
+    Format::of(path).map_err(|message| Failure::bad(format!("{}: {message}", output::shown(path))))
 }
 
 pub fn merge(arguments: &Merge) -> Result<(), Failure> {
-    is_csv(&arguments.output)?;
+    let whole_format = format(&arguments.output)?;
     writable(&arguments.output)?;
-    let mut texts = Vec::new();
+    let mut parts = Vec::new();
     for path in &arguments.parts {
         let failed = |error| Failure::of_file("read", path, &error);
         let size = fs::metadata(path).map_err(failed)?.len();
         if size > MOST_BYTES {
             return Err(Failure::bad(format!("{}: more than 4 GiB", output::shown(path))));
         }
-        let text = fs::read_to_string(path).map_err(failed)?;
-        texts.push((output::shown(path).to_string(), text));
+        let name = output::shown(path);
+        let part = Part::read(fs::read(path).map_err(failed)?, format(path)?);
+        let part = part.map_err(|message| Failure::bad(format!("{name}: {message}")))?;
+        parts.push((name, part));
     }
-    let parts = part::read_all(&texts).map_err(|error| Failure::bad(error.to_string()))?;
-    let whole = part::merge(&parts).map_err(Failure::bad)?;
+    let whole = part::merge(&parts, whole_format).map_err(Failure::bad)?;
     write_page(&arguments.output, &whole)
 }

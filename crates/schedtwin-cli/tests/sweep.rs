@@ -181,3 +181,25 @@ fn what_cannot_be_swept() {
     fs::write(folder.join("a.csv"), "run,seed\n1,2\n").expect("the folder is writable");
     bad(folder, "merge a.csv -o b.csv", "a.csv: this is no file of a sweep");
 }
+
+#[test]
+fn a_sweep_as_parquet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    if !cfg!(feature = "parquet") {
+        bad(folder, &format!("{SWEEP} -o whole.parquet"), "--features parquet");
+        return;
+    }
+    good(folder, &format!("{SWEEP} -o whole.parquet"));
+    let whole = fs::read(folder.join("whole.parquet")).expect("it was written");
+    for shard in 1..=3 {
+        good(folder, &format!("{SWEEP} --shard {shard}/3 -o part-{shard}.parquet"));
+    }
+    good(folder, "merge part-3.parquet part-1.parquet part-2.parquet -o merged.parquet");
+    assert_eq!(fs::read(folder.join("merged.parquet")).expect("it was written"), whole);
+    // The two formats say the same.
+    good(folder, "merge whole.parquet -o whole.csv");
+    good(folder, &format!("{SWEEP} -o direct.csv"));
+    assert_eq!(read(folder, "whole.csv"), read(folder, "direct.csv"));
+    bad(folder, "merge whole.csv -o whole.xlsx", "end the name in .csv or .parquet");
+}

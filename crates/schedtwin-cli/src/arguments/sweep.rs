@@ -29,6 +29,7 @@ Exit codes: 0 all ran; 1 a run panicked; 2 bad arguments.";
 pub const MERGE_EXAMPLES: &str = "\
 Examples:
   schedtwin merge part-*.csv -o runs.csv
+  schedtwin merge part-*.parquet -o runs.parquet
 
 Exit codes: 0 merged; 2 the parts do not make a whole, or cannot be read.";
 
@@ -62,7 +63,7 @@ pub struct Sweep {
     /// Write a page with the table and, with --front, a figure of the two metrics
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write every run there: FILE.csv
+    /// Write every run there: FILE.csv, or FILE.parquet (a binary built with --features parquet)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Perform every N-th run only, beginning with the K-th

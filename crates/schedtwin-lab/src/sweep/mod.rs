@@ -13,6 +13,8 @@
 
 pub mod choices;
 pub mod journal;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod part;
 
 use crate::Progress;

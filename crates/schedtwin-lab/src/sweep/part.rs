@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Metrics are columns in alphabetical order, and stand as `--metric` names them. A field is empty where a run has no such value. Readers of
-//! CSV that know comments skip the head: `pandas.read_csv(FILE, comment="#")`.
+//! CSV that know comments skip the head: `pandas.read_csv(FILE, comment="#")`. The same as Parquet: [`Format::Parquet`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::path::Path;
 
 use schedtwin_types::printable;
 
@@ -20,11 +20,11 @@ use super::{Shard, Sweep};
 use crate::select::Key;
 
 /// The column of a run's number.
-const NUMBER: &str = "run";
+pub(super) const NUMBER: &str = "run";
 
 /// The first words of a file.
-const HEAD: &str = "schedtwin sweep ";
-const SHARD: &str = "shard ";
+pub(super) const HEAD: &str = "schedtwin sweep ";
+pub(super) const SHARD: &str = "shard ";
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +35,20 @@ pub struct Run {
     pub fields: Vec<(String, String)>,
 }
 
+impl Run {
+    pub(super) fn by_column(&self) -> BTreeMap<&str, &str> {
+        self.fields.iter().map(|(column, text)| (column.as_str(), text.as_str())).collect()
+    }
+}
+
 /// A file as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The lines of its head but for the shard's.
-    head: Vec<String>,
+    pub(super) head: Vec<String>,
     /// The columns that every line has, before those of metrics.
-    own_columns: Vec<String>,
-    runs: Vec<Run>,
+    pub(super) own_columns: Vec<String>,
+    pub(super) runs: Vec<Run>,
 }
 
 /// A metric as a column: `power.mean{domain=big}`.
@@ -54,28 +60,64 @@ pub fn title((name, stat, labels): Key) -> String {
 }
 
 /// The file of some runs of a sweep.
-pub fn write(sweep: &Sweep, shard: Shard, runs: Vec<Run>) -> String {
+pub fn write(sweep: &Sweep, shard: Shard, runs: Vec<Run>, format: Format) -> Vec<u8> {
     let part = Part { head: sweep.head(), own_columns: sweep.own_columns(), runs };
-    part.text(shard.text().as_deref())
+    part.write(shard.text().as_deref(), format)
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text, for everything that reads tables.
+    Csv,
+    /// Apache Parquet, for data frames: columns have types, absent values are null, the head is the file's metadata `schedtwin`.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl Format {
+    /// The format that a file's name asks for.
+    pub fn of(path: &Path) -> Result<Format, String> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("csv") => Ok(Format::Csv),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => Ok(Format::Parquet),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err("this binary was built without Parquet; `cargo install --path crates/schedtwin-cli \
+                                    --features parquet` has it, and .csv holds the same".into()),
+            _ => Err("a sweep is written as CSV or Parquet; end the name in .csv or .parquet".into()),
+        }
+    }
 }
 
 impl Part {
+    fn write(&self, shard: Option<&str>, format: Format) -> Vec<u8> {
+        match format {
+            Format::Csv => self.text(shard).into_bytes(),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => super::parquet::write(self, shard),
+        }
+    }
+
+    /// The columns of all runs: those that every line has, then those of metrics in alphabetical order.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        let all = self.runs.iter().flat_map(|run| &run.fields).map(|(column, _)| column.as_str());
+        let metrics: BTreeSet<&str> =
+            all.filter(|column| !self.own_columns.iter().any(|own| own == column)).collect();
+        self.own_columns.iter().map(String::as_str).chain(metrics).collect()
+    }
+
     fn text(&self, shard: Option<&str>) -> String {
         let mut text: String = self.head.iter().map(|line| format!("# {line}\n")).collect();
         if let Some(shard) = shard {
             text.push_str(&format!("# {SHARD}{shard}\n"));
         }
-        let all = self.runs.iter().flat_map(|run| &run.fields).map(|(column, _)| column.as_str());
-        let metrics: BTreeSet<&str> =
-            all.filter(|column| !self.own_columns.iter().any(|own| own == column)).collect();
-        let columns: Vec<&str> =
-            self.own_columns.iter().map(String::as_str).chain(metrics).collect();
+        let columns = self.columns();
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "a vector takes every write";
         writer.write_record([NUMBER].iter().chain(&columns)).expect(in_memory);
         for run in &self.runs {
-            let fields: BTreeMap<&str, &str> =
-                run.fields.iter().map(|(column, text)| (column.as_str(), text.as_str())).collect();
+            let fields = run.by_column();
             let number = run.number.to_string();
             let of = |column: &&str| fields.get(column).copied().unwrap_or("");
             let line = columns.iter().map(of);
@@ -86,7 +128,18 @@ impl Part {
     }
 
     /// Reads a file.
-    pub fn read(text: &str) -> Result<Part, String> {
+    pub fn read(bytes: Vec<u8>, format: Format) -> Result<Part, String> {
+        match format {
+            Format::Csv => match str::from_utf8(&bytes) {
+                Ok(text) => Part::read_text(text),
+                Err(_) => Err("this is no text".into()),
+            },
+            #[cfg(feature = "parquet")]
+            Format::Parquet => super::parquet::read(bytes),
+        }
+    }
+
+    fn read_text(text: &str) -> Result<Part, String> {
         let comments = text.lines().map_while(|line| line.strip_prefix("# "));
         let head: Vec<String> =
             comments.filter(|line| !line.starts_with(SHARD)).map(String::from).collect();
@@ -121,7 +174,7 @@ impl Part {
 }
 
 /// Puts the parts of a sweep together; each has a name for messages. What is wrong is told with the names of the files.
-pub fn merge(parts: &[(String, Part)]) -> Result<String, String> {
+pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String> {
     let (first_name, first) = parts.first().ok_or("nothing to merge")?;
     let mut by_number: BTreeMap<u64, (&str, &Run)> = BTreeMap::new();
     for (name, part) in parts {
@@ -146,17 +199,7 @@ pub fn merge(parts: &[(String, Part)]) -> Result<String, String> {
         return Err(format!("{count} of {whole} runs are in no part: {}{more}", some.join(", ")));
     }
     let runs = by_number.into_values().map(|(_, run)| run.clone()).collect();
-    Ok(Part { runs, ..first.clone() }.text(None))
-}
-
-/// Fails as the parts of a sweep that was written do not.
-pub fn read_all(texts: &[(String, String)]) -> io::Result<Vec<(String, Part)>> {
-    let read = |(name, text): &(String, String)| {
-        let part = Part::read(text);
-        part.map(|part| (name.clone(), part))
-            .map_err(|message| io::Error::other(format!("{name}: {message}")))
-    };
-    texts.iter().map(read).collect()
+    Ok(Part { runs, ..first.clone() }.write(None, format))
 }
 
 #[cfg(test)]
@@ -189,10 +232,18 @@ mod tests {
              run,seed,digest,energy.sum,\"power.mean{domain=a,b}\"\n\
              0,1,00,,2.5\n1,1,00,7,2.5\n2,1,00,,2.5\n3,1,00,,2.5\n"
         );
-        assert_eq!(Part::read(&whole).unwrap(), part(&[0, 1, 2, 3]));
-        let texts = [("a", &[1, 3][..]), ("b", &[0, 2])]
-            .map(|(name, numbers)| (name.to_string(), part(numbers).text(Some("1/2"))));
-        assert_eq!(merge(&read_all(&texts).unwrap()).unwrap(), whole);
+        assert_eq!(Part::read_text(&whole).unwrap(), part(&[0, 1, 2, 3]));
+        merges(Format::Csv);
+        #[cfg(feature = "parquet")]
+        merges(Format::Parquet);
+    }
+
+    fn merges(format: Format) {
+        let parts = [("a", &[1, 3][..]), ("b", &[0, 2])].map(|(name, numbers)| {
+            let written = part(numbers).write(Some("1/2"), format);
+            (name.to_string(), Part::read(written, format).unwrap())
+        });
+        assert_eq!(merge(&parts, format).unwrap(), part(&[0, 1, 2, 3]).write(None, format));
     }
 
     #[test]
@@ -200,7 +251,7 @@ mod tests {
         let merged = |parts: &[&[u64]]| {
             let parts: Vec<(String, Part)> =
                 parts.iter().map(|numbers| (format!("{numbers:?}"), part(numbers))).collect();
-            merge(&parts).unwrap_err()
+            merge(&parts, Format::Csv).unwrap_err()
         };
         assert_eq!(merged(&[&[0, 2]]), "2 of 4 runs are in no part: 1, 3");
         assert_eq!(merged(&[&[0, 2], &[2]]), "run 2 is in [0, 2] and in [2]");
@@ -208,9 +259,9 @@ mod tests {
         let mut other = part(&[0]);
         other.head[1].push('4');
         let parts = [("a".to_string(), part(&[1])), ("b".to_string(), other)];
-        assert_eq!(merge(&parts).unwrap_err(), "b and a are of different sweeps");
-        assert!(Part::read("run,seed\n1,2\n").unwrap_err().contains("no file of a sweep"));
-        assert!(Part::read("# schedtwin sweep 1: 2 runs\nx,digest\n").is_err());
-        assert!(Part::read("# schedtwin sweep 1: 2 runs\nrun,digest\nx,1\n").is_err());
+        assert_eq!(merge(&parts, Format::Csv).unwrap_err(), "b and a are of different sweeps");
+        assert!(Part::read_text("run,seed\n1,2\n").unwrap_err().contains("no file of a sweep"));
+        assert!(Part::read_text("# schedtwin sweep 1: 2 runs\nx,digest\n").is_err());
+        assert!(Part::read_text("# schedtwin sweep 1: 2 runs\nrun,digest\nx,1\n").is_err());
     }
 }

@@ -1,0 +1,197 @@
+//! The file of a sweep as Apache Parquet: the columns of the CSV, with types.
+//!
+//! Numbers of runs and seeds are unsigned integers, metrics doubles, all else is text. A value that a run does not have is null. The lines of
+//! the head are in the file's metadata under `schedtwin`, the shard under `schedtwin.shard`. Nothing is compressed but by dictionaries, so
+//! that no further library is needed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::record::Field;
+use parquet::schema::types::Type;
+
+use crate::crash;
+
+use super::part::{HEAD, NUMBER, Part, Run};
+
+const SEED: &str = "seed";
+const DIGEST: &str = "digest";
+const HEAD_KEY: &str = "schedtwin";
+const SHARD_KEY: &str = "schedtwin.shard";
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Count,
+    Text,
+    Measured,
+}
+
+impl Part {
+    fn typed_columns(&self) -> Vec<(&str, Holds)> {
+        let holds = |column: &str| match column {
+            SEED => Holds::Count,
+            own if self.own_columns.iter().any(|name| name == own) => Holds::Text,
+            _ => Holds::Measured,
+        };
+        let columns = self.columns().into_iter().map(|column| (column, holds(column)));
+        std::iter::once((NUMBER, Holds::Count)).chain(columns).collect()
+    }
+}
+
+/// The whole file.
+pub fn write(part: &Part, shard: Option<&str>) -> Vec<u8> {
+    try_write(part, shard)
+        .expect("a vector takes every write, and values have their columns' types")
+}
+
+fn try_write(part: &Part, shard: Option<&str>) -> Result<Vec<u8>, ParquetError> {
+    let columns = part.typed_columns();
+    let field = |(name, holds): &(&str, Holds)| {
+        let (physical, logical, repetition) = match holds {
+            Holds::Count => {
+                (Physical::INT64, Some(LogicalType::integer(64, false)), Repetition::REQUIRED)
+            }
+            Holds::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
+            Holds::Measured => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition);
+        field.build().map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
+    let mut metadata = vec![KeyValue::new(HEAD_KEY.to_string(), part.head.join("\n"))];
+    metadata.extend(shard.map(|shard| KeyValue::new(SHARD_KEY.to_string(), shard.to_string())));
+    let properties = WriterProperties::builder().set_key_value_metadata(Some(metadata)).build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut rows = writer.next_row_group()?;
+    let numbers: Vec<String> = part.runs.iter().map(|run| run.number.to_string()).collect();
+    let lines: Vec<BTreeMap<&str, &str>> = part.runs.iter().map(Run::by_column).collect();
+    for (column, holds) in &columns {
+        let of = |(line, number): (&BTreeMap<&str, _>, _)| match *column {
+            NUMBER => Some(number),
+            _ => line.get(column).copied().filter(|text: &&str| !text.is_empty()),
+        };
+        let texts: Vec<Option<&str>> =
+            lines.iter().zip(numbers.iter().map(String::as_str)).map(of).collect();
+        write_column(&mut rows, &texts, *holds)?;
+    }
+    rows.close()?;
+    writer.into_inner()
+}
+
+fn write_column(
+    rows: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    texts: &[Option<&str>],
+    holds: Holds,
+) -> Result<(), ParquetError> {
+    let there: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
+    let texts = texts.iter().copied().flatten();
+    let mut writer = rows.next_column()?.ok_or_else(|| ParquetError::General("a column".into()))?;
+    match holds {
+        Holds::Count => {
+            // Parquet keeps unsigned integers in signed ones of the same bits.
+            let values: Vec<i64> = texts
+                .map(|text| number::<u64>(text).map(|n| n as i64))
+                .collect::<Result<_, _>>()?;
+            writer.typed::<Int64Type>().write_batch(&values, None, None)?;
+        }
+        Holds::Text => {
+            let values: Vec<ByteArray> = texts.map(ByteArray::from).collect();
+            writer.typed::<ByteArrayType>().write_batch(&values, Some(&there), None)?;
+        }
+        Holds::Measured => {
+            let values: Vec<f64> = texts.map(number).collect::<Result<_, _>>()?;
+            writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?;
+        }
+    }
+    writer.close()
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, ParquetError> {
+    text.parse().map_err(|_| ParquetError::General(format!("`{text}` is no number")))
+}
+
+/// Reads a file.
+pub fn read(bytes: Vec<u8>) -> Result<Part, String> {
+    // The library panics on some damaged files.
+    crash::caught(|| try_read(bytes))
+        .unwrap_or_else(|said| Err(format!("it cannot be read as Parquet: {said}")))
+}
+
+fn try_read(bytes: Vec<u8>) -> Result<Part, String> {
+    let broken = |error: ParquetError| format!("it cannot be read as Parquet: {error}");
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).map_err(broken)?;
+    let metadata = reader.metadata().file_metadata().key_value_metadata();
+    let head = metadata.into_iter().flatten().find(|pair| pair.key == HEAD_KEY);
+    let head = head.and_then(|pair| pair.value.as_deref()).unwrap_or_default();
+    if !head.starts_with(HEAD) {
+        return Err("this is no file of a sweep: its metadata have no `schedtwin`".into());
+    }
+    let head = head.lines().map(String::from).collect();
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let columns: Vec<String> = columns.iter().map(|column| column.name().to_string()).collect();
+    let digest = columns.iter().position(|column| column == DIGEST);
+    let (Some(digest), Some(NUMBER)) = (digest, columns.first().map(String::as_str)) else {
+        return Err("its columns are not those of a sweep".into());
+    };
+    let mut runs = Vec::new();
+    for row in reader.get_row_iter(None).map_err(broken)? {
+        let row = row.map_err(broken)?;
+        let (mut number, mut fields) = (None, Vec::new());
+        for (column, field) in row.get_column_iter() {
+            let text = match field {
+                Field::Null => continue,
+                Field::Str(text) => text.clone(),
+                Field::ULong(value) => value.to_string(),
+                Field::Double(value) => value.to_string(),
+                _ => return Err(format!("`{column}` has a type that no column of a sweep has")),
+            };
+            match column.as_str() {
+                NUMBER => number = text.parse().ok(),
+                _ => fields.push((column.clone(), text)),
+            }
+        }
+        runs.push(Run { number: number.ok_or("a line has no number")?, fields });
+    }
+    Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_sweep_is_refused_and_does_not_panic() {
+        for bytes in
+            [&b""[..], b"PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1\xff\xff\xff\x7fPAR1", b"run,seed\n"]
+        {
+            assert!(read(bytes.to_vec()).unwrap_err().contains("Parquet"), "{bytes:?}");
+        }
+        let head = vec!["schedtwin sweep 1: 2 runs".to_string()];
+        let fields =
+            ["machine", SEED, DIGEST, "power.mean"].map(|name| (name.to_string(), "1".to_string()));
+        let own_columns = fields[..3].iter().map(|(name, _)| name.clone()).collect();
+        let part =
+            Part { head, own_columns, runs: vec![Run { number: 1, fields: fields.to_vec() }] };
+        let good = write(&part, None);
+        assert_eq!(read(good.clone()).unwrap(), part);
+        // Every byte turned, every length: an error or some part, never more than the file could hold.
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x55;
+            let _ = read(bad);
+            let _ = read(good[..at].to_vec()).unwrap_err();
+        }
+    }
+}
