@@ -19,12 +19,13 @@ use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn_of};
 use crate::run::writable;
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
     let Understood { columns, conditions, selectors } = understand(&arguments)?;
+    warn_of(columns.iter().map(|column| &column.scenario));
     if let Some(option) = arguments.misplaced() {
         return Err(Failure::bad(format!("{option} is for tables of text, not for this --format")));
     }
@@ -255,6 +256,7 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
     let Aa { subject, kernel, comparisons, check, iterations, seed, threads, quiet } = arguments;
     check_seeds(seed, comparisons.saturating_mul(2 * iterations))?;
     let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
+    warn_of(std::iter::once(&scenario));
     let column = Column { kernel, scenario };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, quiet);

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
-use schedtwin_input::Diagnostics;
+use schedtwin::Scenario;
+use schedtwin_input::{Diagnostic, Diagnostics, Severity};
 
 use crate::output::{shown, tell};
 
@@ -63,6 +64,28 @@ impl From<Diagnostics> for Failure {
 /// Writes faults to stderr, in colour where it takes colour.
 pub fn tell_faults(faults: &Diagnostics) {
     let _ = write!(io::stderr(), "{}", faults.render(stderr_takes_colour()));
+}
+
+/// Writes warnings to stderr, each with its place.
+pub fn tell_warnings(warnings: &Diagnostics) {
+    let text = warnings.render_as(Severity::Warning, stderr_takes_colour());
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// Writes what looks wrong in the machines of these scenarios, each place once.
+pub fn warn_of<'a>(scenarios: impl Iterator<Item = &'a Scenario>) {
+    let mut all = Diagnostics::new();
+    for warning in scenarios.flat_map(|scenario| &scenario.machine().warnings.0) {
+        let known = |w: &Diagnostic| {
+            let (source, name) = (&w.source.text, &w.source.name);
+            (w.span == warning.span && w.message == warning.message)
+                && (*source == warning.source.text && *name == warning.source.name)
+        };
+        if !all.0.iter().any(known) {
+            all.0.push(warning.clone());
+        }
+    }
+    tell_warnings(&all);
 }
 
 /// Whether stderr shows terminal escapes: a terminal that can, and neither `NO_COLOR` nor `CLICOLOR=0` against it.

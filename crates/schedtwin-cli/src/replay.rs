@@ -20,7 +20,7 @@ use crate::compare::{
     check_seeds, conditions, distinct, judge, moments, print_first_differences, with_threads,
     write_page,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, warn_of};
 use crate::run::writable;
 use crate::{interrupt, output};
 
@@ -40,6 +40,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         return Err(Failure::bad(message));
     }
     let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
+    warn_of(columns.iter().map(|column| &column.scenario));
     if arguments.first_difference {
         return print_first_differences(&columns, arguments.seed);
     }

@@ -14,7 +14,7 @@ use schedtwin_trace::{AtomicFile, Format};
 use crate::arguments::Run;
 use crate::bar::Bar;
 use crate::compare::{moments, write_page};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
@@ -41,6 +41,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     let scenario = faults.absorb(scenario);
     faults.into_result(())?;
     let scenario = scenario.expect("a scenario that is none is a fault");
+    warn_of(std::iter::once(&scenario));
     for path in trace.iter().chain(&record).chain(&html) {
         writable(path)?;
         interrupt::guard(path);

@@ -7,7 +7,7 @@ use schedtwin_lab::schema;
 use schedtwin_types::printable;
 
 use crate::arguments::{Kind, Shown};
-use crate::failure::{Failure, tell_faults};
+use crate::failure::{Failure, tell_faults, tell_warnings};
 use crate::list::entries;
 use crate::output;
 
@@ -59,9 +59,15 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
             continue;
         }
         match schedtwin_lab::check_file(path) {
-            Ok(notices) => {
-                text.push_str(&format!("{}: fine\n", output::shown(path)));
-                let notices = notices.iter().map(|notice| printable::line(notice));
+            Ok(checked) => {
+                tell_warnings(&checked.warnings);
+                let odd = match checked.warnings.0.len() {
+                    0 => String::new(),
+                    1 => ", 1 warning".into(),
+                    count => format!(", {count} warnings"),
+                };
+                text.push_str(&format!("{}: fine{odd}\n", output::shown(path)));
+                let notices = checked.notices.iter().map(|notice| printable::line(notice));
                 text.extend(notices.map(|notice| format!("  note: {notice}\n")));
             }
             Err(faults) => {

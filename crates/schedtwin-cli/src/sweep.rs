@@ -15,7 +15,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn_of};
 use crate::interrupt;
 use crate::output;
 use crate::run::writable;
@@ -38,6 +38,7 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     let swept = faults.absorb(lab::Sweep::new(names, arguments.duration, seeds));
     distinct(faults).into_result(())?;
     let swept = swept.expect("without a fault there is one");
+    warn_of(swept.scenarios());
     if arguments.front.is_some() && front.len() != 2 {
         return Err(Failure::bad("--front has two metrics: power,wakeup_latency.p99"));
     }

@@ -16,7 +16,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Subject, Tune};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn_of};
 use crate::output;
 
 pub fn tune(arguments: Tune) -> Result<(), Failure> {
@@ -27,6 +27,8 @@ pub fn tune(arguments: Tune) -> Result<(), Failure> {
         column(subject, kernel, Some(&setting.to(value)))
             .map_err(|faults| io::Error::other(faults.to_string()))
     };
+    let least = at(&range.value(0)).map(|column| column.scenario);
+    warn_of(least.iter());
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let seeds = (arguments.seed, arguments.iterations as usize);

@@ -614,6 +614,32 @@ fn check_tells_wrong_files_from_unreadable_ones() {
     let outcome = schedtwin(&["check", &fine]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.starts_with(&format!("{fine}: fine\n")));
+    let odd = fs::read_to_string("../../machines/uniform8.toml").unwrap();
+    let odd = odd.replacen("wfi_uw = 6_000", "wfi_uw = 66_000", 1);
+    let odd = path("odd.toml", &odd.replacen("active_uw = 900_000", "active_uw = 9_000", 1));
+    let both = |told: &str| {
+        told.contains("warning: at 500000 kHz a CPU in WFI draws more than a busy one")
+            && told.contains("warning: measured power falls by more than a tenth")
+            && told.contains("odd.toml:51:")
+            && told.contains("odd.toml:54:")
+    };
+    let outcome = schedtwin(&["check", &odd, &fine]);
+    assert_eq!(outcome.code, 0);
+    assert!(both(&outcome.stderr), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.starts_with(&format!("{odd}: fine, 3 warnings\n")),
+        "{}",
+        outcome.stdout
+    );
+    for kernels in
+        [&["run", "-k", "linux-6.12"][..], &["compare", "-k", "linux-6.12", "-k", "linux-6.6"]]
+    {
+        let rest = ["-m", &odd, "-w", &fine, "--duration", "10ms"];
+        let outcome = schedtwin(&[kernels, &rest].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        assert!(both(&outcome.stderr), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.matches("warning: ").count(), 3, "{}", outcome.stderr);
+    }
     let outcome = schedtwin(&["check", &wrong, &fine]);
     assert_eq!(outcome.code, 1);
     assert!(

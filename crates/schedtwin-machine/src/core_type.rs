@@ -26,6 +26,7 @@
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
+use crate::oddities;
 use crate::{CoreType, IdlePower, IdleState, MAX_IDLE_STATES, Shared};
 
 /// The largest latency or residency: a second. Beyond it somebody confused the unit.
@@ -79,14 +80,7 @@ pub(crate) fn read(
             let message = "the first idle state must be worth entering at once";
             faults.push_at(&at, message, Some("its `residency_us` is 0 or 1".into()));
         }
-        if state.target_residency_ns < state.kernel_exit_latency_ns {
-            let message = format!("`{}` is said to be worth it before it can be left", state.name);
-            warnings.push_at(
-                &at,
-                message,
-                Some("`residency_us` is usually above entry and exit together".into()),
-            );
-        }
+        oddities::of_state(states.last(), &state, &at, warnings);
         states.push(state);
     }
     table.finish(faults);

@@ -19,10 +19,11 @@
 //! domains; a domain may have its own. `per_cpu = true` makes a domain of each of the CPUs, all with
 //! the same operating points, called `NAME0`, `NAME1`, ... after the CPU.
 
-use schedtwin_input::{Diagnostics, Located, TableReader};
+use schedtwin_input::{Diagnostics, Located, Location, TableReader};
 use schedtwin_types::{CpuId, Khz};
 
 use crate::cpu_list::CpuList;
+use crate::oddities::{self, Placed};
 use crate::switching::{self, checked_latency};
 use crate::{DriverWait, FrequencyDomain, OperatingPoint};
 
@@ -44,6 +45,8 @@ pub(crate) struct Defaults {
     driver: DriverWait,
     driver_latency_us: u64,
     dvfs_possible_from_any_cpu: bool,
+    /// Whether the file says that nobody knows any power.
+    power_unknown: bool,
 }
 
 impl Defaults {
@@ -54,8 +57,10 @@ impl Defaults {
         let fast_switch = root.required("fast_switch", faults);
         let driver = read_driver(root, faults);
         let dvfs_possible_from_any_cpu = root.required("dvfs_possible_from_any_cpu", faults);
+        let power_unknown: Option<bool> = root.optional("power_unknown", faults);
         let driver = driver?;
         Some(Defaults {
+            power_unknown: power_unknown.unwrap_or(false),
             transition_latency_us: checked_latency(&transition_latency_us?, faults)?,
             switching: switching?,
             fast_switch: fast_switch?,
@@ -96,6 +101,8 @@ fn read_driver(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<
 pub(crate) struct ReadDomain {
     pub(crate) domain: FrequencyDomain,
     pub(crate) cpus: CpuList,
+    /// Where the frequency of each operating point stands.
+    pub(crate) khz_at: Vec<Location>,
     /// Whether `per_cpu` made it: then its name is not the file's.
     pub(crate) per_cpu: bool,
 }
@@ -116,7 +123,8 @@ pub(crate) fn read(
     let driver = read_driver(&mut table, faults);
     let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
     let off_uw = power(&mut table, "off_uw", false, faults);
-    let opps = read_opps(name, &mut table, warnings, faults);
+    let power_unknown = defaults.is_some_and(|defaults| defaults.power_unknown);
+    let opps = read_opps(name, &mut table, power_unknown, warnings, faults);
     table.finish(faults);
 
     let transition = transition.map(|us| checked_latency(&us, faults));
@@ -124,6 +132,7 @@ pub(crate) fn read(
     else {
         return Vec::new();
     };
+    let (opps, khz_at): (Vec<_>, Vec<_>) = opps.into_iter().map(|p| (p.opp, p.khz_at)).unzip();
     let switching = switching.and_then(|own| own.or(&defaults.switching).build(&opps, faults));
     let transition = transition.unwrap_or(Some(defaults.transition_latency_us));
     let (Some(transition), Some(switching)) = (transition, switching) else {
@@ -142,7 +151,7 @@ pub(crate) fn read(
         off_uw: off_uw.unwrap_or(0),
     };
     if per_cpu != Some(true) {
-        return vec![ReadDomain { domain, cpus, per_cpu: false }];
+        return vec![ReadDomain { domain, cpus, khz_at, per_cpu: false }];
     }
     let each = |cpu: CpuId| {
         let domain = FrequencyDomain {
@@ -150,7 +159,7 @@ pub(crate) fn read(
             cpus: vec![cpu],
             ..domain.clone()
         };
-        ReadDomain { domain, cpus: cpus.clone(), per_cpu: true }
+        ReadDomain { domain, cpus: cpus.clone(), khz_at: khz_at.clone(), per_cpu: true }
     };
     cpus.mask.iter().map(each).collect()
 }
@@ -158,9 +167,10 @@ pub(crate) fn read(
 fn read_opps(
     name: &Located<String>,
     table: &mut TableReader<'_>,
+    power_unknown: bool,
     warnings: &mut Diagnostics,
     faults: &mut Diagnostics,
-) -> Option<Vec<OperatingPoint>> {
+) -> Option<Vec<Placed>> {
     let at = table.location_of("opp");
     let had = faults.0.len();
     let rows = table.tables("opp", faults);
@@ -171,14 +181,14 @@ fn read_opps(
         faults.push_at(&at, format!("{} operating points: at most {MAX_OPPS}", rows.len()), None);
         return None;
     }
-    let mut opps: Vec<OperatingPoint> = Vec::new();
+    let mut opps: Vec<Placed> = Vec::new();
     for row in rows {
-        let khz_at = row.location_of("khz");
-        let em_at = row.location_of("em_uw");
+        let [khz_at, em_at, active_at, wfi_at] =
+            ["khz", "em_uw", "active_uw", "wfi_uw"].map(|key| row.location_of(key));
         let Some(opp) = read_opp(row, faults) else {
             continue;
         };
-        if let Some(previous) = opps.last() {
+        if let Some(previous) = opps.last().map(|previous| &previous.opp) {
             if opp.khz == previous.khz {
                 faults.push_at(&khz_at, format!("{} kHz is listed twice", opp.khz), None);
             } else if opp.khz < previous.khz {
@@ -188,16 +198,15 @@ fn read_opps(
                     message,
                     Some("frequencies rise from the first to the last".into()),
                 );
-            } else if opp.em_power_uw <= previous.em_power_uw {
-                let message = format!("the energy model's power does not rise at {} kHz", opp.khz);
-                let help =
-                    "the kernel takes it as it is; the lower frequency then never pays".to_string();
-                warnings.push_at(&em_at, message, Some(help));
             }
         }
-        opps.push(opp);
+        opps.push(Placed { opp, khz_at, em_at, active_at, wfi_at });
     }
-    (faults.0.len() == had).then_some(opps)
+    if faults.0.len() > had {
+        return None;
+    }
+    oddities::of_opps(&opps, &at, power_unknown, warnings);
+    Some(opps)
 }
 
 fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<OperatingPoint> {
@@ -212,7 +221,9 @@ fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Operat
     let khz = khz?;
     if khz.value == 0 || khz.value > MAX_KHZ {
         let message = format!("{} kHz is not within 1 kHz to 10 GHz", khz.value);
-        faults.push_at(&khz.at, message, None);
+        let help =
+            (khz.value > MAX_KHZ).then(|| "`khz` is in kHz: 2.4 GHz are 2_400_000".to_string());
+        faults.push_at(&khz.at, message, help);
         return None;
     }
     Some(OperatingPoint {

@@ -11,6 +11,7 @@
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled |
 //! | `ns_per_loop` | rt-app's calibration |
 //! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu`; `driver`, `driver_latency_us` | of all domains |
+//! | `power_unknown` | may be left out; `true`: all powers are 0, and that is meant |
 //! | `stall_us`, `slew_uv_per_us`, `late_requests` | may be left out; see `switching` |
 //! | `[topologies.NAME]` | see `topology` |
 //! | `[core.NAME]` | a kind of core, see `core_type` |
@@ -41,8 +42,8 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, power_domain,
-    power_limit, smt, speed, topology,
+    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, oddities,
+    power_domain, power_limit, smt, speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -103,7 +104,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     domains.sort_by_key(|read| read.domain.cpus[0]);
     let all_read =
         domain_names.iter().all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
-    check_domains(&domains, &groups, &cpus, all_read, &root, &mut faults);
+    check_domains(&domains, &groups, &cpus, all_read, &root, &mut warnings, &mut faults);
 
     let smt = root.optional_table("smt", &mut faults);
     let has_smt = smt.is_some();
@@ -339,6 +340,7 @@ fn check_domains(
     cpus: &CpuMask,
     all_read: bool,
     root: &TableReader<'_>,
+    warnings: &mut Diagnostics,
     faults: &mut Diagnostics,
 ) {
     let mut covered = CpuMask::EMPTY;
@@ -355,6 +357,7 @@ fn check_domains(
         }
         let mut inside = groups.iter().filter(|group| group.cpus.mask.intersects(&mask));
         let Some(first) = inside.next() else { continue };
+        oddities::of_capacities(&read.domain.opps, &read.khz_at, first.capacity.value, warnings);
         for other in inside {
             for (what, one, two) in [
                 ("core", first.core.value.clone(), other.core.value.clone()),

@@ -22,6 +22,7 @@
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
+//! | `oddities` | what a file may say but cannot mean: warnings |
 //! | `builtin` | the machines compiled in |
 //!
 //! ```
@@ -46,6 +47,7 @@ mod domain;
 mod file;
 mod heat;
 mod model;
+mod oddities;
 mod power;
 mod power_domain;
 mod power_limit;

@@ -50,21 +50,6 @@ fn the_machine_they_were_made_from_is_good() {
 }
 
 #[test]
-fn what_is_odd_but_possible_is_a_warning() {
-    let text = std::fs::read_to_string(tests().join("good.toml")).unwrap();
-    let text = text.replacen("em_uw = 15_000", "em_uw = 6_000", 1);
-    let text = text.replacen("residency_us = 2_000", "residency_us = 200", 1);
-    let machine = Machine::from_source(&Source::new("odd.toml", text), &[]).unwrap();
-    assert_eq!(
-        machine.warnings.to_string(),
-        "odd.toml:19:3: `c2` is said to be worth it before it can be left\n  \
-         help: `residency_us` is usually above entry and exit together\n\
-         odd.toml:39:28: the energy model's power does not rise at 600000 kHz\n  \
-         help: the kernel takes it as it is; the lower frequency then never pays"
-    );
-}
-
-#[test]
 fn a_clock_for_each_cpu() {
     let text = std::fs::read_to_string(tests().join("good.toml")).unwrap();
     let text = text.replacen("[domain.little]\n", "[domain.little]\nper_cpu = true\n", 1);

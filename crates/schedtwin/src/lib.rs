@@ -108,8 +108,17 @@ pub fn kernel_as_file(spec: &str) -> Result<String, Diagnostics> {
     Ok(KernelFile::load(spec)?.to_file())
 }
 
-/// Checks a file of any kind; notices if it is right.
-pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
+/// What is said of a file that is right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// What looks wrong but is possible, with its place in the file.
+    pub warnings: Diagnostics,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+/// Checks a file of any kind; warnings and notices if it is right.
+pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
     let source = read_source(path)?;
     let spec = path.to_string_lossy();
     if path.extension().is_some_and(|e| e == "toml") {
@@ -122,15 +131,16 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
         if is_machine {
             let machine = Machine::load(&spec)?;
             firmware::refuse_what_waits(&machine)?;
-            return Ok(machine.warnings.0.iter().map(|w| w.message.clone()).collect());
+            return Ok(Checked { warnings: machine.warnings, notices: Vec::new() });
         }
         // Only a patch says what it sets.
         let is_patch = source.text.lines().any(|line| line.trim_start().starts_with("[sets"));
         if is_patch {
-            return kernel_file::check_patch(&source);
+            let notices = kernel_file::check_patch(&source)?;
+            return Ok(Checked { notices, ..Checked::default() });
         }
         KernelFile::load(&spec)?;
-        return Ok(Vec::new());
+        return Ok(Checked::default());
     }
     let workload = Workload::parse_rtapp(source)?;
     let mut notices = workload.notices();
@@ -141,5 +151,5 @@ pub fn check_file(path: &Path) -> Result<Vec<String>, Diagnostics> {
         notices.extend(endless.0.iter().map(help));
     }
     notices.extend(workload.pending().0.iter().map(|p| p.message.clone()));
-    Ok(notices)
+    Ok(Checked { notices, ..Checked::default() })
 }

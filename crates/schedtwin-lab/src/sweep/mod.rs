@@ -150,6 +150,11 @@ impl Sweep {
         faults.into_result(Sweep { settings, varies, seeds, first_seed })
     }
 
+    /// What is run, without the seeds.
+    pub fn scenarios(&self) -> impl Iterator<Item = &Scenario> {
+        self.settings.iter().map(|setting| &setting.column.scenario)
+    }
+
     /// Number of runs.
     pub fn runs(&self) -> u64 {
         self.settings.len() as u64 * self.seeds
