@@ -155,7 +155,7 @@ fn beside_the_reference(scenario: &Scenario, seed: u64) {
 
 fn written(scenario: &Scenario, seed: u64, folder: &Path, expected: &RunResult) {
     let trace = folder.join(if seed.is_multiple_of(2) { "trace.pftrace" } else { "trace.txt" });
-    let record = folder.join("record.jsonl");
+    let record = folder.join(if seed.is_multiple_of(3) { "record.jsonl" } else { "record.rec" });
     let options = RunOptions {
         trace: Some(trace.clone()),
         record: Some(record.clone()),

@@ -296,7 +296,7 @@ impl Observer for Birth {
             self.at.get_or_insert(fact.at);
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }

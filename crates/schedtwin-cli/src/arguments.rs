@@ -32,8 +32,8 @@ Examples:
   schedtwin list                                        what there is to choose from
   schedtwin run -m pixel6 -w ui-phone                   one run on the newest kernel
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
-  schedtwin run -m pixel6 -w app.json --record r.jsonl  keeps every decision
-  schedtwin explain r.jsonl --at 1.5s                   says why
+  schedtwin run -m pixel6 -w app.json --record r.rec    keeps every decision
+  schedtwin explain r.rec --at 1.5s                     says why
 
 Names and their variants:
   MACHINE   NAME[:KEY=VALUE,...]             pixel6:coupling=false
@@ -132,7 +132,7 @@ Examples:
   schedtwin run -m uniform8 -w w1 -k linux-6.12 --duration 10s --format json
   schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
-  schedtwin run -m pixel6 -w app.json --record out.jsonl         for schedtwin explain
+  schedtwin run -m pixel6 -w app.json --record out.rec           for schedtwin explain
   schedtwin run -m pixel6 -w app.json --html page.html           figures: clocks, idle states, power
 The same machine, kernel, workload and seed give the same bytes on every computer.";
 
@@ -172,19 +172,20 @@ kernel that replays them. The section on fidelity says what was used, left out a
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
-  schedtwin run -m pixel6 -w ui-phone --record out.jsonl    a record holds everything
-  schedtwin convert out.jsonl out.pftrace                   open it in ui.perfetto.dev
-  schedtwin convert out.jsonl out.txt                       ftrace text, for LISA, TRAPpy and grep
-  schedtwin convert out.pftrace out.jsonl                   for jq; a trace holds no decisions
-The ending of OUT says the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .jsonl, .rec.
+  schedtwin run -m pixel6 -w ui-phone --record out.rec      a record holds everything
+  schedtwin convert out.rec out.pftrace                     open it in ui.perfetto.dev
+  schedtwin convert out.rec out.txt                         ftrace text, for LISA, TRAPpy and grep
+  schedtwin convert out.rec out.jsonl                       JSON Lines, for jq
+  schedtwin convert out.pftrace out.rec                     a trace holds no decisions
+The ending of OUT says the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .rec, .record, .jsonl.
 Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  schedtwin explain r.jsonl --at 1.5s               what happened around 1.5 s
-  schedtwin explain r.jsonl --task ui --at 1.5s --window 5ms
-  schedtwin explain r.jsonl --cpu 3 --limit 100
-  schedtwin explain r.jsonl --chains --cpu 3        from what needs a clock to the clock, and where the time went
+  schedtwin explain r.rec --at 1.5s                 what happened around 1.5 s
+  schedtwin explain r.rec --task ui --at 1.5s --window 5ms
+  schedtwin explain r.rec --cpu 3 --limit 100
+  schedtwin explain r.rec --chains --cpu 3          from what needs a clock to the clock, and where the time went
 RECORD is what run --record wrote (facts, decisions and chains) or --trace as Perfetto (facts only).";
 
 const CAPTURE_EXAMPLES: &str = "\
@@ -303,10 +304,10 @@ pub struct Run {
     /// Everything random follows from it
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a trace for other tools; the ending of its name says which: .pftrace, .txt, .jsonl
+    /// Write a trace for other tools; the ending of its name says which: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Write a record for `schedtwin explain`
+    /// Write a record for `schedtwin explain`: packed, or JSON Lines if its name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
@@ -419,10 +420,10 @@ pub struct Replay {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a trace of the first kernel's first run; the ending says which: .pftrace, .txt, .jsonl
+    /// Write a trace of the first kernel's first run; the ending says which: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Write a record of the first kernel's first run for `schedtwin explain`
+    /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again

@@ -592,6 +592,11 @@ impl Kernel {
     pub fn take_decisions(&mut self) -> Vec<DecisionRecord> {
         std::mem::take(&mut self.decisions)
     }
+
+    /// As [`Kernel::take_decisions`], one by one; the list keeps its room.
+    pub fn drain_decisions(&mut self) -> impl Iterator<Item = DecisionRecord> + '_ {
+        self.decisions.drain(..)
+    }
 }
 
 pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize, config: &Config) -> CfsRq {

@@ -51,13 +51,21 @@ pub struct Notes {
     pub pick_candidates: Vec<PickCandidate>,
 }
 
+/// Most decisions look at eight or fewer: room is made once.
+fn note<T>(list: &mut Vec<T>, item: T) {
+    if list.capacity() == 0 {
+        list.reserve(8);
+    }
+    list.push(item);
+}
+
 impl See for Notes {
     const ON: bool = true;
     fn candidate(&mut self, candidate: impl FnOnce() -> Candidate) {
-        self.candidates.push(candidate());
+        note(&mut self.candidates, candidate());
     }
     fn frequency_input(&mut self, input: impl FnOnce() -> FrequencyInput) {
-        self.inputs.push(input());
+        note(&mut self.inputs, input());
     }
     fn pick_begins(&mut self) {
         self.pick = None;
@@ -69,7 +77,7 @@ impl See for Notes {
         }
     }
     fn pick_candidate(&mut self, candidate: impl FnOnce() -> PickCandidate) {
-        self.pick_candidates.push(candidate());
+        note(&mut self.pick_candidates, candidate());
     }
 }
 

@@ -106,7 +106,7 @@ impl Observer for Search {
             _ => {}
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
@@ -159,7 +159,7 @@ impl Observer for Keep {
             _ => {}
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }

@@ -4,11 +4,11 @@
 //! of a trace all events are kept at first, since its CPUs have to be merged into one order.
 //!
 //! Differences: a conversion can hold no more than its source: a Perfetto trace lacks what
-//! [`crate::perfetto_read`] lists. Decisions stay in their record: no other format has them.
+//! [`crate::perfetto_read`] lists. Only records hold decisions and chains: no other format has them.
 //! Events whose CPU a trace does not hold are given to CPU 0.
 
 use crate::perfetto_read::{self, Event};
-use crate::record::{Entry, Reader};
+use crate::record::{Entry, PACKED, Reader, Why};
 use crate::{Format, Meta, Sink, open_readable};
 use schedtwin_types::{CpuId, Fact, Ns};
 use std::io::{self, BufRead, BufReader};
@@ -45,7 +45,7 @@ pub fn convert_from<'a>(
         )),
         Kind::Packed => Err(damaged("it is packed; unpack it first".to_string())),
         Kind::Other => Err(damaged(
-            "it is neither a record (`run --record FILE.jsonl`) nor a Perfetto trace (`run --trace \
+            "it is neither a record (`run --record FILE`) nor a Perfetto trace (`run --trace \
              FILE.pftrace`); recordings of devices are for `schedtwin replay`"
                 .to_string(),
         )),
@@ -63,6 +63,9 @@ enum Kind {
     Other,
 }
 
+/// What packed records of all versions begin with.
+const PACKED_BEGINS: &[u8] = PACKED.split_at(PACKED.len() - 2).0.as_bytes();
+
 impl Kind {
     fn of(head: &[u8]) -> Kind {
         match head {
@@ -70,6 +73,7 @@ impl Kind {
             // The tag of a trace's first packet.
             [0x0a, ..] => Kind::Perfetto,
             [b'{', ..] => Kind::Record,
+            _ if head.starts_with(PACKED_BEGINS) => Kind::Record,
             [0x17, 0x08, 0x44, b't', b'r', ..] => Kind::TraceDat,
             // gzip, xz, zstd.
             [0x1f, 0x8b, ..] | [0xfd, b'7', b'z', ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
@@ -109,8 +113,13 @@ fn convert_record<'a>(
                 converted.facts += 1;
                 sink.fact(&fact);
             }
-            Entry::Decision(..) => converted.decisions_dropped += 1,
-            Entry::Chain(..) => {}
+            Entry::Decision(at, cpu, decision) => {
+                let kept = sink.read_back(at, Why::Decision(cpu, decision));
+                converted.decisions_dropped += u64::from(!kept);
+            }
+            Entry::Chain(at, chain) => {
+                sink.read_back(at, Why::Chain(chain));
+            }
             Entry::Power(at, domain, microwatts) => sink.power_uw(at, domain, microwatts),
         }
     }

@@ -91,7 +91,7 @@ const DISORDER_NS_MAX: Ns = 10_000_000;
 pub fn explain(path: &Path, query: &Query, out: &mut dyn Write) -> io::Result<Summary> {
     let mut input = BufReader::with_capacity(1 << 16, open_readable(path)?);
     match input.fill_buf()?.first() {
-        // The tag of a trace's first packet; a record begins with a brace.
+        // The tag of a trace's first packet; a record begins with a brace, or says that it is packed.
         Some(0x0a) => explain_perfetto(input, query, out),
         _ => explain_record(input, query, out),
     }

@@ -7,11 +7,12 @@
 //! |---|---|---|
 //! | [`Format::Perfetto`] | binary protobuf, `compact_sched` | ui.perfetto.dev, `trace_processor` |
 //! | [`Format::FtraceText`] | text, as `trace-cmd report -N` prints it | LISA, TRAPpy, grep |
-//! | [`Format::Record`] | JSON Lines, lossless, with decisions | `schedtwin explain`, jq |
+//! | [`Format::PackedRecord`] | binary, lossless, with decisions | `schedtwin explain`, `schedtwin convert` |
+//! | [`Format::Record`] | the same as JSON Lines | `schedtwin explain`, jq |
 //!
 //! Other people's traces come in by [`ftrace_read`]: the text of the kernel and of `trace-cmd report`.
 //!
-//! All three are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
+//! All are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
 //! its name only when it is complete ([`AtomicFile`]).
 //!
 //! It knows only the words of `schedtwin-types`: nothing of kernels, machines or workloads.
@@ -55,8 +56,9 @@ pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials
 pub use ftrace_text::FtraceText;
 pub use open::open_readable;
 pub use perfetto::Perfetto;
-pub use record::Record;
+pub use record::{PackedRecord, Record};
 
+use record::Why;
 use schedtwin_types::{CpuMask, DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io;
 use std::path::Path;
@@ -106,6 +108,10 @@ pub trait Sink {
     fn chain(&mut self, _chain: &NeedChain) {}
     /// The power that domain number `domain` draws from `at` on, microwatts.
     fn power_uw(&mut self, _at: Ns, _domain: u16, _microwatts: u64) {}
+    /// A decision or a chain that was read from a record; whether this format keeps it. Only records do.
+    fn read_back(&mut self, _at: Ns, _why: Why) -> bool {
+        false
+    }
     /// Writes what is left and puts the file in its place, or says what failed.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
@@ -117,22 +123,32 @@ pub enum Format {
     Perfetto,
     /// Text as `trace-cmd report -N` prints it: `.txt`, `.ftrace`.
     FtraceText,
-    /// schedtwin's own record, JSON Lines: `.jsonl`, `.rec`.
+    /// schedtwin's own record, JSON Lines: `.jsonl`.
     Record,
+    /// The same, packed: `.rec`, `.record`.
+    PackedRecord,
 }
 
 impl Format {
     /// The endings that [`Format::from_path`] knows, for messages.
-    pub const ENDINGS: &'static str =
-        ".pftrace, .perfetto-trace, .pb (Perfetto); .txt, .ftrace (text); .jsonl, .rec (record)";
+    pub const ENDINGS: &'static str = ".pftrace, .perfetto-trace, .pb (Perfetto); .txt, .ftrace (text); .rec, .record, .jsonl (record)";
 
     /// The format that the ending of a file's name asks for.
     pub fn from_path(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "pftrace" | "perfetto-trace" | "pb" => Some(Format::Perfetto),
             "txt" | "ftrace" => Some(Format::FtraceText),
-            "jsonl" | "rec" => Some(Format::Record),
+            "jsonl" => Some(Format::Record),
+            "rec" | "record" => Some(Format::PackedRecord),
             _ => None,
+        }
+    }
+
+    /// The format of a record of any name: packed, unless the name asks for JSON Lines.
+    pub fn of_record(path: &Path) -> Format {
+        match Format::from_path(path) {
+            Some(Format::Record) => Format::Record,
+            _ => Format::PackedRecord,
         }
     }
 }
@@ -144,6 +160,7 @@ pub fn create(path: &Path, format: Format, meta: Meta) -> io::Result<Box<dyn Sin
         Format::Perfetto => Box::new(Perfetto::new(file, meta)),
         Format::FtraceText => Box::new(FtraceText::new(file, meta)),
         Format::Record => Box::new(Record::new(file, meta)),
+        Format::PackedRecord => Box::new(PackedRecord::new(file, meta)),
     })
 }
 
@@ -160,11 +177,25 @@ mod tests {
             ("a.txt", Some(Format::FtraceText)),
             ("a.ftrace", Some(Format::FtraceText)),
             ("a.jsonl", Some(Format::Record)),
-            ("a.rec", Some(Format::Record)),
+            ("a.rec", Some(Format::PackedRecord)),
+            ("a.record", Some(Format::PackedRecord)),
             ("a.json", None),
             ("pftrace", None),
         ] {
             assert_eq!(Format::from_path(Path::new(name)), format, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_packed_unless_its_name_says_otherwise() {
+        for (name, format) in [
+            ("a.jsonl", Format::Record),
+            ("a.JSONL", Format::Record),
+            ("a.record", Format::PackedRecord),
+            ("a.txt", Format::PackedRecord),
+            ("a", Format::PackedRecord),
+        ] {
+            assert_eq!(Format::of_record(Path::new(name)), format, "{name}");
         }
     }
 }

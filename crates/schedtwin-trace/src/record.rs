@@ -14,6 +14,8 @@
 //! {"at":1000,"chain":{"policy":1,"more":true,...}}               a need has got its clock, or has gone
 //! ```
 //!
+//! A packed record ([`PACKED`]) says the same without names of members, in less time and space.
+//!
 //! Times are nanoseconds; lines come in the order in which things happened. Facts are named after
 //! the kernel's events, and their members as in [`schedtwin_types::FactKind`].
 //!
@@ -22,14 +24,20 @@
 //! add some. Memory is bounded by [`LINE_BYTES_MAX`].
 
 use crate::atomic_file::Output;
-use crate::record_lines::{Line, PowerLine};
+use crate::record_lines::Line;
 use crate::tasks::TASKS_MAX;
 use crate::{Destination, Meta, Sink, TaskInfo};
+use packed::Item;
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
 };
 use std::fmt;
 use std::io::{self, BufRead};
+
+mod packed;
+pub(crate) mod varint;
+
+pub use packed::{PACKED, PackedRecord};
 
 pub use crate::record_lines::{
     CandidateLine, ChainEventLine, ChainLine as RecordedChain, DecisionLine as RecordedDecision,
@@ -48,72 +56,69 @@ pub struct Record<D: Destination> {
     line: Vec<u8>,
 }
 
+/// The first line of a record.
+fn header_line(meta: Meta) -> Line {
+    let policies = meta.policy_cpus.iter().map(|cpus| cpus.iter().map(|c| c.0).collect());
+    let provenance = meta.provenance.into_iter().map(|(key, value)| (key, value.into()));
+    Line {
+        schema: Some(SCHEMA.to_string()),
+        title: Some(meta.title),
+        nr_cpus: Some(meta.nr_cpus),
+        domains: Some(meta.domain_names),
+        policies: Some(policies.collect()),
+        provenance: Some(provenance.collect()),
+        ..Line::default()
+    }
+}
+
+fn push_line(bytes: &mut Vec<u8>, line: &Line) {
+    serde_json::to_writer(&mut *bytes, line).expect("plain data, and memory takes it");
+    bytes.push(b'\n');
+}
+
 impl<D: Destination> Record<D> {
     /// Starts a record with its header.
     pub fn new(destination: D, meta: Meta) -> Record<D> {
         let mut record = Record { output: Output::new(destination), line: Vec::new() };
-        let policies = meta.policy_cpus.iter().map(|cpus| cpus.iter().map(|c| c.0).collect());
-        record.write(&Line {
-            schema: Some(SCHEMA.to_string()),
-            title: Some(meta.title),
-            nr_cpus: Some(meta.nr_cpus),
-            domains: Some(meta.domain_names),
-            policies: Some(policies.collect()),
-            provenance: Some(
-                meta.provenance.into_iter().map(|(key, value)| (key, value.into())).collect(),
-            ),
-            ..Line::default()
-        });
+        record.write(&header_line(meta));
         record
     }
 
     fn write(&mut self, line: &Line) {
         self.line.clear();
-        serde_json::to_writer(&mut self.line, line).expect("plain data, and memory takes it");
-        self.line.push(b'\n');
+        push_line(&mut self.line, line);
         self.output.write(&self.line);
     }
 }
 
 impl<D: Destination> Sink for Record<D> {
     fn task(&mut self, info: &TaskInfo) {
-        self.write(&Line {
-            task: Some(info.id.0),
-            name: Some(info.name.clone()),
-            prio: Some(info.prio),
-            ..Line::default()
-        });
+        self.write(&Item::task(info).into());
     }
 
     fn task_prio(&mut self, id: TaskId, prio: i32) {
-        self.write(&Line { task: Some(id.0), prio: Some(prio), ..Line::default() });
+        self.write(&Item::Prio(id.0, prio).into());
     }
 
     fn fact(&mut self, fact: &Fact) {
-        self.write(&Line {
-            at: Some(fact.at),
-            cpu: Some(fact.cpu.0),
-            fact: Some(fact.kind.into()),
-            ..Line::default()
-        });
+        self.write(&Item::fact(fact).into());
     }
 
     fn decision(&mut self, decision: &DecisionRecord) {
-        self.write(&Line {
-            at: Some(decision.at),
-            cpu: Some(decision.cpu.0),
-            decision: Some((&decision.decision).into()),
-            ..Line::default()
-        });
+        self.write(&Item::decision(decision).into());
     }
 
     fn power_uw(&mut self, at: Ns, domain: u16, microwatts: u64) {
-        let power = Some(PowerLine::new(domain, microwatts));
-        self.write(&Line { at: Some(at), power, ..Line::default() });
+        self.write(&Item::Power(at, domain, microwatts).into());
     }
 
     fn chain(&mut self, chain: &NeedChain) {
-        self.write(&Line { at: Some(chain.end_at), chain: Some(chain.into()), ..Line::default() });
+        self.write(&Item::chain(chain).into());
+    }
+
+    fn read_back(&mut self, at: Ns, why: Why) -> bool {
+        self.write(&Item::from((at, why)).into());
+        true
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
@@ -140,18 +145,30 @@ pub enum Entry {
     Chain(Ns, RecordedChain),
 }
 
+/// What a record alone holds: why something happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// A decision of the kernel on this CPU.
+    Decision(CpuId, RecordedDecision),
+    /// A chain that ends.
+    Chain(RecordedChain),
+}
+
 /// A line that could not be read.
 #[derive(Debug)]
 pub struct ReadError {
     /// Its number, from 1; 0 if the file itself cannot be read.
     pub line: u64,
+    /// It is an item of a packed record. The header is the first.
+    pub packed: bool,
     /// What is wrong, for after "failed to read the record".
     pub message: String,
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
+        let what = if self.packed { "item" } else { "line" };
+        write!(f, "{what} {}: {}", self.line, self.message)
     }
 }
 
@@ -176,17 +193,19 @@ pub struct Reader<R: BufRead> {
     line: u64,
     bytes: Vec<u8>,
     nr_cpus: usize,
+    /// It has turned out to be packed.
+    packed: bool,
     ended: bool,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Reader<R> {
-        Reader { input, line: 0, bytes: Vec::new(), nr_cpus: 0, ended: false }
+        Reader { input, line: 0, bytes: Vec::new(), nr_cpus: 0, packed: false, ended: false }
     }
 
     fn fail(&self, message: impl Into<String>) -> ReadError {
-        ReadError { line: self.line, message: message.into() }
+        ReadError { line: self.line, packed: self.packed, message: message.into() }
     }
 
     /// Reads the next line into `bytes`, without its end; `Ok(false)` at the end of the file.
@@ -219,7 +238,27 @@ impl<R: BufRead> Reader<R> {
         Ok(true)
     }
 
+    /// Reads the next item of a packed record into `bytes`; `Ok(false)` at the end of the file.
+    fn next_item(&mut self) -> Result<bool, ReadError> {
+        self.line += 1;
+        let read = packed::read_item(&mut self.input, &mut self.bytes);
+        read.map_err(|message| {
+            // Where the next item begins is not known.
+            self.ended = true;
+            self.fail(message)
+        })
+    }
+
     fn parse(&mut self) -> Result<Entry, ReadError> {
+        if self.line == 1
+            && let Some(header) = packed::header(&self.bytes).map_err(|m| self.fail(m))?
+        {
+            self.packed = true;
+            self.bytes.drain(..header);
+        } else if self.packed {
+            let item = packed::parse(&self.bytes).map_err(|error| self.fail(error))?;
+            return self.entry(item.into());
+        }
         // serde would take an array's elements for the members in order.
         if self.bytes.trim_ascii_start().first() != Some(&b'{') {
             return Err(self.fail("not a JSON object"));
@@ -238,6 +277,11 @@ impl<R: BufRead> Reader<R> {
             self.nr_cpus = meta.nr_cpus;
             return Ok(Entry::Header(meta));
         }
+        self.entry(line)
+    }
+
+    /// What a line says, checked. Not of the first one.
+    fn entry(&self, line: Line) -> Result<Entry, ReadError> {
         let cpu = match line.cpu {
             Some(cpu) if usize::from(cpu) < self.nr_cpus => Some(CpuId(cpu)),
             Some(cpu) => {
@@ -350,13 +394,15 @@ impl<R: BufRead> Iterator for Reader<R> {
             if self.ended {
                 return None;
             }
-            match self.next_line() {
+            match if self.packed { self.next_item() } else { self.next_line() } {
                 Ok(false) if self.line == 1 => {
                     self.ended = true;
                     return Some(Err(self.fail("the file is empty")));
                 }
                 Ok(false) => return None,
-                Ok(true) if self.bytes.trim_ascii().is_empty() && self.line > 1 => continue,
+                Ok(true) if !self.packed && self.line > 1 && self.bytes.trim_ascii().is_empty() => {
+                    continue;
+                }
                 Ok(true) => {
                     let entry = self.parse();
                     self.ended |= self.line == 1 && entry.is_err();

@@ -1,9 +1,12 @@
 //! The shapes of a record's lines.
 //!
-//! These types mirror facts and decisions for serde, which `schedtwin-types` does not depend on.
+//! These types mirror facts and decisions for serde (JSON Lines) and borsh (packed), which `schedtwin-types` does not depend
+//! on. Whoever changes a shape that borsh derives raises the version of [`crate::record::PACKED`].
 //! The texts of decisions are fixed ones while a run writes them, and owned ones when they are
 //! read back.
 
+use crate::record::varint;
+use borsh::{BorshDeserialize, BorshSerialize};
 use schedtwin_types::{
     Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz,
     NeedChain, Ns, PickCandidate, PolicyId, TaskId, TaskState, WakeSource,
@@ -79,7 +82,7 @@ impl PowerLine {
 macro_rules! mirrored {
     ($(#[$doc:meta])* $mirror:ident = $original:ident { $($name:ident = $text:literal),* $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
         pub(crate) enum $mirror {
             $( #[serde(rename = $text)] $name, )*
         }
@@ -117,7 +120,7 @@ mirrored! {
 macro_rules! facts {
     ($( $name:ident = $text:literal $({ $($field:ident: $type:ty $(as $wrap:path)?),* $(,)? })? ),* $(,)?) => {
         /// A fact. Members are named as in [`FactKind`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
         pub(crate) enum FactLine {
             $( #[serde(rename = $text)] $name $({ $($field: $type),* })?, )*
         }
@@ -167,7 +170,7 @@ facts! {
 }
 
 /// A decision as a record holds it. Members are those of [`Decision`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "documented at schedtwin_types::Decision, which this mirrors")]
 pub enum DecisionLine {
@@ -220,7 +223,7 @@ pub enum DecisionLine {
 }
 
 /// [`NeedChain`] as a record holds it; its end is the line's time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[allow(missing_docs, reason = "documented at schedtwin_types::NeedChain, which this mirrors")]
 pub struct ChainLine {
     pub policy: u16,
@@ -243,7 +246,7 @@ pub struct ChainLine {
 }
 
 /// [`ChainEvent`] as a record holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "documented at schedtwin_types::ChainEvent, which this mirrors")]
 pub enum ChainEventLine {
@@ -267,7 +270,7 @@ pub enum ChainEventLine {
 }
 
 /// How long a chain has waited for something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[allow(missing_docs, reason = "documented at schedtwin_types::ChainWait, which this mirrors")]
 pub struct WaitLine {
     #[serde(rename = "for")]
@@ -314,7 +317,7 @@ impl From<&ChainEvent> for ChainEventLine {
 }
 
 /// [`PickCandidate`] as a record holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[allow(missing_docs, reason = "documented at schedtwin_types::PickCandidate, which this mirrors")]
 pub struct PickLine {
     pub depth: u32,
@@ -328,7 +331,7 @@ pub struct PickLine {
 }
 
 /// [`Candidate`] as a record holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
 #[allow(missing_docs, reason = "documented at schedtwin_types::Candidate, which this mirrors")]
 pub struct CandidateLine {
     pub cpu: u16,
@@ -340,22 +343,33 @@ pub struct CandidateLine {
 }
 
 /// [`FrequencyInput`] as a record holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
 #[allow(missing_docs, reason = "documented at schedtwin_types::FrequencyInput, which this mirrors")]
 pub struct InputLine {
     pub cpu: u16,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub util_avg: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub runnable_avg: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub util_est: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub util_uclamp: Option<u64>,
     /// Records of before runnable boosting was a choice do not say it.
     #[serde(default)]
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub boost: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub rt: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub dl: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub irq: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub min: u64,
+    #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub perf: u64,
 }
 

@@ -4,7 +4,7 @@ mod sample;
 
 use schedtwin_trace::explain::{Query, Summary, explain_record};
 use schedtwin_trace::record::{Entry, Reader, RecordedChain};
-use schedtwin_trace::{Record, Sink};
+use schedtwin_trace::{PackedRecord, Record, Sink};
 use schedtwin_types::{
     ChainEnd, ChainEvent, CpuId, FrequencyRule, NeedCause, NeedChain, Ns, PolicyId,
 };
@@ -67,11 +67,14 @@ fn chains() -> Vec<NeedChain> {
 
 fn record() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+    fed(Box::new(Record::new(&mut bytes, sample::meta())));
+    bytes
+}
+
+fn fed(mut sink: Box<impl Sink>) {
     sample::tasks().iter().for_each(|task| sink.task(task));
     chains().iter().for_each(|chain| sink.chain(chain));
     sink.finish().expect("memory takes everything");
-    bytes
 }
 
 fn list(query: &Query) -> (String, Summary) {
@@ -85,15 +88,18 @@ const CHAINS: Query =
 
 #[test]
 fn chains_come_back() {
-    let bytes = record();
-    let read = Reader::new(&bytes[..]).filter_map(|entry| match entry.expect("no errors") {
-        Entry::Chain(at, chain) => Some((at, chain)),
-        _ => None,
-    });
-    let read: Vec<(Ns, RecordedChain)> = read.collect();
-    let written = chains();
-    let written = written.iter().map(|chain| (chain.end_at, RecordedChain::from(chain)));
-    assert!(read.into_iter().eq(written));
+    let mut packed = Vec::new();
+    fed(Box::new(PackedRecord::new(&mut packed, sample::meta())));
+    for bytes in [record(), packed] {
+        let read = Reader::new(&bytes[..]).filter_map(|entry| match entry.expect("no errors") {
+            Entry::Chain(at, chain) => Some((at, chain)),
+            _ => None,
+        });
+        let read: Vec<(Ns, RecordedChain)> = read.collect();
+        let written = chains();
+        let written = written.iter().map(|chain| (chain.end_at, RecordedChain::from(chain)));
+        assert!(read.into_iter().eq(written));
+    }
 }
 
 #[test]

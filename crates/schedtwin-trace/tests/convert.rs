@@ -15,6 +15,7 @@ fn formats_turn_into_each_other() {
         ("direct.jsonl", Format::Record),
         ("direct.pftrace", Format::Perfetto),
         ("direct.txt", Format::FtraceText),
+        ("direct.rec", Format::PackedRecord),
     ];
     for (name, format) in formats {
         let mut sink = create(&path(name), format, sample::meta()).expect("writable");
@@ -24,10 +25,16 @@ fn formats_turn_into_each_other() {
 
     // A record loses nothing: what it turns into is what the run would have written.
     let all = Converted { facts: 32, decisions_dropped: 7 };
-    for (name, format) in &formats[1..] {
-        let made = convert(&path("direct.jsonl"), &path("made"), *format).expect("converted");
-        assert_eq!(made, all);
-        assert!(fs::read(path("made")).expect("read") == fs::read(path(name)).expect("read"));
+    for record in ["direct.jsonl", "direct.rec"] {
+        for (name, format) in &formats {
+            let made = convert(&path(record), &path("made"), *format).expect("converted");
+            // Records keep what only they hold.
+            let kept = matches!(format, Format::Record | Format::PackedRecord);
+            let decisions_dropped = if kept { 0 } else { all.decisions_dropped };
+            assert_eq!(made, Converted { decisions_dropped, ..all });
+            let (made, direct) = (fs::read(path("made")), fs::read(path(name)));
+            assert!(made.expect("read") == direct.expect("read"), "{record} to {name}");
+        }
     }
 
     // A trace loses what it has no place for, but a second trace of it nothing more.

@@ -2,8 +2,8 @@
 
 mod sample;
 
-use schedtwin_trace::record::{Entry, LINE_BYTES_MAX, Reader, RecordedDecision};
-use schedtwin_trace::{Record, Sink};
+use schedtwin_trace::record::{Entry, LINE_BYTES_MAX, PACKED, Reader, RecordedDecision};
+use schedtwin_trace::{PackedRecord, Record, Sink};
 
 fn written() -> String {
     let mut bytes = Vec::new();
@@ -11,6 +11,14 @@ fn written() -> String {
     sample::feed(&mut *sink);
     sink.finish().expect("memory takes everything");
     String::from_utf8(bytes).expect("text")
+}
+
+fn packed() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(PackedRecord::new(&mut bytes, sample::meta()));
+    sample::feed(&mut *sink);
+    sink.finish().expect("memory takes everything");
+    bytes
 }
 
 #[test]
@@ -26,9 +34,19 @@ fn everything_comes_back() {
     expected.push(Entry::Power(2_000_000_000_200, 1, 412));
     expected.push(Entry::Power(2_000_000_000_200, 0, 7));
     expected.push(Entry::Prio(sample::UI, 110));
-    let text = written();
-    let read: Result<Vec<Entry>, _> = Reader::new(text.as_bytes()).collect();
-    assert_eq!(read.expect("no errors"), expected);
+    for bytes in [written().into_bytes(), packed()] {
+        let read: Result<Vec<Entry>, _> = Reader::new(&bytes[..]).collect();
+        assert_eq!(read.expect("no errors"), expected);
+    }
+}
+
+/// Its shape has no names: whoever changes it raises the version in [`PACKED`], and this number.
+#[test]
+fn the_bytes_of_a_packed_record_change_with_its_version_alone() {
+    let bytes = packed();
+    assert!(bytes.starts_with(b"schedtwin.packed-record/1 {\"schema\":\"schedtwin.record/1\","));
+    let digest = schedtwin_types::fnv::Fnv1a::of(bytes.iter().copied()).digest();
+    assert_eq!((bytes.len(), digest), (1979, 3_572_074_738_525_559_852));
 }
 
 #[test]
@@ -127,15 +145,50 @@ fn without_a_header_nothing_is_read() {
 
 #[test]
 fn truncated_and_damaged_records_do_not_panic() {
-    let bytes = written().into_bytes();
-    for cut in (0..bytes.len()).step_by(7) {
-        let _ = Reader::new(&bytes[..cut]).count();
-        let mut damaged = bytes.clone();
-        for value in [0u8, b'"', b'9', b'\n', 0xff] {
-            damaged[cut] = value;
-            let _ = Reader::new(&damaged[..]).count();
+    for bytes in [written().into_bytes(), packed()] {
+        for cut in (0..bytes.len()).step_by(7) {
+            let _ = Reader::new(&bytes[..cut]).count();
+            let mut damaged = bytes.clone();
+            for value in [0u8, b'"', b'9', b'\n', 0xff] {
+                damaged[cut] = value;
+                let _ = Reader::new(&damaged[..]).count();
+            }
         }
     }
+}
+
+#[test]
+fn what_is_wrong_with_a_packed_record_is_said_by_item() {
+    let whole = packed();
+    let first = whole.iter().position(|byte| *byte == b'\n').expect("a header") + 1;
+    let item_bytes = u32::from_le_bytes(whole[first..first + 4].try_into().unwrap());
+    let second = first + 4 + item_bytes as usize;
+    let told = |bytes: &[u8]| -> Vec<String> {
+        Reader::new(bytes).filter_map(|entry| entry.err()).map(|fault| fault.to_string()).collect()
+    };
+    assert_eq!(told(&whole), [""; 0]);
+    // Cut between two items it is only shorter.
+    assert_eq!(told(&whole[..second]), [""; 0]);
+    assert_eq!(told(&whole[..second - 1]), ["item 2: the record ends within it"]);
+    assert_eq!(told(&whole[..first + 2]), ["item 2: the record ends within it"]);
+    // An item of no kind: the next ones are read.
+    let mut damaged = whole.clone();
+    damaged[first + 4] = 99;
+    let faults = told(&damaged);
+    assert!(faults.len() == 1 && faults[0].starts_with("item 2: Unexpected variant"), "{faults:?}");
+    // Behind a length that cannot be, nothing is known.
+    damaged[first..first + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(told(&damaged), ["item 2: longer than 1048576 bytes"]);
+    // What items say is checked as in lines.
+    let mut few = whole.clone();
+    let cpus = whole.windows(12).position(|w| w == b"\"nr_cpus\":40").expect("in the header");
+    few[cpus..cpus + 12].copy_from_slice(b"\"nr_cpus\": 1");
+    assert!(told(&few)[0].starts_with("item 1: policy of CPU 1"), "{:?}", told(&few));
+    let other = format!("{}2 {{}}\n", &PACKED[..PACKED.len() - 1]);
+    assert_eq!(
+        told(other.as_bytes()),
+        [format!("line 1: packed as `{}2`; `{PACKED}` can be read", &PACKED[..PACKED.len() - 1])]
+    );
 }
 
 /// The rest of a line that is too long belongs to it, whether or not a line end follows, and lines keep their numbers.

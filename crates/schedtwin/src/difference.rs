@@ -57,8 +57,8 @@ impl Observer for Memory {
     fn fact(&mut self, fact: &Fact) {
         self.facts.push(*fact);
     }
-    fn decision(&mut self, decision: &DecisionRecord) {
-        self.decisions.push(decision.clone());
+    fn decision(&mut self, decision: DecisionRecord) {
+        self.decisions.push(decision);
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}

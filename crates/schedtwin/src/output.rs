@@ -133,13 +133,13 @@ impl Observer for Output {
         self.facts.insert(at, *fact);
     }
 
-    fn decision(&mut self, decision: &DecisionRecord) {
+    fn decision(&mut self, decision: DecisionRecord) {
         if self.record.is_some() {
             let mut at = self.decisions.len();
             while at > 0 && self.decisions[at - 1].at > decision.at {
                 at -= 1;
             }
-            self.decisions.insert(at, decision.clone());
+            self.decisions.insert(at, decision);
         }
     }
 

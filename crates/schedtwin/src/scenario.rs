@@ -319,7 +319,7 @@ impl Scenario {
             None => None,
         };
         let record = match &options.record {
-            Some(path) => Some(open(path, Format::Record)?),
+            Some(path) => Some(open(path, Format::of_record(path))?),
             None => None,
         };
         if record.is_some() {

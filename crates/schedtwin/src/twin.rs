@@ -83,7 +83,7 @@ pub trait Observer {
     /// the event's time `now`.
     fn fact(&mut self, fact: &Fact);
     /// The kernel decided something.
-    fn decision(&mut self, decision: &DecisionRecord);
+    fn decision(&mut self, decision: DecisionRecord);
     /// A need has got its clock, or has gone. Wanted with decisions.
     fn chain(&mut self, _chain: NeedChain) {}
     /// The power of `source` may have changed at `at`.
@@ -97,7 +97,7 @@ impl Observer for () {
     fn task(&mut self, _: TaskId, _: &str, _: i32) {}
     #[inline(always)]
     fn fact(&mut self, _: &Fact) {}
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     #[inline(always)]
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     #[inline(always)]

@@ -41,8 +41,8 @@ impl schedtwin::twin::Observer for Seen {
     const DECISIONS: bool = true;
     fn task(&mut self, _: schedtwin_types::TaskId, _: &str, _: i32) {}
     fn fact(&mut self, _: &schedtwin_types::Fact) {}
-    fn decision(&mut self, decision: &schedtwin_types::DecisionRecord) {
-        self.0.push(decision.decision.clone());
+    fn decision(&mut self, decision: schedtwin_types::DecisionRecord) {
+        self.0.push(decision.decision);
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
@@ -199,7 +199,7 @@ struct Frequencies(Vec<(PolicyId, Khz)>);
 
 impl schedtwin::twin::Observer for Frequencies {
     const DECISIONS: bool = false;
-    fn decision(&mut self, _: &schedtwin_types::DecisionRecord) {}
+    fn decision(&mut self, _: schedtwin_types::DecisionRecord) {}
     fn task(&mut self, _: schedtwin_types::TaskId, _: &str, _: i32) {}
     fn fact(&mut self, fact: &schedtwin_types::Fact) {
         if let FactKind::Frequency { policy, khz, .. } = fact.kind {

@@ -355,7 +355,7 @@ fn records_name_the_file() {
         const DECISIONS: bool = true;
         fn task(&mut self, _: schedtwin_types::TaskId, _: &str, _: i32) {}
         fn fact(&mut self, _: &schedtwin_types::Fact) {}
-        fn decision(&mut self, decision: &schedtwin_types::DecisionRecord) {
+        fn decision(&mut self, decision: schedtwin_types::DecisionRecord) {
             if let schedtwin_types::Decision::Idle { rule, .. } = &decision.decision {
                 self.0.push(rule.text().to_string());
             }

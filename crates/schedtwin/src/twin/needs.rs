@@ -66,11 +66,12 @@ impl<B: Board> Twin<B> {
     /// The decisions of the entry.
     #[cold]
     pub(super) fn tell_decisions(&mut self, observer: &mut impl Observer) {
-        for decision in self.kernel.take_decisions() {
-            observer.decision(&decision);
-            if let Some(log) = self.meter.chain_log() {
+        let Twin { kernel, meter, .. } = self;
+        for decision in kernel.drain_decisions() {
+            if let Some(log) = meter.chain_log() {
                 log.decision(&decision);
             }
+            observer.decision(decision);
         }
     }
 

@@ -57,7 +57,7 @@ impl Observer for WakeGraph {
             _ => {}
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }
@@ -306,7 +306,7 @@ impl Observer for Sleepers {
             self.1 += u64::from(self.0.contains(&prev));
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
 }

@@ -501,7 +501,7 @@ impl Observer for Invariants {
         }
     }
 
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
 
     fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
         let number = source.number(self.nr_clocks);

@@ -60,7 +60,7 @@ impl Observer for Chains {
     const DECISIONS: bool = true;
     fn task(&mut self, _: TaskId, _: &str, _: i32) {}
     fn fact(&mut self, _: &Fact) {}
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn chain(&mut self, chain: NeedChain) {
         self.0.push(chain);
     }

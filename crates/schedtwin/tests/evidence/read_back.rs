@@ -353,7 +353,8 @@ fn record_and_trace_hold_the_run() {
             if ["pixel6", "uniform8"].contains(&machine) { 2 * SECOND } else { SECOND / 2 };
         let scenario = scenario(machine, kernel, workload, Some(duration));
         let trace = folder.path().join("run.pftrace");
-        let record = folder.path().join("run.jsonl");
+        let packed = seed.is_multiple_of(2);
+        let record = folder.path().join(if packed { "run.rec" } else { "run.jsonl" });
         let options = RunOptions {
             trace: Some(trace.clone()),
             record: Some(record.clone()),

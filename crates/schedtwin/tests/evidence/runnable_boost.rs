@@ -84,9 +84,9 @@ impl Observer for Requests {
     const DECISIONS: bool = true;
     fn task(&mut self, _: TaskId, _: &str, _: i32) {}
     fn fact(&mut self, _: &Fact) {}
-    fn decision(&mut self, decision: &DecisionRecord) {
+    fn decision(&mut self, decision: DecisionRecord) {
         if matches!(decision.decision, Decision::Frequency { .. }) {
-            self.0.push(decision.clone());
+            self.0.push(decision);
         }
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}

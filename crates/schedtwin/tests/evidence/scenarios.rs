@@ -175,7 +175,7 @@ impl Observer for Log {
     fn fact(&mut self, fact: &Fact) {
         self.facts.push(*fact);
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
         self.power.push((at, source, microwatts));
     }

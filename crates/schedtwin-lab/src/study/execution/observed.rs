@@ -63,7 +63,7 @@ impl Observer for Watch {
             _ => {}
         }
     }
-    fn decision(&mut self, _: &DecisionRecord) {}
+    fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, now: Ns) {
         self.now = now;
