@@ -353,7 +353,7 @@ fn record_and_trace_hold_the_run() {
             if ["pixel6", "uniform8"].contains(&machine) { 2 * SECOND } else { SECOND / 2 };
         let scenario = scenario(machine, kernel, workload, Some(duration));
         let trace = folder.path().join("run.pftrace");
-        let packed = seed.is_multiple_of(2);
+        let packed = u64::is_multiple_of(seed, 2);
         let record = folder.path().join(if packed { "run.rec" } else { "run.jsonl" });
         let options = RunOptions {
             trace: Some(trace.clone()),
