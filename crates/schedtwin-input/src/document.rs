@@ -155,6 +155,14 @@ impl TomlDocument {
         }
     }
 
+    /// The same, to put something in.
+    pub fn table_mut(&mut self) -> &mut Table {
+        match &mut self.root.value {
+            Value::Table(table) => table,
+            _ => unreachable!("parse makes the root a table and nothing replaces it"),
+        }
+    }
+
     /// The whole file as a node.
     pub fn root(&self) -> &Node {
         &self.root

@@ -49,12 +49,26 @@ pub struct TableReader<'d> {
     path: String,
     asked: Vec<String>,
     missing: Vec<String>,
+    /// Keys with what to do where they are missing; said once.
+    hint: (Vec<String>, Option<String>),
 }
 
 impl<'d> TableReader<'d> {
     /// A reader of `table`, which stands at `at` and is called `path` in messages.
     pub fn new(table: &'d Table, at: &'d Location, path: &str) -> TableReader<'d> {
-        TableReader { table, at, path: path.into(), asked: Vec::new(), missing: Vec::new() }
+        TableReader {
+            table,
+            at,
+            path: path.into(),
+            asked: Vec::new(),
+            missing: Vec::new(),
+            hint: Default::default(),
+        }
+    }
+
+    /// What to do where these keys are missing, said of the first.
+    pub fn hint(&mut self, keys: &[&str], help: String) {
+        self.hint = (keys.iter().map(|key| (*key).to_string()).collect(), Some(help));
     }
 
     /// Where the table stands.
@@ -157,7 +171,7 @@ impl<'d> TableReader<'d> {
     }
 
     /// Notes the keys that are missing and those that nobody asked for.
-    pub fn finish(self, faults: &mut Diagnostics) {
+    pub fn finish(mut self, faults: &mut Diagnostics) {
         let unknown: Vec<(&String, &Entry)> =
             self.table.0.iter().filter(|(key, _)| !self.asked.contains(key)).collect();
         let place =
@@ -180,7 +194,9 @@ impl<'d> TableReader<'d> {
         }
         for key in &self.missing {
             if !slips.contains(key) {
-                faults.push_at(self.at, format!("`{key}` is missing{place}"), None);
+                let hinted = self.hint.0.contains(key);
+                let help = if hinted { self.hint.1.take() } else { None };
+                faults.push_at(self.at, format!("`{key}` is missing{place}"), help);
             }
         }
     }

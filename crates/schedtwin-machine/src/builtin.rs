@@ -6,7 +6,7 @@ use schedtwin_input::{
     Diagnostics, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
 
-use crate::{Machine, choices, file};
+use crate::{Machine, choices, core_class, file};
 
 /// Name and text of each built-in machine.
 const BUILTIN: &[(&str, &str)] = &[
@@ -63,6 +63,12 @@ impl Machine {
     pub fn from_source(source: &Arc<Source>, settings: &[Setting]) -> Result<Machine, Diagnostics> {
         let mut document = TomlDocument::parse(source)?;
         let mut faults = Diagnostics::new();
+        // What is filled in follows from other values, and can be set itself: faults are noted below.
+        for setting in settings {
+            let _noted_below = document.set(setting);
+        }
+        let mut left_out = core_class::fill(&mut document);
+        left_out.retain(|path| settings.iter().all(|setting| setting.key.text != *path));
         for setting in settings {
             faults.absorb(document.set(setting));
         }
@@ -77,6 +83,7 @@ impl Machine {
         match machine {
             Some(mut machine) if faults.is_empty() => {
                 let text = |s: &Setting| format!("{}={}", s.key.text, s.value.text);
+                machine.left_out = left_out;
                 machine.settings = settings.iter().map(text).collect();
                 if !machine.settings.is_empty() {
                     machine.identity = format!("{}:{}", machine.name, machine.settings.join(","));

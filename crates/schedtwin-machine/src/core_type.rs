@@ -26,8 +26,8 @@
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
-use crate::oddities;
 use crate::{CoreType, IdlePower, IdleState, MAX_IDLE_STATES, Shared};
+use crate::{core_class, oddities};
 
 /// The largest latency or residency: a second. Beyond it somebody confused the unit.
 pub(crate) const MAX_LATENCY_NS: u64 = 1_000_000_000;
@@ -42,6 +42,7 @@ pub(crate) fn read(
     warnings: &mut Diagnostics,
     faults: &mut Diagnostics,
 ) -> Option<CoreType> {
+    core_class::check(&mut table, faults);
     let at = table.location_of("idle");
     let had = faults.0.len();
     let mut rows = table.tables("idle", faults);

@@ -31,7 +31,8 @@ impl FromNode for CpuList {
     }
 }
 
-fn parse(text: &str) -> Result<CpuMask, String> {
+/// A list as a file has it.
+pub(crate) fn parse(text: &str) -> Result<CpuMask, String> {
     let mut mask = CpuMask::EMPTY;
     if text.trim().is_empty() {
         return Err("no CPU is named".into());

@@ -77,25 +77,11 @@ impl Machine {
         rows
     }
 
-    /// What the file marks as estimates, by the paths of their keys.
+    /// What the file marks as estimates, by the paths of their keys, and what it leaves out.
     fn describe_estimates(&self, out: &mut String) {
-        if self.estimates.is_empty() {
-            return;
-        }
-        out.push_str("\nestimates (the file says why)\n");
-        let mut line = String::new();
-        for path in &self.estimates {
-            let path = printable::line(path);
-            if line.len() + path.len() > 90 && !line.is_empty() {
-                let _ = writeln!(out, "  {line}");
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push_str("  ");
-            }
-            line.push_str(&path);
-        }
-        let _ = writeln!(out, "  {line}");
+        describe_paths("estimates (the file says why)", &self.estimates, out);
+        let left_out = "left out: estimates by the class of the cores (docs/machine-files.md)";
+        describe_paths(left_out, &self.left_out, out);
     }
 
     fn describe_topology(&self, out: &mut String) {
@@ -527,6 +513,27 @@ impl Machine {
             );
         }
     }
+}
+
+/// A headline, and paths in as few lines as they fit in.
+fn describe_paths(headline: &str, paths: &[String], out: &mut String) {
+    if paths.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{headline}");
+    let mut line = String::new();
+    for path in paths {
+        let path = printable::line(path);
+        if line.len() + path.len() > 90 && !line.is_empty() {
+            let _ = writeln!(out, "  {line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push_str("  ");
+        }
+        line.push_str(&path);
+    }
+    let _ = writeln!(out, "  {line}");
 }
 
 /// An empty table: names to the left, numbers to the right.

@@ -8,7 +8,7 @@
 //! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
 //! | `estimates` | may be left out; the keys, by their paths, whose values are estimates: `["core.zen3.idle[1].exit_ns", "interrupts"]` |
 //! | `topology` | which of `[topologies.NAME]` is in use |
-//! | `coupling` | whether the `[[coupled]]` clocks are coupled |
+//! | `coupling` | whether the `[[coupled]]` clocks are coupled; `true` if left out |
 //! | `ns_per_loop` | rt-app's calibration |
 //! | `transition_latency_us`, `settle_us`, `fast_switch`, `dvfs_possible_from_any_cpu`; `driver`, `driver_latency_us` | of all domains |
 //! | `power_unknown` | may be left out; `true`: all powers are 0, and that is meant |
@@ -29,6 +29,8 @@
 //! | `[choices.KEY.OPTION]` | may be left out; values that change together, see `choices` |
 //! | `[interrupts]`, `[path_costs]` | see `costs` |
 //!
+//! What must be there and is not may be filled in before, by the classes of the cores: see `core_class`.
+//!
 //! Reading goes on after a fault wherever what follows does not depend on it, so a user sees all
 //! faults of a file at once. Nothing here is recursive or grows beyond the text.
 
@@ -42,8 +44,8 @@ use crate::cpu_list::CpuList;
 use crate::domain::{Defaults, ReadDomain};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_type, coupling, dependence, distance, domain, heat, oddities,
-    power_domain, power_limit, smt, speed, topology,
+    broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
+    oddities, power_domain, power_limit, smt, speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -61,6 +63,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
     let mut faults = Diagnostics::new();
     let mut warnings = Diagnostics::new();
     let mut root = document.reader();
+    root.hint(&core_class::TOP, core_class::help());
     let name: Option<Located<String>> = root.required("name", &mut faults);
     let description: Option<String> = root.required("description", &mut faults);
     let estimated: Option<u64> = root.optional("estimated", &mut faults);
@@ -68,7 +71,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         root.optional("estimates", &mut faults).unwrap_or_default();
     check_estimates(&estimates, document, &mut faults);
     let chosen: Option<Located<String>> = root.required("topology", &mut faults);
-    let coupled: Option<bool> = root.required("coupling", &mut faults);
+    let coupled: Option<bool> = root.optional("coupling", &mut faults);
     let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
     let dependent: Option<bool> = root.optional("power_dependence", &mut faults);
     let with_kinds: Option<bool> = root.optional("kinds", &mut faults);
@@ -203,7 +206,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         broadcast,
         smt,
         distances,
-        couplings: if sure(coupled) { sure(couplings) } else { Vec::new() },
+        couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         kinds,
         path_costs: sure(path_costs),
@@ -211,6 +214,7 @@ pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Mach
         ns_per_loop: sure(ns_per_loop).value,
         estimated: estimated.unwrap_or(0),
         estimates: estimates.into_iter().map(|path| path.value).collect(),
+        left_out: Vec::new(),
         warnings,
         source: source.clone(),
     })

@@ -22,6 +22,7 @@
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
+//! | `core_class` | what stands for values that a file leaves out |
 //! | `oddities` | what a file may say but cannot mean: warnings |
 //! | `builtin` | the machines compiled in |
 //!
@@ -36,6 +37,7 @@
 mod broadcast;
 mod builtin;
 mod choices;
+mod core_class;
 mod core_type;
 mod costs;
 mod coupling;

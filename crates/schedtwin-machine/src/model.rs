@@ -69,6 +69,8 @@ pub struct Machine {
     pub estimated: u64,
     /// Paths of the keys that the file marks as estimates; a table's path stands for all of its keys.
     pub estimates: Vec<String>,
+    /// Paths of the keys that the file leaves out and the classes of its cores stand for: estimates.
+    pub left_out: Vec<String>,
     /// What looks wrong but is possible.
     pub warnings: Diagnostics,
     /// The file. Together with `settings` it determines the machine, so the hash of a provenance

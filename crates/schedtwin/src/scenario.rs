@@ -396,11 +396,15 @@ impl Scenario {
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],
             trust: format!(
-                "nothing is fitted; path costs and idle energies are estimates{}; \
+                "nothing is fitted; path costs and idle energies are estimates{}{}; \
                  absent: caches, memory (MODEL.md){}",
                 match self.machine.estimated {
                     0 => String::new(),
                     count => format!("; machine: {count} lines of its file estimated"),
+                },
+                match self.machine.left_out.join(", ") {
+                    none if none.is_empty() => none,
+                    keys => format!("; machine: left out, by the class of its cores: {keys}"),
                 },
                 self.own_policies()
             ),
