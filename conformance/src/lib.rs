@@ -29,3 +29,4 @@ pub mod schedutil_4_7;
 pub mod subjects;
 pub mod teo;
 pub mod uclamp;
+pub mod wakeups;

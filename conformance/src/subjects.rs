@@ -55,6 +55,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Menu73>(),
     // Whole states instead of sequences, so it has a way of its own and no mutations here.
     Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
+    Entry { name: crate::wakeups::NAME, run: crate::wakeups::run, mutations: &[] },
     of::<Eevdf>(),
     of::<Eevdf73>(),
     of::<Cfs>(),

@@ -21,6 +21,7 @@ use schedtwin_conformance::teo::{
 };
 use schedtwin_conformance::uclamp::max::Max;
 use schedtwin_conformance::uclamp::sum::Sum;
+use schedtwin_conformance::wakeups;
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -192,6 +193,16 @@ fn balancing_equals_the_kernels_c() {
         return;
     };
     let (text, equal) = balance::compare(&tree, 20_000, &["-O1"]).unwrap();
+    assert!(equal, "{text}");
+}
+
+#[test]
+fn wakeups_of_7_3_equal_the_kernels_c() {
+    let Some(tree) = l0::kernel_tree(l0::TREE_7_3) else {
+        println!("skipped: SCHEDTWIN_KERNEL_TREE_7_3 is not set");
+        return;
+    };
+    let (text, equal) = wakeups::compare(&tree, 20_000, &["-O1"]).unwrap();
     assert!(equal, "{text}");
 }
 

@@ -345,6 +345,7 @@ struct sched_domain {
 	unsigned imbalance_pct, span_weight, nr_balance_failed, cache_nice_tries;
 	unsigned long balance_interval, min_interval, max_interval;
 	u64 avg_scan_cost;
+	struct sched_domain_shared *shared;
 };
 
 #ifdef FORM_6_1

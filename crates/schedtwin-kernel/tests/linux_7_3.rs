@@ -5,8 +5,8 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, config, device_tree};
-use schedtwin_kernel::config::{AvgIdle, Config};
+use harness::{Board, MS, config, device_tree};
+use schedtwin_kernel::config::{AvgIdle, Config, SchedIdleCpus};
 use schedtwin_types::*;
 
 /// A microsecond.
@@ -29,5 +29,26 @@ fn avg_idle_learns_at_the_switch() {
             board.kernel.inside().rq[CpuId(0)].avg_idle / US
         });
         assert_eq!(learnt, expected, "{avg_idle:?}");
+    }
+}
+
+/// A wakee of policy SCHED_IDLE beside a CPU that runs such tasks only: up to 6.12 it queues up there, since 7.3 it goes on to
+/// the CPU that is idle. One of policy SCHED_NORMAL goes there in both.
+#[test]
+fn idle_tasks_do_not_displace_each_other() {
+    use SchedIdleCpus::{ForAll, ForOthers};
+    let table = [(ForAll, "idle", 1), (ForOthers, "idle", 2), (ForOthers, "normal", 1)];
+    for (sched_idle_cpus, policy, expected) in table {
+        let scenario = format!(
+            "waker @0: cpus 0, run 5ms, wake 0, [run 1s]
+             idler @0: policy idle, cpus 1, [run 1s]
+             wakee @1ms: cpus 1, policy {policy}, nice 0, cpus 1-2, wait 0, [run 1s]"
+        );
+        let mut board =
+            Board::with(device_tree(3), Config { sched_idle_cpus, ..config() }, &scenario);
+        board.run_until(6 * MS);
+        let wakee = board.task("wakee");
+        let cpu = board.kernel.inside().tasks[wakee].cpu;
+        assert_eq!(cpu, CpuId(expected), "{sched_idle_cpus:?} {policy}");
     }
 }

@@ -69,6 +69,43 @@ macro_rules! placement {
             /// the smaller share. Who is busy is counted at each switch.
             IdleCore = "idle-core", "the series, third version, of May 2021";
         }
+        /// Which CPUs a wakeup looks at where capacities differ and EAS does not decide.
+        select_idle_capacity: choice SelectIdleCapacity {
+            linux "select_idle_capacity(), asym_fits_cpu()";
+            unnamed WholeDomain;
+            /// All of the domain with all capacities, until one fits.
+            WholeDomain = "whole-domain", "5.7 to 6.12.y";
+            /// As many as SIS_UTIL allows; where cores have hardware threads, cores that are idle as a whole first.
+            SisUtil = "sis-util", "7.3";
+        }
+        /// For whom a CPU with `SCHED_IDLE` tasks only is as good as an idle one.
+        sched_idle_cpus: choice SchedIdleCpus {
+            linux "sched_idle_cpu(), choose_sched_idle_rq()";
+            unnamed ForAll;
+            /// For every task.
+            ForAll = "for-all", "5.6 to 6.12.y";
+            /// For tasks of another policy.
+            ForOthers = "for-others", "7.3";
+        }
+        /// What a wakeup makes of a cache's idle core if the task may run on none of its CPUs.
+        idle_core_unseen: choice IdleCoreUnseen {
+            linux "select_idle_cpu(): set_idle_cores()";
+            unnamed Forgotten;
+            /// It has found none, so there is said to be none.
+            Forgotten = "forgotten", "5.12 to 6.12.y";
+            /// It has not looked, so it says nothing.
+            Kept = "kept", "7.3";
+        }
+        /// Which domains know in common whether a core is idle and how far a wakeup looks for an idle CPU.
+        sd_shared: choice SdShared {
+            linux "struct sched_domain_shared, sd_balance_shared";
+            unnamed Caches;
+            /// Last-level caches. Before the first balancing pass a wakeup does not look.
+            Caches = "caches", "4.9 to 6.12.y";
+            /// The lowest domain with all capacities, too, unless it is a NUMA one; it then knows of idle cores. Before the
+            /// first pass a wakeup may look at 512 CPUs in a cache, at 32 in that domain.
+            CachesAndCapacities = "caches-and-capacities", "7.3";
+        }
         /// When an idle time is over that `avg_idle` learns from, by which newidle balancing judges what it can afford.
         avg_idle: choice AvgIdle {
             linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";

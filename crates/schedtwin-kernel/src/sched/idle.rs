@@ -25,7 +25,7 @@ impl Kernel {
         if self.keeps_idle_core() {
             return self.find_idle_core(cpu);
         }
-        if let Some(shared) = self.topology.sd_llc_shared[cpu.index()]
+        if let Some(shared) = self.topology.sd_balance_shared[cpu.index()]
             && !self.topology.shared[shared].has_idle_cores
             && self.is_core_idle(cpu)
         {

@@ -41,6 +41,7 @@
 
 mod build;
 mod levels;
+mod shared;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -154,7 +155,7 @@ pub struct SchedDomain {
     pub last_decay_max_lb_cost: u64,
     /// SIS_PROP: average time of a wakeup's scan of this domain.
     pub avg_scan_cost: Ns,
-    /// Index into [`Topology::shared`] where CPUs share a cache.
+    /// Index into [`Topology::shared`], where the domain has such an object (`shared.rs` says which have one).
     pub shared: Option<usize>,
     /// The CPU is not counted in `nr_busy_cpus`.
     pub nohz_idle: bool,
@@ -205,7 +206,7 @@ pub struct SchedGroupCapacity {
     pub imbalance: bool,
 }
 
-/// `struct sched_domain_shared`: what CPUs that share a cache know in common.
+/// `struct sched_domain_shared`: what CPUs that share a cache, or a domain with all capacities, know in common.
 #[derive(Clone, Debug)]
 pub struct SchedDomainShared {
     /// CPUs whose tick runs (`nohz.rs` keeps it).
@@ -238,7 +239,7 @@ pub struct Topology {
     pub groups: Vec<SchedGroup>,
     /// Capacities of groups.
     pub capacities: Vec<SchedGroupCapacity>,
-    /// Cache-wide knowledge.
+    /// What the CPUs of a domain know in common.
     pub shared: Vec<SchedDomainShared>,
     /// Per CPU: its lowest domain (`rq->sd`).
     pub base: Vec<Option<DomainId>>,
@@ -250,6 +251,8 @@ pub struct Topology {
     pub sd_llc_id: Vec<CpuId>,
     /// Per CPU: what the CPUs of that domain share.
     pub sd_llc_shared: Vec<Option<usize>>,
+    /// Per CPU: the object that knows of idle cores.
+    pub sd_balance_shared: Vec<Option<usize>>,
     /// Per CPU: first CPU of its cluster, else its `sd_llc_id`.
     pub sd_share_id: Vec<CpuId>,
     /// Per CPU: the lowest domain that contains every capacity of the machine.

@@ -223,7 +223,7 @@ impl Kernel {
         let mut latest_idle_timestamp = 0;
         let mut shallowest_idle_cpu = None;
         for cpu in group.span.and(&self.tasks[task].cpus_mask).iter() {
-            if self.sched_idle_cpu(cpu) {
+            if self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task) {
                 return cpu;
             }
             if self.idle_cpu(cpu) {

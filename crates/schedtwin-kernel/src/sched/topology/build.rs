@@ -24,6 +24,7 @@
 //! all who have the same one, and only the CPUs whose own domain below is exactly the group may balance for it.
 
 use super::levels::{Level, levels, smt_mask};
+use super::shared::SharedObjects;
 use super::*;
 
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
@@ -40,8 +41,8 @@ struct Builder {
     sg: Vec<Vec<Option<GroupId>>>,
     /// Per level and CPU: the capacity of such a group.
     sgc: Vec<Vec<Option<usize>>>,
-    /// Per level and CPU: the shared object of the span that starts with this CPU.
-    sds: Vec<Vec<Option<usize>>>,
+    /// Who shares what.
+    shared: SharedObjects,
 }
 
 /// `build_sched_domains()`.
@@ -59,6 +60,7 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
         sd_llc_size: vec![1; nr],
         sd_llc_id: cpus.iter().collect(),
         sd_llc_shared: vec![None; nr],
+        sd_balance_shared: vec![None; nr],
         sd_share_id: cpus.iter().collect(),
         sd_asym_cpucapacity: vec![None; nr],
         sd_numa: vec![None; nr],
@@ -78,7 +80,7 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
         sd: vec![vec![None; nr]; levels.len()],
         sg: vec![vec![None; nr]; levels.len()],
         sgc: vec![vec![None; nr]; levels.len()],
-        sds: vec![vec![None; nr]; levels.len()],
+        shared: SharedObjects::new(config, levels.len(), nr),
     };
     for cpu in cpus.iter() {
         let mut child = None;
@@ -97,6 +99,9 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
             b.build_sched_groups(sd, cpu);
             at = b.t[sd].parent;
         }
+    }
+    for cpu in cpus.iter() {
+        b.shared.claim(&mut b.t, b.sd[0][cpu.index()]);
     }
     for cpu in cpus.iter() {
         b.allow_numa_imbalance(cpu);
@@ -161,19 +166,10 @@ impl Builder {
                 flags &= !(SD_BALANCE_EXEC | SD_BALANCE_FORK | SD_WAKE_AFFINE);
             }
         }
-        let shared = (flags & SD_SHARE_LLC != 0).then(|| {
-            let first = span.lowest().expect("a CPU is in its own mask").index();
-            let slot = &mut self.sds[number][first];
-            *slot.get_or_insert_with(|| {
-                self.t.shared.push(SchedDomainShared {
-                    nr_busy_cpus: weight,
-                    has_idle_cores: false,
-                    idle_core: IdleCore::Unknown,
-                    nr_idle_scan: 0,
-                });
-                self.t.shared.len() - 1
-            })
-        });
+        let shared = match flags & SD_SHARE_LLC {
+            0 => None,
+            _ => self.shared.of_level(&mut self.t.shared, number, &span),
+        };
         if level.overlap {
             flags |= SD_OVERLAP;
         }
@@ -398,6 +394,7 @@ impl Builder {
             }
             let grandparent = self.t[parent].parent;
             self.t[sd].parent = grandparent;
+            self.shared.inherit(&mut self.t, sd, parent);
             if let Some(grandparent) = grandparent {
                 self.t[grandparent].child = Some(sd);
                 // The CPU's own group only: other groups of the ring are corrected by their own CPUs,
@@ -439,6 +436,7 @@ impl Builder {
         t.sd_asym_packing[c] =
             t.domains_of(cpu).filter(|sd| t[*sd].flags & SD_ASYM_PACKING != 0).last();
         t.sd_asym_cpucapacity[c] = t.lowest_flag_domain(cpu, SD_ASYM_CPUCAPACITY_FULL);
+        t.sd_balance_shared[c] = self.shared.of_balance(t, cpu);
     }
 }
 

@@ -178,7 +178,7 @@ pub(in crate::sched::fair) fn draw_threads(k: &mut Kernel, r: &mut Random) -> St
 }
 
 pub(in crate::sched::fair) fn has_idle_cores(k: &Kernel, cpu: CpuId) -> bool {
-    let shared = k.topology.sd_llc_shared[cpu.index()];
+    let shared = k.topology.sd_balance_shared[cpu.index()];
     shared.is_some_and(|shared| k.topology.shared[shared].has_idle_cores)
 }
 
@@ -280,6 +280,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.rd.overloaded = false;
     k.topology.sd_llc_size[dst.index()] = if llc_sized { NR_CPUS as u32 } else { 1 };
     k.topology.sd_llc_shared[dst.index()] = Some(0);
+    k.topology.sd_balance_shared[dst.index()] = Some(0);
     k.topology.shared[0].nr_idle_scan = u32::MAX;
     let mut env = LbEnv::new(sd, dst, r.idle());
     env.cpus = all;

@@ -12,7 +12,10 @@
 //!    0               819   1024   x
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `update_idle_cpu_scan`.
+//! Up to 6.12 a domain of this kind is the last-level cache. In 7.3 the lowest domain with all capacities is one, too, and
+//! before the first pass the limit is a number of CPUs that no domain reaches (`topology/shared.rs`).
+//!
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `update_idle_cpu_scan`.
 //! Differences: none known.
 
 use super::*;
@@ -32,16 +35,10 @@ impl Kernel {
         if !self.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
             return;
         }
-        let dst = env.dst_cpu.index();
-        let llc_weight = self.topology.sd_llc_size[dst];
-        let domain = &self.topology[env.sd];
-        if domain.span_weight != llc_weight {
-            return;
-        }
-        let pct = domain.imbalance_pct as u64;
-        if let Some(shared) = self.topology.sd_llc_shared[dst] {
+        if let Some(shared) = self.limits_scans_of(env.sd, env.dst_cpu) {
+            let domain = &self.topology[env.sd];
             self.topology.shared[shared].nr_idle_scan =
-                nr_idle_scan(sum_util, llc_weight as u64, pct);
+                nr_idle_scan(sum_util, domain.span_weight as u64, domain.imbalance_pct as u64);
         }
     }
 }
@@ -65,5 +62,15 @@ mod tests {
         assert_eq!(nr_idle_scan(8 * 512, 8, 117), 5);
         // Utilisation above capacity, as util_est may have it.
         assert_eq!(nr_idle_scan(8 * 2000, 8, 117), 0);
+    }
+
+    /// Behaviour notes 12 §4.
+    #[test]
+    fn a_busy_domain_is_searched_less() {
+        let limits = |weight, sums: &[u64]| -> Vec<u32> {
+            sums.iter().map(|sum| nr_idle_scan(*sum, weight, 117)).collect()
+        };
+        assert_eq!(limits(8, &[0, 1000, 2000, 4000, 6000, 6999]), [8, 7, 7, 5, 2, 0]);
+        assert_eq!(limits(4, &[1000, 2000, 3000]), [3, 2, 1]);
     }
 }

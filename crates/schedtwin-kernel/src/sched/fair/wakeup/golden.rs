@@ -5,14 +5,18 @@
 //! what SIS_PROP has spent and learnt.
 
 use super::*;
-use crate::config::Config;
+use crate::config::{
+    Config, IdleCoreUnseen, SchedIdleCpus, SdShared, SelectIdleCapacity, SelectIdleCluster,
+};
+use crate::sched::CfsRqId;
 use crate::sched::fair::balance::golden::{
     Random, balance_as_6_1, balance_as_6_12, bits_of, digest, draw_threads, has_idle_cores,
     insert_threads, mask_of,
 };
 use crate::sched::fair::balance::tests::Board;
-use crate::sched::topology::Topology;
 use crate::sched::topology::tests::{Part, machine};
+use crate::sched::topology::{SD_CLUSTER, Topology};
+use schedtwin_types::{Ns, Policy};
 use std::fmt::Write;
 
 /// Cases that the digests cover.
@@ -51,15 +55,38 @@ fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
         balance(&mut kernel.config);
         let config = Config { sched_cluster: true, ..(*kernel.config).clone() };
         kernel.topology = Topology::build(&machine(parts), &config);
+        if config.sd_shared == SdShared::CachesAndCapacities {
+            let own = kernel.topology.shared[0].clone();
+            kernel.topology.shared.push(own);
+        }
         kernel
     };
     machines.iter().map(kernel).collect()
+}
+
+/// 7.3: whether the domain with all capacities, which is the topmost here, has an object of its own.
+fn draw_shared_of_capacities(k: &mut Kernel, r: &mut Random) {
+    let own = k.topology.shared.len() - 1;
+    k.topology.shared[own].nr_idle_scan = r.below(9) as u32;
+    let claimed = r.one_in(2).then_some(own);
+    for cpu in k.device_tree.all_cpus().iter() {
+        let llc = k.topology.sd_llc_shared[cpu.index()];
+        let top = k.topology.domains_of(cpu).last().expect("all CPUs have a domain");
+        if Some(top) != k.topology.sd_llc[cpu.index()] {
+            k.topology[top].shared = claimed;
+        }
+        k.topology.sd_balance_shared[cpu.index()] = k.topology[top].shared.or(llc);
+    }
 }
 
 /// A state of the machine, who wakes whom, and where the wakee goes.
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
     let older = k.config.select_idle_cluster == SelectIdleCluster::WholeLlc;
+    let newer = k.config.select_idle_capacity == SelectIdleCapacity::SisUtil;
+    if newer {
+        draw_shared_of_capacities(k, r);
+    }
     let threads = draw_threads(k, r);
     let (this, prev, recent) = (r.cpu(), r.cpu(), r.cpu());
     let sync = r.one_in(3);
@@ -86,6 +113,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let task = TaskId(1);
     let current = TaskId(2);
+    let idle_policy = newer && r.one_in(4);
+    k.tasks[task].policy = if idle_policy { Policy::Idle } else { Policy::Normal };
     let allowed = if r.one_in(2) { 255 } else { r.mask() };
     k.tasks[task].cpus_mask = mask_of(allowed);
     k.tasks[task].recent_used_cpu = recent;
@@ -96,8 +125,9 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
             crate::sched::pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
     }
     let mut line = format!(
-        "0 {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {asym_span} {} {} {} {} \
+        "{} {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {asym_span} {} {} {} {} \
          {stamp} {avg_idle} {scan_cost} {} {} {} ",
+        idle_policy as u8,
         sync as u8,
         k.topology.asym_cpucapacity as u8,
         k.topology[sd].imbalance_pct,
@@ -146,6 +176,11 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         )
         .unwrap();
     }
+    if newer {
+        let shared = asym_sd.and_then(|sd| k.topology[sd].shared);
+        let scan = shared.map_or(-1, |shared| k.topology.shared[shared].nr_idle_scan as i32);
+        write!(line, "{scan} ").unwrap();
+    }
     let target = match this == prev {
         true => prev,
         false => k.wake_affine(sd, task, this, prev, sync, &mut Trail::default()).0,
@@ -153,14 +188,12 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let mut trail = Trail::default();
     let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());
     k.commit_trail(task, prev, trail);
-    let rq = &k.rq[this];
-    let cost = k.topology.sd_llc[this.index()].map_or(0, |sd| k.topology[sd].avg_scan_cost);
-    write!(
-        line,
-        "= {target} {chosen} {} {} {} {cost}",
-        k.tasks[task].recent_used_cpu, rq.wake_avg_idle, rq.wake_stamp,
-    )
-    .unwrap();
+    write!(line, "= {target} {chosen} {}", k.tasks[task].recent_used_cpu).unwrap();
+    if !newer {
+        let rq = &k.rq[this];
+        let cost = k.topology.sd_llc[this.index()].map_or(0, |sd| k.topology[sd].avg_scan_cost);
+        write!(line, " {} {} {cost}", rq.wake_avg_idle, rq.wake_stamp).unwrap();
+    }
     if k.topology.smt {
         write!(line, " {}", has_idle_cores(k, target) as u8).unwrap();
     }
@@ -173,6 +206,30 @@ fn wakeups(name: &str, machines: &[Vec<Part>], balance: fn(&mut Config)) -> u64 
     let mut kernels = kernels(machines, balance);
     let mut r = Random(3_141_592_653_589_793);
     digest(name, WAKEUPS, || case(&mut kernels, &mut r))
+}
+
+/// Makes wakeups of a kernel of 6.12.95 those of 7.3.4, where the topmost domain may claim an object of its own.
+fn wake_as_7_3(config: &mut Config) {
+    config.select_idle_capacity = SelectIdleCapacity::SisUtil;
+    config.sched_idle_cpus = SchedIdleCpus::ForOthers;
+    config.sd_shared = SdShared::CachesAndCapacities;
+    config.idle_core_unseen = IdleCoreUnseen::Kept;
+}
+
+mod linux_7_3 {
+    use super::*;
+
+    #[test]
+    fn wakeups_agree_with_the_kernel() {
+        let digest = wakeups("wakeups-7.3", &plain_machines(), wake_as_7_3);
+        assert_eq!(digest, 0x0dcc_1650_2312_a43b, "{digest:#x}");
+    }
+
+    #[test]
+    fn wakeups_with_threads_agree_with_the_kernel() {
+        let digest = wakeups("threads-wakeups-7.3", &machines_with_threads(), wake_as_7_3);
+        assert_eq!(digest, 0xfbe2_0fff_39f6_4089, "{digest:#x}");
+    }
 }
 
 mod linux_6_12 {

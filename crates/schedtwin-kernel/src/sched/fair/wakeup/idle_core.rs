@@ -102,12 +102,13 @@ impl Kernel {
 
     /// What the cache of `cpu` knows, after what this wakeup has taken.
     pub(super) fn idle_core_of(&self, cpu: CpuId, trail: &Trail) -> KnownIdleCore {
-        let shared = self.topology.sd_llc_shared[cpu.index()];
         if !self.keeps_idle_core() {
+            let shared = self.topology.sd_balance_shared[cpu.index()];
             let known = self.topology.smt
                 && shared.is_some_and(|shared| self.topology.shared[shared].has_idle_cores);
             return KnownIdleCore { known, possible: known };
         }
+        let shared = self.topology.sd_llc_shared[cpu.index()];
         let hint = match shared {
             Some(shared) if self.topology.smt && trail.idle_core_taken != Some(shared) => {
                 self.topology.shared[shared].idle_core

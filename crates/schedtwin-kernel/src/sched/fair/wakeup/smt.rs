@@ -32,7 +32,7 @@ impl Kernel {
         let threads = self.topology.smt_mask[target.index()].and(&self.tasks[task].cpus_mask);
         for cpu in threads.iter().filter(|cpu| *cpu != target) {
             trail.looked_at_threads += 1;
-            if self.idle_cpu(cpu) || self.sched_idle_cpu(cpu) {
+            if self.choose_idle_cpu(cpu, task) {
                 see.candidate(|| self.looked_at(cpu, "idle thread"));
                 return Some(cpu);
             }
@@ -45,6 +45,7 @@ impl Kernel {
     /// first. Without one: the first idle thread met, and the LLC is known to have no idle core.
     pub(super) fn scan_for_core(
         &self,
+        task: TaskId,
         parts: [CpuMask; 2],
         start: CpuId,
         target: CpuId,
@@ -69,7 +70,7 @@ impl Kernel {
                 for cpu in threads.iter() {
                     trail.looked_at += 1;
                     let idle = self.idle_cpu(cpu);
-                    let takes = idle || self.sched_idle_cpu(cpu);
+                    let takes = idle || self.choose_idle_cpu(cpu, task);
                     if first_idle.is_none() && takes && cpus.contains(cpu) {
                         first_idle = Some(cpu);
                         see.candidate(|| self.looked_at(cpu, "idle thread"));
@@ -83,7 +84,7 @@ impl Kernel {
                 cpus = cpus.and_not(&threads);
             }
         }
-        trail.no_idle_core = self.topology.sd_llc_shared[target.index()];
+        trail.no_idle_core = self.topology.sd_balance_shared[target.index()];
         first_idle.map(|cpu| (cpu, PlacementRule::SelectIdleCoreThread))
     }
 }

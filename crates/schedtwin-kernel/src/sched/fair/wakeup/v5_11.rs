@@ -43,7 +43,7 @@ impl Kernel {
             let (avg_idle, stamp) = (rq.wake_avg_idle, rq.wake_stamp);
             trail.budget = Some(ScanBudget { avg_idle, stamp, this_sd, measured: false });
         }
-        let found = self.scan(&cpus, target, &mut left, &mut trail.looked_at, see);
+        let found = self.scan(&cpus, target, task, &mut left, &mut trail.looked_at, see);
         if let Some(budget) = &mut trail.budget {
             budget.measured = found.is_some() || left != 0;
         }
@@ -65,7 +65,7 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        let shared = self.topology.sd_llc_shared[target.index()]?;
+        let shared = self.topology.sd_balance_shared[target.index()]?;
         if !self.topology.smt || !self.idle_core_of(target, trail).possible {
             return None;
         }
