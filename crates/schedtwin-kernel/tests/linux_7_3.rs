@@ -6,7 +6,9 @@
 mod harness;
 
 use harness::{Board, MS, config, device_tree};
-use schedtwin_kernel::config::{AvgIdle, Config, SchedIdleCpus};
+use schedtwin_kernel::config::{AvgIdle, Config, FairServerForm, IdleGovernor, SchedIdleCpus};
+use schedtwin_kernel::device_tree::DtIdleState;
+use schedtwin_kernel::time::hrtimer::TimerKind;
 use schedtwin_types::*;
 
 /// A microsecond.
@@ -51,4 +53,64 @@ fn idle_tasks_do_not_displace_each_other() {
         let cpu = board.kernel.inside().tasks[wakee].cpu;
         assert_eq!(cpu, CpuId(expected), "{sched_idle_cpus:?} {policy}");
     }
+}
+
+/// When the fair server's floor of CPU 0 ends for the last time, ms.
+fn floor_ends(fair_server_form: FairServerForm, ticks: bool, scenario: &str, until: u64) -> u64 {
+    let mut machine = device_tree(1);
+    let mut cpuidle = IdleGovernor::Teo;
+    if !ticks {
+        // teo keeps the tick where there is one state.
+        machine.idle_tables = vec![vec![DtIdleState::new(0, 0), DtIdleState::new(100, 200)]];
+        cpuidle = IdleGovernor::Menu;
+    }
+    let config =
+        Config { fair_server_form, fair_server_runtime: 50 * MS, cpuidle, hz: 1000, ..config() };
+    let mut board = Board::with(machine, config, scenario);
+    let mut last = 0;
+    for at in 1..until {
+        board.run_until(at * MS + MS / 2);
+        if board.kernel.inside().rq[CpuId(0)].dl.running_bw() != 0 {
+            last = at;
+        }
+    }
+    last + 1
+}
+
+/// How long an idle CPU asks for a twentieth of itself: until the server's timer (6.12), or until it finds that idling has used
+/// up the runtime (7.3), 950 ms after the last charge that did (behaviour notes 12 section 9).
+#[test]
+fn the_floor_of_an_idle_cpu_ends() {
+    use FairServerForm::{V6_12, V7_3};
+    let once = "a @0: run 3ms";
+    assert_eq!(floor_ends(V6_12, false, once, 2100), 953);
+    assert_eq!(floor_ends(V7_3, false, once, 2100), 950);
+    // Each wakeup charges 99 ms of idling, which begins a period: the last at 900 ms.
+    let often = "a @0: run 1ms, until 100ms, run 1ms, until 200ms, run 1ms, until 300ms, run 1ms, until 400ms, run 1ms,
+        until 500ms, run 1ms, until 600ms, run 1ms, until 700ms, run 1ms, until 800ms, run 1ms, until 900ms, run 1ms";
+    let often = &often.replace('\n', " ");
+    assert_eq!(floor_ends(V7_3, false, often, 3000), 900 + 950);
+    // A tick in idle finds the runtime used up; the timer comes 950 ms later, the zero-lag time 50 ms after it.
+    assert_eq!(floor_ends(V7_3, true, once, 2100), 50 + 1000);
+}
+
+/// The charge in the timer's handler arms the timer, which the stop there cannot take back.
+#[test]
+fn a_timer_is_left_over() {
+    let mut machine = device_tree(1);
+    machine.idle_tables = vec![vec![DtIdleState::new(0, 0), DtIdleState::new(100, 200)]];
+    let config = Config {
+        fair_server_form: FairServerForm::V7_3,
+        fair_server_runtime: 50 * MS,
+        cpuidle: IdleGovernor::Menu,
+        ..config()
+    };
+    let mut board = Board::with(machine, config, "a @0: run 3ms");
+    let queued = [900, 1000, 1899, 1901].map(|at| {
+        board.run_until(at * MS);
+        let inside = board.kernel.inside();
+        let timer = inside.timers[CpuId(0)].is_queued(TimerKind::FairServer(CpuId(0)));
+        (inside.rq[CpuId(0)].fair_server.is_active(), timer)
+    });
+    assert_eq!(queued, [(true, true), (false, true), (false, true), (false, false)]);
 }

@@ -12,6 +12,17 @@ macro_rules! rt {
             /// A DEADLINE server runs fair tasks; `rt_runtime_us` bounds DEADLINE admission only.
             FairServer = "fair-server", "6.12";
         }
+        /// What the fair server makes of idle time.
+        fair_server_form: choice FairServerForm {
+            linux "dl_server_update_idle(), update_curr_dl_se()";
+            only RtBandwidth in [FairServer] else V6_12;
+            unnamed V6_12;
+            /// It is charged when the idle task is left. A server on an idle CPU becomes runnable in the end, and finds nothing.
+            V6_12 = "6.12", "6.12";
+            /// It is charged like fair time, also by ticks; a server whose runtime went into idling stops at its timer. Who is
+            /// runnable does not count as a task, and goes into a new period if it ended too late to wait.
+            V7_3 = "7.3", "7.3";
+        }
         /// Whether a deadline task that runs counts as an RT task where one of those is placed.
         rt_task: choice RtTask {
             linux "rt_task() in select_task_rq_rt()";

@@ -601,7 +601,8 @@ impl Kernel {
             Class::Fair => self.task_tick_fair(cpu, curr),
             Class::Rt => self.task_tick_rt(cpu, curr),
             Class::Deadline => self.task_tick_dl(cpu),
-            _ => {}
+            Class::Idle => self.task_tick_idle(cpu),
+            Class::Stop => {}
         }
     }
 

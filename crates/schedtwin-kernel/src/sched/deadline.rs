@@ -164,7 +164,9 @@ impl Kernel {
         let later = |other: &DlNode| dl_time_before(deadline, self.deadline_of(cpu, *other));
         let at = queue.partition_point(|other| !later(other));
         self.rq[cpu].dl.queue.insert(at, node);
-        self.add_nr_running(cpu, 1);
+        if node != DlNode::FairServer || self.fair_server_is_counted() {
+            self.add_nr_running(cpu, 1);
+        }
         if at == 0 {
             // inc_dl_deadline()
             if self.rq[cpu].dl.queue.len() == 1 {
@@ -177,7 +179,9 @@ impl Kernel {
     /// `__dequeue_dl_entity()`, `dec_dl_tasks()`.
     pub(crate) fn remove_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
         self.rq[cpu].dl.queue.retain(|other| *other != node);
-        self.sub_nr_running(cpu, 1);
+        if node != DlNode::FairServer || self.fair_server_is_counted() {
+            self.sub_nr_running(cpu, 1);
+        }
         // dec_dl_deadline()
         match self.rq[cpu].dl.queue.first() {
             Some(&first) => {
@@ -286,7 +290,7 @@ impl Kernel {
         true
     }
 
-    fn update_curr_dl(&mut self, cpu: CpuId) {
+    pub(crate) fn update_curr_dl(&mut self, cpu: CpuId) {
         let curr = self.rq[cpu].curr;
         let t = &self.tasks[curr];
         if t.class != Class::Deadline || !t.dl.queued {

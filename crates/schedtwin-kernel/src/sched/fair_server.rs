@@ -15,14 +15,18 @@
 //!      └──── no fair task at pick ◄────────────────────────────────────────────── D
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
+//! What 7.3 does otherwise, on idle CPUs above all, is told in `fair_server/v7_3.rs`.
+//!
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
 //! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
 //! Differences: Linux has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a
-//! start the second, at most one of them is queued, and here they are one. A server whose timer sits on
+//! start the second, at most one of them is queued in 6.12, and there they are one here. A server whose timer sits on
 //! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 
+mod v7_3;
+
 use crate::Kernel;
-use crate::config::Config;
+use crate::config::{Config, FairServerForm};
 use crate::sched::Class;
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
@@ -48,11 +52,15 @@ pub struct FairServer {
     defer_armed: bool,
     defer_running: bool,
     queued: bool,
+    /// 7.3, state C: the CPU has been idle for all of its runtime, and stops the server at the timer.
+    defer_idle: bool,
     /// Counted in `running_bw` beyond its stop, until its zero-lag time.
     non_contending: bool,
     /// The CPU on which its timer is (or was last) queued.
     timer_on: CpuId,
-    /// Its timer's handler is running: a restart stays on that CPU.
+    /// 7.3: the CPU of the second timer, for the zero-lag time.
+    inactive_on: CpuId,
+    /// Its timer's handler is running: a restart stays on that CPU, and nothing can be cancelled.
     callback_running: bool,
 }
 
@@ -176,8 +184,10 @@ impl Kernel {
     }
 
     fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
-        let on = self.rq[cpu].fair_server.timer_on;
-        self.hrtimer_cancel(on, TimerKind::FairServer(cpu));
+        let server = &self.rq[cpu].fair_server;
+        if !server.callback_running {
+            self.hrtimer_cancel(server.timer_on, TimerKind::FairServer(cpu));
+        }
     }
 
     /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
@@ -207,17 +217,25 @@ impl Kernel {
     /// `dl_server_start()`: the first fair task has been queued.
     #[inline(always)]
     pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
-        let server = &self.rq[cpu].fair_server;
+        let server = &mut self.rq[cpu].fair_server;
+        server.defer_idle = false;
         if server.dl_runtime == 0 || server.active {
             return;
         }
+        if self.config.fair_server_form == FairServerForm::V7_3 {
+            self.update_curr_of_class(cpu);
+        }
+        let server = &self.rq[cpu].fair_server;
         let was_waiting = server.non_contending;
         let first = server.deadline == 0;
         self.rq[cpu].fair_server.active = true;
         // task_contending(): its bandwidth counts (again).
         if was_waiting {
             self.rq[cpu].fair_server.non_contending = false;
-            self.fair_server_cancel_timer(cpu);
+            match self.config.fair_server_form {
+                FairServerForm::V6_12 => self.fair_server_cancel_timer(cpu),
+                FairServerForm::V7_3 => self.fair_server_cancel_inactive(cpu),
+            }
         } else {
             let bw = self.rq[cpu].fair_server.bandwidth();
             self.__add_running_bw(cpu, bw);
@@ -243,7 +261,8 @@ impl Kernel {
 
     /// `dl_server_stop()`: no fair task is left when the server is picked.
     pub(crate) fn fair_server_stop(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.dl_runtime == 0 {
+        let server = &self.rq[cpu].fair_server;
+        if server.dl_runtime == 0 || !server.active {
             return;
         }
         self.fair_server_dequeue(cpu);
@@ -252,6 +271,7 @@ impl Kernel {
         let server = &mut self.rq[cpu].fair_server;
         server.defer_armed = false;
         server.throttled = false;
+        server.defer_idle = false;
         server.active = false;
         // task_non_contending(): its bandwidth counts until the zero-lag time.
         // The product wraps as C's does: of two numbers around 2^32 ns it has more than 63 bits.
@@ -264,25 +284,37 @@ impl Kernel {
         } else {
             server.non_contending = true;
             let at = self.local_clock() + zero_lag as u64;
-            self.fair_server_arm(cpu, at);
+            match self.config.fair_server_form {
+                FairServerForm::V6_12 => self.fair_server_arm(cpu, at),
+                FairServerForm::V7_3 => self.fair_server_arm_inactive(cpu, at),
+            }
         }
     }
 
-    /// `dl_server_update()`: fair time was used.
+    /// `dl_server_update()`: fair time was used, or since 7.3 idle time.
     pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
         let clock = self.rq[cpu].clock;
+        // Only 7.3 comes here from an idle CPU.
+        let idle = self.idle_cpu(cpu);
         let server = &mut self.rq[cpu].fair_server;
         if server.dl_runtime == 0 {
             return;
         }
         server.runtime -= delta;
+        server.defer_idle &= idle;
         if server.runtime > 0 {
             return;
         }
         if server.throttled {
+            if server.defer_idle {
+                // The timer will stop it, and a start before that goes on from the deadline.
+                server.runtime = 0;
+                return;
+            }
             // Fair tasks got their time without help: the period starts over.
             server.defer_running = false;
             server.new_period(clock);
+            server.defer_idle = idle;
             self.fair_server_cancel_timer(cpu);
             self.fair_server_start_timer(cpu);
             return;
@@ -290,17 +322,50 @@ impl Kernel {
         server.throttled = true;
         self.fair_server_dequeue(cpu);
         if !self.fair_server_start_timer(cpu) {
-            self.fair_server_replenish(cpu);
+            match self.config.fair_server_form {
+                FairServerForm::V6_12 => self.fair_server_replenish(cpu),
+                FairServerForm::V7_3 => {
+                    self.rq[cpu].fair_server.new_period(clock);
+                    self.fair_server_start_timer(cpu);
+                }
+            }
         }
         if !self.is_leftmost_dl(cpu, DlNode::FairServer) {
             self.resched_curr(cpu);
         }
     }
 
+    /// `put_prev_task_idle()`: the CPU leaves its idle task.
+    pub(crate) fn fair_server_idle_ends(&mut self, cpu: CpuId) {
+        match self.config.fair_server_form {
+            FairServerForm::V6_12 => self.fair_server_update_idle_time(cpu),
+            FairServerForm::V7_3 => self.update_curr_idle(cpu),
+        }
+    }
+
+    /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
+    pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId) {
+        if self.config.fair_server_form == FairServerForm::V6_12 {
+            self.fair_server_update_idle_time(cpu);
+        }
+    }
+
+    /// `task_tick_idle()`.
+    pub(crate) fn task_tick_idle(&mut self, cpu: CpuId) {
+        if self.config.fair_server_form == FairServerForm::V7_3 {
+            self.update_curr_idle(cpu);
+        }
+    }
+
+    /// Whether a server that is queued counts as a task of its CPU.
+    pub(crate) fn fair_server_is_counted(&self) -> bool {
+        self.config.fair_server_form == FairServerForm::V6_12
+    }
+
     /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
     /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
     /// before, so that nothing is left to count.
-    pub(crate) fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
+    fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
         if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
             return;
         }
@@ -345,18 +410,18 @@ impl Kernel {
 
     /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
     pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
-        if self.rq[cpu].fair_server.non_contending {
-            self.update_rq_clock(cpu);
-            self.rq[cpu].fair_server.non_contending = false;
-            let bw = self.rq[cpu].fair_server.bandwidth();
-            self.__sub_running_bw(cpu, bw);
-            return;
+        let one_timer = self.config.fair_server_form == FairServerForm::V6_12;
+        if one_timer && self.rq[cpu].fair_server.non_contending {
+            return self.fair_server_inactive_timer(cpu);
         }
         let server = &self.rq[cpu].fair_server;
         if !server.throttled || server.dl_runtime == 0 {
             return;
         }
         self.update_rq_clock(cpu);
+        if !one_timer && self.fair_server_timer_charges(cpu) {
+            return;
+        }
         let now = self.local_clock();
         let clock = self.rq[cpu].clock;
         let server = &mut self.rq[cpu].fair_server;
@@ -366,7 +431,10 @@ impl Kernel {
                 // By what is missing from now, added to when it was due: a little early.
                 let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
                 let on = server.timer_on;
-                self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
+                // What the timer has charged may have started it again.
+                if !self.timers[on].is_queued(TimerKind::FairServer(cpu)) {
+                    self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
+                }
                 return;
             }
             server.defer_running = true;

@@ -38,7 +38,7 @@ impl Kernel {
         if self.keeps_idle_core() {
             self.count_busy(cpu);
         }
-        self.fair_server_update_idle_time(cpu);
+        self.fair_server_idle_ends(cpu);
         self.idle_ends_by_switch(cpu);
         let idle = &mut self.cpuidle[cpu];
         idle.idle_time += self.now - idle.idle_since;

@@ -175,7 +175,7 @@ impl Kernel {
         self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
-    fn update_curr_rt(&mut self, cpu: CpuId) {
+    pub(crate) fn update_curr_rt(&mut self, cpu: CpuId) {
         let curr = self.rq[cpu].curr;
         if self.tasks[curr].class != Class::Rt {
             return;

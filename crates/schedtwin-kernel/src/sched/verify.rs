@@ -161,6 +161,8 @@ impl Kernel {
 
         let all =
             queued + rq.rt.nr_running() as u32 + rq.stop_queued as u32 + rq.dl_nr_running() as u32;
+        let uncounted = rq.fair_server.is_queued() && !self.fair_server_is_counted();
+        let all = all - u32::from(uncounted);
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         let waits_for_io = |task: &TaskId| {
             let t = &self.tasks[*task];

@@ -30,6 +30,8 @@ pub enum TimerKind {
     Sleeper(TaskId),
     /// `dl_task_timer` or `inactive_task_timer` of a CPU's fair server.
     FairServer(CpuId),
+    /// `inactive_task_timer` of a fair server, where it is a timer of its own (7.3).
+    FairServerInactive(CpuId),
     /// `dl_task_timer`: a deadline task is replenished.
     DlTask(TaskId),
     /// `inactive_task_timer` of a deadline task.
@@ -228,6 +230,7 @@ impl Kernel {
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
+                TimerKind::FairServerInactive(server) => self.fair_server_inactive_timer(server),
                 TimerKind::DlTask(task) => self.dl_task_timer(task),
                 TimerKind::DlInactive(task) => self.inactive_task_timer(task),
                 TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),

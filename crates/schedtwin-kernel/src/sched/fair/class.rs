@@ -352,7 +352,7 @@ impl Kernel {
         if !throttled {
             if queued_before == 0 {
                 if self.rq[cpu].nr_running == 0 {
-                    self.fair_server_update_idle_time(cpu);
+                    self.fair_server_before_start(cpu);
                 }
                 self.fair_server_start(cpu);
             }
