@@ -490,7 +490,7 @@ pub enum Kind {
     Studies,
     /// What a kernel can differ in: variation points with their arms and releases, and tunables
     Points,
-    /// JSON schemas of what schedtwin writes, and of kernel files
+    /// JSON schemas of what schedtwin writes, and of machine and kernel files
     Schemas,
 }
 
@@ -531,9 +531,9 @@ pub enum Shown {
         /// NAME or a path
         name: String,
     },
-    /// The JSON schema of run, compare, study or record, or of kernel files
+    /// The JSON schema of run, compare, study or record, or of machine or kernel files
     Schema {
-        /// run, compare, study, record, kernel: `schedtwin list schemas` lists all
+        /// run, compare, study, record, machine, kernel: `schedtwin list schemas` lists all
         name: String,
     },
 }

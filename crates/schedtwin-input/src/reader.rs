@@ -17,6 +17,9 @@
 //! assert_eq!(faults.0.len(), 2); // `nam` is not known, and -3 is no capacity
 //! ```
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use crate::suggest::{did_you_mean, help_for};
 use crate::{Diagnostics, Entry, Location, Node, Table, Value};
 
@@ -49,6 +52,8 @@ pub struct TableReader<'d> {
     path: String,
     asked: Vec<String>,
     missing: Vec<String>,
+    /// Where the keys that are asked for are noted, each with its table; for tests of declarations.
+    log: Option<&'d RefCell<BTreeSet<(String, String)>>>,
     /// Keys with what to do where they are missing; said once.
     hint: (Vec<String>, Option<String>),
 }
@@ -62,8 +67,15 @@ impl<'d> TableReader<'d> {
             path: path.into(),
             asked: Vec::new(),
             missing: Vec::new(),
+            log: None,
             hint: Default::default(),
         }
+    }
+
+    /// Notes in `log` which keys it, and the readers that it gives, are asked for.
+    pub fn logged(mut self, log: &'d RefCell<BTreeSet<(String, String)>>) -> TableReader<'d> {
+        self.log = Some(log);
+        self
     }
 
     /// What to do where these keys are missing, said of the first.
@@ -123,7 +135,7 @@ impl<'d> TableReader<'d> {
         faults: &mut Diagnostics,
     ) -> Option<TableReader<'d>> {
         let entry = self.entry(key)?;
-        table_of(&entry.node, &self.join(key), faults)
+        table_of(&entry.node, &self.join(key), self.log, faults)
     }
 
     /// The tables of a list of tables; none if the key is left out.
@@ -135,7 +147,9 @@ impl<'d> TableReader<'d> {
                 [..few(items.len(), &path, at, faults)]
                 .iter()
                 .enumerate()
-                .filter_map(|(index, item)| table_of(item, &format!("{path}[{index}]"), faults))
+                .filter_map(|(index, item)| {
+                    table_of(item, &format!("{path}[{index}]"), self.log, faults)
+                })
                 .collect(),
             Some(node) => {
                 faults.push_at(&node.at, format!("`{path}` must be a list of tables"), None);
@@ -161,7 +175,8 @@ impl<'d> TableReader<'d> {
         let mut out = Vec::new();
         let count = few(table.0.len(), &path, &entry.node.at, faults);
         for (name, entry) in table.0.iter().take(count) {
-            if let Some(reader) = table_of(&entry.node, &format!("{path}.{name}"), faults) {
+            if let Some(reader) = table_of(&entry.node, &format!("{path}.{name}"), self.log, faults)
+            {
                 out.push((Located { value: name.clone(), at: entry.key_at.clone() }, reader));
             }
         }
@@ -203,6 +218,9 @@ impl<'d> TableReader<'d> {
 
     fn entry(&mut self, key: &str) -> Option<&'d Entry> {
         self.asked.push(key.into());
+        if let Some(log) = self.log {
+            log.borrow_mut().insert((self.path.clone(), key.into()));
+        }
         self.table.0.get(key)
     }
 
@@ -220,9 +238,14 @@ fn few(count: usize, path: &str, at: &Location, faults: &mut Diagnostics) -> usi
     count.min(MAX_TABLES)
 }
 
-fn table_of<'d>(node: &'d Node, path: &str, faults: &mut Diagnostics) -> Option<TableReader<'d>> {
+fn table_of<'d>(
+    node: &'d Node,
+    path: &str,
+    log: Option<&'d RefCell<BTreeSet<(String, String)>>>,
+    faults: &mut Diagnostics,
+) -> Option<TableReader<'d>> {
     match &node.value {
-        Value::Table(table) => Some(TableReader::new(table, &node.at, path)),
+        Value::Table(table) => Some(TableReader { log, ..TableReader::new(table, &node.at, path) }),
         _ => {
             faults.push_at(
                 &node.at,

@@ -1,6 +1,7 @@
-//! The JSON Schemas of what schedtwin writes, as shipped, and of the kernel files that it reads.
+//! The JSON Schemas of what schedtwin writes, as shipped, and of the machine and kernel files that it reads.
 
 pub mod kernel;
+pub mod machine;
 
 use std::borrow::Cow;
 
@@ -14,12 +15,13 @@ const SCHEMAS: [(&str, &str); 6] = [
     ("schedtwin.record/1", include_str!("../schemas/schedtwin.record.schema.json")),
 ];
 
-/// The schema of kernel files, which is made and not shipped.
-const KERNEL: &str = "schedtwin.kernel";
+/// The schemas of machine and kernel files, which are made from declarations.
+const MADE: [(&str, fn() -> String); 2] =
+    [("schedtwin.machine", machine::text), ("schedtwin.kernel", kernel::text)];
 
 /// The names, as the `schema` field of a document has them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SCHEMAS.iter().map(|(name, _)| *name).chain([KERNEL])
+    SCHEMAS.iter().map(|(name, _)| *name).chain(MADE.map(|(name, _)| name))
 }
 
 /// The schema of that name; `schedtwin.` and the version may be left out.
@@ -32,8 +34,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn text(name: &str) -> Option<Cow<'static, str>> {
     let short =
         |full: &str| full.trim_start_matches("schedtwin.").trim_end_matches("/1").to_string();
-    if name == KERNEL || name == short(KERNEL) {
-        return Some(kernel::text().into());
+    if let Some((_, make)) = MADE.iter().find(|(full, _)| *full == name || short(full) == name) {
+        return Some(make().into());
     }
     let found = SCHEMAS.iter().find(|(full, _)| *full == name || short(full) == name);
     found.map(|(_, text)| Cow::Borrowed(*text))

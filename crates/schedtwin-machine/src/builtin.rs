@@ -1,5 +1,7 @@
 //! The machines that are compiled in, and how a machine is found.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schedtwin_input::{
@@ -93,6 +95,17 @@ impl Machine {
             _ => Err(faults),
         }
     }
+}
+
+/// The keys that reading this machine asks for, each with its table: what [`crate::keys`] has to declare.
+#[doc(hidden)]
+pub fn keys_asked(source: &Arc<Source>) -> Result<BTreeSet<(String, String)>, Diagnostics> {
+    let mut document = TomlDocument::parse(source)?;
+    core_class::fill(&mut document);
+    choices::apply(&mut document)?;
+    let log = RefCell::new(BTreeSet::new());
+    file::read_from(source, &document, document.reader().logged(&log))?;
+    Ok(log.into_inner())
 }
 
 fn unknown(spec: &Spec) -> Diagnostics {

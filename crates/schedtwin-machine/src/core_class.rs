@@ -40,6 +40,7 @@ use schedtwin_input::{Diagnostics, TableReader};
 use schedtwin_input::{Entry, Located, Location, Node, Table, TomlDocument, Value, did_you_mean};
 use schedtwin_types::CpuMask;
 
+use crate::costs::MAX_COST_NS;
 use crate::cpu_list;
 
 /// What is known of a class.
@@ -125,9 +126,6 @@ const PATHS: [(&str, u64); 18] = [
 /// 2.8 GHz.
 const PATH_KHZ: u64 = 2_800_000;
 
-/// The largest cost that is filled in, ns: that of a file may be no larger.
-const MAX_COST_NS: u64 = 10_000_000;
-
 /// The keys at the top of a file that a class stands for.
 pub(crate) const TOP: [&str; 8] = [
     "interrupts",
@@ -147,6 +145,11 @@ pub(crate) fn help() -> String {
 
 fn words() -> String {
     CLASSES.iter().map(|class| format!("`{}`", class.word)).collect::<Vec<_>>().join(", ")
+}
+
+/// The words of all classes.
+pub(crate) fn all() -> [&'static str; 5] {
+    CLASSES.map(|class| class.word)
 }
 
 /// Checks the word of a core.

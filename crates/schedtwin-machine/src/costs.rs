@@ -13,10 +13,10 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{Ns, Work};
 
 /// The largest single cost, ns: beyond it somebody confused the unit.
-const MAX_COST_NS: u64 = 10_000_000;
+pub(crate) const MAX_COST_NS: u64 = 10_000_000;
 
 /// The largest delay of an interrupt, ns.
-const MAX_DELAY_NS: u64 = 10_000_000;
+pub(crate) const MAX_DELAY_NS: u64 = 10_000_000;
 
 /// What the unit of the costs is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,14 @@ macro_rules! path_costs {
             /// Name, value and meaning of each cost, in the order of the type.
             pub fn entries(&self) -> Vec<(&'static str, Work, &'static str)> {
                 vec![$((stringify!($field), self.$field, concat!($($doc),+).trim_ascii()),)*]
+            }
+
+            /// Name and meaning of each, and the share of a system call in per cent that it is where a file leaves it out.
+            pub(crate) fn declared() -> Vec<(&'static str, &'static str, Option<u64>)> {
+                vec![$((stringify!($field), concat!($($doc),+).trim_ascii(), {
+                    let share: &[u64] = &[$($share)?];
+                    share.first().copied()
+                }),)*]
             }
 
             /// Reads `[path_costs]`.

@@ -60,9 +60,17 @@ struct CpuGroup {
 
 /// Reads a machine; all faults at once.
 pub(crate) fn read(source: &Arc<Source>, document: &TomlDocument) -> Result<Machine, Diagnostics> {
+    read_from(source, document, document.reader())
+}
+
+/// The same with a reader of the document that may note what is asked for.
+pub(crate) fn read_from(
+    source: &Arc<Source>,
+    document: &TomlDocument,
+    mut root: TableReader<'_>,
+) -> Result<Machine, Diagnostics> {
     let mut faults = Diagnostics::new();
     let mut warnings = Diagnostics::new();
-    let mut root = document.reader();
     root.hint(&core_class::TOP, core_class::help());
     let name: Option<Located<String>> = root.required("name", &mut faults);
     let description: Option<String> = root.required("description", &mut faults);

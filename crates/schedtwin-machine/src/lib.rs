@@ -23,6 +23,7 @@
 //! | `describe` | the text of `show machine` |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `core_class` | what stands for values that a file leaves out |
+//! | `keys` | the keys of a file, declared: for the schema and the document |
 //! | `oddities` | what a file may say but cannot mean: warnings |
 //! | `builtin` | the machines compiled in |
 //!
@@ -48,6 +49,7 @@ mod distance;
 mod domain;
 mod file;
 mod heat;
+pub mod keys;
 mod model;
 mod oddities;
 mod power;
@@ -59,6 +61,8 @@ mod switching;
 mod topology;
 
 pub use broadcast::Broadcast;
+#[doc(hidden)]
+pub use builtin::keys_asked;
 pub use builtin::{builtin_names, builtin_source};
 pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};

@@ -101,7 +101,7 @@ pub(crate) fn read(
         if value.value < least || value.value > most {
             faults.push_at(&value.at, format!("`{key}` is not within {words}"), None);
         }
-        Some(value.value)
+        Some(value.value.clamp(least, most))
     };
     let step_us = within("step_us", 10, 1_000_000, "10 us to a second");
     let sustained = within("sustained_uw", 1, MAX_UW, "1 uW to a kilowatt");

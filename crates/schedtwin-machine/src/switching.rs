@@ -32,7 +32,7 @@ use schedtwin_types::Ns;
 pub const MAILBOX: usize = 8;
 
 /// The largest latency of a frequency switch: a second.
-const MAX_LATENCY_US: u64 = 1_000_000;
+pub(crate) const MAX_LATENCY_US: u64 = 1_000_000;
 
 /// How a clock gets from one frequency to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,11 @@ impl LateRequests {
         ("queue", LateRequests::Queue),
         ("overtake", LateRequests::Overtake),
     ];
+
+    /// All words of a file.
+    pub(crate) fn words() -> [&'static str; 4] {
+        Self::NAMED.map(|(word, _)| word)
+    }
 
     /// The word of the file.
     pub fn name(self) -> &'static str {

@@ -24,6 +24,7 @@ pub mod scenario;
 pub mod twin;
 
 pub use schedtwin_kernel::policy;
+pub use schedtwin_machine::keys as machine_keys;
 
 pub use difference::{Difference, first_difference};
 pub use domains::describe_domains;

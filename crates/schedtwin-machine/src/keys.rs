@@ -1,0 +1,176 @@
+//! The keys of machine files, declared in `declared`: the schema for editors and the tables of docs/machine-keys.md are made from here.
+//!
+//! The readers beside this room decide what a file means. A test lets them read every built-in machine and compares what they
+//! ask for with what is declared: each key in both, or it fails. What one key may be given another, and names that must exist, only
+//! the readers know.
+
+mod declared;
+
+pub use declared::tables;
+
+/// A table of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Where it is: `core.*` is any table in `core`, `core.*.idle[]` each of a list of tables; the root is empty.
+    pub path: &'static str,
+    /// What it is about.
+    pub help: &'static str,
+    /// What may stand in it; a key of a table of its own is not among them.
+    pub keys: Vec<Key>,
+}
+
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name, which ends in its unit.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub need: Need,
+    /// What it may be.
+    pub kind: Kind,
+    /// Its unit; `None`: it has none.
+    pub unit: Option<&'static str>,
+    /// What it means, with what a file means that leaves it out.
+    pub help: String,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It must.
+    Always,
+    /// Unless a core has a class, which may stand for it.
+    WithoutClass,
+    /// Unless another key of the table is there.
+    Unless(&'static str),
+    /// It may be left out.
+    May,
+}
+
+/// What a value may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// One of these words.
+    Words(Vec<&'static str>),
+    /// CPUs as sysfs lists them.
+    Cpus,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number within these.
+    Whole(i64, i64),
+    /// A list.
+    List(Box<Kind>),
+    /// A table of whole numbers within these, whose keys are names from elsewhere in the file.
+    Map(i64, i64),
+}
+
+/// Ends of names and the units that they stand for.
+const UNITS: [(&str, &str); 15] = [
+    ("uv_per_us", "µV/µs"),
+    ("mj_per_k", "mJ/K"),
+    ("mk_per_w", "mK/W"),
+    ("permille", "‰"),
+    ("percent", "%"),
+    ("khz", "kHz"),
+    ("ns", "ns"),
+    ("us", "µs"),
+    ("ms", "ms"),
+    ("uw", "µW"),
+    ("mw", "mW"),
+    ("nj", "nJ"),
+    ("uv", "µV"),
+    ("c", "°C"),
+    ("k", "K"),
+];
+
+use Kind::{Cpus, Map, Switch, Text, Whole};
+use Need::{Always, May, Unless, WithoutClass};
+
+/// The unit that the end of a name says; `None`: it has none.
+fn unit_of(name: &str, kind: &Kind) -> Option<&'static str> {
+    let whole = match kind {
+        Kind::Whole(..) | Kind::Map(..) => true,
+        Kind::List(of) => matches!(**of, Kind::Whole(..)),
+        _ => false,
+    };
+    if name == "ns_per_loop" {
+        return Some("ns");
+    }
+    let is = |unit: &str| {
+        name.strip_suffix(unit).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+    };
+    UNITS.iter().find(|(end, _)| whole && is(end)).map(|(_, unit)| *unit)
+}
+
+/// The tables as docs/machine-keys.md has them.
+pub fn document() -> String {
+    let mut out = String::new();
+    for table in tables() {
+        let header = match (table.path, table.path.strip_suffix("[]")) {
+            ("", _) => "Top of the file".to_string(),
+            (path, None) => {
+                format!("`[{}]`", path.replace(".*.*", ".KEY.OPTION").replace('*', "NAME"))
+            }
+            (_, Some(list)) if list.contains(['.', '[']) => {
+                let (within, key) = list.rsplit_once('.').expect("a list in a table");
+                format!(
+                    "`{key}` of `[{}]`",
+                    within
+                        .replace('*', "NAME")
+                        .replace("coupled[]", "[coupled]")
+                        .replace("dependent[]", "[dependent]")
+                )
+            }
+            (_, Some(list)) => format!("`[[{list}]]`"),
+        };
+        out.push_str(&format!("\n### {header}\n\n{}.\n", upper(table.help)));
+        if table.keys.is_empty() {
+            continue;
+        }
+        out.push_str("\n| key | | meaning; what it is if left out |\n|---|---|---|\n");
+        for key in &table.keys {
+            let mark = match key.need {
+                Always => "**",
+                WithoutClass | Unless(_) => "*",
+                May => "",
+            };
+            out.push_str(&format!(
+                "| {mark}`{}`{mark} | {} | {} |\n",
+                key.name,
+                key.kind.in_words(key.unit),
+                key.help
+            ));
+        }
+    }
+    out
+}
+
+fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or(String::new(), |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+impl Kind {
+    fn in_words(&self, unit: Option<&str>) -> String {
+        let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
+        match self {
+            Text => "text".into(),
+            Kind::Words(words) => {
+                words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" ")
+            }
+            Cpus => "CPUs".into(),
+            Switch => "true, false".into(),
+            // Bounds that only say that somebody confused the unit are none to know.
+            Whole(0, most) if *most > 10_000 => format!("number{unit}"),
+            Whole(1, most) if *most > 10_000 => format!("number{unit}, not 0"),
+            Whole(least, most) if *least < -1000 || *most > 1_000_000 => format!("number{unit}"),
+            Whole(least, most) => format!("{least} to {most}{unit}"),
+            Kind::List(of) => format!("list: {}", of.in_words(None)) + &unit,
+            Map(..) => format!("table of numbers{unit}"),
+        }
+    }
+}
