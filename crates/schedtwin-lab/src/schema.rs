@@ -15,8 +15,11 @@ const SCHEMAS: [(&str, &str); 6] = [
     ("schedtwin.record/1", include_str!("../schemas/schedtwin.record.schema.json")),
 ];
 
+/// What makes a schema.
+type Made = fn() -> String;
+
 /// The schemas of machine and kernel files, which are made from declarations.
-const MADE: [(&str, fn() -> String); 2] =
+const MADE: [(&str, Made); 2] =
     [("schedtwin.machine", machine::text), ("schedtwin.kernel", kernel::text)];
 
 /// The names, as the `schema` field of a document has them.
