@@ -422,6 +422,7 @@ impl Kernel {
 
     /// The running task has paid what its CPU owed, and is about to go on with its program: gives way if it must, and
     /// looks again at a call that blocked.
+    #[inline(always)]
     pub fn return_to_user(&mut self, cpu: CpuId, now: Ns) -> UserReturn {
         let task = self.rq[cpu].curr;
         if self.rq[cpu].need_resched {
@@ -530,7 +531,7 @@ impl Kernel {
         effect
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_call(&mut self, cpu: CpuId, task: TaskId) {
         if self.rq[cpu].need_resched && self.rq[cpu].curr == task {
             self.schedule(true);

@@ -6,8 +6,9 @@
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
 //! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power, then processors that choose their frequency.
 //!
-//! [`FlatBoard`] is a min-tree over an array of keys `time << SLOT_BITS | slot`: the parent of two keys is
-//! the smaller one, so the next event is at the root and a change walks up until nothing changes.
+//! [`FlatBoard`] is a min-tree over keys `time << SLOT_BITS | slot`. Four keys that lie together are a group, whose smallest is
+//! one of the four keys of the group above, so the next event is the smallest of the topmost group, and a change walks up
+//! until nothing changes.
 //!
 //! ```
 //! use schedtwin::board::{Board, FlatBoard};
@@ -92,22 +93,25 @@ pub struct Slots {
     pub power_limit: bool,
     /// Then the grid on which processors choose their frequency, where they do.
     pub hwp: bool,
+    /// The first slot of a CPU.
+    first_cpu: usize,
 }
 
 impl Slots {
+    /// Slots of a machine that has none behind those of its CPUs.
+    pub fn new(nr_domains: usize, nr_drivers: usize, nr_devices: usize, nr_cpus: usize) -> Slots {
+        let first_cpu = nr_domains + nr_drivers + nr_devices;
+        Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, first_cpu, ..Slots::default() }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.hwp_slot() + usize::from(self.hwp)
     }
 
-    #[inline(always)]
-    fn first_cpu(&self) -> usize {
-        self.nr_domains + self.nr_drivers + self.nr_devices
-    }
-
     /// The slot of the broadcast timer.
     pub fn broadcast_slot(&self) -> usize {
-        self.first_cpu() + self.nr_cpus * CpuSlot::COUNT
+        self.first_cpu + self.nr_cpus * CpuSlot::COUNT
     }
 
     /// The slot of heat.
@@ -128,7 +132,7 @@ impl Slots {
     /// A CPU's slot.
     #[inline(always)]
     pub fn cpu(&self, cpu: CpuId, slot: CpuSlot) -> usize {
-        self.first_cpu() + cpu.index() * CpuSlot::COUNT + slot.place()
+        self.first_cpu + cpu.index() * CpuSlot::COUNT + slot.place()
     }
 
     /// The slot of a domain that settles.
@@ -152,7 +156,7 @@ impl Slots {
     /// What a number stands for.
     #[inline(always)]
     pub fn name(&self, slot: usize) -> Slot {
-        match slot.checked_sub(self.first_cpu()) {
+        match slot.checked_sub(self.first_cpu) {
             None if slot < self.nr_domains => Slot::Domain(ClockDomainId(slot as u16)),
             None if slot < self.nr_domains + self.nr_drivers => Slot::Driver,
             None => Slot::Device(slot - self.nr_domains - self.nr_drivers),
@@ -202,39 +206,47 @@ pub trait Board: Clone {
 /// The fast board.
 #[derive(Clone)]
 pub struct FlatBoard {
-    /// `nodes[1]` is the root, leaves begin at `first_leaf`.
-    nodes: Vec<u64>,
+    /// The topmost group is the first; below group `g` are `4 g + 1` to `4 g + 4`. Slots are in the last layer.
+    groups: Vec<[u64; 4]>,
     first_leaf: usize,
+    /// The smallest key.
+    next: u64,
 }
 
 impl Board for FlatBoard {
     fn new(count: usize) -> FlatBoard {
-        let first_leaf = count.next_power_of_two().max(2);
         assert!(count <= 1 << SLOT_BITS, "more slots than a key can number");
-        FlatBoard { nodes: vec![u64::MAX; 2 * first_leaf], first_leaf }
+        let (mut first_leaf, mut leaves) = (0, 1);
+        while 4 * leaves < count {
+            (first_leaf, leaves) = (first_leaf + leaves, 4 * leaves);
+        }
+        // Of the last layer only what holds slots.
+        let groups = vec![[u64::MAX; 4]; first_leaf + count.div_ceil(4).max(1)];
+        FlatBoard { groups, first_leaf, next: u64::MAX }
     }
 
     #[inline]
     fn set(&mut self, slot: usize, at: Ns) {
-        let key = if at > LATEST { u64::MAX } else { at << SLOT_BITS | slot as u64 };
-        let mut at = self.first_leaf + slot;
-        if self.nodes[at] == key {
-            return;
-        }
-        self.nodes[at] = key;
-        while at > 1 {
-            let smaller = self.nodes[at].min(self.nodes[at ^ 1]);
-            at >>= 1;
-            if self.nodes[at] == smaller {
-                break;
+        let mut key = if at > LATEST { u64::MAX } else { at << SLOT_BITS | slot as u64 };
+        let (mut at, mut place) = (self.first_leaf + slot / 4, slot % 4);
+        loop {
+            let group = &mut self.groups[at];
+            if group[place] == key {
+                return;
             }
-            self.nodes[at] = smaller;
+            group[place] = key;
+            key = group[0].min(group[1]).min(group[2].min(group[3]));
+            if at == 0 {
+                self.next = key;
+                return;
+            }
+            (at, place) = ((at - 1) / 4, (at - 1) % 4);
         }
     }
 
     #[inline]
     fn next(&self) -> Option<(Ns, usize)> {
-        let key = self.nodes[1];
+        let key = self.next;
         (key != u64::MAX).then_some((key >> SLOT_BITS, (key & ((1 << SLOT_BITS) - 1)) as usize))
     }
 }
@@ -272,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_where_its_name_says() {
-        let slots = Slots { nr_domains: 3, nr_drivers: 3, nr_cpus: 2, ..Slots::default() };
+        let slots = Slots::new(3, 3, 0, 2);
         for (place, slot) in CpuSlot::ALL.into_iter().enumerate() {
             assert_eq!(slot.place(), place);
             let number = slots.cpu(CpuId(1), slot);
@@ -282,16 +294,17 @@ mod tests {
 
     #[test]
     fn both_boards_agree() {
-        let count = 37;
-        let (mut flat, mut map) = (FlatBoard::new(count), MapBoard::new(count));
-        let mut state = 1u64;
-        for _ in 0..20_000 {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let slot = (state >> 33) as usize % count;
-            let at = if state >> 60 == 0 { NEVER } else { (state >> 40) & 0xff };
-            flat.set(slot, at);
-            map.set(slot, at);
-            assert_eq!(flat.next(), map.next());
+        for count in [1, 4, 5, 16, 17, 37, 64, 65, 73, 300] {
+            let (mut flat, mut map) = (FlatBoard::new(count), MapBoard::new(count));
+            let mut state = 1u64;
+            for _ in 0..5_000 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let slot = (state >> 33) as usize % count;
+                let at = if state >> 60 == 0 { NEVER } else { (state >> 40) & 0xff };
+                flat.set(slot, at);
+                map.set(slot, at);
+                assert_eq!(flat.next(), map.next());
+            }
         }
     }
 }

@@ -577,7 +577,7 @@ impl Meter {
     }
 
     /// `task` is queued on `cpu` from now on, or nowhere.
-    #[inline]
+    #[inline(always)]
     fn queued(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
         let meter = &mut self.tasks[task.index()];
         let before = std::mem::replace(&mut meter.queued_on, cpu);

@@ -262,7 +262,7 @@ impl<B: Board> Twin<B> {
         let nr_drivers = if machine.domains.ids().any(may_interrupt) { nr_domains } else { 0 };
         let nr_devices = programs.nr_devices();
         assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
-        let mut slots = Slots { nr_domains, nr_drivers, nr_devices, nr_cpus, ..Slots::default() };
+        let mut slots = Slots::new(nr_domains, nr_drivers, nr_devices, nr_cpus);
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
         slots.hwp = kernel.hardware().hints(PolicyId(0)).is_some();
         if let Some(device) = &machine.broadcast {
@@ -558,6 +558,7 @@ impl<B: Board> Twin<B> {
         self.after_entry(Some(cpu), observer);
     }
 
+    #[inline(always)]
     fn take_pending(&mut self, cpu: CpuId) -> IrqLines {
         let lines = std::mem::take(&mut self.cpus[cpu.index()].pending);
         if lines.contains(IrqLine::ClockEvent) {

@@ -95,6 +95,14 @@ impl RequestCounts {
         self.equal += u64::from(!changes);
     }
 
+    /// A busy CPU's utilisation has been changed by another CPU.
+    #[inline(always)]
+    pub(crate) fn changed_from_elsewhere(&mut self, now: Ns) {
+        if self.remote_since == 0 {
+            self.remote_since = now + 1;
+        }
+    }
+
     /// The governor decides: a change by another CPU waits no longer. `busy`: the CPU still is.
     #[inline(always)]
     pub(crate) fn decided(&mut self, now: Ns, busy: bool) {
@@ -143,10 +151,7 @@ impl Kernel {
     pub(crate) fn note_remote_change(&mut self, cpu: CpuId) {
         if cpu != self.this_cpu && self.rq[cpu].nr_running > 0 {
             let index = self.policy_of(cpu);
-            let counts = &mut self.policies[index].sugov.counts;
-            if counts.remote_since == 0 {
-                counts.remote_since = self.now + 1;
-            }
+            self.policies[index].sugov.counts.changed_from_elsewhere(self.now);
         }
     }
 

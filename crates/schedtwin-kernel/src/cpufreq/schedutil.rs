@@ -194,27 +194,27 @@ impl Kernel {
     /// holding of the frequency.
     #[inline]
     pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
-        let time = self.rq[cpu].clock;
+        let rq = &self.rq[cpu];
+        let (time, busy, bw_dl) = (rq.clock, rq.nr_running > 0, rq.dl.cpu_bw_dl());
         self.sugov_iowait_boost(cpu, time, flags);
-        self.note_remote_change(cpu);
         let index = self.policy_of(cpu);
-        let bw_dl = self.cpu_bw_dl(cpu);
+        let may_update = self.may_update(index);
         let sg = &mut self.sugov_cpus[cpu];
         sg.last_update = time;
-        let policy = &mut self.policies[index];
-        // ignore_dl_rate_limit()
-        if bw_dl > sg.bw_min {
-            policy.sugov.limits_changed = true;
+        let sugov = &mut self.policies[index].sugov;
+        if cpu != self.this_cpu && busy {
+            sugov.counts.changed_from_elsewhere(self.now);
         }
-        if !self.may_update(index) {
-            self.policies[index].sugov.counts.elsewhere += 1;
+        // ignore_dl_rate_limit()
+        sugov.limits_changed |= bw_dl > sg.bw_min;
+        if !may_update {
+            sugov.counts.elsewhere += 1;
             if self.want_decisions {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
             return;
         }
         let drops = self.sugov_forms.drops_while_busy;
-        let sugov = &mut self.policies[index].sugov;
         if (drops && sugov.work_in_progress) || !sugov.should_update(time) {
             sugov.counts.rate_limited += 1;
             if self.want_decisions {
@@ -222,8 +222,7 @@ impl Kernel {
             }
             return;
         }
-        let busy = self.rq[cpu].nr_running > 0;
-        self.policies[index].sugov.counts.decided(self.now, busy);
+        sugov.counts.decided(self.now, busy);
         if self.want_decisions {
             let mut notes = Notes::default();
             self.sugov_request(cpu, index, time, &mut notes);
@@ -239,16 +238,18 @@ impl Kernel {
         time: Ns,
         see: &mut S,
     ) {
-        let policy = &self.policies[index];
         let util_before = self.sugov_cpus[cpu].util;
-        let (cpus, mut highest) = (policy.cpus, policy.sugov.util);
+        let mut highest = self.policies[index].sugov.util;
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
         let mut next = Some(0);
         while let Some(word) = next {
-            for j in self.stale_demands.among(&cpus, word) {
-                let before = self.sugov_cpus[j].util;
-                let boost = self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu));
+            for j in self.stale_demands.among(&self.policies[index].cpus, word) {
+                let SugovCpu { util: before, iowait_boost, .. } = self.sugov_cpus[j];
+                let boost = match iowait_boost {
+                    0 => None,
+                    _ => self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu)),
+                };
                 let demand = self.sugov_get_util(j, boost);
                 highest_fell |= before == highest && demand < before;
                 highest = highest.max(demand);
@@ -256,7 +257,8 @@ impl Kernel {
             next = self.stale_demands.next_word(word);
         }
         let known = (!highest_fell).then_some(highest);
-        let (util, capacity) = self.sugov_domain_demand(&cpus, cpu, known);
+        let cpus = &self.policies[index].cpus;
+        let (util, capacity) = self.sugov_domain_demand(cpus, cpu, known);
         let policy = &self.policies[index];
         // What was demanded last time led to the frequency that is asked for already.
         let sugov = &policy.sugov;
@@ -277,6 +279,7 @@ impl Kernel {
         let reference = reference_frequency(policy, forms);
         let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
         if S::ON {
+            let cpus = policy.cpus;
             cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
             self.record_frequency(index, see.take_inputs(), perf, &choice);
         }
@@ -392,8 +395,16 @@ impl Kernel {
     }
 
     /// `sugov_iowait_boost()`.
+    #[inline(always)]
     fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
+        if set || self.sugov_cpus[cpu].iowait_boost != 0 {
+            self.sugov_iowait_boosted(cpu, time, set);
+        }
+    }
+
+    /// Some I/O is waited for, or was.
+    fn sugov_iowait_boosted(&mut self, cpu: CpuId, time: Ns, set: bool) {
         if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
             return;
         }
@@ -408,7 +419,6 @@ impl Kernel {
     }
 
     /// `sugov_iowait_apply()`: the boost that this request gets, if any.
-    #[inline(always)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> Option<u64> {
         if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
             return None;

@@ -106,7 +106,7 @@ impl Kernel {
     }
 
     /// `add_nr_running()`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let before = self.rq[cpu].nr_running;
         self.rq[cpu].nr_running = before + count;
@@ -118,7 +118,7 @@ impl Kernel {
     }
 
     /// `sub_nr_running()`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         self.rq[cpu].nr_running -= count;
         self.refresh_idle(cpu);
@@ -126,7 +126,7 @@ impl Kernel {
     }
 
     /// `resched_curr()`: the running task of `cpu` has to give way at the next opportunity.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn resched_curr(&mut self, cpu: CpuId) {
         if self.rq[cpu].need_resched {
             return;
@@ -212,6 +212,7 @@ impl Kernel {
     }
 
     /// `block_task()`.
+    #[inline(always)]
     fn block_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         if self.dequeue_task(cpu, task, DEQUEUE_SLEEP | flags) {
             self.finish_block_task(task);
@@ -308,6 +309,7 @@ impl Kernel {
         self.ttwu_do_wakeup(task);
     }
 
+    #[inline(always)]
     fn ttwu_do_wakeup(&mut self, task: TaskId) {
         self.tasks[task].state = TaskState::Running;
         let target = self.tasks[task].cpu;
@@ -315,6 +317,7 @@ impl Kernel {
     }
 
     /// `select_task_rq()`.
+    #[inline(always)]
     fn select_task_rq(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u32) -> CpuId {
         let t = &self.tasks[task];
         let cpu = if t.nr_cpus_allowed > 1 {
@@ -403,7 +406,7 @@ impl Kernel {
     }
 
     /// `task_woken` of its class.
-    #[inline]
+    #[inline(always)]
     fn task_woken(&mut self, cpu: CpuId, task: TaskId) {
         match self.tasks[task].class {
             Class::Rt => self.task_woken_rt(cpu, task),

@@ -36,22 +36,23 @@
 //! ```
 //!
 //! Differences: a thread that reaches a wait after the end of the run does not sleep (rt-app can
-//! hang there); an event that neither works nor calls the kernel costs [`EVENT_WORK`] when the next
+//! hang there); an event that neither works nor calls the kernel costs [`crate::EVENT_WORK`] when the next
 //! one begins; rt-app's log, memory locking and trace markers take no time.
 
 pub(crate) mod code;
 mod main_thread;
 pub(crate) mod memory;
+mod thread;
 
-use crate::{EVENT_WORK, MAX_THREADS};
-use code::{AttributeCode, Code, EventKind, Instruction};
+use crate::MAX_THREADS;
+use code::{AttributeCode, Code, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
-    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupFiles, TaskGroupId,
-    ThreadId,
+    FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupFiles, TaskGroupId, ThreadId,
 };
 use std::sync::Arc;
+use thread::{State, Thread};
 
 /// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
 const FORKS_MAX: u32 = 1024;
@@ -92,62 +93,6 @@ pub struct Programs {
     /// How often each task was forked.
     forks: Vec<u32>,
     limit_reached: Option<&'static str>,
-}
-
-/// Where a thread is, between two operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Born,
-    Started,
-    Delayed,
-    Iteration,
-    IterationAttributes,
-    IterationGroup,
-    /// At the instruction `pc`.
-    Execute,
-    /// Woken from a mutex.
-    LockRetry,
-    /// The mutex of a condition wait is unlocked.
-    Unlocked,
-    /// The condition wait is over, the mutex is to be taken back.
-    Relock,
-    /// A piece of `runtime` is done.
-    Chunk,
-    Slept,
-    /// A timer's slack is told.
-    TimerSleep,
-    TimerWoken,
-    SemaphoreWoken,
-    Ending,
-    LastWake,
-    Dead,
-}
-
-#[derive(Clone, Debug)]
-struct Thread {
-    state: State,
-    /// The last event neither worked nor called the kernel.
-    quiet: bool,
-    /// The current job has begun its work.
-    working: bool,
-    forked: bool,
-    pc: u32,
-    task: u32,
-    phase: u32,
-    phase_loop: u32,
-    task_loop: u32,
-    /// Explicit `lock`s minus `unlock`s.
-    locks: i32,
-    first_own_timer: u32,
-    released: Ns,
-    /// An expiry, or the beginning of a `runtime`.
-    reference: Ns,
-    t_first: Ns,
-    attributes: SchedAttr,
-    cpus: CpuMask,
-    /// The affinity it was created with.
-    default_cpus: CpuMask,
-    group: TaskGroupId,
 }
 
 impl Programs {
@@ -332,9 +277,10 @@ impl Programs {
             State::Execute => self.execute(at, now),
             State::TimerSleep => self.timer_sleep(at, now),
             State::TimerWoken => {
-                let expiry = self.threads[at].reference;
-                self.release(at, expiry);
-                self.advance(at);
+                let thread = &mut self.threads[at];
+                let expiry = thread.reference;
+                thread.release(expiry);
+                thread.advance();
                 Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) })
             }
             State::Iteration => self.iteration(at),
@@ -492,50 +438,31 @@ impl Programs {
 
     #[inline]
     fn advance(&mut self, at: usize) {
-        let thread = &mut self.threads[at];
-        thread.pc += 1;
-        thread.state = State::Execute;
+        self.threads[at].advance();
     }
 
-    /// The next job, if it has not begun, should begin at `when`.
     #[inline]
     fn release(&mut self, at: usize, when: Ns) {
-        let thread = &mut self.threads[at];
-        if !thread.working {
-            thread.released = when;
-        }
+        self.threads[at].release(when);
     }
 
-    /// A system call or work follows.
     #[inline]
     fn busy(&mut self, at: usize, state: State) {
-        let thread = &mut self.threads[at];
-        thread.quiet = false;
-        thread.state = state;
-    }
-
-    fn job_done(&mut self, at: usize, now: Ns) -> Op {
-        let thread = &mut self.threads[at];
-        thread.working = false;
-        let released = std::mem::replace(&mut thread.released, now);
-        if thread.attributes.policy == schedtwin_types::Policy::Deadline {
-            let deadline = thread.attributes.dl.deadline;
-            return Op::Mark(Mark::DeadlineJobDone { released, deadline });
-        }
-        Op::Mark(Mark::JobDone { released })
+        self.threads[at].busy(state);
     }
 
     fn execute(&mut self, at: usize, now: Ns) -> Op {
-        match self.instruction(at) {
+        let thread = &mut self.threads[at];
+        match self.code.instructions[thread.pc as usize] {
             Instruction::Event { next, kind, ends_job } => {
-                self.event(at, now, next, kind, ends_job)
+                thread.event(self.running, now, next, kind, ends_job)
             }
             Instruction::Compute { work } => {
-                self.advance(at);
+                thread.advance();
                 if work == 0 {
                     return NO_TIME;
                 }
-                self.threads[at].quiet = false;
+                thread.quiet = false;
                 Op::Compute { work, mode: Mode::User }
             }
             Instruction::ComputeUntil { chunk, .. } => {
@@ -549,9 +476,11 @@ impl Programs {
                 Op::Call(Syscall::Nanosleep { duration })
             }
             Instruction::Timer { timer, own, period } => {
-                let t_first = self.threads[at].t_first;
-                let expiry = self.timer(at, timer, own).advance(t_first, period);
-                let thread = &mut self.threads[at];
+                let timer = match own {
+                    true => &mut self.own_timers[(thread.first_own_timer + timer) as usize],
+                    false => &mut self.timers[timer as usize],
+                };
+                let expiry = timer.advance(thread.t_first, period);
                 thread.reference = expiry;
                 thread.state = State::TimerSleep;
                 let slack_ns = (i128::from(expiry) - i128::from(now)) as i64;
@@ -636,43 +565,13 @@ impl Programs {
             }
             Instruction::Fork { task } => self.fork(at, task),
             Instruction::PhaseEnd => {
-                if self.threads[at].working && self.running {
-                    return self.job_done(at, now);
+                if thread.working && self.running {
+                    return thread.job_done(now);
                 }
                 self.phase_end(at);
                 NO_TIME
             }
         }
-    }
-
-    fn event(&mut self, at: usize, now: Ns, next: u32, kind: EventKind, ends_job: bool) -> Op {
-        let thread = &mut self.threads[at];
-        if !self.running {
-            if thread.locks <= 0 {
-                thread.state = State::Ending;
-                return NO_TIME;
-            }
-            if !matches!(kind, EventKind::Lock | EventKind::Unlock) {
-                thread.pc = next;
-                return NO_TIME;
-            }
-        }
-        if thread.quiet {
-            thread.quiet = false;
-            return Op::Compute { work: EVENT_WORK, mode: Mode::User };
-        }
-        if ends_job && thread.working {
-            return self.job_done(at, now);
-        }
-        thread.quiet = true;
-        match kind {
-            EventKind::Work => thread.working = true,
-            EventKind::Lock => thread.locks += 1,
-            EventKind::Unlock => thread.locks -= 1,
-            EventKind::Plain => {}
-        }
-        thread.pc += 1;
-        NO_TIME
     }
 
     fn phase_end(&mut self, at: usize) {
@@ -719,9 +618,10 @@ impl Programs {
     }
 
     fn timer_sleep(&mut self, at: usize, now: Ns) -> Op {
-        let expiry = self.threads[at].reference;
+        let thread = &mut self.threads[at];
+        let expiry = thread.reference;
         if now < expiry {
-            self.busy(at, State::TimerWoken);
+            thread.busy(State::TimerWoken);
             return Op::Call(Syscall::NanosleepUntil { until: expiry });
         }
         let Instruction::Timer { timer, own, .. } = self.instruction(at) else {

@@ -42,11 +42,14 @@ impl<B: Board> Twin<B> {
     }
 
     /// Re-arms the slots of the workload's devices, if one has got something to do.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sync_devices(&mut self) {
-        if !self.programs.take_devices_changed() {
-            return;
+        if self.slots.nr_devices != 0 && self.programs.take_devices_changed() {
+            self.look_at_devices();
         }
+    }
+
+    fn look_at_devices(&mut self) {
         for device in 0..self.slots.nr_devices {
             let cpu = self.programs.device_cpu(device);
             if self.cpus[cpu.index()].pending_devices >> device & 1 == 0 {

@@ -87,7 +87,7 @@ pub(crate) fn frequency_for(config: &Config, demand: u64, khz: Khz, capacity: u6
 
 impl Kernel {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
-    #[inline]
+    #[inline(always)]
     fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
         let rq = &self.rq[cpu];
         let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);

@@ -49,6 +49,7 @@ impl Kernel {
         }
     }
 
+    #[inline(always)]
     fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
         let t = &self.tasks[task];
         let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
@@ -63,6 +64,7 @@ impl Kernel {
     }
 
     /// `list_move(&se->group_node, &rq->cfs_tasks)`.
+    #[inline(always)]
     pub fn cfs_tasks_move_to_head(&mut self, cpu: CpuId, task: TaskId) {
         if self.rq[cpu].cfs_tasks_head != Some(task) {
             self.cfs_tasks_del(cpu, task);
@@ -272,6 +274,7 @@ impl Kernel {
         });
     }
 
+    #[inline(always)]
     fn clear_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = false;
         if self.se[se].my_q.is_some() {

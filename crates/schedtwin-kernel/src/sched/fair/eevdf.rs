@@ -163,7 +163,7 @@ impl Kernel {
     }
 
     /// `entity_eligible()`: v ≤ V, without a division.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
@@ -331,6 +331,7 @@ impl Kernel {
     }
 
     /// `update_deadline()`: has the slice been used up? Then the next one begins.
+    #[inline(always)]
     fn update_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         let base_slice = self.base_slice;
         let entity = &mut self.se[se];

@@ -29,27 +29,21 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let now = self.cfs_rq_clock_pelt(cfs_rq);
-        let running = self.cfs[cfs_rq].curr == Some(se);
-        let entity = &mut self.se[se];
+        let (cfs, entity) = (&self.cfs[cfs_rq], &mut self.se[se]);
         let known = entity.avg.last_update_time != 0;
+        let my_q = entity.my_q;
+        let queue_is_aged = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
         // A task that is switched to was often queued in the same entry: then nothing is to be aged.
         if known && !pelt::is_up_to_date(now, &entity.avg) {
+            let (runnable, running) = (Kernel::se_runnable(entity), cfs.curr == Some(se));
             let weight = scale_load_down(entity.load.weight);
-            let runnable = Kernel::se_runnable(entity);
-            let refreshed = pelt::update_load_avg_se(
-                now,
-                &mut entity.avg,
-                entity.on_rq,
-                runnable,
-                running,
-                weight,
-            );
+            let (avg, on_rq) = (&mut entity.avg, entity.on_rq);
+            let refreshed = pelt::update_load_avg_se(now, avg, on_rq, runnable, running, weight);
             if refreshed {
                 self.load_avg_refreshed(se);
             }
         }
-        let my_q = self.se[se].my_q;
-        let mut decayed = self.update_cfs_rq_load_avg(now, cfs_rq);
+        let mut decayed = !queue_is_aged && self.age_cfs_rq(now, cfs_rq);
         if let Some(my_q) = my_q {
             decayed |= self.propagate_entity_load_avg(se, my_q);
         }
@@ -245,6 +239,7 @@ impl Kernel {
     }
 
     /// `util_est_update()` of a task that goes to sleep.
+    #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
         let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
         let capacity = self.rq[cpu].arch_capacity;

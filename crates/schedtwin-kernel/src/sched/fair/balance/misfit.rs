@@ -17,6 +17,7 @@ use schedtwin_types::FactKind;
 
 impl Kernel {
     /// `update_misfit_status()`: `task` now runs on `cpu` (`None`: nothing fair does).
+    #[inline(always)]
     pub fn update_misfit_status(&mut self, task: Option<TaskId>, cpu: CpuId) {
         if !self.topology.asym_cpucapacity {
             return;
@@ -56,6 +57,7 @@ impl Kernel {
     }
 
     /// `check_update_overutilized_status()`.
+    #[inline(always)]
     pub fn check_update_overutilized_status(&mut self, cpu: CpuId) {
         if !self.is_rd_overutilized() && self.cpu_overutilized(cpu) {
             self.set_rd_overutilized(true);

@@ -1,0 +1,134 @@
+//! One of rt-app's threads: where it is in its program, and what it does by itself.
+
+use super::NO_TIME;
+use super::code::EventKind;
+use crate::EVENT_WORK;
+use schedtwin_types::{CpuMask, Mark, Mode, Ns, Op, Policy, SchedAttr, TaskGroupId};
+
+/// Where a thread is, between two operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Born,
+    Started,
+    Delayed,
+    Iteration,
+    IterationAttributes,
+    IterationGroup,
+    /// At the instruction `pc`.
+    Execute,
+    /// Woken from a mutex.
+    LockRetry,
+    /// The mutex of a condition wait is unlocked.
+    Unlocked,
+    /// The condition wait is over, the mutex is to be taken back.
+    Relock,
+    /// A piece of `runtime` is done.
+    Chunk,
+    Slept,
+    /// A timer's slack is told.
+    TimerSleep,
+    TimerWoken,
+    SemaphoreWoken,
+    Ending,
+    LastWake,
+    Dead,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) state: State,
+    /// The last event neither worked nor called the kernel.
+    pub(super) quiet: bool,
+    /// The current job has begun its work.
+    pub(super) working: bool,
+    pub(super) forked: bool,
+    pub(super) pc: u32,
+    pub(super) task: u32,
+    pub(super) phase: u32,
+    pub(super) phase_loop: u32,
+    pub(super) task_loop: u32,
+    /// Explicit `lock`s minus `unlock`s.
+    pub(super) locks: i32,
+    pub(super) first_own_timer: u32,
+    pub(super) released: Ns,
+    /// An expiry, or the beginning of a `runtime`.
+    pub(super) reference: Ns,
+    pub(super) t_first: Ns,
+    pub(super) attributes: SchedAttr,
+    pub(super) cpus: CpuMask,
+    /// The affinity it was created with.
+    pub(super) default_cpus: CpuMask,
+    pub(super) group: TaskGroupId,
+}
+
+impl Thread {
+    /// To the next instruction.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.pc += 1;
+        self.state = State::Execute;
+    }
+
+    /// The next job, if it has not begun, should begin at `when`.
+    #[inline]
+    pub(super) fn release(&mut self, when: Ns) {
+        if !self.working {
+            self.released = when;
+        }
+    }
+
+    /// A system call or work follows.
+    #[inline]
+    pub(super) fn busy(&mut self, state: State) {
+        self.quiet = false;
+        self.state = state;
+    }
+
+    /// The job is done; the next one is released now, unless it waits.
+    pub(super) fn job_done(&mut self, now: Ns) -> Op {
+        self.working = false;
+        let released = std::mem::replace(&mut self.released, now);
+        if self.attributes.policy == Policy::Deadline {
+            let deadline = self.attributes.dl.deadline;
+            return Op::Mark(Mark::DeadlineJobDone { released, deadline });
+        }
+        Op::Mark(Mark::JobDone { released })
+    }
+
+    /// An event begins, or the work goes on that it is preceded by.
+    pub(super) fn event(
+        &mut self,
+        running: bool,
+        now: Ns,
+        next: u32,
+        kind: EventKind,
+        ends_job: bool,
+    ) -> Op {
+        if !running {
+            if self.locks <= 0 {
+                self.state = State::Ending;
+                return NO_TIME;
+            }
+            if !matches!(kind, EventKind::Lock | EventKind::Unlock) {
+                self.pc = next;
+                return NO_TIME;
+            }
+        }
+        if self.quiet {
+            self.quiet = false;
+            return Op::Compute { work: EVENT_WORK, mode: Mode::User };
+        }
+        if ends_job && self.working {
+            return self.job_done(now);
+        }
+        self.quiet = true;
+        match kind {
+            EventKind::Work => self.working = true,
+            EventKind::Lock => self.locks += 1,
+            EventKind::Unlock => self.locks -= 1,
+            EventKind::Plain => {}
+        }
+        self.pc += 1;
+        NO_TIME
+    }
+}
