@@ -41,7 +41,7 @@ use crate::perfetto_messages::{
     SystemInfo, Thread, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Utsname,
 };
 use crate::tasks::Tasks;
-use crate::wire::{bytes, int, message, uint, varint};
+use crate::wire::{Short, bytes, int, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use prost::Message;
 use schedtwin_types::{
@@ -52,6 +52,9 @@ use std::io;
 /// Facts per CPU that become one bundle. Larger saves a name table and a header per bundle, which
 /// at this size are below one byte a fact; smaller saves memory: 160 CPUs hold 6.4 MiB.
 pub const BATCH: usize = 1024;
+
+/// So many bytes of packets are written together.
+const WRITE_BYTES: usize = 1 << 15;
 
 /// The process that all tasks are threads of: the highest number below `PID_MAX_LIMIT`, which no
 /// task of a run has.
@@ -131,7 +134,10 @@ pub struct Perfetto<D: Destination> {
     /// Time of the last fact, for packets that have none of their own.
     now: Ns,
     encoder: Encoder,
-    /// One packet, while it is put together.
+    /// What packets of counters begin with, and the time that it says: several counters have one.
+    stamp: Short,
+    stamped_at: Ns,
+    /// Packets that wait to be written, and the one that is put together.
     packet: Vec<u8>,
 }
 
@@ -153,6 +159,8 @@ impl<D: Destination> Perfetto<D> {
             overutilized: None,
             now: 0,
             encoder: Encoder::default(),
+            stamp: Short::default(),
+            stamped_at: Ns::MAX,
             packet: Vec::new(),
             meta,
         };
@@ -235,10 +243,22 @@ impl<D: Destination> Perfetto<D> {
         self.write_message(&packet);
     }
 
-    fn write_message(&mut self, packet: &TracePacket) {
-        self.packet.clear();
-        bytes(&mut self.packet, 1, &packet.encode_to_vec());
+    /// A packet is complete. Packets are written many at a time.
+    #[inline]
+    fn packet_ends(&mut self) {
+        if self.packet.len() >= WRITE_BYTES {
+            self.write_packets();
+        }
+    }
+
+    fn write_packets(&mut self) {
         self.output.write(&self.packet);
+        self.packet.clear();
+    }
+
+    fn write_message(&mut self, packet: &TracePacket) {
+        bytes(&mut self.packet, 1, &packet.encode_to_vec());
+        self.packet_ends();
     }
 
     fn flush(&mut self, cpu: usize) {
@@ -255,7 +275,7 @@ impl<D: Destination> Perfetto<D> {
         );
         self.batches[cpu].clear();
         self.encoder.write(CpuId(cpu as u16), &mut self.packet);
-        self.output.write(&self.packet);
+        self.packet_ends();
     }
 
     fn flush_all(&mut self) {
@@ -266,18 +286,19 @@ impl<D: Destination> Perfetto<D> {
 
     /// Writes one value of a counter.
     fn write_counter(&mut self, at: Ns, uuid: u64, value: impl Into<u64>) {
-        let value = value.into();
-        self.packet.clear();
-        message(&mut self.packet, 1, |packet| {
-            uint(packet, 8, at);
-            uint(packet, 10, u64::from(SEQUENCE_TRACKS));
-            message(packet, 11, |event| {
-                uint(event, 9, TYPE_COUNTER as u64);
-                uint(event, 11, uuid);
-                uint(event, 30, value);
-            });
-        });
-        self.output.write(&self.packet);
+        if self.stamped_at != at {
+            self.stamped_at = at;
+            self.stamp = Short::default().uint(8, at).uint(10, u64::from(SEQUENCE_TRACKS));
+        }
+        let kind = TYPE_COUNTER as u64;
+        let event = Short::default().uint(9, kind).uint(11, uuid).uint(30, value.into());
+        let (stamp, event) = (self.stamp.as_bytes(), event.as_bytes());
+        let nested = [Short::TAG_OF_11, event.len() as u8];
+        let begin = [Short::TAG_OF_1, (stamp.len() + nested.len() + event.len()) as u8];
+        for part in [&begin, stamp, &nested, event] {
+            self.packet.extend_from_slice(part);
+        }
+        self.packet_ends();
     }
 
     fn write_counter_track(
@@ -347,7 +368,6 @@ impl<D: Destination> Perfetto<D> {
             let descriptor = track_descriptor(uuid, Some(track::CPUS), &name);
             self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
         }
-        self.packet.clear();
         message(&mut self.packet, 1, |packet| {
             uint(packet, 8, fact.at);
             uint(packet, 10, u64::from(SEQUENCE_TRACKS));
@@ -363,7 +383,7 @@ impl<D: Destination> Perfetto<D> {
                 bytes(event, 23, name.as_bytes());
             });
         });
-        self.output.write(&self.packet);
+        self.packet_ends();
     }
 }
 
@@ -473,6 +493,7 @@ impl<D: Destination> Sink for Perfetto<D> {
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.flush_all();
+        self.write_packets();
         self.output.finish()
     }
 }
@@ -671,7 +692,6 @@ impl Encoder {
             }
         }
         self.compact.extend_from_slice(&self.names);
-        packet.clear();
         message(packet, 1, |packet| {
             uint(packet, 10, u64::from(SEQUENCE_FTRACE));
             message(packet, 1, |bundle| {

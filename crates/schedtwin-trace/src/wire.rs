@@ -55,6 +55,47 @@ pub(crate) fn message(to: &mut Vec<u8>, number: u32, fill: impl FnOnce(&mut Vec<
     }
 }
 
+/// A message of at most [`Short::BYTES`] bytes of numbers, put together where appending needs no look at the room.
+#[derive(Default)]
+pub(crate) struct Short {
+    bytes: [u8; Short::BYTES],
+    length: usize,
+}
+
+impl Short {
+    /// Three numbers of 64 bits with their fields.
+    pub(crate) const BYTES: usize = 32;
+    /// What a message that is field 1, or 11, begins with. Its length, below 128, follows.
+    pub(crate) const TAG_OF_1: u8 = 1 << 3 | 2;
+    pub(crate) const TAG_OF_11: u8 = 11 << 3 | 2;
+
+    #[inline(always)]
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes[self.length % Short::BYTES] = value as u8 | 0x80;
+            self.length += 1;
+            value >>= 7;
+        }
+        self.bytes[self.length % Short::BYTES] = value as u8;
+        self.length += 1;
+    }
+
+    /// Appends field `number` with an unsigned value.
+    #[inline(always)]
+    pub(crate) fn uint(mut self, number: u32, value: u64) -> Short {
+        self.varint(u64::from(number) << 3);
+        self.varint(value);
+        self
+    }
+
+    /// What has been appended.
+    #[inline(always)]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        assert!(self.length <= Short::BYTES, "it is short");
+        &self.bytes[..self.length]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
