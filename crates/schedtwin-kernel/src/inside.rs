@@ -6,7 +6,7 @@
 
 use crate::BootConfig;
 use crate::Kernel;
-use crate::arena::Arena;
+use crate::arena::{Arena, PerCpu};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpuidle::CpuIdle;
 use crate::device_tree::DeviceTree;
@@ -76,7 +76,7 @@ doors! {
         /// Task groups.
         groups: Arena<TaskGroupId, TaskGroup>,
         /// Run queues.
-        rq: Arena<CpuId, Rq>,
+        rq: PerCpu<Rq>,
         /// Scheduling domains.
         topology: Topology,
         /// The root domain.
@@ -86,7 +86,7 @@ doors! {
         /// Idle governor and idle loop, per CPU.
         cpuidle: Arena<CpuId, CpuIdle>,
         /// hrtimer queues and tick state, per CPU.
-        timers: Arena<CpuId, HrtimerBase>,
+        timers: PerCpu<HrtimerBase>,
         /// CPUs idle in the sense of `idle_cpu()`.
         idle_mask: CpuMask,
     }

@@ -43,7 +43,7 @@ use sched::nohz::Nohz;
 use sched::root_domain::RootDomain;
 use sched::topology::Topology;
 use sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
-use schedtwin_types::arena::{self, Arena};
+use schedtwin_types::arena::{self, Arena, PerCpu};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, PolicyId, PolicyMask, TaskGroupId,
     TaskId,
@@ -106,7 +106,7 @@ pub struct Kernel {
     /// The autogroup of each session; none without autogroups.
     autogroups: Vec<schedtwin_types::TaskGroupId>,
     /// Run queues.
-    rq: Arena<CpuId, Rq>,
+    rq: PerCpu<Rq>,
     /// Scheduling domains.
     topology: Topology,
     /// The root domain that spans all CPUs.
@@ -125,7 +125,7 @@ pub struct Kernel {
     cfs_bandwidth_used: bool,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     sched_uclamp_used: UclampKey,
-    sugov_cpus: Arena<CpuId, cpufreq::schedutil::SugovCpu>,
+    sugov_cpus: PerCpu<cpufreq::schedutil::SugovCpu>,
     /// CPUs whose demand schedutil has to compute at its next request.
     stale_demands: StaleDemands,
     /// The operating point that each CPU needs.
@@ -143,7 +143,7 @@ pub struct Kernel {
     /// Idle governor and idle loop, per CPU.
     cpuidle: Arena<CpuId, CpuIdle>,
     /// hrtimer queues and tick state, per CPU.
-    timers: Arena<CpuId, time::hrtimer::HrtimerBase>,
+    timers: PerCpu<time::hrtimer::HrtimerBase>,
     /// The device that stands in for timers that stop in idle states, and who relies on it.
     broadcast: Option<time::tick_broadcast::TickBroadcast>,
     /// It has been armed or disarmed since hardware last looked.
@@ -161,7 +161,7 @@ pub struct Kernel {
     /// Whom the handlers of the workload's devices wake, in the entry that follows.
     peripheral_wakes: Vec<FutexId>,
     /// What hardware sees.
-    wires: Arena<CpuId, Wires>,
+    wires: PerCpu<Wires>,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
     idle_mask: CpuMask,
     /// CPUs with `SCHED_IDLE` tasks only, in the sense of `sched_idle_cpu()`, kept incrementally.

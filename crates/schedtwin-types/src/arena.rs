@@ -1,6 +1,6 @@
 //! A vector indexed by an identifier of its own kind, so that a CPU is never used as a task.
 
-use crate::{ClockDomainId, CpuId, PolicyId, PowerDomainId, TaskGroupId, TaskId};
+use crate::{ClockDomainId, CpuId, MAX_CPUS, PolicyId, PowerDomainId, TaskGroupId, TaskId};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
@@ -138,5 +138,85 @@ impl<I: Id, T> IndexMut<I> for Arena<I, T> {
 impl<I, T: fmt::Debug> fmt::Debug for Arena<I, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.items).finish()
+    }
+}
+
+/// An item for each CPU, in room for as many CPUs as any machine may have (Linux's `NR_CPUS`): an index then needs no look
+/// at how many there are. What lies behind the machine's own CPUs are copies that nobody reads.
+#[derive(Clone)]
+pub struct PerCpu<T> {
+    items: Box<[T; MAX_CPUS]>,
+    nr_cpus: usize,
+}
+
+// An index is cut to the room there is.
+const _: () = assert!(MAX_CPUS.is_power_of_two());
+
+impl<T> PerCpu<T> {
+    /// How many CPUs the machine has.
+    pub fn len(&self) -> usize {
+        self.nr_cpus
+    }
+
+    /// Whether there are none; never.
+    pub fn is_empty(&self) -> bool {
+        self.nr_cpus == 0
+    }
+
+    /// All CPUs.
+    pub fn ids(&self) -> impl Iterator<Item = CpuId> + use<T> {
+        (0..self.nr_cpus).map(CpuId::from_index)
+    }
+
+    /// The items of all CPUs, by number.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items[..self.nr_cpus].iter()
+    }
+
+    /// The items of all CPUs, mutable.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items[..self.nr_cpus].iter_mut()
+    }
+}
+
+impl<T: Clone> FromIterator<T> for PerCpu<T> {
+    fn from_iter<X: IntoIterator<Item = T>>(items: X) -> Self {
+        let mut items: Vec<T> = items.into_iter().collect();
+        let nr_cpus = items.len();
+        let last = items.last().expect("a machine has a CPU").clone();
+        items.resize(MAX_CPUS, last);
+        let items = items.into_boxed_slice().try_into();
+        PerCpu { items: items.unwrap_or_else(|_| panic!("more than {MAX_CPUS} CPUs")), nr_cpus }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a PerCpu<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+    fn into_iter(self) -> std::slice::Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> Index<CpuId> for PerCpu<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, cpu: CpuId) -> &T {
+        debug_assert!(cpu.index() < self.nr_cpus, "{cpu:?} of {}", self.nr_cpus);
+        &self.items[cpu.index() % MAX_CPUS]
+    }
+}
+
+impl<T> IndexMut<CpuId> for PerCpu<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, cpu: CpuId) -> &mut T {
+        debug_assert!(cpu.index() < self.nr_cpus, "{cpu:?} of {}", self.nr_cpus);
+        &mut self.items[cpu.index() % MAX_CPUS]
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PerCpu<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
     }
 }

@@ -52,7 +52,7 @@ use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::{Machine, PERMILLE};
-use schedtwin_types::arena::Arena;
+use schedtwin_types::arena::{Arena, PerCpu};
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
     ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz,
@@ -174,7 +174,7 @@ pub struct Twin<B = FlatBoard> {
     programs: Programs,
     board: B,
     slots: Slots,
-    cpus: Vec<CpuState>,
+    cpus: PerCpu<CpuState>,
     tasks: Vec<TaskState>,
     domains: Arena<ClockDomainId, Clock>,
     /// What the hardware of each domain runs at.
@@ -468,7 +468,7 @@ impl<B: Board> Twin<B> {
             Slot::Device(device) => {
                 let cpu = self.programs.device_cpu(device);
                 self.board.set(slot, NEVER);
-                self.cpus[cpu.index()].pending_devices |= 1 << device;
+                self.cpus[cpu].pending_devices |= 1 << device;
                 self.interrupt_arrives(cpu, IrqLine::Peripheral, slot, observer);
             }
             Slot::Broadcast => self.broadcast_fires(slot, observer),
@@ -512,7 +512,7 @@ impl<B: Board> Twin<B> {
         if line == IrqLine::CpufreqDriver {
             self.board.set(slot, NEVER);
         }
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         c.pending.insert(line);
         let executes = matches!(c.phase, Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. });
         if executes && now >= c.masked_until {
@@ -550,7 +550,7 @@ impl<B: Board> Twin<B> {
             return;
         }
         self.account_work(cpu);
-        let mode = match self.cpus[cpu.index()].phase {
+        let mode = match self.cpus[cpu].phase {
             Phase::Task(task) => self.tasks[task.index()].mode,
             _ => Mode::Kernel,
         };
@@ -560,7 +560,7 @@ impl<B: Board> Twin<B> {
 
     #[inline(always)]
     fn take_pending(&mut self, cpu: CpuId) -> IrqLines {
-        let lines = std::mem::take(&mut self.cpus[cpu.index()].pending);
+        let lines = std::mem::take(&mut self.cpus[cpu].pending);
         if lines.contains(IrqLine::ClockEvent) {
             self.draw_timer_latency(cpu);
         }
@@ -627,10 +627,10 @@ impl<B: Board> Twin<B> {
         let work_slot = self.slots.cpu(cpu, CpuSlot::Work);
         let idle_slot = self.slots.cpu(cpu, CpuSlot::Idle);
         let polls_on = matches!(activity, Activity::Poll { .. });
-        match self.cpus[cpu.index()].phase {
+        match self.cpus[cpu].phase {
             Phase::Poll { spins } if polls_on => {
                 // An interrupt is within the stay.
-                self.cpus[cpu.index()].masked_until = paid_at;
+                self.cpus[cpu].masked_until = paid_at;
                 match spins {
                     true => self.poll_goes_on(cpu),
                     false => self.board.set(idle_slot, paid_at),
@@ -642,7 +642,7 @@ impl<B: Board> Twin<B> {
             }
             _ => {}
         }
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         c.masked_until = paid_at;
         c.since = paid_at;
         match activity {
@@ -690,7 +690,7 @@ impl<B: Board> Twin<B> {
     #[inline]
     fn sync_wires(&mut self, cpu: CpuId) {
         let wires = self.kernel.hardware().wires(cpu);
-        let c = &self.cpus[cpu.index()];
+        let c = &self.cpus[cpu];
         let clock_event = self.slots.cpu(cpu, CpuSlot::ClockEvent);
         if !c.pending.contains(IrqLine::ClockEvent) {
             let at = match wires.clock_event_at {
@@ -704,7 +704,7 @@ impl<B: Board> Twin<B> {
             self.poll_goes_on(cpu);
         }
         let wires = self.kernel.hardware().wires(cpu);
-        let c = &self.cpus[cpu.index()];
+        let c = &self.cpus[cpu];
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
         if !in_flight && !c.ipis_armed && !self.eager {
@@ -722,7 +722,7 @@ impl<B: Board> Twin<B> {
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Ipi(kind)), at);
             }
         }
-        self.cpus[cpu.index()].ipis_armed = in_flight;
+        self.cpus[cpu].ipis_armed = in_flight;
     }
 
     /// The reference twin's extra work: re-arms every slot of every CPU, recomputes the time of its work,

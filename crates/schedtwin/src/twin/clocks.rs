@@ -151,12 +151,12 @@ impl<B: Board> Twin<B> {
     fn stand_still(&mut self, domain: ClockDomainId, ns: Ns) {
         for index in 0..self.machine.domains[domain].cpus.len() {
             let cpu = self.machine.domains[domain].cpus[index];
-            if !matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
+            if !matches!(self.cpus[cpu].phase, Phase::Task(_)) {
                 continue;
             }
             self.account_work(cpu);
             let now = self.now;
-            let c = &mut self.cpus[cpu.index()];
+            let c = &mut self.cpus[cpu];
             c.masked_until = c.masked_until.max(now) + ns;
             c.since = c.since.max(now) + ns;
             let until = c.masked_until;
@@ -182,7 +182,7 @@ impl<B: Board> Twin<B> {
         self.tell_power(domain, observer);
         for &cpu in &machine.domains[domain].cpus {
             self.refresh_rates(cpu);
-            if matches!(self.cpus[cpu.index()].phase, Phase::Task(_)) {
+            if matches!(self.cpus[cpu].phase, Phase::Task(_)) {
                 let at = self.work_done_at(cpu);
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
             }

@@ -30,7 +30,7 @@ pub(super) struct BroadcastTimer {
 impl<B: Board> Twin<B> {
     /// The handlers of the devices that wait at a CPU run in the entry that follows.
     pub(super) fn handle_devices(&mut self, cpu: CpuId) {
-        let mut devices = std::mem::take(&mut self.cpus[cpu.index()].pending_devices);
+        let mut devices = std::mem::take(&mut self.cpus[cpu].pending_devices);
         while devices != 0 {
             let device = devices.trailing_zeros() as usize;
             devices &= devices - 1;
@@ -52,7 +52,7 @@ impl<B: Board> Twin<B> {
     fn look_at_devices(&mut self) {
         for device in 0..self.slots.nr_devices {
             let cpu = self.programs.device_cpu(device);
-            if self.cpus[cpu.index()].pending_devices >> device & 1 == 0 {
+            if self.cpus[cpu].pending_devices >> device & 1 == 0 {
                 let at = self.programs.device_at(device);
                 let at = if at == NEVER { NEVER } else { at.max(self.now) };
                 self.board.set(self.slots.device(device), at);

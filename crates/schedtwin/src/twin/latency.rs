@@ -9,7 +9,7 @@ impl<B: Board> Twin<B> {
     /// How late the next timer interrupt of a CPU will be.
     pub(super) fn draw_timer_latency(&mut self, cpu: CpuId) {
         let range = &self.machine.interrupts;
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         c.timer_ordinal += 1;
         let (min, max) = (range.timer_latency_min_ns, range.timer_latency_max_ns);
         c.timer_latency =
@@ -19,7 +19,7 @@ impl<B: Board> Twin<B> {
     /// How long the next interrupt of another CPU will take at least.
     pub(super) fn draw_ipi_latency(&mut self, cpu: CpuId) {
         let range = &self.machine.interrupts;
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         c.ipi_ordinal += 1;
         let (min, max) = (range.ipi_latency_min_ns, range.ipi_latency_max_ns);
         c.ipi_latency = draw(self.seed, cpu.0 as u64, Purpose::IpiLatency, c.ipi_ordinal, min, max);

@@ -18,7 +18,7 @@ use schedtwin_types::{CpuId, NEVER};
 impl<B: Board> Twin<B> {
     /// A CPU that owes nothing spins in its polling state.
     pub(super) fn begin_poll(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        self.cpus[cpu.index()].phase = Phase::Poll { spins: true };
+        self.cpus[cpu].phase = Phase::Poll { spins: true };
         self.silicon(cpu, Silicon::Polling, observer);
         self.poll_goes_on(cpu);
     }
@@ -30,13 +30,13 @@ impl<B: Board> Twin<B> {
             unreachable!("a CPU polls as its wires say")
         };
         let seen = until + self.machine.idle_states(cpu)[0].exit_latency_ns;
-        let at = seen.max(self.cpus[cpu.index()].masked_until).max(self.now);
+        let at = seen.max(self.cpus[cpu].masked_until).max(self.now);
         self.board.set(self.slots.cpu(cpu, CpuSlot::Idle), at);
     }
 
     /// The loop has ended, unless an interrupt comes first.
     pub(super) fn poll_ends(&mut self, cpu: CpuId, observer: &mut impl Observer) {
-        if self.cpus[cpu.index()].pending.is_empty() {
+        if self.cpus[cpu].pending.is_empty() {
             self.kernel.poll_end(cpu, self.now);
             self.after_entry(Some(cpu), observer);
         } else {

@@ -33,9 +33,9 @@ impl<B: Board> Twin<B> {
 
     pub(super) fn idle_step(&mut self, cpu: CpuId, observer: &mut impl Observer) {
         let slot = self.slots.cpu(cpu, CpuSlot::Idle);
-        match self.cpus[cpu.index()].phase {
+        match self.cpus[cpu].phase {
             Phase::IdleLoop => {
-                if self.cpus[cpu.index()].pending.is_empty() {
+                if self.cpus[cpu].pending.is_empty() {
                     self.kernel.idle_enter(cpu, self.now);
                     self.after_entry(Some(cpu), observer);
                 } else {
@@ -45,12 +45,12 @@ impl<B: Board> Twin<B> {
             }
             Phase::Idle { state, asleep_at } => self.enter_idle(cpu, state, asleep_at, observer),
             Phase::BeforeIdle { state, asleep_at } => {
-                self.cpus[cpu.index()].phase = Phase::Idle { state, asleep_at };
+                self.cpus[cpu].phase = Phase::Idle { state, asleep_at };
                 self.enter_idle(cpu, state, asleep_at, observer);
-                if !self.cpus[cpu.index()].pending.is_empty() {
+                if !self.cpus[cpu].pending.is_empty() {
                     // It came while the debt was paid: the entry notices it as soon as it can be aborted.
                     let refused = self.machine.idle_states(cpu)[state as usize].refuses_pending;
-                    self.cpus[cpu.index()].phase = Phase::Waking { refused };
+                    self.cpus[cpu].phase = Phase::Waking { refused };
                     if asleep_at <= self.now && self.negotiation.negotiates(cpu) {
                         // A state without an entry latency was reached, so its request is taken back.
                         self.negotiation.ask(cpu, None);
@@ -63,7 +63,7 @@ impl<B: Board> Twin<B> {
             Phase::Poll { spins: false } => self.begin_poll(cpu, observer),
             Phase::Poll { spins: true } => self.poll_ends(cpu, observer),
             Phase::Waiting { state, exit } => {
-                self.cpus[cpu.index()].phase = Phase::Waking { refused: false };
+                self.cpus[cpu].phase = Phase::Waking { refused: false };
                 self.silicon(cpu, Silicon::Exiting(state), observer);
                 self.board.set(slot, self.now + exit);
             }
@@ -135,7 +135,7 @@ impl<B: Board> Twin<B> {
             false => state,
         };
         let exit = exit_latency(&self.machine.idle_states(cpu)[rested as usize], line);
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         // A CPU whose package is off has no clock: until that is back it draws what it draws at rest.
         let (activity, next) = match wait {
             0 => (Silicon::Exiting(rested), exit),
@@ -278,7 +278,7 @@ impl<B: Board> Twin<B> {
         self.energy_is_taken(self.now);
         let Twin { machine, limits, cpus, domains, now, .. } = self;
         let limits = limits.as_mut().expect("only limits have their slot");
-        let rests_deep = |cpu: CpuId| match cpus[cpu.index()].phase {
+        let rests_deep = |cpu: CpuId| match cpus[cpu].phase {
             Phase::Idle { state, asleep_at } => {
                 asleep_at <= *now && machine.idle_states(cpu)[state as usize].deep
             }

@@ -19,7 +19,7 @@ impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
     #[inline]
     pub(super) fn account_work(&mut self, cpu: CpuId) {
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         if let Phase::Task(task) = c.phase
             && self.now > c.since
         {
@@ -45,7 +45,7 @@ impl<B: Board> Twin<B> {
     /// The CPU works at the rate of what it runs.
     #[inline]
     pub(super) fn choose_rate(&mut self, cpu: CpuId) {
-        let c = &mut self.cpus[cpu.index()];
+        let c = &mut self.cpus[cpu];
         let kind = match c.phase {
             Phase::Task(task) => self.tasks[task.index()].kind,
             _ => 0,
@@ -53,7 +53,7 @@ impl<B: Board> Twin<B> {
         c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
         if self.machine.smt.is_some() {
             let speed = self.thread_speed(cpu);
-            let c = &mut self.cpus[cpu.index()];
+            let c = &mut self.cpus[cpu];
             c.rate = (c.rate * speed / PERMILLE).max(1);
         }
     }
@@ -68,7 +68,7 @@ impl<B: Board> Twin<B> {
         }
         if let Some(from) = t.ran_on.replace(cpu).filter(|from| *from != cpu) {
             let refill = distances.refill(self.machine.distance(from, cpu));
-            t.remaining = t.remaining.saturating_add(refill * self.cpus[cpu.index()].rate);
+            t.remaining = t.remaining.saturating_add(refill * self.cpus[cpu].rate);
         }
     }
 
@@ -76,23 +76,23 @@ impl<B: Board> Twin<B> {
     pub(super) fn thread_speed(&self, cpu: CpuId) -> u64 {
         let Some(smt) = &self.machine.smt else { return PERMILLE };
         let others = self.threads[cpu.index()].iter().filter(|thread| **thread != cpu);
-        smt.speed_beside(others.map(|thread| self.cpus[thread.index()].slows).sum())
+        smt.speed_beside(others.map(|thread| self.cpus[*thread].slows).sum())
     }
 
     /// A hardware thread begins or ends to work or poll: the others of its core get slower or faster, and so do the kernel's
     /// paths there.
     pub(super) fn thread_slows(&mut self, cpu: CpuId, slows: u64) {
-        if self.threads[cpu.index()].is_empty() || self.cpus[cpu.index()].slows == slows {
+        if self.threads[cpu.index()].is_empty() || self.cpus[cpu].slows == slows {
             return;
         }
-        self.cpus[cpu.index()].slows = slows;
+        self.cpus[cpu].slows = slows;
         for index in 0..self.threads[cpu.index()].len() {
             let thread = self.threads[cpu.index()][index];
             if thread == cpu {
                 continue;
             }
             self.kernel.thread_speed(thread, self.thread_speed(thread));
-            if matches!(self.cpus[thread.index()].phase, Phase::Task(_)) {
+            if matches!(self.cpus[thread].phase, Phase::Task(_)) {
                 self.account_work(thread);
                 self.choose_rate(thread);
                 let at = self.work_done_at(thread);
@@ -104,7 +104,7 @@ impl<B: Board> Twin<B> {
     /// When the CPU's task will be through with its work.
     #[inline]
     pub(super) fn work_done_at(&self, cpu: CpuId) -> Ns {
-        let c = &self.cpus[cpu.index()];
+        let c = &self.cpus[cpu];
         match c.phase {
             Phase::Task(task) => {
                 let t = &self.tasks[task.index()];
@@ -116,10 +116,8 @@ impl<B: Board> Twin<B> {
 
     pub(super) fn work_done(&mut self, cpu: CpuId, observer: &mut impl Observer) {
         self.account_work(cpu);
-        let Phase::Task(task) = self.cpus[cpu.index()].phase else {
-            unreachable!("only a task has work")
-        };
-        if !self.cpus[cpu.index()].pending.is_empty() {
+        let Phase::Task(task) = self.cpus[cpu].phase else { unreachable!("only a task has work") };
+        if !self.cpus[cpu].pending.is_empty() {
             // Simultaneous with the end of the debt: interrupts first, as in hardware.
             self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), NEVER);
             self.deliver(cpu, observer);
