@@ -12,7 +12,7 @@ use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73};
-use crate::pelt::{Pelt, Pelt61};
+use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95};
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
 use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
@@ -37,6 +37,8 @@ const fn of<S: Subject>() -> Entry {
 pub const SUBJECTS: &[Entry] = &[
     of::<Pelt>(),
     of::<Pelt61>(),
+    of::<Pelt612_95>(),
+    of::<Pelt73>(),
     of::<Teo>(),
     of::<Teo73>(),
     of::<TeoRecent>(),
@@ -55,6 +57,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Menu73>(),
     // Whole states instead of sequences, so it has a way of its own and no mutations here.
     Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
+    Entry { name: crate::balance::NAME_7_3, run: crate::balance::run_7_3, mutations: &[] },
     Entry { name: crate::wakeups::NAME, run: crate::wakeups::run, mutations: &[] },
     of::<Eevdf>(),
     of::<Eevdf73>(),

@@ -12,7 +12,7 @@ use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
 use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73};
-use schedtwin_conformance::pelt::{Pelt, Pelt61};
+use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, PeltOf};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
@@ -33,6 +33,8 @@ fn golden<S: Subject>() {
 #[test]
 fn pelt_golden_vectors() {
     golden::<Pelt>();
+    golden::<Pelt612_95>();
+    golden::<Pelt73>();
 }
 
 #[test]
@@ -114,9 +116,19 @@ fn oracle<S: Subject>(cases: u64) {
     assert_eq!((found.cases, found.differing), (cases, 0));
 }
 
+/// The same for PELT; the tree may be of another form.
+fn pelt_oracle<const FORM: u8>() {
+    match l0::kernel_tree(PeltOf::<FORM>::TREE).map(|tree| pelt::tree_has_form::<FORM>(&tree)) {
+        Some(Err(why)) => println!("skipped: {why}"),
+        _ => oracle::<PeltOf<FORM>>(20_000),
+    }
+}
+
 #[test]
 fn pelt_equals_the_kernels_c() {
-    oracle::<Pelt>(20_000);
+    pelt_oracle::<{ pelt::LINUX_6_12 }>();
+    pelt_oracle::<{ pelt::LINUX_6_12_95 }>();
+    pelt_oracle::<{ pelt::LINUX_7_3 }>();
 }
 
 /// The same for an idle governor; the tree may have another form of it.
@@ -188,12 +200,14 @@ fn cfs_equals_the_kernels_c() {
 
 #[test]
 fn balancing_equals_the_kernels_c() {
-    let Some(tree) = l0::kernel_tree(l0::TREE) else {
-        println!("skipped: SCHEDTWIN_KERNEL_TREE is not set");
-        return;
-    };
-    let (text, equal) = balance::compare(&tree, 20_000, &["-O1"]).unwrap();
-    assert!(equal, "{text}");
+    for variable in [l0::TREE, l0::TREE_6_1, l0::TREE_7_3] {
+        let Some(tree) = l0::kernel_tree(variable) else {
+            println!("skipped: {variable} is not set");
+            continue;
+        };
+        let (text, equal) = balance::compare(&tree, 20_000, &["-O1"]).unwrap();
+        assert!(equal, "{variable}: {text}");
+    }
 }
 
 #[test]

@@ -159,14 +159,15 @@ struct cfs_rq;
 
 struct sched_entity {
 	struct sched_avg avg;
-	u64 exec_start;
+	u64 exec_start, vruntime;
+	int sched_delayed;
 	struct list_head group_node;
 	struct cfs_rq *cfs_rq;
 };
 
 struct cfs_rq {
 	struct sched_avg avg;
-	unsigned h_nr_queued;
+	unsigned h_nr_queued, h_nr_runnable;
 	struct sched_entity *next, *last;
 };
 
@@ -232,7 +233,12 @@ static int asym_priorities[CPUS_MAX], smt_active;
 #define cpu_smt_mask(cpu) (&smt_masks[cpu])
 #define sched_smt_active() smt_active
 #define sched_asym_prefer(a, b) (asym_priorities[a] > asym_priorities[b])
+/* Undecided. */
+#ifdef FORM_7_3
+#define migrate_degrades_locality(task, env) 0
+#else
 #define migrate_degrades_locality(task, env) (-1)
+#endif
 #define fbq_classify_group(stats) all
 #define fbq_classify_rq(rq) regular
 
@@ -256,6 +262,7 @@ static void deactivate_task(struct rq *rq, struct task_struct *task, int flags)
 	list_del_init(&task->se.group_node);
 	rq->nr_running--;
 	rq->cfs.h_nr_queued--;
+	rq->cfs.h_nr_runnable -= !task->se.sched_delayed;
 }
 
 static void attach_task(struct rq *rq, struct task_struct *task)
@@ -263,6 +270,7 @@ static void attach_task(struct rq *rq, struct task_struct *task)
 	list_add(&task->se.group_node, &rq->cfs_tasks);
 	rq->nr_running++;
 	rq->cfs.h_nr_queued++;
+	rq->cfs.h_nr_runnable += !task->se.sched_delayed;
 	/* A migrated task is not cache hot. */
 	task->se.exec_start = 0;
 }
@@ -318,6 +326,7 @@ static bool leaves_a_fifth(unsigned long util, int cpu)
 #define SD_SHARE_CPUCAPACITY 0x80
 #define SD_CLUSTER 0x100
 #define SD_SHARE_LLC 0x200
+#define SD_SERIALIZE 0x400
 #define SD_ASYM_PACKING 0x800
 #define SD_PREFER_SIBLING 0x1000
 #define SD_NUMA 0x4000
@@ -363,6 +372,38 @@ struct sched_domain {
 #define sched_balance_find_src_group find_busiest_group
 #define sched_balance_find_src_rq find_busiest_queue
 #define sched_balance_rq load_balance
+#endif
+
+#ifdef FORM_7_3
+/* What only 7.3 asks for. Cache-aware balancing, proxies and throttled groups are absent. */
+enum { FEATURE_PLACE_LAG = 1 };
+#define __maybe_unused __attribute__((unused))
+#define WARN_ON(condition) WARN_ON_ONCE(condition)
+#define READ_ONCE(value) (value)
+#define task_current(rq, task) ((rq)->curr == (task))
+#define task_current_donor(rq, task) ((rq)->curr == (task))
+#define task_is_blocked(task) 0
+#define lb_throttled_hierarchy(task, cpu) 0
+#define migrate_llc_task_wrong_dst(task, env) 0
+#define migrate_degrades_llc(task, env) 0
+#define alb_break_llc(env) 0
+#define update_llc_busiest(env, busiest, stats) 0
+#define rcu_dereference_all(pointer) (pointer)
+#define llc_balance(env, stats, group) 0
+#define record_sg_llc_stats(env, stats, group) ((void)0)
+#define update_lb_imbalance_stat(env, domain, idle) ((void)0)
+#define alb_stop_fn(env) active_load_balance_cpu_stop
+#define sched_energy_enabled() energy_aware
+#define sched_idle_rq(rq) ((rq)->only_sched_idle)
+/* Nobody else balances meanwhile. */
+static int sched_balance_running;
+#define atomic_try_cmpxchg_acquire(at, old, new) (*(at) == *(old) && (*(at) = (new)))
+#define atomic_set_release(at, value) ((void)(*(at) = (value)))
+#define scoped_guard(lock, object) if (1)
+#define nr_cpu_ids CPUS_MAX
+#define cpumask_first_and_and(a, b, c) \
+	cpumask_first(&(struct cpumask){ (a)->bits & (b)->bits & (c)->bits })
+#define cpumask_weight_and(a, b) cpumask_weight(&(struct cpumask){ (a)->bits & (b)->bits })
 #endif
 
 static int per_cpu_sd_llc_size[CPUS_MAX];
@@ -420,6 +461,20 @@ static int __select_idle_cpu(int cpu, struct task_struct *task)
 	scanned++;
 	return available_idle_cpu(cpu) || sched_idle_cpu(cpu) ? cpu : -1;
 }
+
+#ifdef FORM_7_3
+/* Whether the queue's average virtual runtime has reached the entity's; all weigh the same. */
+static int entity_eligible(struct cfs_rq *cfs, struct sched_entity *se)
+{
+	struct rq *rq = container_of(cfs, struct rq, cfs);
+	struct sched_entity *other;
+	s64 sum = 0;
+
+	list_for_each_entry_reverse(other, &rq->cfs_tasks, group_node)
+		sum += (s64)(other->vruntime - se->vruntime);
+	return sum >= 0;
+}
+#endif
 
 /* CPU number + 1 of the stopper that was asked to push a task, or 0. */
 static int stopper;

@@ -18,17 +18,20 @@
 //!
 //! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric packing has them.
 //!
-//! **Two forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
-//! with one that has `load_balance`, `find_busiest_group` and so on.
+//! **Four forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
+//! with one that has `load_balance`, `find_busiest_group` and so on; 7.3 is known by what only it has, and 6.12 before
+//! 6.12.117 by what it lacks. Wakeups of 7.3 are not compared.
 //!
 //! **Not compared here:** what `kernel.h` beside the shim lists as replaced.
 
-use crate::l0::{self, BuildDir, TREE, extract, oracle};
+use crate::l0::{self, BuildDir, TREE, TREE_7_3, extract, oracle};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Its name on the command line.
 pub const NAME: &str = "balance";
+/// The same against the tree of 7.3.
+pub const NAME_7_3: &str = "balance-7.3";
 /// Decisions, if not said; for every four of them there is one pass.
 const CASES: u64 = 300_000;
 
@@ -49,6 +52,10 @@ const MACROS: &[&str] = &[
     "LBF_ACTIVE_LB",
     "MAX_PINNED_INTERVAL",
 ];
+/// What only 7.3 has.
+const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED"];
+/// And functions, before the others.
+const FUNCTIONS_7_3: &[&str] = &["task_is_ineligible_on_dst_cpu", "choose_sched_idle_rq"];
 /// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
 const FUNCTIONS: &[(&str, &str)] = &[
     // Hardware threads.
@@ -96,7 +103,9 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("need_active_balance", "need_active_balance"),
     ("should_we_balance", "should_we_balance"),
     ("sched_balance_rq", "load_balance"),
-    // Wakeups.
+];
+/// Those of wakeups, likewise; of 7.3 they are not compared yet.
+const WAKEUPS: &[(&str, &str)] = &[
     ("wake_affine_idle", "wake_affine_idle"),
     ("wake_affine_weight", "wake_affine_weight"),
     ("wake_affine", "wake_affine"),
@@ -112,21 +121,41 @@ const FUNCTIONS: &[(&str, &str)] = &[
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     V6_1,
+    /// Before what 6.12.117 took over about groups of bigger CPUs.
+    V6_12_95,
     V6_12,
+    V7_3,
 }
 
 impl Form {
-    /// By the name of the pass.
+    /// By the names of functions, and what of those that picks the busiest group asks for.
     fn of(fair: &str) -> Form {
-        let renamed = extract::function(fair, "sched_balance_rq").is_some();
-        if renamed { Form::V6_12 } else { Form::V6_1 }
+        if extract::function(fair, "sched_balance_rq").is_none() {
+            return Form::V6_1;
+        }
+        if extract::function(fair, "task_is_ineligible_on_dst_cpu").is_some() {
+            return Form::V7_3;
+        }
+        let pick = extract::function(fair, "update_sd_pick_busiest").unwrap_or_default();
+        if pick.contains("dst_core_idle") { Form::V6_12 } else { Form::V6_12_95 }
+    }
+
+    /// What the shim is told.
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            Form::V6_1 => Some("-DFORM_6_1"),
+            Form::V7_3 => Some("-DFORM_7_3"),
+            Form::V6_12_95 | Form::V6_12 => None,
+        }
     }
 
     /// The modules of the kernel crate's tests.
     fn module(self) -> &'static str {
         match self {
             Form::V6_1 => "golden::linux_6_1::",
+            Form::V6_12_95 => "golden::linux_6_12_95::",
             Form::V6_12 => "golden::linux_6_12::",
+            Form::V7_3 => "balance::golden::linux_7_3::",
         }
     }
 }
@@ -145,20 +174,23 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     for head in BLOCKS {
         text += &extract::block(&fair, head).ok_or(missing(head))?;
     }
-    for name in MACROS {
+    let newer = form == Form::V7_3;
+    let macros = MACROS.iter().chain(MACROS_7_3.iter().filter(|_| newer));
+    for name in macros {
         text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
     }
-    let names = FUNCTIONS.iter().map(|(newer, older)| match form {
+    let wakeups = WAKEUPS.iter().filter(|_| !newer);
+    let names = FUNCTIONS.iter().chain(wakeups).map(|(newer, older)| match form {
         Form::V6_1 => older,
-        Form::V6_12 => newer,
+        _ => newer,
     });
+    let names = FUNCTIONS_7_3.iter().filter(|_| newer).chain(names);
     for name in names.filter(|name| !name.is_empty()) {
         text += &extract::function(&fair, name).ok_or(missing(name))?;
     }
     let file = build_dir.join("balance_extract.h");
     std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
-    let older = (form == Form::V6_1).then_some("-DFORM_6_1");
-    let flags: Vec<&str> = flags.iter().copied().chain(older).collect();
+    let flags: Vec<&str> = flags.iter().copied().chain(form.flag()).collect();
     oracle::compile("balance/shim.c", &[build_dir], build_dir, &flags)
 }
 
@@ -183,7 +215,10 @@ fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<Vec<PathBuf>, Strin
     }
     let kinds = ["decisions", "passes", "wakeups"];
     let with_threads = kinds.map(|kind| file.with_extension(format!("threads-{kind}")));
-    Ok(kinds.map(|kind| file.with_extension(kind)).into_iter().chain(with_threads).collect())
+    let all = kinds.map(|kind| file.with_extension(kind)).into_iter().chain(with_threads);
+    // Not every form has all of them.
+    let written: Vec<PathBuf> = all.filter(|file| file.exists()).collect();
+    if written.is_empty() { Err("no cases were written".to_string()) } else { Ok(written) }
 }
 
 /// Compares `cases` decisions and wakeups and a quarter as many passes: the oracle's summaries and first
@@ -215,11 +250,20 @@ pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool)
 
 /// `l0 balance [--cases N]`.
 pub fn run(asked: &l0::Asked) -> Result<i32, String> {
+    run_with(TREE, asked)
+}
+
+/// `l0 balance-7.3 [--cases N]`.
+pub fn run_7_3(asked: &l0::Asked) -> Result<i32, String> {
+    run_with(TREE_7_3, asked)
+}
+
+fn run_with(variable: &str, asked: &l0::Asked) -> Result<i32, String> {
     if asked.action != l0::Action::Compare {
         return Err(format!("{NAME} can only be compared"));
     }
     let cases = asked.cases.unwrap_or(CASES);
-    let tree = l0::kernel_tree(TREE).ok_or("set SCHEDTWIN_KERNEL_TREE to a kernel tree")?;
+    let tree = l0::kernel_tree(variable).ok_or(format!("set {variable} to a kernel tree"))?;
     let version = l0::tree_version(&tree)?;
     let (text, equal) = compare(&tree, cases, &["-O2"])?;
     print!("balance against {version}\n{text}");

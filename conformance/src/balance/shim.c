@@ -71,6 +71,14 @@ static void read_child(struct sched_domain *domain)
 #endif
 }
 
+/* 7.3 asks whether some domain is of clusters. */
+static void read_cluster(void)
+{
+#ifdef FORM_7_3
+	sched_cluster_active = number();
+#endif
+}
+
 /* The groups of the domain, by first CPU; the one with `dst` is the domain's own. */
 static void read_groups(struct sched_domain *domain, int dst)
 {
@@ -135,6 +143,9 @@ static void read_signals(struct rq *rq)
 	rq->cfs.avg.runnable_avg = number();
 	rq->nr_running = number();
 	rq->cfs.h_nr_queued = number();
+#ifdef FORM_7_3
+	rq->cfs.h_nr_runnable = number();
+#endif
 	rq->misfit_task_load = number();
 	rq->cpu_capacity = number();
 	rq->arch_capacity = number();
@@ -160,6 +171,7 @@ static void decision(int fork, char *answer)
 	domain.imb_numa_nr = number();
 	cpus.bits = number();
 	read_child(&domain);
+	read_cluster();
 	read_groups(&domain, dst);
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = new_rq(cpu, &rd);
@@ -175,6 +187,7 @@ static void decision(int fork, char *answer)
 	domain.parent = has_parent ? &parent : NULL;
 	per_cpu_sd_llc_size[dst] = llc_sized ? nr_cpus : 1;
 	per_cpu_sd_llc_shared[dst] = &shared;
+	domain.shared = llc_sized ? &shared : NULL;
 
 	if (fork) {
 		struct task_struct task = { .cpu = -1, .numa_preferred_nid = -1 };
@@ -222,6 +235,11 @@ static void read_queue(struct rq *rq, int curr)
 		/* More than one; the mask decides which. */
 		task->nr_cpus_allowed = 2;
 		task->idle_policy = number();
+		task->on_rq = 1;
+#ifdef FORM_7_3
+		task->se.sched_delayed = number();
+		task->se.vruntime = number();
+#endif
 		list_add(&task->se.group_node, rq->cfs_tasks.prev);
 		if (task->id == curr)
 			rq->curr = task;
@@ -255,6 +273,7 @@ static void pass(char *answer)
 	domain.max_interval = number();
 	parent_capacity.imbalance = number();
 	read_child(&domain);
+	read_cluster();
 	read_groups(&domain, dst);
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = new_rq(cpu, &rd);
@@ -286,6 +305,8 @@ static void pass(char *answer)
 	}
 }
 
+/* Of 7.3 they are not compared yet. */
+#ifndef FORM_7_3
 static void wakeup(char *answer)
 {
 	static struct sched_domain llcs[CPUS_MAX], asym;
@@ -356,6 +377,7 @@ static void wakeup(char *answer)
 	if (smt_active)
 		sprintf(answer, " %d", test_idle_cores(target));
 }
+#endif
 
 int main(int argc, char **argv)
 {
@@ -366,14 +388,17 @@ int main(int argc, char **argv)
 
 	what += threads ? 8 : 0;
 	idle_task.cpus_ptr = &no_cpu;
+	idle_task.on_rq = busy_task.on_rq = 1;
 	while (scanf("%d", &kind) == 1) {
 		case_number++;
 		/* All cases are of eight CPUs. */
 		read_threads(threads ? 8 : 0);
 		if (!strcmp(what, "passes"))
 			pass(kernels);
+#ifndef FORM_7_3
 		else if (!strcmp(what, "wakeups"))
 			wakeup(kernels);
+#endif
 		else
 			decision(kind, kernels);
 		if (scanf(" = %8191[^\n]", ours) != 1) {

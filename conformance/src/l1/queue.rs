@@ -5,6 +5,7 @@
 //! Attach and detach move averages in between, before the last `pelt_cfs` line. Delayed dequeues have no
 //! `nr` line at the sleep, and no `ue_cfs` line when the pick finishes them.
 
+use schedtwin_kernel::config::AttachFloor;
 use schedtwin_kernel::sched::pelt::{
     UTIL_AVG_UNCHANGED, attach_entity, dequeue_load_avg, detach_entity, enqueue_load_avg,
     post_init_entity_util_avg, reweight_load_avg, util_est_dequeue, util_est_enqueue,
@@ -352,7 +353,7 @@ impl Redrive {
         for run in 0..RUNS {
             dequeue_load_avg(&mut c.cfs[run], &t.avg[run], t.weight);
             reweight_load_avg(&mut t.avg[run], weight);
-            enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight);
+            enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight, AttachFloor::Absent);
         }
         t.weight = weight;
         self.fair.twin.reweight(pid, weight);
@@ -372,7 +373,7 @@ impl Redrive {
                 return;
             }
             for run in 0..RUNS {
-                attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight);
+                attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight, AttachFloor::Absent);
                 if !t.started {
                     t.causes[run].add(Cause::FirstUtilisation);
                 }

@@ -1,19 +1,26 @@
 //! PELT as a [`Subject`]: the world of `shim.c`, executed with our `sched/pelt`.
 //!
-//! Two subjects: [`Pelt`] of a tree since 6.8 and [`Pelt61`] of one before, such as 6.1. Between them
-//! `pelt.c` is the same but for names; util_est keeps two numbers instead of one, and a new task's share
-//! is taken by its weight as it is (so that it always gets the cap, until 6.10 mended it).
-//! Differences: 6.1 propagates a group's runnable sum in 64 bits, 6.12 in 32, as ours does; the sequences of
-//! the former stay below that.
+//! Four subjects, whose `pelt.c` is the same but for names:
+//!
+//! | subject | tree | what `fair.c` has of its own |
+//! |---|---|---|
+//! | [`Pelt61`] | 6.1.192 | util_est keeps two numbers; a new task's share is taken by its weight as it is (so that it always gets the cap, until 6.10 mended it) |
+//! | [`Pelt612_95`] | 6.12 up to 6.12.107 | a group's runnable sum is propagated in 32 bits |
+//! | [`Pelt`] | 6.12.117 | |
+//! | [`Pelt73`] | 7.3 | the floor of an attached load; util_est learns from any utilisation |
+//!
+//! Differences: 7.3 takes what is added and taken away as signed numbers. Its sequences stay where that is the same.
 
 mod mutations;
+mod sequences;
 
 use crate::l0::mutate::{Mutation, Rooms, Sources};
 use crate::l0::rng::Rng;
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, extract, oracle};
-use mutations::{PELT, PELT_6_1};
-use schedtwin_kernel::config::UtilEstForm;
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
+use mutations::{PELT, PELT_6_1, PELT_6_12_95, PELT_7_3};
+use schedtwin_kernel::config::{AttachFloor, TgRunnableSum, UtilEstForm, UtilEstUpdate};
 use schedtwin_kernel::sched::pelt::{self, Removed, RqClockPelt, SchedAvg};
+use sequences::op;
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -57,9 +64,25 @@ const GCFS: usize = 6;
 const AVG_NAMES: [&str; 7] = ["se", "cfs", "rt", "dl", "hw", "irq", "gcfs"];
 
 /// One CPU: an entity, its runqueue, a child group's runqueue, and the CPU's other signals.
-pub type Pelt = PeltOf<false>;
+pub type Pelt = PeltOf<LINUX_6_12>;
 /// The same before 6.8.
-pub type Pelt61 = PeltOf<true>;
+pub type Pelt61 = PeltOf<LINUX_6_1>;
+/// The same of the older 6.12.
+pub type Pelt612_95 = PeltOf<LINUX_6_12_95>;
+/// The same of 7.3.
+pub type Pelt73 = PeltOf<LINUX_7_3>;
+
+/// A form.
+pub const LINUX_6_1: u8 = 0;
+/// A form.
+pub const LINUX_6_12_95: u8 = 1;
+/// A form.
+pub const LINUX_6_12: u8 = 2;
+/// A form.
+pub const LINUX_7_3: u8 = 3;
+
+/// Names of the subjects by form.
+const NAMES: [&str; 4] = ["pelt-6.1", "pelt-6.12.95", "pelt", "pelt-7.3"];
 
 /// What of the kernel crate averages need.
 const PELT_ROOMS: Rooms = Rooms {
@@ -74,7 +97,7 @@ const PELT_ROOMS: Rooms = Rooms {
 };
 
 /// The world of both.
-pub struct PeltOf<const OLD: bool> {
+pub struct PeltOf<const FORM: u8> {
     avgs: [SchedAvg; 7],
     clock: RqClockPelt,
     rq_clock: u64,
@@ -96,7 +119,14 @@ fn pair(avgs: &mut [SchedAvg; 7], a: usize, b: usize) -> (&mut SchedAvg, &mut Sc
     (a, b)
 }
 
-impl<const OLD: bool> PeltOf<OLD> {
+impl<const FORM: u8> PeltOf<FORM> {
+    /// util_est is of two numbers.
+    const OLD: bool = FORM == LINUX_6_1;
+    const FLOOR: AttachFloor =
+        if FORM == LINUX_7_3 { AttachFloor::Raised } else { AttachFloor::Absent };
+    const RUNNABLE_SUM: TgRunnableSum =
+        if FORM == LINUX_6_12_95 { TgRunnableSum::Bits32 } else { TgRunnableSum::Bits64 };
+
     fn out_avg(&self, out: &mut Out, which: usize) {
         let (name, sa) = (AVG_NAMES[which], &self.avgs[which]);
         out.word(name, "last_update_time", sa.last_update_time);
@@ -108,7 +138,7 @@ impl<const OLD: bool> PeltOf<OLD> {
         out.word(name, "runnable_avg", sa.runnable_avg);
         out.word(name, "util_avg", sa.util_avg);
         out.word(name, "util_est", sa.util_est as u64);
-        if OLD {
+        if Self::OLD {
             out.word(name, "util_est_ewma", sa.util_est_ewma as u64);
         }
     }
@@ -137,14 +167,14 @@ impl<const OLD: bool> PeltOf<OLD> {
     }
 }
 
-impl<const OLD: bool> Subject for PeltOf<OLD> {
-    const NAME: &'static str = if OLD { "pelt-6.1" } else { "pelt" };
-    const TREE: &'static str = if OLD { TREE_6_1 } else { TREE };
+impl<const FORM: u8> Subject for PeltOf<FORM> {
+    const NAME: &'static str = NAMES[FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE, TREE_7_3][FORM as usize];
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {
             name: "set_avg",
-            args: if OLD {
+            args: if Self::OLD {
                 &["which", "load_avg", "runnable_avg", "util_avg", "util_est", "ewma"]
             } else {
                 &["which", "load_avg", "runnable_avg", "util_avg", "util_est"]
@@ -177,7 +207,7 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
         OpSpec { name: "post_init", args: &["weight", "capacity"] },
         OpSpec {
             name: "util_est_update",
-            args: if OLD { &["capacity", "fastup"] } else { &["capacity"] },
+            args: if Self::OLD { &["capacity", "fastup"] } else { &["capacity"] },
         },
         OpSpec { name: "util_est_enqueue", args: &[] },
         OpSpec { name: "util_est_dequeue", args: &[] },
@@ -189,9 +219,9 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
     ];
 
     const SOURCES: Sources = Sources { modules: &["pelt"], kernel: Some(&PELT_ROOMS) };
-    const MUTATIONS: &'static [Mutation] = if OLD { PELT_6_1 } else { PELT };
+    const MUTATIONS: &'static [Mutation] = [PELT_6_1, PELT_6_12_95, PELT, PELT_7_3][FORM as usize];
 
-    const GOLDEN_SHOWN: u64 = if OLD { 4 } else { 16 };
+    const GOLDEN_SHOWN: u64 = if FORM == LINUX_6_12 { 16 } else { 4 };
 
     fn new() -> Self {
         PeltOf {
@@ -286,7 +316,7 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
             }
             ATTACH => {
                 let (cfs, se) = pair(avgs, CFS, SE);
-                let change = pelt::attach_entity(cfs, se, a);
+                let change = pelt::attach_entity(cfs, se, a, Self::FLOOR);
                 self.propagate(change);
                 (touched, propagation) = (&[SE, CFS], true);
                 0
@@ -335,7 +365,7 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
                 let gcfs = avgs[GCFS];
                 let (cfs, se) = pair(avgs, CFS, SE);
                 pelt::propagate_util(cfs, se, &gcfs);
-                pelt::propagate_runnable(cfs, se, &gcfs);
+                pelt::propagate_runnable(cfs, se, &gcfs, Self::RUNNABLE_SUM);
                 pelt::propagate_load(cfs, se, &gcfs, a as i64, b, c);
                 self.gcfs_prop_runnable_sum = 0;
                 self.propagate(a as i64);
@@ -350,15 +380,21 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
             POST_INIT => {
                 self.cpu_scale = b;
                 let (util, load) = (avgs[CFS].util_avg, avgs[CFS].load_avg);
-                let weight = if OLD { a << 10 } else { a };
+                let weight = if Self::OLD { a << 10 } else { a };
                 pelt::post_init_entity_util_avg(&mut avgs[SE], util, load, weight, b);
                 touched = &[SE];
                 0
             }
             UTIL_EST_UPDATE => {
                 self.cpu_scale = a;
-                let form = if OLD { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single };
-                pelt::util_est_update_form(form, b != 0, &mut avgs[SE], a);
+                let form =
+                    if Self::OLD { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single };
+                let when = match FORM {
+                    LINUX_7_3 => UtilEstUpdate::InDequeue,
+                    _ => UtilEstUpdate::BeforeDequeue,
+                };
+                let limit = pelt::util_est_limit(when, a);
+                pelt::util_est_update_form(form, b != 0, &mut avgs[SE], limit);
                 touched = &[SE];
                 pelt::task_util_est(&avgs[SE])
             }
@@ -380,7 +416,7 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
                 let (cfs, se) = pair(avgs, CFS, SE);
                 pelt::dequeue_load_avg(cfs, se, a);
                 pelt::reweight_load_avg(se, b);
-                pelt::enqueue_load_avg(cfs, se, b);
+                pelt::enqueue_load_avg(cfs, se, b, Self::FLOOR);
                 touched = &[SE, CFS];
                 0
             }
@@ -502,16 +538,16 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
                 .map_err(|error| format!("read {}: {error}", path.display()))
         };
         let (fair, sched) = (read("fair.c")?, read("sched.h")?);
-        let old = sched_h_has_pair(tree)?;
-        if old != OLD {
-            let other = if OLD { "pelt" } else { "pelt-6.1" };
-            return Err(format!("this tree's util_est is of the other form: l0 {other}"));
+        let form = form_of(tree, &fair)?;
+        if form != FORM {
+            return Err(format!("this tree has another form: l0 {}", NAMES[form as usize]));
         }
+        let subtract = if FORM == LINUX_7_3 { "__update_sa" } else { "sub_positive" };
         let mut text = String::new();
-        for name in ["add_positive", "sub_positive", "UTIL_EST_MARGIN"] {
+        for name in ["add_positive", subtract, "UTIL_EST_MARGIN"] {
             text += &extract::macro_definition(&fair, name).ok_or(format!("fair.c: no {name}"))?;
         }
-        let functions = [
+        let functions = &[
             "enqueue_load_avg",
             "dequeue_load_avg",
             "load_avg_is_decayed",
@@ -531,8 +567,6 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
             "init_entity_runnable_average",
             "post_init_entity_util_avg",
             "task_util",
-            // Only one of the forms has it.
-            if OLD { "within_margin" } else { "task_runnable" },
             "_task_util_est",
             "task_util_est",
             "util_est_enqueue",
@@ -541,10 +575,16 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
         ];
         // Whether the source has the configuration for which this text is meant: no-hz and groups.
         text += "#define CONFIG_NO_HZ_COMMON 1\n";
-        for name in functions {
+        // Not every form has these.
+        let own: &[&str] = match FORM {
+            LINUX_6_1 => &["within_margin"],
+            LINUX_7_3 => &[],
+            _ => &["task_runnable"],
+        };
+        for name in own.iter().chain(functions) {
             text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
         }
-        if OLD {
+        if Self::OLD {
             for name in ["others_have_blocked", "__update_blocked_others"] {
                 text += &extract::function(&fair, name).ok_or(format!("fair.c: no {name}()"))?;
             }
@@ -554,10 +594,35 @@ impl<const OLD: bool> Subject for PeltOf<OLD> {
         let file = build_dir.join("fair_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let form: &[&str] = match FORM {
+            LINUX_6_1 => &["-DFORM_6_1"],
+            LINUX_7_3 => &["-DFORM_7_3"],
+            _ => &[],
+        };
         let flags = [flags, form].concat();
         oracle::compile("pelt/shim.c", &[&scheduler, build_dir], build_dir, &flags)
     }
+}
+
+/// Which form a tree has.
+fn form_of(tree: &Path, fair: &str) -> Result<u8, String> {
+    if sched_h_has_pair(tree)? {
+        return Ok(LINUX_6_1);
+    }
+    if extract::macro_definition(fair, "__update_sa").is_some() {
+        return Ok(LINUX_7_3);
+    }
+    let runnable = extract::function(fair, "update_tg_cfs_runnable").unwrap_or_default();
+    Ok(if runnable.contains("u64 new_sum") { LINUX_6_12 } else { LINUX_6_12_95 })
+}
+
+/// Whether this subject is the one for a tree.
+pub fn tree_has_form<const FORM: u8>(tree: &Path) -> Result<(), String> {
+    let path = tree.join("kernel/sched/fair.c");
+    let fair = std::fs::read_to_string(&path)
+        .map_err(|error| format!("read {}: {error}", path.display()))?;
+    let form = form_of(tree, &fair)?;
+    if form == FORM { Ok(()) } else { Err(format!("this tree is for l0 {}", NAMES[form as usize])) }
 }
 
 /// Whether a tree's util_est is a structure of two numbers.
@@ -566,208 +631,4 @@ fn sched_h_has_pair(tree: &Path) -> Result<bool, String> {
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("read {}: {error}", path.display()))?;
     Ok(extract::block(&text, "struct util_est").is_some())
-}
-
-fn op(op: usize, values: &[u64]) -> Record {
-    let mut args = [0; ARGS];
-    args[..values.len()].copy_from_slice(values);
-    Record { op, args }
-}
-
-/// A time to update a signal to: steps from below a microsecond to years, exact edges of segments,
-/// and times that lie back.
-fn time_for(sa: &SchedAvg, rng: &mut Rng) -> u64 {
-    let last = sa.last_update_time;
-    let to_edge =
-        |segments: u64| (segments.wrapping_mul(1024).wrapping_sub(sa.period_contrib as u64)) << 10;
-    last.wrapping_add(match rng.below(20) {
-        0 => 0,
-        1 => rng.below(1024),
-        2 => rng.below(64 << 10),
-        3..=8 => rng.below(4_000_000),
-        9 => rng.below(40_000_000),
-        10 => rng.below(3_000_000_000),
-        11 => to_edge(1).wrapping_add(rng.below(3)).wrapping_sub(1),
-        12 => to_edge(1 + rng.below(70)),
-        13 => to_edge(1 + rng.below(70)).wrapping_sub(1),
-        14 => to_edge(2014 + rng.below(6)),
-        15 => rng.below(3600 * 1_000_000_000),
-        16 => rng.below(20 * 365 * 24 * 3600 * 1_000_000_000),
-        // Whole multiples of 2^32 segments, where a 32-bit count of them is 0.
-        17 => to_edge((rng.below(3) << 32) + rng.below(2)),
-        18 => rng.magnitude(40).wrapping_neg(),
-        _ => rng.magnitude(64),
-    })
-}
-
-fn weight(rng: &mut Rng) -> u64 {
-    match rng.below(8) {
-        0 => rng.pick(&[1, 2, 3, 15, 110, 335, 820, 1277, 9548, 88761]),
-        1 => 1 + rng.below(1 << 20),
-        2 => 1024 * (1 + rng.below(64)),
-        3 => rng.pick(&[1023, 1024, 1025, 0xffff_ffff]),
-        _ => 1024,
-    }
-}
-
-/// The number of runnable, or weight of a runqueue: mostly plausible.
-fn count(rng: &mut Rng) -> u64 {
-    match rng.below(16) {
-        0 => rng.below(1000),
-        1 => rng.magnitude(32),
-        _ => rng.below(5),
-    }
-}
-
-fn scale(rng: &mut Rng) -> u64 {
-    match rng.below(4) {
-        0 => 1024,
-        1 => rng.pick(&[0, 1, 160, 512, 1023]),
-        _ => rng.below(1025),
-    }
-}
-
-/// An average: of a task, of a runqueue, or odd.
-fn average(rng: &mut Rng) -> u64 {
-    match rng.below(8) {
-        0 => 0,
-        1 => rng.below(100 * 1024),
-        2 => rng.magnitude(40),
-        _ => rng.below(1100),
-    }
-}
-
-impl<const OLD: bool> PeltOf<OLD> {
-    fn random_operation(&self, which: usize, rng: &mut Rng) -> Record {
-        let sa = |index: usize| &self.avgs[index];
-        let flag = |rng: &mut Rng| rng.below(2);
-        let args: &[u64] = &match which {
-            SET_AVG => {
-                let index = rng.pick(&[SE as u64, SE as u64, CFS as u64, GCFS as u64, 2, 3, 4, 5]);
-                let util = average(rng) & 0xffff;
-                // A runnable average just around the utilisation decides in util_est.
-                let runnable = match rng.below(3) {
-                    0 => average(rng),
-                    _ => util.wrapping_add(rng.below(24)).saturating_sub(4),
-                };
-                let near = util + rng.below(30);
-                let flag = (rng.one_in(4) as u64) << 31;
-                let util_est = if rng.one_in(2) { rng.below(1100) } else { near };
-                if OLD {
-                    let ewma = if rng.one_in(2) { rng.below(1100) } else { near };
-                    // See "Differences".
-                    let runnable = if index == GCFS as u64 { runnable & 0xffff } else { runnable };
-                    return op(
-                        which,
-                        &[index, average(rng), runnable, util, util_est | flag, ewma],
-                    );
-                }
-                [index, average(rng), runnable, util, util_est | flag, 0]
-            }
-            SET_SUM => {
-                let index = rng.pick(&[SE as u64, CFS as u64, GCFS as u64, 2, 3, 4, 5]);
-                let [mut load, mut runnable, mut util] =
-                    [rng.below(47743), rng.below(47743 << 10), rng.below(48_888_000)];
-                if rng.one_in(4) {
-                    load = rng.magnitude(64);
-                    runnable = rng.magnitude(64);
-                    util = rng.magnitude(32);
-                }
-                if rng.one_in(2) {
-                    // Makes the CPU saturated, just so or not quite.
-                    let others: u32 = [CFS, RT_AVG, DL_AVG]
-                        .iter()
-                        .filter(|&&other| other as u64 != index)
-                        .fold(0, |sum, &other| sum.wrapping_add(sa(other).util_sum));
-                    let edge = 47_791_489 + rng.below(3) as u32;
-                    util = edge.wrapping_sub(others) as u64;
-                }
-                let time = if rng.one_in(4) { 0 } else { rng.magnitude(50) };
-                [index, time, load, runnable, util, rng.below(1024)]
-            }
-            BLOCKED_SE => [time_for(sa(SE), rng), weight(rng), 0, 0, 0, 0],
-            UPDATE_SE => {
-                let now = time_for(sa(SE), rng);
-                [now, flag(rng), count(rng), flag(rng), weight(rng), 0]
-            }
-            UPDATE_CFS_RQ | CFS_LOAD_AVG => {
-                let weight = if rng.one_in(3) { 0 } else { weight(rng) };
-                [time_for(sa(CFS), rng), weight, count(rng) & 0xffff_ffff, flag(rng), 0, 0]
-            }
-            RT => [time_for(sa(RT_AVG), rng), flag(rng), 0, 0, 0, 0],
-            DL => [time_for(sa(DL_AVG), rng), flag(rng), 0, 0, 0, 0],
-            HW => {
-                let capacity = match rng.below(8) {
-                    0 => 1 << 32,
-                    1 => rng.magnitude(64),
-                    2 => 0,
-                    _ => rng.below(1025),
-                };
-                [time_for(sa(HW_AVG), rng), capacity, 0, 0, 0, 0]
-            }
-            IRQ => {
-                let running = if rng.one_in(8) { rng.magnitude(60) } else { rng.below(2_000_000) };
-                [time_for(sa(IRQ_AVG), rng), running, scale(rng), scale(rng), 0, 0]
-            }
-            RQ_CLOCK => {
-                let delta = rng.magnitude(36);
-                let task = self.clock_task.wrapping_add(delta);
-                let clock = self.rq_clock.wrapping_add(delta).wrapping_add(rng.below(1000));
-                [delta, task, clock, scale(rng), scale(rng), rng.one_in(4) as u64]
-            }
-            IDLE_CLOCK => {
-                let ahead = rng.magnitude(30);
-                [self.clock_task.wrapping_add(ahead), self.rq_clock.wrapping_add(ahead), 0, 0, 0, 0]
-            }
-            OTHER => {
-                let now = time_for(sa(RT_AVG), rng);
-                let class = rng.below(3);
-                let pressure = if rng.one_in(2) { 0 } else { rng.below(1025) };
-                [now, now.wrapping_add(rng.below(1000)), class, pressure, 0, 0]
-            }
-            ATTACH | DETACH | REMOVE | SET_TASK_RQ => [weight(rng), 0, 0, 0, 0, 0],
-            MIGRATE_LAG => {
-                let clock = self.clock.clock_idle.wrapping_add(rng.magnitude(34));
-                let throttled = match rng.below(4) {
-                    0 => u64::MAX,
-                    1 => rng.magnitude(40),
-                    _ => 0,
-                };
-                [weight(rng), clock, throttled, !rng.one_in(4) as u64, 0, 0]
-            }
-            PROPAGATE => {
-                let pending = match rng.below(4) {
-                    0 => rng.below(48_000),
-                    1 => rng.below(48_000).wrapping_neg(),
-                    2 => rng.below(3).wrapping_sub(1),
-                    _ => rng.magnitude(40).wrapping_neg(),
-                };
-                let gcfs_weight = if rng.one_in(4) { 0 } else { weight(rng) };
-                [pending, gcfs_weight, weight(rng), 0, 0, 0]
-            }
-            INIT => [!rng.one_in(4) as u64, weight(rng), 0, 0, 0, 0],
-            POST_INIT => {
-                let near = sa(CFS).util_avg.wrapping_add(rng.below(6)).saturating_sub(2);
-                let capacity = if rng.one_in(2) { near & 0xffff } else { scale(rng) };
-                [weight(rng), capacity, 0, 0, 0, 0]
-            }
-            UTIL_EST_UPDATE => [scale(rng), (OLD && !rng.one_in(4)) as u64, 0, 0, 0, 0],
-            DECAY_LOAD => {
-                let n = match rng.below(4) {
-                    0 => rng.below(70),
-                    1 => 2010 + rng.below(12),
-                    2 => rng.magnitude(64),
-                    _ => rng.below(2100),
-                };
-                [rng.magnitude(64), n, 0, 0, 0, 0]
-            }
-            SCALE_IRQ => {
-                let max = 1 + rng.below(1024);
-                [rng.below(2048), rng.below(max + 1), max, 0, 0, 0]
-            }
-            REWEIGHT => [weight(rng), weight(rng), 0, 0, 0, 0],
-            _ => [0; 6],
-        };
-        op(which, args)
-    }
 }

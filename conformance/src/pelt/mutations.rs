@@ -38,6 +38,24 @@ pub const PELT: &[Mutation] = &[
     m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
 ];
 
+/// Mutations of what the older 6.12 has of its own.
+pub const PELT_6_12_95: &[Mutation] =
+    &[m(ATTACH, "(se.runnable_avg as u32)", "(cfs.runnable_avg as u32)")];
+
+/// Mutations of what 7.3 has of its own.
+pub const PELT_7_3: &[Mutation] = &[
+    m(ATTACH, "floor == AttachFloor::Raised", "floor == AttachFloor::Absent"),
+    m(
+        ATTACH,
+        "se.runnable_avg.wrapping_mul(divider as u64)",
+        "(se.runnable_avg as u32).wrapping_mul(divider) as u64",
+    ),
+    m(ATTACH, ".wrapping_neg() >> SCHED", " >> SCHED"),
+    m(ATTACH, "delta < 0 && sum > value", "delta < 0 && sum < value"),
+    m(EST, "UtilEstUpdate::InDequeue => u64::MAX", "UtilEstUpdate::InDequeue => arch_capacity"),
+    m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
+];
+
 /// Mutations of what PELT was before 6.8.
 pub const PELT_6_1: &[Mutation] = &[
     m(AVERAGES, "full_segments -= decay", "full_segments += decay"),

@@ -5,6 +5,7 @@
  * entity `se`, its runqueue `cfs`, and a child group's runqueue `gcfs`.
  *
  * FORM_6_1: of a tree before 6.8, whose util_est is two numbers and whose "hw" is called "thermal".
+ * FORM_7_3: of one whose pelt.h wants to include all of sched.h, and which knows whom the CPU's time is charged to.
  *
  * Nothing of the kernel is in this file. The structures have the fields that those functions touch.
  */
@@ -24,6 +25,14 @@
 #define h_nr_running h_nr_queued
 #else
 #define CONFIG_SCHED_HW_PRESSURE 1
+#endif
+#ifdef FORM_7_3
+#define _KERNEL_SCHED_SCHED_H
+#define __signed_scalar_typeof(x) __typeof__(__builtin_choose_expr(sizeof(x) == 8, (s64)0, (s32)0))
+#define rcu_dereference_all(pointer) (pointer)
+#define WARN_ON_ONCE(condition) ((void)0)
+#define h_curr curr
+#define donor curr
 #endif
 #define CONFIG_HAVE_SCHED_AVG_IRQ 1
 #define CONFIG_CFS_BANDWIDTH 1
@@ -61,7 +70,7 @@ struct sched_entity {
 
 struct cfs_rq {
 	struct load_weight load;
-	unsigned int h_nr_queued, h_nr_delayed;
+	unsigned int h_nr_queued, h_nr_delayed, h_nr_runnable;
 	struct sched_avg avg;
 	struct sched_entity *curr;
 	struct {
@@ -69,7 +78,7 @@ struct cfs_rq {
 		unsigned long load_avg, util_avg, runnable_avg;
 	} removed;
 	long propagate, prop_runnable_sum;
-	int throttle_count;
+	int throttle_count, pelt_clock_throttled;
 	u64 throttled_clock_pelt, throttled_clock_pelt_time, throttled_pelt_idle;
 	u64 last_update_time_copy;
 };
@@ -248,7 +257,7 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 4:
 		this_rq.cfs.load.weight = arg[1];
-		this_rq.cfs.h_nr_queued = arg[2];
+		this_rq.cfs.h_nr_queued = this_rq.cfs.h_nr_runnable = arg[2];
 		this_rq.cfs.h_nr_delayed = 0;
 		this_rq.cfs.curr = arg[3] ? se : NULL;
 		report(__update_load_avg_cfs_rq(arg[0], &this_rq.cfs), CFS);
@@ -312,7 +321,7 @@ static void operate(word op, const word *arg)
 		break;
 	case OP_FIRST + 15:
 		this_rq.cfs.load.weight = arg[1];
-		this_rq.cfs.h_nr_queued = arg[2];
+		this_rq.cfs.h_nr_queued = this_rq.cfs.h_nr_runnable = arg[2];
 		this_rq.cfs.h_nr_delayed = 0;
 		this_rq.cfs.curr = arg[3] ? se : NULL;
 		report(update_cfs_rq_load_avg(arg[0], &this_rq.cfs), CFS | REMOVED | PROP);
@@ -354,7 +363,11 @@ static void operate(word op, const word *arg)
 	case OP_FIRST + 20:
 		shim_cpu_scale = arg[0];
 		shim_fastup = arg[1];
+#ifdef FORM_7_3
+		util_est_update(se);
+#else
 		util_est_update(&this_rq.cfs, &task, true);
+#endif
 		report(task_util_est(&task), SE);
 		break;
 	case OP_FIRST + 21:

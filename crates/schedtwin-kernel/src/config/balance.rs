@@ -17,11 +17,77 @@ macro_rules! balance {
         }
         /// Which tasks keep a CPU that runs out of fair ones from looking for others.
         balance_fair: choice BalanceFair {
-            linux "balance_fair()";
+            linux "balance_fair(), pick_task_fair()";
             /// Any: it looks when no task of any class is runnable.
             NoTask = "no-task", "up to 6.11";
             /// Fair ones: it looks when none is runnable, whatever waits in higher classes.
-            NoFairTask = "no-fair-task", "6.12 and later";
+            NoFairTask = "no-fair-task", "6.12.y";
+            /// Any: it looks while it picks, when no higher class has a task, and delayed ones have left.
+            InPick = "in-pick", "7.3";
+        }
+        /// What tasks are to balancing whose dequeue is delayed.
+        balance_delayed: choice BalanceDelayed {
+            linux "h_nr_runnable, can_migrate_task()";
+            unnamed LikeOthers;
+            /// Tasks that wait: they are counted, and moved.
+            LikeOthers = "like-others", "6.12.y; before it there are none";
+            /// Load only: no fair tasks of their CPU, and they move only where load is to be moved.
+            LoadOnly = "load-only", "7.3";
+        }
+        /// Whether a busy CPU pulls tasks that are not eligible where they are.
+        migrate_ineligible: choice MigrateIneligible {
+            linux "task_is_ineligible_on_dst_cpu()";
+            only FairClass in [Eevdf] else Always;
+            unnamed Always;
+            /// It does.
+            Always = "always", "up to 6.12.y";
+            /// Only after a pass that moved nothing.
+            AfterFailure = "after-failure", "7.3";
+        }
+        /// When a group counts as overloaded while EAS is possible.
+        group_is_overloaded: choice GroupIsOverloaded {
+            linux "group_is_overloaded()";
+            unnamed ByTasks;
+            /// As without EAS: more tasks than CPUs, which want more than there is.
+            ByTasks = "by-tasks", "up to 6.12.y";
+            /// If one of its CPUs is overutilized, too: not because of clamps or of tasks that wait only.
+            ByOverutilization = "by-overutilization", "7.3";
+        }
+        /// Which misfits make their group a group with a misfit.
+        group_misfit: choice GroupMisfit {
+            linux "update_sg_lb_stats(): group_misfit_task_load";
+            unnamed Any;
+            /// All: a destination that cannot help leaves the group alone.
+            Any = "any", "up to 6.12.y";
+            /// Those that the destination can help: else the group is what it is without them.
+            Helped = "helped", "7.3";
+        }
+        /// From which CPU a task that has it to itself is taken where capacities differ.
+        find_src_rq: choice FindSrcRq {
+            linux "sched_balance_find_src_rq()";
+            unnamed Smaller;
+            /// From a smaller one than the destination.
+            Smaller = "smaller", "up to 6.12.y";
+            /// Also from an equal one where there are clusters, and from one whose core has another busy thread.
+            SmallerOrShared = "smaller-or-shared", "7.3";
+        }
+        /// Which idle CPU without a tick balances for all of them.
+        find_new_ilb: choice FindNewIlb {
+            linux "find_new_ilb()";
+            unnamed FirstIdle;
+            /// The first.
+            FirstIdle = "first-idle", "up to 6.12.y";
+            /// The first on a core that is idle as a whole, if there is one.
+            IdleCore = "idle-core", "7.3";
+        }
+        /// What makes a newidle pass over a domain likely (NI_RANDOM).
+        newidle_rate: choice NewidleRate {
+            linux "update_newidle_stats(), NI_RATE";
+            unnamed Success;
+            /// How many of the last passes pulled something.
+            Success = "success", "up to 6.12.y";
+            /// That, and how seldom there was a reason to look: 256 in 1024 for each second that 512 tries took.
+            SuccessAndTime = "success-and-time", "7.3";
         }
         /// Which domain or group says that siblings share tasks out evenly.
         prefer_sibling: choice PreferSibling {

@@ -97,6 +97,24 @@ macro_rules! fair {
             /// The weight in the unit of the load: the task gets its share of the queue's.
             ScaledDown = "scaled-down", "6.10 and later";
         }
+        /// Whether a queue's `load_sum` is raised to the least that fits its `load_avg` when load is added, too.
+        attach_floor: choice AttachFloor {
+            linux "enqueue_load_avg()";
+            unnamed Absent;
+            /// When load is taken away only.
+            Absent = "absent", "up to 6.12.y";
+            /// At each change.
+            Raised = "raised", "7.3";
+        }
+        /// In how many bits a task group's `runnable_avg` becomes its entity's `runnable_sum`.
+        tg_runnable_sum: choice TgRunnableSum {
+            linux "update_tg_cfs_runnable()";
+            unnamed Bits32;
+            /// 32: from 88 tasks of one group on a CPU it wraps.
+            Bits32 = "32-bits", "up to 6.12.95";
+            /// 64.
+            Bits64 = "64-bits", "6.1.192, 6.12.117, 7.3";
+        }
         /// How often a CPU may change its contribution to a task group's `load_avg`.
         tg_load_avg: choice TgLoadAvg {
             linux "update_tg_load_avg()";

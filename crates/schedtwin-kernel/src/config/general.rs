@@ -59,6 +59,15 @@ macro_rules! general {
             /// Those of the small core, as the hardware has it.
             SmallCore = "small-core", "5.11 and later";
         }
+        /// Whether the children of domains whose CPUs differ in capacity share tasks out evenly (`SD_PREFER_SIBLING`).
+        asym_child_prefer_sibling: choice AsymChildPreferSibling {
+            linux "sd_init()";
+            unnamed Cleared;
+            /// They do not.
+            Cleared = "cleared", "up to 6.12.y";
+            /// They do, as others.
+            Kept = "kept", "7.3";
+        }
         /// A domain level for clusters below the last-level cache.
         sched_cluster: switch {
             linux "CONFIG_SCHED_CLUSTER";

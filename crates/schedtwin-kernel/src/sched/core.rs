@@ -560,7 +560,14 @@ impl Kernel {
                 self.put_prev_set_next_task(cpu, prev, next);
                 return next;
             }
-            let next = self.pick_task_fair(cpu).unwrap_or_else(|| {
+            let next = self.pick_task_fair(cpu);
+            if next.is_none() && self.config.balance_fair == BalanceFair::InPick {
+                self.sched_balance_newidle(cpu);
+                if self.cfs[CfsRqId::root(cpu)].h_nr_queued != 0 {
+                    continue;
+                }
+            }
+            let next = next.unwrap_or_else(|| {
                 self.record_pick(cpu, TaskId::IDLE, PickRule::Idle);
                 TaskId::IDLE
             });
@@ -569,11 +576,12 @@ impl Kernel {
         }
     }
 
-    /// `balance_fair()`: whether it looks for fair tasks elsewhere.
+    /// `balance_fair()`: whether it looks for fair tasks elsewhere before anything is picked.
     pub(crate) fn balance_fair_looks(&self, cpu: CpuId) -> bool {
         match self.config.balance_fair {
             BalanceFair::NoFairTask => self.cfs[CfsRqId::root(cpu)].nr_queued == 0,
             BalanceFair::NoTask => self.rq[cpu].nr_running == 0,
+            BalanceFair::InPick => false,
         }
     }
 

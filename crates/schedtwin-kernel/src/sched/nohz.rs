@@ -22,7 +22,7 @@
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
 use crate::Kernel;
-use crate::config::CheckMisfitStatus;
+use crate::config::{CheckMisfitStatus, FindNewIlb};
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
@@ -113,7 +113,7 @@ impl Kernel {
             return true;
         }
         if let Some(sd) = self.topology.base[cpu.index()]
-            && self.cfs[crate::sched::CfsRqId::root(cpu)].h_nr_queued >= 1
+            && self.h_nr_running(cpu) >= 1
             && self.check_cpu_capacity(cpu, sd)
         {
             return true;
@@ -146,7 +146,13 @@ impl Kernel {
         // find_new_ilb()
         let mut idle = self.nohz.idle_cpus_mask.and(&self.idle_mask);
         idle.remove(self.this_cpu);
-        let Some(ilb) = idle.lowest() else { return };
+        let on_idle_core = match self.config.find_new_ilb {
+            FindNewIlb::IdleCore if self.topology.smt => {
+                idle.iter().find(|cpu| self.is_core_idle(*cpu))
+            }
+            _ => None,
+        };
+        let Some(ilb) = on_idle_core.or(idle.lowest()) else { return };
         let before = self.rq[ilb].nohz_flags;
         if before & flags == flags {
             return;

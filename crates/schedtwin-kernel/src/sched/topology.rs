@@ -149,6 +149,8 @@ pub struct SchedDomain {
     pub newidle_success: u32,
     /// Successes per 1024.
     pub newidle_ratio: u32,
+    /// When that was last computed, if time counts.
+    pub newidle_stamp: Ns,
     /// Longest newidle pass of late.
     pub max_newidle_lb_cost: Ns,
     /// Jiffy when that was last taken or decayed.

@@ -179,12 +179,18 @@ impl LbEnv {
     }
 }
 
-/// `update_newidle_stats()`: how often newidle balancing of a domain pulls something.
-fn update_newidle_stats(sd: &mut SchedDomain, success: u32) {
+/// `update_newidle_stats()`: how often newidle balancing of a domain pulls something. With `now`, how long the tries took
+/// counts, too (NI_RATE).
+fn update_newidle_stats(sd: &mut SchedDomain, success: u32, now: Option<Ns>) {
     sd.newidle_call += 1;
     sd.newidle_success += success;
     if sd.newidle_call >= 1024 {
-        sd.newidle_ratio = sd.newidle_success;
+        let seldom = now.map_or(0, |now| now.saturating_sub(sd.newidle_stamp) >> 22);
+        sd.newidle_stamp = now.unwrap_or(0);
+        sd.newidle_ratio = match now {
+            Some(_) => (seldom + sd.newidle_success as u64).min(1024) as u32,
+            None => sd.newidle_success,
+        };
         sd.newidle_call /= 2;
         sd.newidle_success /= 2;
     }
@@ -196,11 +202,11 @@ fn update_newidle_cost(
     sd: &mut SchedDomain,
     cost: Ns,
     success: u32,
-    jiffies: u64,
-    hz: u64,
+    now: Option<Ns>,
+    (jiffies, hz): (u64, u64),
 ) -> bool {
     if cost != 0 {
-        update_newidle_stats(sd, success);
+        update_newidle_stats(sd, success, now);
     }
     if cost > sd.max_newidle_lb_cost {
         sd.max_newidle_lb_cost = cost;
@@ -272,7 +278,7 @@ impl Kernel {
         let mut at = self.topology.base[cpu.index()];
         while let Some(sd) = at {
             at = self.topology[sd].parent;
-            need_decay = update_newidle_cost(&mut self.topology[sd], 0, 0, jiffies, hz);
+            need_decay = update_newidle_cost(&mut self.topology[sd], 0, 0, None, (jiffies, hz));
             max_cost += self.topology[sd].max_newidle_lb_cost;
             // Another CPU of the group balances at this level and above.
             if !continue_balancing {
@@ -282,7 +288,8 @@ impl Kernel {
                 break;
             }
             let mut interval = get_sd_balance_interval(&self.topology[sd], busy, hz, max);
-            // SD_SERIALIZE: passes are atomic, so the lock is never taken by anybody else.
+            // SD_SERIALIZE: passes are atomic, so the lock is never taken by anybody else, neither here nor, in 7.3, in the
+            // pass.
             if jiffies >= self.topology[sd].last_balance + interval {
                 if self.sched_balance_rq(cpu, sd, idle, &mut continue_balancing) != 0 {
                     // The pass may have moved tasks to another CPU of the group.

@@ -263,7 +263,7 @@ impl Kernel {
         self.clear_delayed(se);
     }
 
-    fn set_delayed(&mut self, se: EntityId) {
+    pub(super) fn set_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = true;
         if self.se[se].my_q.is_some() {
             return;
@@ -732,6 +732,7 @@ impl Kernel {
     pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
         debug_assert!(!self.se[se].on_rq);
         self.reweighted_off_queue(se, new.weight);
+        let floor = self.attach_floor();
         let entity = &mut self.se[se];
         let cfs_rq = entity.cfs_rq;
         let old_down = scale_load_down(entity.load.weight);
@@ -740,7 +741,7 @@ impl Kernel {
         self.cfs[cfs_rq].avg.change_load(|avg| {
             pelt::dequeue_load_avg(avg, &entity.avg, old_down);
             pelt::reweight_load_avg(&mut entity.avg, new_down);
-            pelt::enqueue_load_avg(avg, &entity.avg, new_down);
+            pelt::enqueue_load_avg(avg, &entity.avg, new_down, floor);
         });
     }
 }

@@ -164,12 +164,13 @@ impl Kernel {
         debug_assert_eq!(pushed, id);
         self.sync_throttle(id);
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
+        let floor = self.attach_floor();
         for se in entities {
             let entity = &mut self.se[se];
             let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
             let cfs = &mut self.cfs[cfs_rq];
             let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
-                pelt::attach_entity(avg, &mut entity.avg, weight)
+                pelt::attach_entity(avg, &mut entity.avg, weight, floor)
             });
             self.add_tg_cfs_propagate(cfs_rq, joined);
             self.list_add_leaf_cfs_rq(cfs_rq);
@@ -380,13 +381,14 @@ impl Kernel {
         let cfs_rq = self.se[se].cfs_rq;
         self.add_tg_cfs_propagate(cfs_rq, pending);
         let (below, weight_below) = (*self.cfs[my_q].avg, self.cfs[my_q].load_weight);
+        let runnable_sum = self.config.tg_runnable_sum;
         let entity = &mut self.se[se];
         let weight = scale_load_down(entity.load.weight);
         let weight_below = scale_load_down(weight_below);
         let cfs = &mut self.cfs[cfs_rq];
         cfs.avg.change(cfs.cpu, &mut self.stale_demands, |above| {
             pelt::propagate_util(above, &mut entity.avg, &below);
-            pelt::propagate_runnable(above, &mut entity.avg, &below);
+            pelt::propagate_runnable(above, &mut entity.avg, &below, runnable_sum);
             pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
         });
         true
@@ -470,11 +472,13 @@ impl Kernel {
         } else {
             self.reweighted_off_queue(se, weight);
         }
+        let floor = self.attach_floor();
         let entity = &mut self.se[se];
         entity.load = LoadWeight { weight, inv_weight: 0 };
         let down = scale_load_down(weight);
         pelt::reweight_load_avg(&mut entity.avg, down);
-        self.cfs[cfs_rq].avg.change_load(|avg| pelt::enqueue_load_avg(avg, &entity.avg, down));
+        let avg = &mut self.cfs[cfs_rq].avg;
+        avg.change_load(|avg| pelt::enqueue_load_avg(avg, &entity.avg, down, floor));
         if on_rq {
             self.cfs[cfs_rq].load_weight += weight;
             self.after_reweight(cfs_rq, se, curr);

@@ -13,7 +13,7 @@
 
 use super::scale_load_down;
 use crate::Kernel;
-use crate::config::{InitUtilWeight, MigrateSePeltLag};
+use crate::config::{AttachFloor, InitUtilWeight, MigrateSePeltLag};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
 use schedtwin_types::{CpuId, TaskId};
 
@@ -102,11 +102,18 @@ impl Kernel {
         refreshed
     }
 
+    /// Whether a queue's sum is raised when load joins it.
+    #[inline(always)]
+    pub(super) fn attach_floor(&self) -> AttachFloor {
+        self.config.attach_floor
+    }
+
     pub(super) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let weight = scale_load_down(self.se[se].load.weight);
+        let floor = self.attach_floor();
         let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
         let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
-            pelt::attach_entity(avg, &mut entity.avg, weight)
+            pelt::attach_entity(avg, &mut entity.avg, weight, floor)
         });
         self.add_tg_cfs_propagate(cfs_rq, joined);
         self.cfs_rq_util_change(cfs_rq);

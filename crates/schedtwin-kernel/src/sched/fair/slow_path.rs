@@ -13,8 +13,8 @@
 
 use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};
+use crate::sched::OnRq;
 use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
-use crate::sched::{CfsRqId, OnRq};
 use crate::{Activity, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
@@ -174,7 +174,7 @@ impl Kernel {
             sgs.group_util += self.cpu_util_without(cpu, task);
             sgs.group_runnable += self.cpu_runnable_without(cpu, task);
             let own = self.task_running_on_cpu(cpu, task) as u32;
-            sgs.sum_h_nr_running += self.cfs[CfsRqId::root(cpu)].h_nr_queued - own;
+            sgs.sum_h_nr_running += self.h_nr_running(cpu) - own;
             let nr_running = self.rq[cpu].nr_running - own;
             sgs.sum_nr_running += nr_running;
             if nr_running == 0 && self.idle_cpu_without(cpu, task) {
@@ -187,7 +187,9 @@ impl Kernel {
         let sgc = &self.topology.capacities[group.sgc];
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
-        sgs.group_type = sgs.classify(domain.imbalance_pct as u64, sgc.imbalance);
+        // Overutilization is not looked at here, so in 7.3 with EAS no group is overloaded.
+        sgs.group_type =
+            sgs.classify(domain.imbalance_pct as u64, sgc.imbalance, self.may_be_overloaded(&sgs));
         if matches!(sgs.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
             sgs.avg_load = sgs.load_per_capacity();
         }

@@ -18,10 +18,10 @@
 //! that change and the caller adds it up.
 //!
 //! **The floor.** Sums and averages are rounded separately, so repeated subtraction could leave an
-//! average without its sum. After each subtraction a sum is therefore raised to at least
-//! `avg × PELT_MIN_DIVIDER`.
+//! average without its sum. After each subtraction, and in 7.3 after each addition of load, a sum is therefore raised to at
+//! least `avg × PELT_MIN_DIVIDER`.
 //!
-//! **Kernel:** Linux 6.12, `kernel/sched/fair.c`: `init_entity_runnable_average`,
+//! **Kernel:** Linux 6.12 and 7.3, `kernel/sched/fair.c`: `init_entity_runnable_average`,
 //! `post_init_entity_util_avg`, `attach_entity_load_avg`, `detach_entity_load_avg`,
 //! `update_cfs_rq_load_avg` (its first half), `remove_entity_load_avg`, `migrate_se_pelt_lag`,
 //! `set_task_rq_fair`, `update_tg_cfs_util`, `update_tg_cfs_runnable`, `update_tg_cfs_load`,
@@ -30,12 +30,13 @@
 //! **Differences:**
 //! - The floor of `load_sum` and `runnable_sum` is a 64-bit maximum, not the `max_t(u32, …)` that cuts
 //!   a runqueue's sum to 32 bits. Who could notice: a runqueue with more than about 87 attached
-//!   nice-0 entities, whose sums wrap in 6.12 each time one leaves.
+//!   nice-0 entities, whose sums wrap in 6.12 each time one leaves. 7.3 has 64 bits, too.
 //! - Callers pass clocks and weights; locks are gone.
 
 use super::{
     PELT_MIN_DIVIDER, SCHED_CAPACITY_SHIFT, SchedAvg, get_pelt_divider, update_load_avg_blocked_se,
 };
+use crate::config::{AttachFloor, TgRunnableSum};
 
 /// Averages of entities that left a runqueue while it was not locked (`cfs_rq->removed`).
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -69,9 +70,12 @@ fn floor_u32(sum: u32, avg: u64) -> u32 {
 
 /// Adds an entity's load to its runqueue (`enqueue_load_avg`).
 #[inline]
-pub fn enqueue_load_avg(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64) {
+pub fn enqueue_load_avg(cfs: &mut SchedAvg, se: &SchedAvg, se_weight: u64, floor: AttachFloor) {
     cfs.load_avg = cfs.load_avg.wrapping_add(se.load_avg);
     cfs.load_sum = cfs.load_sum.wrapping_add(se_weight.wrapping_mul(se.load_sum));
+    if floor == AttachFloor::Raised {
+        cfs.load_sum = floor_u64(cfs.load_sum, cfs.load_avg);
+    }
 }
 
 /// Takes an entity's load out of its runqueue (`dequeue_load_avg`).
@@ -93,8 +97,13 @@ pub fn reweight_load_avg(se: &mut SchedAvg, new_weight: u64) {
 /// change of the unweighted runnable sum, for propagation.
 ///
 /// The entity adopts the runqueue's time and position in the segment; its averages are taken as they
-/// are and its sums rebuilt to match. No clamps.
-pub fn attach_entity(cfs: &mut SchedAvg, se: &mut SchedAvg, se_weight: u64) -> i64 {
+/// are and its sums rebuilt to match. No clamps but `floor`.
+pub fn attach_entity(
+    cfs: &mut SchedAvg,
+    se: &mut SchedAvg,
+    se_weight: u64,
+    floor: AttachFloor,
+) -> i64 {
     let divider = get_pelt_divider(cfs) as u64;
     se.last_update_time = cfs.last_update_time;
     se.period_contrib = cfs.period_contrib;
@@ -104,7 +113,7 @@ pub fn attach_entity(cfs: &mut SchedAvg, se: &mut SchedAvg, se_weight: u64) -> i
     let weighted = se.load_avg.wrapping_mul(divider);
     se.load_sum = if se_weight < weighted { weighted / se_weight.max(1) } else { 1 };
 
-    enqueue_load_avg(cfs, se, se_weight);
+    enqueue_load_avg(cfs, se, se_weight, floor);
     cfs.util_avg = cfs.util_avg.wrapping_add(se.util_avg);
     cfs.util_sum = cfs.util_sum.wrapping_add(se.util_sum);
     cfs.runnable_avg = cfs.runnable_avg.wrapping_add(se.runnable_avg);
@@ -282,17 +291,24 @@ pub fn propagate_util(cfs: &mut SchedAvg, se: &mut SchedAvg, gcfs: &SchedAvg) {
 
 /// Copies a group runqueue's runnable time to its entity and the difference to the parent
 /// (`update_tg_cfs_runnable`).
-pub fn propagate_runnable(cfs: &mut SchedAvg, se: &mut SchedAvg, gcfs: &SchedAvg) {
+pub fn propagate_runnable(
+    cfs: &mut SchedAvg,
+    se: &mut SchedAvg,
+    gcfs: &SchedAvg,
+    sum: TgRunnableSum,
+) {
     let delta_avg = gcfs.runnable_avg.wrapping_sub(se.runnable_avg) as i64;
     if delta_avg == 0 {
         return;
     }
     let divider = get_pelt_divider(cfs);
     se.runnable_avg = gcfs.runnable_avg;
-    // An unsigned int in C: wraps from about 88 tasks on, as the kernel's does.
-    let new_sum = (se.runnable_avg as u32).wrapping_mul(divider);
+    let new_sum = match sum {
+        TgRunnableSum::Bits32 => (se.runnable_avg as u32).wrapping_mul(divider) as u64,
+        TgRunnableSum::Bits64 => se.runnable_avg.wrapping_mul(divider as u64),
+    };
     let delta_sum = (new_sum as i64).wrapping_sub(se.runnable_sum as i64);
-    se.runnable_sum = new_sum as u64;
+    se.runnable_sum = new_sum;
 
     cfs.runnable_avg = add_positive(cfs.runnable_avg, delta_avg);
     cfs.runnable_sum = floor_u64(add_positive(cfs.runnable_sum, delta_sum), cfs.runnable_avg);

@@ -2,6 +2,7 @@
 //! against the kernel's own C are in `conformance/src/pelt`.
 
 use super::*;
+use crate::config::{AttachFloor, TgRunnableSum};
 
 const MS: u64 = 1_000_000;
 
@@ -222,7 +223,7 @@ fn attach_then_detach_leaves_what_was_there() {
     let mut cfs = saturate(100, |_, _| {});
     let before = cfs;
     let mut se = SchedAvg { load_avg: 600, runnable_avg: 700, util_avg: 300, ..Default::default() };
-    let attached = attach_entity(&mut cfs, &mut se, 1024);
+    let attached = attach_entity(&mut cfs, &mut se, 1024, AttachFloor::Absent);
     let divider = 46718 + 376;
     assert_eq!(se.load_sum, 600 * divider / 1024);
     assert_eq!((se.util_sum as u64, se.runnable_sum), (300 * divider, 700 * divider));
@@ -237,8 +238,34 @@ fn attach_then_detach_leaves_what_was_there() {
 
     // A load that is smaller than the weight becomes one unit of time.
     let mut tiny = SchedAvg::default();
-    attach_entity(&mut cfs, &mut tiny, 1024);
+    attach_entity(&mut cfs, &mut tiny, 1024, AttachFloor::Absent);
     assert_eq!(tiny.load_sum, 1);
+}
+
+/// Whoever attaches with a load that his sum, rounded down by his weight, does not give: of an empty queue's 7 only
+/// 6.9997 are there.
+#[test]
+fn the_floor_of_an_attached_load() {
+    for (floor, expected) in [(AttachFloor::Absent, 327_015), (AttachFloor::Raised, 327_026)] {
+        let mut se = SchedAvg { load_avg: 7, ..Default::default() };
+        let mut cfs = SchedAvg::default();
+        attach_entity(&mut cfs, &mut se, 15, floor);
+        assert_eq!((cfs.load_sum, cfs.load_avg), (expected, 7), "{floor:?}");
+    }
+}
+
+/// At the start of a segment 32 bits hold a group's runnable sum of 89 tasks.
+#[test]
+fn the_runnable_sum_of_many_tasks() {
+    let divider = PELT_MIN_DIVIDER as u64;
+    for (form, wrapped) in [(TgRunnableSum::Bits32, true), (TgRunnableSum::Bits64, false)] {
+        let below = SchedAvg { runnable_avg: 90 << 10, ..Default::default() };
+        let (mut cfs, mut se) = (SchedAvg::default(), SchedAvg::default());
+        propagate_runnable(&mut cfs, &mut se, &below, form);
+        let full = (90 << 10) * divider;
+        assert_eq!(se.runnable_sum, if wrapped { full % (1 << 32) } else { full }, "{form:?}");
+        assert_eq!(cfs.runnable_avg, 90 << 10);
+    }
 }
 
 #[test]
@@ -272,7 +299,7 @@ fn first_tasks_of_an_empty_cpu_take_half_of_what_is_left() {
     for _ in 0..6 {
         let mut task = init_entity(Some(1024));
         post_init_entity_util_avg(&mut task, cfs.util_avg, cfs.load_avg, 1024, 1024);
-        attach_entity(&mut cfs, &mut task, 1024);
+        attach_entity(&mut cfs, &mut task, 1024, AttachFloor::Absent);
         utils.push(task.util_avg);
     }
     assert_eq!(utils, [512, 256, 128, 64, 32, 16]);

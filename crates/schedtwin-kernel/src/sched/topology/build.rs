@@ -8,7 +8,7 @@
 //!    in part (PREFER_SIBLING, group flags), so the order of these steps shows in the result.
 //! 6. Each CPU's shortcuts: `sd_llc`, `sd_asym_cpucapacity`, ...
 //!
-//! Kernel: 6.12.95 kernel/sched/topology.c `build_sched_domains`, `sd_init`, `get_group`,
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/topology.c `build_sched_domains`, `sd_init`, `get_group`,
 //! `build_overlap_sched_groups`, `cpu_attach_domain`.
 //! Differences: see the parent module.
 //!
@@ -26,6 +26,7 @@
 use super::levels::{Level, levels, smt_mask};
 use super::shared::SharedObjects;
 use super::*;
+use crate::config::AsymChildPreferSibling;
 
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
 const SCHED_CAPACITY_SCALE: u64 = 1024;
@@ -85,7 +86,7 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
     for cpu in cpus.iter() {
         let mut child = None;
         for (number, level) in levels.iter().enumerate() {
-            let sd = b.sd_init(dt, number, level, child, cpu);
+            let sd = b.sd_init((dt, config), number, level, child, cpu);
             child = Some(sd);
             if b.t[sd].span == cpus {
                 break;
@@ -135,7 +136,7 @@ impl Builder {
     /// `build_sched_domain()` with `sd_init()`.
     fn sd_init(
         &mut self,
-        dt: &DeviceTree,
+        (dt, config): (&DeviceTree, &Config),
         number: usize,
         level: &Level,
         child: Option<DomainId>,
@@ -153,7 +154,9 @@ impl Builder {
         let (mut imbalance_pct, mut cache_nice_tries) = (117, 1);
         if flags & SD_ASYM_CPUCAPACITY != 0 {
             self.t.asym_cpucapacity = true;
-            if let Some(child) = child {
+            if let Some(child) = child
+                && config.asym_child_prefer_sibling == AsymChildPreferSibling::Cleared
+            {
                 self.t[child].flags &= !SD_PREFER_SIBLING;
             }
         }
@@ -193,6 +196,7 @@ impl Builder {
             newidle_call: 512,
             newidle_success: 256,
             newidle_ratio: 512,
+            newidle_stamp: 0,
             max_newidle_lb_cost: 0,
             last_decay_max_lb_cost: 0,
             avg_scan_cost: 0,

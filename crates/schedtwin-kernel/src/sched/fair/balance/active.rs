@@ -9,7 +9,6 @@
 //! Differences: none known.
 
 use super::*;
-use crate::sched::CfsRqId;
 use schedtwin_types::BalanceRule;
 
 impl Kernel {
@@ -29,7 +28,7 @@ impl Kernel {
         {
             return Some(BalanceRule::ActiveFailed);
         }
-        let src_nr = self.cfs[CfsRqId::root(env.src_cpu)].h_nr_queued;
+        let src_nr = self.h_nr_running(env.src_cpu);
         if env.idle.is_idle() && src_nr == 1 && self.check_cpu_capacity(env.src_cpu, env.sd) {
             let pct = sd.imbalance_pct as u64;
             if self.capacity_of(env.src_cpu) * pct < self.capacity_of(env.dst_cpu) * 100 {

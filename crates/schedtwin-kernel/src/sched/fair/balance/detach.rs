@@ -2,18 +2,20 @@
 //!
 //! Candidates are taken from the end of the source's list, those that ran least recently, and the
 //! unsuitable go to the front. A task is left if it may not run on the destination, runs, or ran within
-//! the last half millisecond (its cache is hot), unless passes have failed too often. Each task moved
+//! the last half millisecond (its cache is hot), unless passes have failed too often; since 7.3 also if it would have
+//! to wait where it is, as long as the destination is busy and no pass has failed. Each task moved
 //! lessens the imbalance by its load, its utilisation or 1; the one that crosses 0 still moves.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
 //! Differences: no core cookies, no NUMA locality. `CONFIG_PREEMPTION` is taken
 //! to be `preempt=full`; a kernel with `PREEMPT_DYNAMIC` has it in all modes, and then newidle passes
 //! move one task at most also with `preempt=none`.
 
 use super::*;
+use crate::config::{BalanceDelayed, MigrateIneligible};
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
-use crate::sched::{CfsRqId, Class};
+use crate::sched::{CfsRq, CfsRqId, Class};
 use schedtwin_types::Policy;
 
 /// `shr_bound()`.
@@ -45,10 +47,24 @@ impl Kernel {
     /// `can_migrate_task()`.
     fn can_migrate_task(&self, task: TaskId, env: &mut LbEnv) -> bool {
         let t = &self.tasks[task];
-        // throttled_lb_pair()
+        let sd = &self.topology[env.sd];
+        if self.se[t.se].sched_delayed
+            && env.migration_type != MigrationType::Load
+            && self.config.balance_delayed == BalanceDelayed::LoadOnly
+        {
+            return false;
+        }
+        // throttled_lb_pair(). Tasks of 7.3 leave throttled queues one by one, so it asks for the destination's only; here
+        // they stay.
         if [env.src_cpu, env.dst_cpu]
             .iter()
             .any(|cpu| self.throttled_hierarchy(self.groups[t.group].cfs_rq[cpu.index()]))
+        {
+            return false;
+        }
+        if sd.nr_balance_failed == 0
+            && self.config.migrate_ineligible == MigrateIneligible::AfterFailure
+            && self.is_ineligible_for(task, env.dst_cpu)
         {
             return false;
         }
@@ -75,7 +91,6 @@ impl Kernel {
         if env.active_lb {
             return true;
         }
-        let sd = &self.topology[env.sd];
         !self.task_hot(task, env) || sd.nr_balance_failed > sd.cache_nice_tries
     }
 
@@ -175,9 +190,26 @@ impl Kernel {
         }
     }
 
-    /// Fair tasks queued on a CPU, delayed ones included.
+    /// `task_is_ineligible_on_dst_cpu()`: the destination has fair tasks, and this one would run before its time there.
+    fn is_ineligible_for(&self, task: TaskId, dst: CpuId) -> bool {
+        let se = self.tasks[task].se;
+        self.config.features.place_lag
+            && self.cfs[CfsRqId::root(dst)].h_nr_queued != 0
+            && !self.entity_eligible(self.se[se].cfs_rq, se)
+    }
+
+    /// How many fair tasks a CPU has for balancing.
     #[inline(always)]
-    pub(super) fn h_nr_queued(&self, cpu: CpuId) -> u32 {
-        self.cfs[CfsRqId::root(cpu)].h_nr_queued
+    pub(crate) fn h_nr_running(&self, cpu: CpuId) -> u32 {
+        self.balanced_tasks(&self.cfs[CfsRqId::root(cpu)])
+    }
+
+    /// The same of its queue: with delayed ones, or `h_nr_runnable`.
+    #[inline(always)]
+    pub(super) fn balanced_tasks(&self, cfs: &CfsRq) -> u32 {
+        match self.config.balance_delayed {
+            BalanceDelayed::LikeOthers => cfs.h_nr_queued,
+            BalanceDelayed::LoadOnly => cfs.h_nr_runnable,
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! all kinds. For each the test computes the busiest group and queue and the imbalance, or the target
 //! of a fork, or runs a whole pass and looks at every queue afterwards.
 //!
-//! Evidence: the kernel's own functions give the same answers, 6.1's and 6.12's. `schedtwin-conformance
+//! Evidence: the kernel's own functions give the same answers, 6.1's, 6.12's and 7.3's. `schedtwin-conformance
 //! l0 balance` compiles them from a kernel tree and compares them case by case. For that it sets
 //! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests of that form write the cases to FILE.decisions and
 //! FILE.passes, one a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to
@@ -18,8 +18,9 @@ use super::tests::Board;
 use super::*;
 use crate::Activity;
 use crate::config::{
-    AsymPacking, BalanceFair, CheckMisfitStatus, Config, MisfitFailure, PickBusiestBigger,
-    PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost, SelectIdleCluster,
+    AsymPacking, BalanceDelayed, BalanceFair, CheckMisfitStatus, Config, FindSrcRq,
+    GroupIsOverloaded, GroupMisfit, MigrateIneligible, MisfitFailure, PickBusiestBigger,
+    PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost, SdShared, SelectIdleCluster,
     SiblingImbalance, SmtBalance,
 };
 use crate::sched::CfsRqId;
@@ -121,9 +122,24 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     machines.iter().map(kernel).collect()
 }
 
-/// 6.12.117, which is compared where cores have threads: newer than 6.12.95 by what came late.
+/// 6.12.117: newer than 6.12.95 by what came late.
 pub(in crate::sched::fair) fn balance_as_6_12_117(config: &mut Config) {
     config.pick_busiest_bigger = PickBusiestBigger::Always;
+}
+
+/// 7.3, as far as decisions and passes go.
+fn balance_as_7_3(config: &mut Config) {
+    balance_as_6_12_117(config);
+    config.balance_delayed = BalanceDelayed::LoadOnly;
+    config.migrate_ineligible = MigrateIneligible::AfterFailure;
+    config.group_is_overloaded = GroupIsOverloaded::ByOverutilization;
+    config.group_misfit = GroupMisfit::Helped;
+    config.find_src_rq = FindSrcRq::SmallerOrShared;
+    config.sd_shared = SdShared::CachesAndCapacities;
+}
+
+fn knows_delayed(k: &Kernel) -> bool {
+    k.config.balance_delayed == BalanceDelayed::LoadOnly
 }
 
 /// The same caches with cores of two threads, one of four, and cores with and without threads.
@@ -200,6 +216,23 @@ fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
         k.topology[child].flags = flags | if prefers { SD_PREFER_SIBLING } else { 0 };
     }
     write!(line, "{} ", (child.is_some() && prefers) as u8).unwrap();
+}
+
+/// 7.3 asks whether there are clusters: draws and writes that.
+fn draw_cluster(k: &mut Kernel, r: &mut Random, line: &mut String) {
+    if knows_delayed(k) {
+        k.topology.cluster = r.one_in(2);
+        write!(line, "{} ", k.topology.cluster as u8).unwrap();
+    }
+}
+
+/// The fair tasks of a CPU, and for 7.3 those that are not delayed.
+fn counts(k: &Kernel, cpu: CpuId) -> String {
+    let cfs = &k.cfs[CfsRqId::root(cpu)];
+    match knows_delayed(k) {
+        true => format!("{} {}", cfs.h_nr_queued, cfs.h_nr_runnable),
+        false => cfs.h_nr_queued.to_string(),
+    }
 }
 
 pub(in crate::sched::fair) fn mask_of(bits: u64) -> CpuMask {
@@ -282,6 +315,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.topology.sd_llc_shared[dst.index()] = Some(0);
     k.topology.sd_balance_shared[dst.index()] = Some(0);
     k.topology.shared[0].nr_idle_scan = u32::MAX;
+    if knows_delayed(k) {
+        k.topology[sd].shared = llc_sized.then_some(0);
+    }
     let mut env = LbEnv::new(sd, dst, r.idle());
     env.cpus = all;
     let excluded = r.cpu();
@@ -316,6 +352,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         bits_of(&env.cpus),
     );
     draw_child(k, sd, r, &mut line);
+    draw_cluster(k, r, &mut line);
     write_groups(k, &groups, &mut line);
     let crowd = r.below(4);
     for cpu in all.iter() {
@@ -326,7 +363,10 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
             _ => r.below(5),
         } as u32;
         let h = if r.one_in(6) { nr.saturating_sub(1) } else { nr };
-        k.cfs[CfsRqId::root(cpu)].h_nr_queued = h;
+        let delayed = if knows_delayed(k) && r.one_in(3) { r.below(h as u64 + 1) } else { 0 };
+        let cfs = &mut k.cfs[CfsRqId::root(cpu)];
+        (cfs.h_nr_queued, cfs.h_nr_delayed) = (h, delayed as u32);
+        cfs.h_nr_runnable = h - cfs.h_nr_delayed;
         let (arch, capacity) = draw_signals(k, cpu, r);
         let busy = nr > 0 || r.one_in(5);
         let rq = &mut k.rq[cpu];
@@ -339,7 +379,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         k.refresh_idle(cpu);
         let (rq, avg) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)].avg);
         let (load, util, runnable) = (avg.load_avg, avg.util_avg, avg.runnable_avg);
-        let (misfit, stamp) = (rq.misfit_task_load, rq.idle_stamp);
+        let (misfit, stamp, h) = (rq.misfit_task_load, rq.idle_stamp, counts(k, cpu));
         write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
         write!(line, "{} {state} {stamp} ", busy as u8).unwrap();
     }
@@ -434,7 +474,29 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
             entity.avg.util_avg = r.below(1000);
             entity.avg.util_est = 0;
             entity.exec_start = NOW - r.below(1_000_000);
+            if knows_delayed(k) {
+                draw_virtual_time(k, cpu, task, r);
+            }
         }
+    }
+}
+
+/// What 7.3 looks at as well: where tasks stand in virtual time, and whether one waits for a better lag only.
+fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
+    let (root, se) = (CfsRqId::root(cpu), k.tasks[task].se);
+    let runs = k.rq[cpu].curr == task;
+    if !runs {
+        k.timeline_remove(root, se);
+    }
+    k.se[se].vruntime = k.se[se].vruntime.wrapping_add(r.below(3_000_000));
+    if runs {
+        // No time has passed that would move it on.
+        k.se[se].exec_start = k.rq[cpu].clock_task;
+        return;
+    }
+    k.timeline_insert(root, se);
+    if r.one_in(5) {
+        k.set_delayed(se);
     }
 }
 
@@ -467,6 +529,9 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
     domain.imb_numa_nr = r.below(6) as u32;
     domain.nr_balance_failed = r.below(6) as u32;
+    if k.config.migrate_ineligible == MigrateIneligible::AfterFailure && r.one_in(2) {
+        domain.nr_balance_failed = 0;
+    }
     domain.cache_nice_tries = r.below(3) as u32;
     domain.balance_interval = r.of(&[8, 16, 64, 512]);
     let (span, parent) = (domain.span, domain.parent);
@@ -511,12 +576,13 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         parent_imbalance(k).max(0),
     );
     draw_child(k, sd, r, &mut line);
+    draw_cluster(k, r, &mut line);
     write_groups(k, &groups, &mut line);
     for cpu in all.iter() {
         let (rq, cfs) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)]);
         let curr = if rq.curr.is_idle() { -1 } else { rq.curr.0 as i32 };
         let (load, util, runnable) = (cfs.avg.load_avg, cfs.avg.util_avg, cfs.avg.runnable_avg);
-        let (nr, h, misfit) = (rq.nr_running, cfs.h_nr_queued, rq.misfit_task_load);
+        let (nr, h, misfit) = (rq.nr_running, counts(k, cpu), rq.misfit_task_load);
         let (capacity, arch, clock) = (rq.cpu_capacity, rq.arch_capacity, rq.clock_task);
         let (pending, active) = (rq.ttwu_pending as u8, rq.active_balance as u8);
         write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
@@ -528,6 +594,9 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
             let (load, util, idle) = (se.avg.load_avg, se.avg.util_avg, t.policy == Policy::Idle);
             let (start, mask) = (se.exec_start, bits_of(&t.cpus_mask));
             write!(line, "{task} {load} {util} {start} {mask} {} ", idle as u8).unwrap();
+            if knows_delayed(k) {
+                write!(line, "{} {} ", se.sched_delayed as u8, se.vruntime as i64).unwrap();
+            }
         }
     }
     let mut continue_balancing = true;
@@ -606,18 +675,46 @@ fn passes(name: &str, mut kernels: Vec<Kernel>) -> u64 {
     digest(name, PASSES, || pass_case(&kernels, &mut r))
 }
 
+mod linux_7_3 {
+    use super::*;
+
+    #[test]
+    fn decisions_agree_with_the_kernel() {
+        let digest = decisions("decisions", kernels(balance_as_7_3));
+        assert_eq!(digest, 0x51d1_ba8d_94e2_cfed, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_agree_with_the_kernel() {
+        let digest = passes("passes", kernels(balance_as_7_3));
+        assert_eq!(digest, 0x006b_5b23_d512_87f7, "{digest:#x}");
+    }
+
+    #[test]
+    fn decisions_with_threads_agree_with_the_kernel() {
+        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_7_3));
+        assert_eq!(digest, 0xbc06_a68b_26d4_39cd, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_with_threads_agree_with_the_kernel() {
+        let digest = passes("threads-passes", kernels_with_threads(balance_as_7_3));
+        assert_eq!(digest, 0x1497_80bb_e984_f82b, "{digest:#x}");
+    }
+}
+
 mod linux_6_12 {
     use super::*;
 
     #[test]
     fn decisions_agree_with_the_kernel() {
-        let digest = decisions("decisions", kernels(balance_as_6_12));
-        assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
+        let digest = decisions("decisions", kernels(balance_as_6_12_117));
+        assert_eq!(digest, 0xb4b3_2311_8ca2_0a38, "{digest:#x}");
     }
 
     #[test]
     fn passes_agree_with_the_kernel() {
-        let digest = passes("passes", kernels(balance_as_6_12));
+        let digest = passes("passes", kernels(balance_as_6_12_117));
         assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
     }
 
@@ -631,6 +728,22 @@ mod linux_6_12 {
     fn passes_with_threads_agree_with_the_kernel() {
         let digest = passes("threads-passes", kernels_with_threads(balance_as_6_12_117));
         assert_eq!(digest, 0x63da_2602_c5bf_d4ef, "{digest:#x}");
+    }
+}
+
+mod linux_6_12_95 {
+    use super::*;
+
+    #[test]
+    fn decisions_agree_with_the_kernel() {
+        let digest = decisions("decisions", kernels(balance_as_6_12));
+        assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
+    }
+
+    #[test]
+    fn passes_agree_with_the_kernel() {
+        let digest = passes("passes", kernels(balance_as_6_12));
+        assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
     }
 }
 

@@ -4,7 +4,8 @@
 //! tried only if the CPU's average idle time exceeds what passes have cost up to it (the longest of
 //! late, which decays by 1 % a second); and then with a probability that follows how often passes of
 //! this domain pulled something (NI_RANDOM): at a success rate of one half, every second time, and a
-//! success counts twice.
+//! success counts twice. Since 7.3 the rate of tries adds to it (NI_RATE): at 256 tries a second a domain is always looked at,
+//! whether that helps or not.
 //!
 //! ```text
 //! avg_idle 120 µs     MC  max cost 10 µs: 120 ≥ 0 + 10, look (took 8 µs)
@@ -12,7 +13,7 @@
 //!                     NUMA max cost 60 µs: 120 < 98 + 60, stop
 //! ```
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_newidle`.
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `sched_balance_newidle`.
 //! Differences:
 //! - The cost is the executing CPU's debt: what `path_costs` say. A pass costs at least 1 ns, or with a
 //!   machine without path costs no attempt would ever be counted, only the skips of NI_RANDOM.
@@ -21,6 +22,7 @@
 //! - Nothing can be queued on the CPU while it looks, so a pull "by others" never happens.
 
 use super::*;
+use crate::config::NewidleRate;
 use crate::sched::CfsRqId;
 
 /// Advances a CPU's random sequence: Knuth's MMIX generator, of which the upper half is good.
@@ -85,12 +87,16 @@ impl Kernel {
             }
             if self.topology[sd].flags & crate::sched::topology::SD_BALANCE_NEWIDLE != 0 {
                 let mut weight = 1;
-                if self.config.features.ni_random {
+                let by_time = self.config.newidle_rate == NewidleRate::SuccessAndTime;
+                // Who is certain to look throws no dice, in 7.3.
+                let certain = by_time && self.topology[sd].newidle_ratio == 1024;
+                if self.config.features.ni_random && !certain {
                     let d1k = next_random(&mut self.rq[cpu].newidle_rnd) % 1024;
                     match ni_random(self.topology[sd].newidle_ratio, d1k) {
                         Some(w) => weight = w,
                         None => {
-                            update_newidle_stats(&mut self.topology[sd], 0);
+                            let now = by_time.then(|| self.local_clock());
+                            update_newidle_stats(&mut self.topology[sd], 0, now);
                             continue;
                         }
                     }
@@ -102,7 +108,8 @@ impl Kernel {
                 curr_cost += domain_cost;
                 t0 = t1;
                 let success = weight * (pulled != 0) as u32;
-                update_newidle_cost(&mut self.topology[sd], domain_cost, success, jiffies, hz);
+                let (domain, now) = (&mut self.topology[sd], by_time.then_some(t1));
+                update_newidle_cost(domain, domain_cost, success, now, (jiffies, hz));
             }
             if pulled != 0 || !continue_balancing {
                 break;

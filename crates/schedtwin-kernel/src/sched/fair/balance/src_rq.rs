@@ -6,11 +6,12 @@
 //! Utilisation cannot tell saturated CPUs apart: all have that of their capacity. With the runnable
 //! boost (6.5 and later) the number of waiting tasks shows, for CPUs whose utilisation is still rising.
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_rq`; 6.1.192 `find_busiest_queue`.
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `sched_balance_find_src_rq`; 6.1.192 `find_busiest_queue`.
 //! Differences: no NUMA classes of queues.
 
 use super::capacity::capacity_greater;
 use super::*;
+use crate::config::FindSrcRq;
 use crate::sched::topology::GroupId;
 
 impl Kernel {
@@ -21,13 +22,17 @@ impl Kernel {
         // What is maximised, strictly; load as a fraction of capacity.
         let (mut busiest_value, mut busiest_capacity) = (0, 1);
         for cpu in self.topology[group].span.and(&env.cpus).iter() {
-            let nr = self.h_nr_queued(cpu);
+            let nr = self.h_nr_running(cpu);
             if nr == 0 {
                 continue;
             }
             let capacity = self.capacity_of(cpu);
             // Its only task would end up on a CPU that is no bigger.
-            if asym && nr == 1 && !capacity_greater(self.capacity_of(env.dst_cpu), capacity) {
+            if asym
+                && nr == 1
+                && !capacity_greater(self.capacity_of(env.dst_cpu), capacity)
+                && !self.may_have_only_task(env, cpu)
+            {
                 continue;
             }
             // Nor is a preferred CPU's only task taken away from it.
@@ -57,5 +62,15 @@ impl Kernel {
             }
         }
         busiest
+    }
+
+    /// Whether the only task of `cpu` may move to a CPU that is no bigger: a core with several busy threads is a small one,
+    /// and clusters of equal CPUs share work out.
+    fn may_have_only_task(&self, env: &LbEnv, cpu: CpuId) -> bool {
+        self.config.find_src_rq == FindSrcRq::SmallerOrShared
+            && (self.topology.smt && !self.is_core_idle(cpu)
+                || self.topology.cluster
+                    && self.get_actual_cpu_capacity(env.dst_cpu)
+                        == self.get_actual_cpu_capacity(cpu))
     }
 }

@@ -16,14 +16,15 @@
 //! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by
 //! five tasks from a utilisation of 3501 (85 %) or a runnable sum of 4793 (117 %).
 //!
-//! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
+//! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `update_sg_lb_stats`, `group_classify`,
 //! `update_sd_pick_busiest`, `update_sd_lb_stats`.
 //! Differences: none known.
 
 use super::capacity::capacity_greater;
 use super::*;
 use crate::config::{
-    AsymPacking, PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling, SmtBalance,
+    AsymPacking, GroupIsOverloaded, GroupMisfit, PickBusiestBigger, PickBusiestFull,
+    PickBusiestMisfit, PreferSibling, SmtBalance,
 };
 use crate::sched::topology::{
     GroupId, SD_ASYM_PACKING, SD_OVERLAP, SD_PREFER_SIBLING, SD_SHARE_CPUCAPACITY, SchedGroup,
@@ -53,7 +54,7 @@ pub(in crate::sched::fair) struct SgLbStats {
     pub group_runnable: u64,
     /// Tasks of all classes.
     pub sum_nr_running: u32,
-    /// Fair tasks.
+    /// Fair tasks, with or without delayed ones.
     pub sum_h_nr_running: u32,
     pub idle_cpus: u32,
     pub group_weight: u32,
@@ -63,6 +64,8 @@ pub(in crate::sched::fair) struct SgLbStats {
     pub group_asym_packing: bool,
     /// Several threads of one core have work.
     pub group_smt_balance: bool,
+    /// One of its CPUs is overutilized.
+    pub group_overutilized: bool,
 }
 
 impl SgLbStats {
@@ -80,6 +83,7 @@ impl SgLbStats {
         group_misfit_task_load: 0,
         group_asym_packing: false,
         group_smt_balance: false,
+        group_overutilized: false,
     };
 
     /// `group_has_capacity()`.
@@ -108,8 +112,9 @@ impl SgLbStats {
         &self,
         imbalance_pct: u64,
         imbalance: bool,
+        may_be_overloaded: bool,
     ) -> GroupType {
-        if self.is_overloaded(imbalance_pct) {
+        if may_be_overloaded && self.is_overloaded(imbalance_pct) {
             GroupType::Overloaded
         } else if imbalance {
             GroupType::Imbalanced
@@ -181,6 +186,7 @@ impl Kernel {
                 sds.busiest = Some(sg);
                 sds.busiest_stat = sgs;
             }
+            sds.overutilized |= sgs.group_overutilized;
             sds.total_load += sgs.group_load;
             sds.total_capacity += sgs.group_capacity;
             sds.sum_util += sgs.group_util;
@@ -227,11 +233,26 @@ impl Kernel {
         {
             self.read_uneven_cpus(env, sds, group, &mut sgs);
         }
-        sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance);
+        if self.config.group_misfit == GroupMisfit::Helped
+            && sgs.group_misfit_task_load != 0
+            && self.is_asym(env.sd)
+            && !capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
+        {
+            sgs.group_misfit_task_load = 0;
+        }
+        sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance, self.may_be_overloaded(&sgs));
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
         }
         sgs
+    }
+
+    /// Whether what tasks want is enough to call a group overloaded.
+    #[inline]
+    pub(in crate::sched::fair) fn may_be_overloaded(&self, sgs: &SgLbStats) -> bool {
+        sgs.group_overutilized
+            || !self.rd.energy_aware
+            || self.config.group_is_overloaded == GroupIsOverloaded::ByTasks
     }
 
     /// What only threads of a core and preferred CPUs make of a group. Apart, since few machines have them.
@@ -265,11 +286,12 @@ impl Kernel {
         sgs.group_load += load;
         sgs.group_util += util;
         sgs.group_runnable += cfs.avg.runnable_avg;
-        sgs.sum_h_nr_running += cfs.h_nr_queued;
+        let h_nr_running = self.balanced_tasks(cfs);
+        sgs.sum_h_nr_running += h_nr_running;
         sgs.sum_nr_running += rq.nr_running;
         sds.cpus_read += 1;
         sds.overloaded |= rq.nr_running > 1;
-        sds.overutilized |= self.rd.energy_aware && self.util_exceeds(util, cpu);
+        sgs.group_overutilized |= self.rd.energy_aware && self.util_exceeds(util, cpu);
         if self.idle_cpu(cpu) {
             sgs.idle_cpus += 1;
             return;
@@ -282,8 +304,7 @@ impl Kernel {
                 sgs.group_misfit_task_load = rq.misfit_task_load;
                 sds.overloaded = true;
             }
-        } else if env.idle.is_idle() && cfs.h_nr_queued == 1 && self.check_cpu_capacity(cpu, env.sd)
-        {
+        } else if env.idle.is_idle() && h_nr_running == 1 && self.check_cpu_capacity(cpu, env.sd) {
             sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
         }
     }
@@ -358,7 +379,7 @@ impl Kernel {
             }
             GroupType::HasSpare => has_fewer_idle(),
         };
-        busier && !bigger()
+        busier && (sgs.group_type > GroupType::FullyBusy || !bigger())
     }
 
     /// Whether balancing knows cores with several threads.
@@ -490,12 +511,13 @@ mod tests {
         ];
         for (nr, util, runnable, expected) in table {
             let sgs = group(nr, util, runnable);
-            assert_eq!(sgs.classify(117, false), expected, "{nr} {util} {runnable}");
+            assert_eq!(sgs.classify(117, false, true), expected, "{nr} {util} {runnable}");
         }
         let misfit = SgLbStats { group_misfit_task_load: 1, ..group(1, 300, 300) };
-        assert_eq!(misfit.classify(117, false), MisfitTask);
-        assert_eq!(misfit.classify(117, true), Imbalanced);
-        assert_eq!(group(5, 4000, 4000).classify(117, true), Overloaded);
+        assert_eq!(misfit.classify(117, false, true), MisfitTask);
+        assert_eq!(misfit.classify(117, true, true), Imbalanced);
+        assert_eq!(group(5, 4000, 4000).classify(117, true, true), Overloaded);
+        assert_eq!(group(5, 4000, 4000).classify(117, false, false), FullyBusy);
     }
 
     #[test]

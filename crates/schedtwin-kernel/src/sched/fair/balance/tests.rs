@@ -382,14 +382,14 @@ fn the_longest_newidle_pass_is_forgotten_slowly() {
     let dt = machine(&[Part::of(2, 1024)]);
     let topology = Topology::build(&dt, &Config::linux_6_12());
     let mut domain = topology[topology.base[0].unwrap()].clone();
-    assert!(!update_newidle_cost(&mut domain, 256_000, 2, 10, 250));
+    assert!(!update_newidle_cost(&mut domain, 256_000, 2, None, (10, 250)));
     assert_eq!((domain.newidle_call, domain.newidle_success), (513, 258));
-    assert!(!update_newidle_cost(&mut domain, 0, 0, 260, 250));
-    assert!(update_newidle_cost(&mut domain, 0, 0, 261, 250));
+    assert!(!update_newidle_cost(&mut domain, 0, 0, None, (260, 250)));
+    assert!(update_newidle_cost(&mut domain, 0, 0, None, (261, 250)));
     assert_eq!(domain.max_newidle_lb_cost, 253_000);
     assert_eq!(domain.newidle_call, 513, "a visit without a pass is no attempt");
     for _ in 513..1024 {
-        update_newidle_stats(&mut domain, 0);
+        update_newidle_stats(&mut domain, 0, None);
     }
     assert_eq!(
         (domain.newidle_ratio, domain.newidle_call, domain.newidle_success),
