@@ -24,7 +24,7 @@
 //!   the CPU is idle again before its next tick, `nohz_balance_enter_idle` finds `nohz_tick_stopped` still set and does not ask for an update
 //!   (`needs_update`), so nobody is kicked for up to sixteen intervals.
 //!
-//! Kernel: 6.12 kernel/sched/fair.c `entity_lag`, `get_sd_balance_interval`, `task_hot`, `can_migrate_task`, `nohz_balance_enter_idle`; 6.1 has the
+//! Kernel: 6.12 and 7.3 kernel/sched/fair.c `entity_lag`, `get_sd_balance_interval`, `task_hot`, `can_migrate_task`, `nohz_balance_enter_idle`; 6.1 has the
 //! same.
 
 use crate::tape::Tape;
@@ -34,14 +34,28 @@ use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, Ta
 use std::fmt::Write;
 use std::path::Path;
 
-/// A kernel's tick and the slice of a fair task, ns, and whether it is EEVDF, which bounds lags.
-const KERNELS: [(&str, Ns, Ns, bool); 6] = [
-    ("linux-6.12", 4_000_000, 3_000_000, true),
-    ("linux-6.12:hz=1000", 1_000_000, 3_000_000, true),
-    ("linux-6.6", 4_000_000, 3_000_000, true),
-    ("linux-6.12:hz=100", 10_000_000, 3_000_000, true),
-    ("linux-6.1", 4_000_000, 3_000_000, false),
-    ("linux-5.18", 4_000_000, 3_000_000, false),
+/// How far a kernel lets a task be from its share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LagLimit {
+    /// CFS: as far as it gets.
+    None,
+    /// EEVDF up to 6.12: two slices, at least a tick.
+    TwoSlices,
+    /// 7.3: the longest slice of its queue, and a tick.
+    SliceAndTick,
+}
+
+/// A kernel's tick and the slice of a fair task, ns, and its limit of lags.
+const KERNELS: [(&str, Ns, Ns, LagLimit); 9] = [
+    ("linux-6.12", 4_000_000, 3_000_000, LagLimit::TwoSlices),
+    ("linux-6.12:hz=1000", 1_000_000, 3_000_000, LagLimit::TwoSlices),
+    ("linux-6.6", 4_000_000, 3_000_000, LagLimit::TwoSlices),
+    ("linux-6.12:hz=100", 10_000_000, 3_000_000, LagLimit::TwoSlices),
+    ("linux-6.1", 4_000_000, 3_000_000, LagLimit::None),
+    ("linux-5.18", 4_000_000, 3_000_000, LagLimit::None),
+    ("linux-7.3", 4_000_000, 3_000_000, LagLimit::SliceAndTick),
+    ("linux-7.3:hz=1000", 1_000_000, 3_000_000, LagLimit::SliceAndTick),
+    ("linux-7.3:hz=100", 10_000_000, 3_000_000, LagLimit::SliceAndTick),
 ];
 
 /// How long a rule's scenario lasts, ns.
@@ -55,8 +69,7 @@ pub struct Ruled {
     nr_cpus: usize,
     tick: Ns,
     slice: Ns,
-    /// Whether the kernel bounds how far a task is from its share.
-    shares: bool,
+    lag_limit: LagLimit,
     /// The CPU that each task is pinned to.
     pinned: Vec<Option<usize>>,
 }
@@ -64,7 +77,7 @@ pub struct Ruled {
 impl Ruled {
     /// Generates one.
     pub fn generate(tape: &mut Tape) -> Ruled {
-        let (kernel, tick, slice, shares) = *tape.pick(&KERNELS);
+        let (kernel, tick, slice, lag_limit) = *tape.pick(&KERNELS);
         let nr_cpus = tape.within(1, 8) as usize;
         let nr_tasks = tape.within(1, 2 * nr_cpus as u64 + 2) as usize;
         let pins = tape.percent(50);
@@ -80,12 +93,25 @@ impl Ruled {
             "{{ \"global\": {{ \"calibration\": 20, \"default_policy\": \"SCHED_OTHER\" }},\n\"tasks\": {{\n{}\n}} }}\n",
             tasks.join(",\n")
         );
-        Ruled { machine: machine(nr_cpus), kernel, workload, nr_cpus, tick, slice, shares, pinned }
+        Ruled {
+            machine: machine(nr_cpus),
+            kernel,
+            workload,
+            nr_cpus,
+            tick,
+            slice,
+            lag_limit,
+            pinned,
+        }
     }
 
     /// What the kernel lets a task be ahead or behind (`entity_lag`), ns; of nice 0 `calc_delta_fair()` is the time itself.
     fn longest_lag(&self) -> Ns {
-        (2 * self.slice).max(self.tick)
+        match self.lag_limit {
+            LagLimit::None => SPAN,
+            LagLimit::TwoSlices => (2 * self.slice).max(self.tick),
+            LagLimit::SliceAndTick => self.slice + self.tick,
+        }
     }
 
     /// How long a CPU may be idle while another has too much, ns. `ticked`: its last visit of work saw a tick.
@@ -271,7 +297,7 @@ impl Rules<'_> {
 
     /// The third rule.
     fn check_lags(&self, cpu: usize, at: Ns) {
-        if !self.ruled.shares {
+        if self.ruled.lag_limit == LagLimit::None {
             return;
         }
         let bound = self.ruled.longest_lag() + self.ruled.tick;
@@ -415,7 +441,7 @@ mod tests {
             .enumerate()
             .map(|(n, cpus)| format!("  \"t{n}\": {{ \"loop\": -1, {cpus}\"run\": {SPAN} }}"))
             .collect();
-        let (kernel, tick, slice, shares) = KERNELS[0];
+        let (kernel, tick, slice, lag_limit) = KERNELS[0];
         Ruled {
             machine: machine(nr_cpus),
             kernel,
@@ -426,7 +452,7 @@ mod tests {
             nr_cpus,
             tick,
             slice,
-            shares,
+            lag_limit,
             pinned: vec![None; tasks.len()],
         }
     }

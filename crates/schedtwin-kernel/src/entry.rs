@@ -354,6 +354,8 @@ impl Kernel {
                 self.mutex_preempt(cpu, arrived);
             }
             self.schedule(true);
+        } else if mode == Mode::User && self.rq[cpu].need_resched_lazy {
+            self.schedule(true);
         }
     }
 
@@ -396,7 +398,7 @@ impl Kernel {
     /// A reschedule has been left over: the running task gives way.
     fn preempt_point(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
-        if self.rq[cpu].need_resched {
+        if self.must_give_way_to_user(cpu) {
             self.schedule(true);
         }
         self.end();
@@ -429,6 +431,9 @@ impl Kernel {
             self.preempt_point(cpu, now);
         } else if let Some(resume) = self.tasks[task].resume.take() {
             self.resume(cpu, now, task, resume);
+        } else if self.rq[cpu].need_resched_lazy {
+            // Not before: a call that goes on is kernel mode.
+            self.preempt_point(cpu, now);
         } else {
             return UserReturn::ToUser(self.tasks[task].outcome);
         }
@@ -533,7 +538,7 @@ impl Kernel {
 
     #[inline(always)]
     fn end_call(&mut self, cpu: CpuId, task: TaskId) {
-        if self.rq[cpu].need_resched && self.rq[cpu].curr == task {
+        if self.must_give_way_to_user(cpu) && self.rq[cpu].curr == task {
             self.schedule(true);
         }
         self.end();
@@ -664,6 +669,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         curr: TaskId::IDLE,
         next_class: Class::Idle,
         need_resched: false,
+        need_resched_lazy: false,
         skip_clock_update: false,
         clock: 0,
         clock_task: 0,

@@ -6,7 +6,9 @@
 mod harness;
 
 use harness::{Board, MS, config, device_tree};
-use schedtwin_kernel::config::{AvgIdle, Config, FairServerForm, IdleGovernor, SchedIdleCpus};
+use schedtwin_kernel::config::{
+    AvgIdle, Config, FairServerForm, IdleGovernor, Preempt, SchedIdleCpus,
+};
 use schedtwin_kernel::device_tree::DtIdleState;
 use schedtwin_kernel::time::hrtimer::TimerKind;
 use schedtwin_types::*;
@@ -113,4 +115,67 @@ fn a_timer_is_left_over() {
         (inside.rq[CpuId(0)].fair_server.is_active(), timer)
     });
     assert_eq!(queued, [(true, true), (false, true), (false, true), (false, false)]);
+}
+
+/// Who runs first after the wakeup at 5 ms, and when, us: a task of nice -20 is woken beside a hog on CPU 1.
+fn wakee_runs_at(preempt: Preempt, waker_cpu: u16, mode: &str) -> u64 {
+    let scenario = format!(
+        "hog @0: cpus 1, [{mode} 1s]
+         wakee @0: cpus 1, nice -20, slice 500us, wait 0, [sleep 1s]
+         waker @1ms: cpus {waker_cpu}, nice -15, until 5ms, run 10us, wake 0, run 10us, [sleep 1s]"
+    );
+    let mut board = Board::with(device_tree(2), Config { preempt, ..config() }, &scenario);
+    board.run_until(20 * MS);
+    let wakee = board.task("wakee");
+    let at = board.switches(1).into_iter().filter(|s| s.1 == wakee && s.0 > 5 * MS).map(|s| s.0);
+    at.min().expect("it ran") / US
+}
+
+/// Woken from another CPU, it runs at once (full), or when the hog comes into the kernel: at the tick (lazy). Woken on the same
+/// CPU it runs when the waker's call returns, in both.
+#[test]
+fn lazy_preemption_waits_for_the_kernel() {
+    use Preempt::{Full, Lazy, None};
+    for (preempt, mode, expected) in [
+        (Full, "run", 5_010),
+        (Full, "krun", 5_010),
+        (Lazy, "run", 8_000),
+        (Lazy, "krun", 8_000),
+        (None, "run", 5_010),
+    ] {
+        let at = wakee_runs_at(preempt, 0, mode);
+        assert_eq!(at, expected, "{preempt:?} {mode}");
+    }
+    for preempt in [Full, Lazy] {
+        assert_eq!(wakee_runs_at(preempt, 1, "run"), 5_010, "{preempt:?}");
+    }
+}
+
+/// The end of a slice is seen by the tick: in user mode it takes effect at the tick's return, in kernel mode at the next tick.
+#[test]
+fn a_slice_ends_a_tick_later_in_lazy_kernel_mode() {
+    for (preempt, mode, expected) in [
+        (Preempt::Full, "krun", "aaaabbbbaaaabbbbaaaabbbb"),
+        (Preempt::Lazy, "run", "aaaabbbbaaaabbbbaaaabbbb"),
+        (Preempt::Lazy, "krun", "aaaaaaaabbbbbbbbaaaaaaaa"),
+    ] {
+        let scenario = format!("a @0: [{mode} 1s]\nb @0: [{mode} 1s]");
+        let config = Config { preempt, base_slice_unscaled: 2_800_000, ..config() };
+        let mut board = Board::with(device_tree(1), config, &scenario);
+        board.run_until(40 * MS);
+        let timeline = board.timeline(MS, 0, 24 * MS);
+        assert_eq!(timeline.trim_start_matches("cpu0 ").trim(), expected, "{preempt:?} {mode}");
+    }
+}
+
+/// An RT task does not wait.
+#[test]
+fn other_classes_preempt_lazy_kernels_at_once() {
+    let scenario = "k @0: [krun 7ms]\nf @0: fifo 1, sleep 5ms, run 1ms";
+    let config = Config { preempt: Preempt::Lazy, ..config() };
+    let mut board = Board::with(device_tree(1), config, scenario);
+    board.run_until(20 * MS);
+    let f = board.task("f");
+    let ran = board.switches(0).iter().filter(|s| s.1 == f).map(|s| s.0 / MS).nth(1);
+    assert_eq!(ran, Some(5));
 }

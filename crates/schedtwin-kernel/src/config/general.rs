@@ -18,6 +18,8 @@ macro_rules! general {
             Voluntary = "voluntary", "any";
             /// Kernel mode is preempted at any interrupt.
             Full = "full", "any";
+            /// As `full`, but a fair task gives way to fair tasks when it returns to user mode, or at the second tick.
+            Lazy = "lazy", "6.13 and later", only FairClass in [Eevdf];
         }
         /// Interrupt time is taken out of `clock_task` and feeds `avg_irq`.
         irq_time_accounting: switch {

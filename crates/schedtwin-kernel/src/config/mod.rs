@@ -141,7 +141,14 @@ impl Config {
 impl Preempt {
     /// Whether kernel mode is preempted (`CONFIG_PREEMPTION`, and not switched off at boot).
     pub fn preempts_kernel_mode(self) -> bool {
-        self == Preempt::Full
+        matches!(self, Preempt::Full | Preempt::Lazy)
+    }
+
+    /// Whether fair tasks ask each other to give way at the next return to user mode or tick only
+    /// (`CONFIG_PREEMPT_LAZY`).
+    #[inline]
+    pub fn is_lazy(self) -> bool {
+        self == Preempt::Lazy
     }
 }
 

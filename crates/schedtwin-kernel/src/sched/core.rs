@@ -451,7 +451,7 @@ impl Kernel {
         } else {
             self.pick_next_task(cpu, prev)
         };
-        self.rq[cpu].need_resched = false;
+        (self.rq[cpu].need_resched, self.rq[cpu].need_resched_lazy) = (false, false);
         self.rq[cpu].next_class = self.tasks[next].class;
         self.dirty.insert(cpu);
         if next == prev {

@@ -346,6 +346,8 @@ pub struct Rq {
     pub next_class: Class,
     /// `TIF_NEED_RESCHED` of the running task.
     pub need_resched: bool,
+    /// `TIF_NEED_RESCHED_LAZY` of it: it gives way when it returns to user mode, or after the next tick.
+    pub need_resched_lazy: bool,
     /// The next `__schedule` does not update the clock (`RQCF_REQ_SKIP`).
     pub skip_clock_update: bool,
     /// `rq->clock`.

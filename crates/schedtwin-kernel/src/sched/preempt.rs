@@ -6,13 +6,52 @@
 //! picked last *or has been raised since* (`next_class`): a fair task that is queued while an RT task waits for the switch is
 //! not looked at any more, so it neither dequeues who was delayed nor shortens the running task's protection.
 //!
-//! Kernel: 6.12.95 and 7.3.4 kernel/sched/core.c `wakeup_preempt`.
+//! **Lazy preemption.** Where a fair task is to give way to a fair one (its slice is over, or a wakee preempts), a kernel with
+//! `preempt=lazy` asks for that by a second flag. No interrupt is sent for it and kernel mode goes on; it is looked at on the way
+//! to user mode, by every `schedule()`, and by the tick, which turns a flag that it finds into a full one:
+//!
+//! ```text
+//! cpu1, in user mode    ─────────────────────────────|tick: update_curr   ⇒ gives way at the tick's return
+//! cpu1, in the kernel   ──|tick: flag ────────────|tick: full flag        ⇒ gives way at the second tick
+//!          cpu0 wakes ▲ a task for it
+//! ```
+//!
+//! Idle CPUs, other classes, changes of priority and the fair server ask as before.
+//!
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/core.c `wakeup_preempt`; 7.3.4 `resched_curr_lazy`, `sched_tick`,
+//! kernel/entry/common.c `exit_to_user_mode_loop`.
+//! Differences: a call that wakes somebody and goes on to sleep does both at one instant, as with the other models.
 
 use crate::Kernel;
 use crate::sched::{Class, OnRq};
 use schedtwin_types::{CpuId, TaskId};
 
 impl Kernel {
+    /// `resched_curr_lazy()`: a fair task wants the CPU from a fair task.
+    #[inline]
+    pub(crate) fn resched_curr_lazy(&mut self, cpu: CpuId) {
+        let rq = &mut self.rq[cpu];
+        if !self.config.preempt.is_lazy() || rq.curr.is_idle() {
+            return self.resched_curr(cpu);
+        }
+        // No interrupt: the CPU sees it when it comes by.
+        rq.need_resched_lazy |= !rq.need_resched;
+    }
+
+    /// In `sched_tick()`, before the class looks: what has been asked for since the tick before is no longer put off.
+    #[inline]
+    pub(crate) fn tick_ends_laziness(&mut self, cpu: CpuId) {
+        if self.rq[cpu].need_resched_lazy {
+            self.resched_curr(cpu);
+        }
+    }
+
+    /// In `exit_to_user_mode_loop()`: whether the running task gives way before it goes on in user mode.
+    #[inline]
+    pub(crate) fn must_give_way_to_user(&self, cpu: CpuId) -> bool {
+        self.rq[cpu].need_resched || self.rq[cpu].need_resched_lazy
+    }
+
     /// `wakeup_preempt()`.
     pub fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
         let curr = self.rq[cpu].curr;

@@ -109,6 +109,7 @@ impl Kernel {
         }
         self.update_rq_clock(cpu);
         self.update_hw_load_avg(cpu);
+        self.tick_ends_laziness(cpu);
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);
         if self.want_signals {

@@ -712,7 +712,7 @@ impl Kernel {
             self.record(Decision::Preemption { task, curr, preempt, rule });
         }
         if preempt {
-            self.resched_curr(cpu);
+            self.resched_curr_lazy(cpu);
         }
     }
 

@@ -392,7 +392,7 @@ impl Kernel {
             EevdfForm::V7_3 => used_up || !self.protect_slice(curr),
         };
         if loses {
-            self.resched_curr(self.cfs[cfs_rq].cpu);
+            self.resched_curr_lazy(self.cfs[cfs_rq].cpu);
             self.clear_buddies(cfs_rq, curr);
         }
     }
