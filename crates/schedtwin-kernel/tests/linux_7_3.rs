@@ -7,7 +7,8 @@ mod harness;
 
 use harness::{Board, MS, config, device_tree};
 use schedtwin_kernel::config::{
-    AvgIdle, Config, FairServerForm, IdleGovernor, Preempt, SchedIdleCpus,
+    AvgIdle, CalcDelta, Config, EevdfForm, FairServerForm, IdleGovernor, LagLimit, Preempt,
+    SchedIdleCpus,
 };
 use schedtwin_kernel::device_tree::DtIdleState;
 use schedtwin_kernel::time::hrtimer::TimerKind;
@@ -178,4 +179,67 @@ fn other_classes_preempt_lazy_kernels_at_once() {
     let f = board.task("f");
     let ran = board.switches(0).iter().filter(|s| s.1 == f).map(|s| s.0 / MS).nth(1);
     assert_eq!(ran, Some(5));
+}
+
+/// When somebody is switched to for the first time after the start, us.
+fn first_runs_at(config: Config, scenario: &str, name: &str) -> u64 {
+    let mut board = Board::with(device_tree(1), config, scenario);
+    board.run_until(40 * MS);
+    let task = board.task(name);
+    let ran = board.switches(0).into_iter().filter(|s| s.1 == task && s.0 > MS).map(|s| s.0);
+    ran.min().expect("it ran") / US
+}
+
+/// Somebody with a shorter slice comes at 5.2 ms who does not preempt (SCHED_BATCH): up to 6.12 the running task is protected
+/// until its deadline, 2.8 ms from 4.5 ms on; since 7.3 for the shorter slice, 0.5 ms. The tick behind it sees that.
+#[test]
+fn a_short_slice_ends_the_protection_of_a_long_one() {
+    let scenario = "h @0: nice -10, run 100us, until 4500us, [run 1s]
+        b @0: policy batch, slice 500us, run 10us, until 5200us, run 500us, [sleep 1s]";
+    for (eevdf_form, expected) in [(EevdfForm::V6_12, 8_000), (EevdfForm::V7_3, 6_000)] {
+        let config = Config { eevdf_form, hz: 1000, base_slice_unscaled: 2_800_000, ..config() };
+        assert_eq!(first_runs_at(config, scenario, "b"), expected, "{eevdf_form:?}");
+    }
+}
+
+/// A new task has half a slice only, so that its deadline is the earlier one; since 7.3 it does not preempt for that.
+#[test]
+fn forks_do_not_preempt_since_7_3() {
+    let scenario = "h @0: run 7ms, fork b, [run 1s]\nb: run 1ms";
+    for (eevdf_form, expected) in [(EevdfForm::V6_12, 7_000), (EevdfForm::V7_3, 8_000)] {
+        let config = Config { eevdf_form, base_slice_unscaled: 2_800_000, ..config() };
+        assert_eq!(first_runs_at(config, scenario, "b"), expected, "{eevdf_form:?}");
+    }
+}
+
+/// Behind a slice of 100 ms a batch task waits from 2 to 60 ms, which is 29 ms less than its share, and blocks: two of its own
+/// slices are remembered, or all, where the longest slice of the queue and a tick are the limit.
+#[test]
+fn a_lag_is_limited() {
+    for (lag_limit, expected) in
+        [(LagLimit::TwoSlices, 5_600..5_601), (LagLimit::MaxSliceAndTick, 28_500..29_500)]
+    {
+        let config = Config { lag_limit, base_slice_unscaled: 2_800_000, ..config() };
+        let scenario = "k @0: slice 100ms, until 1ms, run 59ms, [sleep 1s]
+            b @0: policy batch, until 2ms, run 10us, [sleep 1s]";
+        let mut board = Board::with(device_tree(1), config, scenario);
+        board.run_until(70 * MS);
+        let lag = board.se("b").vlag / US as i64;
+        assert!(expected.contains(&lag), "{lag_limit:?}: {lag} us");
+    }
+}
+
+/// Half a slice of 2.8 ms at nice 5, whose weight of 335 has no exact inverse.
+#[test]
+fn virtual_time_is_divided_exactly_since_7_3() {
+    for (calc_delta, expected) in
+        [(CalcDelta::Inverse, 8_558_806 / 2), (CalcDelta::Division, 8_558_805 / 2)]
+    {
+        let config = Config { calc_delta, base_slice_unscaled: 2_800_000, ..config() };
+        let scenario = "a @0: nice 5, run 2ms, fork b, [run 1s]\nb: [run 1s]";
+        let mut board = Board::with(device_tree(1), config, scenario);
+        board.run_until(2 * MS + US);
+        let b = board.se("b");
+        assert_eq!(b.deadline - b.vruntime, expected, "{calc_delta:?}");
+    }
 }
