@@ -29,6 +29,9 @@ fn every_built_in_machine_loads_and_describes_itself() {
             "pixel9",
             "power10-8core",
             "rig8",
+            "ryzen-5950x",
+            "sm8150",
+            "sm8250",
             "spr-2s224",
             "uniform8",
             "x86-2cpu-hz100"
@@ -61,6 +64,7 @@ fn servers_and_laptops_have_the_published_topologies() {
         ("laptop-8c16t", [8, 1, 1, 1]),
         ("power10-8core", [16, 16, 1, 1]),
         ("power10-8core:topology=hemispheres", [16, 16, 1, 1]),
+        ("ryzen-5950x", [16, 2, 1, 1]),
         ("spr-2s224", [112, 2, 2, 2]),
         ("x86-2cpu-hz100", [2, 1, 1, 1]),
     ] {
@@ -414,7 +418,7 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
              help: built in: `altra-2p160`, `epyc-milan-2x64`, `i5-10600k`, `i7-3630qm`, `juno-r2`, \
-             `laptop-8c16t`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `spr-2s224`, `uniform8`, `x86-2cpu-hz100`; a path ends in .toml or contains `/`",
+             `laptop-8c16t`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `ryzen-5950x`, `sm8150`, `sm8250`, `spr-2s224`, `uniform8`, `x86-2cpu-hz100`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (
