@@ -153,11 +153,11 @@ fn too_much_of_anything_is_refused() {
             "a key of more than 128 bytes",
         ),
         ("large.toml", format!("{machine}# {}", "x".repeat(1 << 20)), "of more than 1 MiB"),
-        ("tasks.json", tasks(&many.join(",")), "more than 4096"),
+        ("tasks.json", tasks(&many.join(",")), "more than 16384"),
         (
             "instances.json",
             tasks(r#""t": { "instance": 2000000000, "run": 10 }"#),
-            "more than 4096",
+            "more than 16384",
         ),
         ("task.json", tasks(&format!("\"{name}\": {body}")), "more than 255 bytes"),
         ("deep.json", tasks(&format!("\"t\": {}", "[".repeat(900_000))), "nesting depth"),

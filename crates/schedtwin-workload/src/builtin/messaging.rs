@@ -275,7 +275,7 @@ mod tests {
         for (spec, expected) in [
             (
                 "hackbench -g 1000 -f 1000",
-                "<command line>:1:10: 2000001 threads; a workload has at most 4096",
+                "<command line>:1:10: 2000001 threads; a workload has at most 16384",
             ),
             (
                 "hackbench -T -P",
