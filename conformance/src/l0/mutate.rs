@@ -174,7 +174,7 @@ fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf,
         }
         // What they include is where it was.
         let kernels = super::home().join("../kernels/").display().to_string();
-        text = text.replace("../../../../kernels/", &kernels);
+        text = text.replace("../../kernels/", &kernels);
         // Their unit tests are not part of this.
         text = text.replace("#[cfg(test)]\nmod tests;", "");
         let to = copy.join(&file);
