@@ -30,7 +30,7 @@ const MOST_THREADS: u64 = 1024;
 const OVERVIEW: &str = "\
 Examples:
   schedtwin list                                        what there is to choose from
-  schedtwin run -m pixel6 -w ui-phone                   one run on the newest kernel
+  schedtwin run -m pixel6 -w ui-phone                   one run on linux-6.12
   schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
   schedtwin run -m pixel6 -w app.json --record r.rec    keeps every decision
   schedtwin explain r.rec --at 1.5s                     says why
@@ -74,7 +74,7 @@ pub enum Command {
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-6.12\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show kernel linux-6.6 linux-6.12\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-6.12\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel, patch and workload files without running them
@@ -185,6 +185,8 @@ Examples:
   schedtwin explain r.rec --at 1.5s                 what happened around 1.5 s
   schedtwin explain r.rec --task ui --at 1.5s --window 5ms
   schedtwin explain r.rec --cpu 3 --limit 100
+  schedtwin explain out.rec --task ui --json > ui.jsonl   a smaller record, for jq and for explain
+  schedtwin explain --legend                        what the columns mean, and their units
   schedtwin explain r.rec --chains --cpu 3          from what needs a clock to the clock, and where the time went
 RECORD is what run --record wrote (facts, decisions and chains) or --trace as Perfetto (facts only).";
 
@@ -217,7 +219,7 @@ pub struct Subject {
     /// The workload: NAME [OPTIONS] or a path; several: [setsid] [cgroup=/PATH] NAME & NAME
     #[arg(short, long, value_name = "WORKLOAD")]
     pub workload: String,
-    /// How long to simulate: 10s, 500ms; else as long as the workload says
+    /// How long to simulate, from where the workload's tasks have started: 10s, 500ms; else as long as the workload says
     #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Ns>,
 }
@@ -364,7 +366,7 @@ pub struct Compare {
     #[arg(long, conflicts_with = "first_difference")]
     pub mmtests: bool,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
@@ -436,18 +438,18 @@ pub struct Replay {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
 }
 
 #[derive(Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "chains"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "chains", "legend"]))]
 pub struct Explain {
     /// What --record or --trace wrote
-    #[arg(value_name = "RECORD")]
-    pub record: PathBuf,
+    #[arg(value_name = "RECORD", required_unless_present = "legend")]
+    pub record: Option<PathBuf>,
     /// Around this time: 1.5s, 20ms
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
@@ -458,7 +460,7 @@ pub struct Explain {
     #[arg(long, value_name = "N")]
     pub cpu: Option<u16>,
     /// How far around --at, to each side
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "500us", requires = "at")]
+    #[arg(long, value_name = "TIME", value_parser = schedtwin_trace::explain::parse_time, default_value = "500us", requires = "at")]
     pub window: Ns,
     /// At most so many entries
     #[arg(long, value_name = "N", default_value_t = 100_000)]
@@ -466,6 +468,12 @@ pub struct Explain {
     /// Only chains: what needed another clock, who asked for it when, and where the time went
     #[arg(long)]
     pub chains: bool,
+    /// As JSON Lines (schedtwin show schema record): what matches, behind the record's head and tasks
+    #[arg(long)]
+    pub json: bool,
+    /// What the words and columns mean, and their units; without RECORD nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub legend: bool,
 }
 
 #[derive(Args)]
@@ -513,10 +521,11 @@ pub enum Shown {
         #[arg(long)]
         file: bool,
     },
-    /// Every setting of a kernel, with the sysctl or config option that it is known by
+    /// Every setting of a kernel, with the sysctl or config option that it is known by; of several kernels, what they differ in
     Kernel {
         /// NAME[+PATCH...][:KEY=VALUE,...] or a path
-        name: String,
+        #[arg(required = true, value_name = "KERNEL")]
+        names: Vec<String>,
         /// As a kernel file with all its settings, patches included
         #[arg(long)]
         file: bool,
@@ -565,7 +574,7 @@ pub struct Aa {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Threads; changes no result
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
     #[arg(short, long)]

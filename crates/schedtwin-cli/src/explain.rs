@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
-    let Explain { record, at, task, cpu, window, limit, chains } = arguments;
+    let Explain { record, at, task, cpu, window, limit, chains, json, legend } = arguments;
+    let Some(record) = record else { return output::print(trace::LEGEND) };
     let at = match at.as_deref().map(trace::parse_time).transpose() {
         Ok(at) => at,
         Err(message) => {
@@ -22,7 +23,8 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     schedtwin_trace::open_readable(&record)
         .map_err(|error| Failure::of_file("read", &record, &error))?;
     let cpu_id = cpu.map(CpuId);
-    let query = Query { at, window_ns: window, task: task.clone(), cpu: cpu_id, limit, chains };
+    let query =
+        Query { at, window_ns: window, task: task.clone(), cpu: cpu_id, limit, chains, json };
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match trace::explain(&record, &query, &mut out) {
         Ok(summary) => summary,
@@ -31,6 +33,9 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
         }
         Err(error) => return Err(Failure::of_file("explain", &record, &error)),
     };
+    if legend {
+        write!(out, "\n{}", trace::LEGEND).map_err(output::failure)?;
+    }
     out.flush().map_err(output::failure)?;
     for problem in &summary.problems {
         output::tell(&format!("warning: {}: {problem}", output::shown(&record)));
@@ -58,10 +63,14 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
         }
         (_, 0) => {
-            let hint = match at {
-                Some(_) => "; --window looks further around --at",
-                None if chains => "; chains are in what run --record wrote",
-                None => "",
+            let hint = match (at, summary.before) {
+                (Some(_), Some(before)) => {
+                    let (seconds, ns) = (before / 1_000_000_000, before % 1_000_000_000);
+                    format!("; the last before it: --at {seconds}.{ns:09}s; --window looks further")
+                }
+                (Some(_), None) => "; --window looks further around --at".to_string(),
+                (None, _) if chains => "; chains are in what run --record wrote".to_string(),
+                (None, _) => String::new(),
             };
             output::tell(&format!("note: nothing matches{hint}"));
             Ok(())

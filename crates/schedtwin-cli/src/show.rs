@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schedtwin::kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
 use schedtwin_lab::schema;
 use schedtwin_types::printable;
@@ -21,8 +22,17 @@ pub fn show(what: Shown) -> Result<(), Failure> {
             schedtwin::describe_domains(&name, &kernel)?
         }
         Shown::Machine { name, .. } => schedtwin::describe_machine(&name)?,
-        Shown::Kernel { name, file: true } => schedtwin::kernel_as_file(&name)?,
-        Shown::Kernel { name, file: false } => schedtwin::describe_kernel(&name)?,
+        Shown::Kernel { names, file } => match (names.as_slice(), file) {
+            ([name], true) => schedtwin::kernel_as_file(name)?,
+            ([name], false) => schedtwin::describe_kernel(name)?,
+            (_, true) => return Err(Failure::bad("--file writes one kernel")),
+            (several, false) => {
+                let mut faults = Diagnostics::new();
+                let loaded = several.iter().map(|name| faults.absorb(KernelFile::load(name)));
+                let kernels: Vec<KernelFile> = loaded.flatten().collect();
+                faults.into_result(KernelFile::differences(&kernels))?
+            }
+        },
         Shown::Workload { name } => schedtwin::describe_workload(&name)?,
         Shown::Patch { name } => schedtwin::kernel_file::describe_patch(&name)?,
         Shown::Schema { name } => match schema::text(&name) {

@@ -307,3 +307,97 @@ fn replays_and_runs_have_gates_and_pages() {
         assert!(page.contains(words), "{name}: {words}");
     }
 }
+
+#[test]
+fn files_of_another_kind_are_named_and_what_is_not_modelled_is_refused() {
+    let folder = folder();
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    for (name, from) in [("m", "machines/uniform8.toml"), ("s", "studies/messaging-altra.toml")] {
+        fs::copy(root.join(from), folder.path().join(format!("{name}.toml"))).expect("copied");
+    }
+    let memory = r#"{ "tasks": { "b": { "loop": 1, "run": 100, "mem": 10 } } }"#;
+    fs::write(folder.path().join("mem.json"), memory).expect("written");
+    all(
+        folder.path(),
+        &[
+            ("run -m uniform8 -w w1 -k ./m.toml", 2, "is a machine file, not a kernel file"),
+            ("run -m uniform8 -w w1 -k ./s.toml", 2, "`schedtwin study run` takes it"),
+            ("run -m ./s.toml -w w1", 2, "is a study file, not a machine file"),
+            ("run -m uniform8 -w ./m.toml", 2, "-m takes it"),
+            ("check mem.json", 1, "is not modelled: memory-bound work"),
+            ("run -m uniform8 -w mem.json", 2, "is not modelled: memory-bound work"),
+            (
+                "run -m uniform8 -w w1 -k linux-6.12:dbs.sampling_rate_us=4000",
+                2,
+                "exists only with cpufreq=ondemand or conservative",
+            ),
+            ("show kernel linux-6.12 linux-6.12-debian", 0, "fair_group_sched"),
+        ],
+    );
+}
+
+#[test]
+fn rows_are_named_as_tables_name_them() {
+    let folder = folder();
+    let chosen = |metric: &str| {
+        let mut command = Command::new(SCHEDTWIN);
+        command.current_dir(folder.path()).args(SMALL.split(' ')).args(["--metric", metric]);
+        text(&command.output().expect("the binary starts").stdout)
+    };
+    let table = chosen("wakeup_latency p99");
+    assert!(table.contains("\nwakeup_latency p99  us "), "{table}");
+    assert!(!table.contains("headline"), "what is said is about the row: {table}");
+    assert_eq!(chosen("wakeup_latency.p99"), table);
+    let gate = |condition: &str| {
+        let mut command = Command::new(SCHEDTWIN);
+        command.current_dir(folder.path()).args(SMALL.split(' ')).args(["--fail-if", condition]);
+        command.output().expect("the binary starts")
+    };
+    for condition in
+        ["wakeup_latency p99<+1000%", "power,domain=all<+1000%", "power domain=all<+1000%"]
+    {
+        assert_eq!(gate(condition).status.code(), Some(1), "{condition}");
+    }
+    let told = text(&gate("power>+5%,energy>+5%").stderr);
+    assert!(told.contains("its own --fail-if"), "{told}");
+}
+
+#[test]
+fn explain_has_a_legend_json_and_says_where_to_look() {
+    let folder = folder();
+    let record = "run -q -m uniform8 -w w1 --duration 20ms --record r.rec";
+    all(
+        folder.path(),
+        &[
+            (record, 0, "w1"),
+            ("explain --legend", 0, "virtual time, ns"),
+            ("explain r.rec --at 10ms --legend", 0, "1024 is a whole CPU"),
+            (
+                "explain r.rec --task rt-app --at 19ms --window 1ns",
+                0,
+                "; the last before it: --at 0.0",
+            ),
+        ],
+    );
+    let part = schedtwin(folder.path(), "explain r.rec --cpu 3 --json");
+    fs::write(folder.path().join("part.jsonl"), &part.stdout).expect("written");
+    let whole = schedtwin(folder.path(), "explain r.rec --cpu 3");
+    let again = schedtwin(folder.path(), "explain part.jsonl --cpu 3");
+    assert!(whole.stdout.len() > 1000, "{}", text(&whole.stdout));
+    assert_eq!(text(&again.stdout), text(&whole.stdout), "a part is a record itself");
+}
+
+#[test]
+fn phones_are_told_what_their_start_up_scripts_set() {
+    let told = "note: real-time tasks ask for the highest frequency";
+    let short = "--duration 20ms";
+    for workload in ["ui-phone", "jankbench"] {
+        all(folder().path(), &[(&format!("run -m pixel6 -w {workload} {short}"), 0, told)]);
+    }
+    for (machine, kernel) in [("pixel6", "linux-6.12-gki"), ("uniform8", "linux-6.12")] {
+        let run = format!("run -m {machine} -w ui-phone -k {kernel} {short}");
+        let output = schedtwin(folder().path(), &run);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(!text(&output.stdout).contains(told), "{machine} {kernel}");
+    }
+}

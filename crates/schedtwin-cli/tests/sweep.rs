@@ -121,10 +121,17 @@ fn the_table_has_a_row_a_setting() {
     let rows: Vec<&str> = table.lines().collect();
     assert_eq!(rows[0], "12 settings, 4 seeds each: means");
     assert!(rows[2].starts_with("machine"), "{table}");
-    for word in ["kernel.hz", "wakeup_latency.p99 [us]", "front"] {
+    for word in ["kernel", "kernel.hz", "power.mean", "wakeup_latency.p99", "front"] {
         assert!(rows[2].contains(word), "{table}");
     }
-    assert_eq!(rows[3..].iter().take_while(|row| !row.is_empty()).count(), 12);
+    assert_eq!(rows[3].split_whitespace().collect::<Vec<_>>(), ["mW", "us"], "{table}");
+    assert_eq!(rows[4..].iter().take_while(|row| !row.is_empty()).count(), 12);
+    let names: std::collections::BTreeSet<String> = rows[4..16]
+        .iter()
+        .map(|row| row.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(names.len(), 12, "each row says which setting it is: {table}");
+    assert!(rows.iter().filter(|row| !row.starts_with("*:")).all(|row| row.len() <= 80), "{table}");
     assert!(rows[3..].iter().any(|row| row.ends_with('*')), "{table}");
 }
 
@@ -161,7 +168,7 @@ fn what_cannot_be_swept() {
     for (arguments, words) in [
         ("sweep -m uniform8 -w w1 -k linux-6.12:hz={100,", "a list without its other end"),
         ("sweep -m uniform8 -w w1 -k linux-6.12:hz={100,7}", "hz"),
-        ("sweep -m uniform8 -w w1 -k linux-6.12 -o runs.parquet", "end the name in .csv"),
+        ("sweep -m uniform8 -w w1 -k linux-6.12 -o runs.xlsx", "end the name in .csv or .parquet"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --shard 4/3 -o a.csv", "a shard is written K/N"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --front power", "--front has two metrics"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --metric powr", "did you mean power"),

@@ -8,6 +8,7 @@
 //! | here | [`Source`], [`Location`], [`Diagnostic`], [`Diagnostics`] |
 //! | `render` | prints faults with excerpts of the source |
 //! | `read` | reads a file that a user named |
+//! | `file_kind` | which kind of file a text is |
 //! | `suggest` | "did you mean" |
 //! | `spec` | `NAME[+PATCH...][:KEY=VALUE,...]` from the command line |
 //! | `document` | TOML with the position of every key and value, into which settings can be put |
@@ -29,6 +30,7 @@
 //! ```
 
 mod document;
+mod file_kind;
 mod key_path;
 mod read;
 mod reader;
@@ -37,6 +39,7 @@ mod spec;
 mod suggest;
 
 pub use document::{Entry, Node, Table, TomlDocument, Value};
+pub use file_kind::FileKind;
 pub use read::{MAX_SOURCE_BYTES, read_source};
 pub use reader::{FromNode, Located, TableReader};
 pub use render::Severity;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use schedtwin::Checked;
-use schedtwin_input::{Diagnostics, read_source};
+use schedtwin_input::{Diagnostics, FileKind, read_source};
 
 use crate::calibrate::Calibration;
 use crate::study;
@@ -14,14 +14,12 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
         return schedtwin::check_file(path);
     }
     let source = read_source(path)?;
-    let has = |table: &str| source.text.lines().any(|line| line.trim_start().starts_with(table));
-    if has("[[column") || has("[[row") {
-        study::load(&path.to_string_lossy())?;
-        return Ok(Checked::default());
+    match FileKind::of(&source.text) {
+        FileKind::Study => study::load(&path.to_string_lossy()).map(|_| Checked::default()),
+        FileKind::Calibration => {
+            let notices = Calibration::read(&source)?.warnings();
+            Ok(Checked { notices, ..Checked::default() })
+        }
+        _ => schedtwin::check_file(path),
     }
-    if has("[[residual") || has("[[parameter") {
-        let notices = Calibration::read(&source)?.warnings();
-        return Ok(Checked { notices, ..Checked::default() });
-    }
-    schedtwin::check_file(path)
 }

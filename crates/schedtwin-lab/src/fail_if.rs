@@ -9,6 +9,8 @@
 //!           | number [ unit ]               the value itself, in the metric's unit
 //! ```
 //!
+//! Stat and labels may also stand as in tables and in `--metric`: `wakeup_latency p99 task=ui>+10%`, `power,domain=big>+5%`.
+//!
 //! Units of the same quantity are converted: `power>+0.5W`, `wakeup_latency.p99>+1ms`. A share changes by percent of the
 //! baseline's share (`jank>+10%`) or by points (`jank>+0.5pt`), a temperature by K (`temperature.max>+2K`).
 //!
@@ -126,6 +128,7 @@ impl Condition {
         }
         let help = match self.unit.as_str() {
             "%" => "a change against the baseline has a sign: +5% or -5%".to_string(),
+            several if several.contains(',') => "give each condition its own --fail-if".to_string(),
             _ => format!("write the limit in {unit}"),
         };
         let message = format!("it is measured in {unit:?}, not in {:?}", self.unit);
@@ -266,6 +269,7 @@ impl Condition {
         }
         let help = match self.unit.as_str() {
             "%" => "a change against the baseline has a sign: +5% or -5%".to_string(),
+            several if several.contains(',') => "give each condition its own --fail-if".to_string(),
             _ => format!("write the limit in {}", row.row.unit),
         };
         let message =
@@ -347,7 +351,7 @@ impl Reader<'_> {
                 example(),
             ));
         }
-        let stat = self.eat(".").then(|| self.stat());
+        let mut stat = self.eat(".").then(|| self.stat());
         if stat.as_ref().is_some_and(String::is_empty) {
             return Err((
                 self.at,
@@ -355,7 +359,25 @@ impl Reader<'_> {
                 example(),
             ));
         }
-        let labels = if self.eat("{") { self.labels()? } else { Vec::new() };
+        let mut labels = if self.eat("{") { self.labels()? } else { Vec::new() };
+        // As `--metric` and the titles of tables have them: power,domain=big and wakeup_latency p99 task=ui.
+        loop {
+            self.eat(",");
+            let at = self.at;
+            let word = self.stat();
+            if word.is_empty() {
+                break;
+            }
+            if self.eat("=") {
+                let value = self.letters(&['_', '-', '*', '.', '/', ':', '#', '@']);
+                labels.push((word, value));
+            } else if stat.is_none() {
+                stat = Some(word);
+            } else {
+                self.at = at;
+                break;
+            }
+        }
         let span = from..self.at;
         self.skip_spaces();
         let op = [(">=", Op::AtLeast), ("<=", Op::AtMost), (">", Op::Above), ("<", Op::Below)]
@@ -456,6 +478,9 @@ mod tests {
             ("mean:power>+5%", Ok(0)),
             ("mean:power>+3%", Ok(1)),
             ("mean: power > +3 %", Ok(1)),
+            ("mean:power,domain=cpu>+3%", Ok(1)),
+            ("mean:power domain=cpu > +3%", Ok(1)),
+            ("mean:power mean domain=cpu>+3%", Ok(1)),
             ("mean:power.mean{domain=cpu}>+3%", Ok(1)),
             // The difference is 3.7 % with an interval from 2.2 to 5.3 %.
             ("power>+1.9%", Ok(1)),

@@ -5,6 +5,8 @@
 //! selector = name [ "." stat ] { "," key "=" value }
 //! ```
 //!
+//! The titles of tables mean the same: `wakeup_latency p99 task=ui`, `power domain=big`.
+//!
 //! `*` stands for any letters, in names, stats and values: `idle_too_*`, `power,domain=*`. Labels may also stand in braces,
 //! as `--fail-if` has them: `power{domain=big}`.
 //!
@@ -73,10 +75,28 @@ impl Selector {
         let mut faults = Diagnostics::new();
         let mut selectors: Vec<Selector> = Vec::new();
         let mut at = 0;
-        for piece in text.split([',', '{']) {
+        for piece in text.split([',', '{', ' ']) {
             let span = at..at + piece.len();
+            let behind_space = at > 0 && text.as_bytes()[at - 1] == b' ';
             at = span.end + 1;
-            let piece = piece.trim().trim_end_matches('}').trim();
+            // A space beside another sign separates nothing.
+            let beside_sign = behind_space || text.as_bytes().get(span.end) == Some(&b' ');
+            if piece.is_empty() && beside_sign {
+                continue;
+            }
+            let piece = piece.trim_end_matches('}');
+            // As tables have it: `wakeup_latency p99 task=ui`.
+            if behind_space
+                && let Some(selector) = selectors.last_mut()
+                && selector.stat.is_none()
+                && METRICS.iter().any(|metric| {
+                    fits(&selector.name, metric.name) && metric.stats.contains(&piece)
+                })
+            {
+                selector.stat = Some(piece.to_string());
+                selector.span.end = span.end;
+                continue;
+            }
             match (piece.split_once('='), selectors.last_mut()) {
                 (Some((key, value)), Some(selector)) => {
                     selector.labels.push((key.trim().to_string(), value.trim().to_string()));
@@ -313,6 +333,9 @@ mod tests {
             ("power", "power mean"),
             ("power,domain=big", "power mean domain=big"),
             ("power{domain=big}", "power mean domain=big"),
+            ("power domain=big", "power mean domain=big"),
+            ("wakeup_latency p99 task=ui", "wakeup_latency p99 task=ui"),
+            ("power, wakeup_latency.p99", "power mean; wakeup_latency p99"),
             ("power,domain=*", "power mean domain=little; power mean domain=big"),
             ("wakeup_latency", "wakeup_latency mean; wakeup_latency p99"),
             ("wakeup_latency.p99", "wakeup_latency p99"),

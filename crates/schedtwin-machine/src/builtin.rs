@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schedtwin_input::{
-    Diagnostics, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
+    Diagnostics, FileKind, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
 
 use crate::{Machine, choices, core_class, file};
@@ -55,7 +55,9 @@ impl Machine {
     pub fn from_spec(spec: &Spec) -> Result<Machine, Diagnostics> {
         let name = &spec.name;
         let source = if name.is_path() {
-            read_source(&name.text)?
+            let source = read_source(&name.text)?;
+            FileKind::Machine.expect(&source, &name.at)?;
+            source
         } else {
             builtin_source(&name.text).ok_or_else(|| unknown(spec))?
         };

@@ -204,6 +204,17 @@ impl<R: BufRead> Reader<R> {
         Reader { input, line: 0, bytes: Vec::new(), nr_cpus: 0, packed: false, ended: false }
     }
 
+    /// What the last [`Reader::next`] read, as a line of a record of JSON Lines, without its end.
+    pub fn json(&self) -> String {
+        let item =
+            (self.packed && self.line > 1).then(|| packed::parse(&self.bytes).ok()).flatten();
+        match item {
+            Some(item) => serde_json::to_string(&Line::from(item))
+                .expect("a line has nothing but words and numbers"),
+            None => String::from_utf8_lossy(self.bytes.trim_ascii()).into_owned(),
+        }
+    }
+
     fn fail(&self, message: impl Into<String>) -> ReadError {
         ReadError { line: self.line, packed: self.packed, message: message.into() }
     }

@@ -83,8 +83,15 @@ fn list(query: &Query) -> (String, Summary) {
     (String::from_utf8(text).expect("text"), summary)
 }
 
-const CHAINS: Query =
-    Query { at: None, window_ns: 0, task: None, cpu: None, limit: u64::MAX, chains: true };
+const CHAINS: Query = Query {
+    at: None,
+    window_ns: 0,
+    task: None,
+    cpu: None,
+    limit: u64::MAX,
+    chains: true,
+    json: false,
+};
 
 #[test]
 fn chains_come_back() {

@@ -238,7 +238,7 @@ metrics! {
         .labels(&[WHOLE, &["task"]])
         .headline(MEAN, &[])
         .primary();
-    /// from the moment a job may begin to its end
+    /// from when a job may begin to its end; jobs of all tasks: of an app's frames ask task=ui or the like
     FRAME_DURATION = metric("frame_duration", "ms", Lower, Performance)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"]])

@@ -6,7 +6,7 @@ use crate::builtin::{self, Builtin, options};
 use crate::jobs;
 use crate::recorded::Recording;
 use crate::rtapp::reader;
-use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
+use schedtwin_input::{Diagnostics, FileKind, Location, Source, did_you_mean_or};
 use schedtwin_types::Ns;
 use std::fmt::Debug;
 use std::io::Read;
@@ -80,6 +80,11 @@ pub(crate) trait Checked: Debug + Send + Sync {
         false
     }
 
+    /// As [`Workload::has_rt_tasks`].
+    fn has_rt_tasks(&self, _host: &Host) -> bool {
+        false
+    }
+
     /// The names of metrics that nobody else measures.
     fn own_metrics(&self) -> Vec<&'static str> {
         Vec::new()
@@ -113,7 +118,12 @@ impl Workload {
         }
         let is_json = Path::new(spec).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"));
         if is_json || spec.contains('/') || Path::new(spec).exists() {
-            return Workload::parse_rtapp(read_file(spec)?);
+            let file = read_file(spec)?;
+            if spec.ends_with(".toml") {
+                let named = Source::new("<command line>", spec);
+                FileKind::Workload.expect(&file, &Location::new(&named, 0..spec.len()))?;
+            }
+            return Workload::parse_rtapp(file);
         }
         let mut faults = Diagnostics::new();
         let known = builtin::builtin_names();
@@ -230,6 +240,11 @@ impl Workload {
         self.checked.gives_clamps()
     }
 
+    /// Whether any task runs as `SCHED_FIFO` or `SCHED_RR`, for a while at least, on such a machine.
+    pub fn has_rt_tasks(&self, host: &Host) -> bool {
+        self.checked.has_rt_tasks(host)
+    }
+
     /// What a user should know although the workload runs.
     pub fn notices(&self) -> Vec<String> {
         self.checked.notices().to_vec()
@@ -249,8 +264,8 @@ impl Workload {
 
     /// Fits the workload to a machine and makes its threads.
     ///
-    /// Fails if the file names a CPU that the machine does not have, and if it waits for something
-    /// that is not modelled yet ("waits for: DEADLINE tasks"); all of it at once. `seed` is for benchmark
+    /// Fails if the file names a CPU that the machine does not have, and if it has something
+    /// that is not modelled ("is not modelled: memory-bound work"); all of it at once. `seed` is for benchmark
     /// models, which draw the work of their threads; nothing in rt-app's language or a recording is random.
     ///
     /// # Panics

@@ -97,7 +97,7 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let workload = Workload::parse_rtapp(Source::new("f.json", text)).unwrap();
     let faults = workload.instantiate(&host(4), 1).unwrap_err().to_string();
     let waits: Vec<_> =
-        faults.lines().map(|line| line.split("waits for: ").nth(1).unwrap()).collect();
+        faults.lines().map(|line| line.split("is not modelled: ").nth(1).unwrap()).collect();
     let expected = [
         "NUMA memory binding",
         "memory-bound work",
@@ -111,7 +111,7 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     expected_sorted.sort_unstable();
     assert_eq!(sorted, expected_sorted, "{faults}");
     for (event, feature) in [("mem", "memory-bound work"), ("iorun", "I/O")] {
-        let told = format!("\"{event}\" of task \"g\" waits for: {feature}\n");
+        let told = format!("\"{event}\" of task \"g\" is not modelled: {feature}\n");
         assert!(faults.contains(&told), "{told} not in:\n{faults}");
     }
     assert_eq!(workload.notices(), [""; 0]);

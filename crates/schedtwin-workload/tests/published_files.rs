@@ -125,7 +125,7 @@ fn every_published_file_does_what_the_table_says() {
             Runs(end) => found.starts_with(&format!("runs: {end:?} ")),
             Waits(features) => {
                 found.starts_with("waits: ")
-                    && features.iter().all(|f| found.contains(&format!("waits for: {f}")))
+                    && features.iter().all(|f| found.contains(&format!("is not modelled: {f}")))
             }
             Refused(reason) => found.starts_with("refused: ") && found.contains(reason),
         };

@@ -12,6 +12,7 @@
 //! | `own.rs` | the user's own policies in a kernel |
 //! | `tree.rs` | governors from a kernel tree |
 
+mod differences;
 mod own;
 mod patch;
 mod settings;
@@ -20,8 +21,8 @@ mod write;
 
 use patch::Patch;
 use schedtwin_input::{
-    Diagnostics, Located, Setting as SpecSetting, Source, Spec, TomlDocument, Word, did_you_mean,
-    read_source,
+    Diagnostics, FileKind, Located, Setting as SpecSetting, Source, Spec, TomlDocument, Word,
+    did_you_mean, read_source,
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
@@ -32,7 +33,7 @@ pub use tree::TreeCode;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 11] = [
+const BUILTIN: [(&str, &str); 13] = [
     ("linux-4.7", include_str!("../kernels/linux-4.7.toml")),
     ("linux-5.11", include_str!("../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../kernels/linux-5.18.toml")),
@@ -43,6 +44,8 @@ const BUILTIN: [(&str, &str); 11] = [
     ("linux-6.3", include_str!("../kernels/linux-6.3.toml")),
     ("linux-6.6", include_str!("../kernels/linux-6.6.toml")),
     ("linux-6.12", include_str!("../kernels/linux-6.12.toml")),
+    ("linux-6.12-debian", include_str!("../kernels/linux-6.12-debian.toml")),
+    ("linux-6.12-gki", include_str!("../kernels/linux-6.12-gki.toml")),
     ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),
 ];
 
@@ -154,7 +157,8 @@ impl KernelFile {
         let (asked, settings) = tree::Asked::take(&spec.settings, &mut faults);
         for setting in &settings {
             let set = document.set(&by_linux_name(setting));
-            faults.absorb(set.map_err(|faults| where_listed(faults, &name.text)));
+            faults
+                .absorb(set.map_err(|faults| where_listed(faults, &setting.key.text, &name.text)));
             settings::complete(&mut document);
         }
         settings::leave(&mut document);
@@ -226,7 +230,9 @@ impl KernelFile {
 /// The text of a built-in kernel, or of the file that was named.
 fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
     if name.is_path() {
-        return read_source(&name.text);
+        let source = read_source(&name.text)?;
+        FileKind::Kernel.expect(&source, &name.at)?;
+        return Ok(source);
     }
     if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.text) {
         return Ok(Source::new(format!("<built in> {known}"), *text));
@@ -268,7 +274,7 @@ fn by_linux_name(setting: &SpecSetting) -> SpecSetting {
 }
 
 /// Says where the settings are listed to those who named one that there is not.
-fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
+fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostics {
     let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
     for fault in unknown {
         let mut all = format!("`schedtwin show kernel {kernel}` lists all");
@@ -276,6 +282,13 @@ fn where_listed(mut faults: Diagnostics, kernel: &str) -> Diagnostics {
         let by_name = |declared: &&Setting| declared.names_in_linux().any(|name| name == at);
         if let Some(meant) = Config::settings().iter().find(by_name) {
             all = format!("here it is `{}` ({}); {all}", meant.path, meant.known_by);
+        }
+        if let Some(With { path: point, words }) =
+            Config::setting(path).and_then(|s| s.only.as_ref())
+        {
+            fault.message = format!("`{path}` exists only with {point}={}", words.join(" or "));
+            fault.help = Some(format!("set {point}={} before it", words[0]));
+            continue;
         }
         if let Some(old) = retired().into_iter().find(|old| old.path == at) {
             let points: Vec<&str> = old.words[0].1.iter().map(|(path, _)| *path).collect();

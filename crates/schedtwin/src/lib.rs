@@ -32,7 +32,7 @@ pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
 pub use schedtwin_kernel::device_tree::{DomainRow, DomainTable, flag_names};
 
 use kernel_file::KernelFile;
-use schedtwin_input::{Diagnostics, read_source};
+use schedtwin_input::{Diagnostics, FileKind, read_source};
 use schedtwin_machine::Machine;
 use schedtwin_types::printable;
 use schedtwin_workload::Workload;
@@ -123,20 +123,13 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
     let source = read_source(path)?;
     let spec = path.to_string_lossy();
     if path.extension().is_some_and(|e| e == "toml") {
-        // Only a machine has CPUs, cores and domains.
-        let is_machine = source.text.lines().any(|line| {
-            ["[cpu", "[core", "[domain", "[path_costs"]
-                .iter()
-                .any(|t| line.trim_start().starts_with(t))
-        });
-        if is_machine {
+        let kind = FileKind::of(&source.text);
+        if kind == FileKind::Machine {
             let machine = Machine::load(&spec)?;
             firmware::refuse_what_waits(&machine)?;
             return Ok(Checked { warnings: machine.warnings, notices: Vec::new() });
         }
-        // Only a patch says what it sets.
-        let is_patch = source.text.lines().any(|line| line.trim_start().starts_with("[sets"));
-        if is_patch {
+        if kind == FileKind::Patch {
             let notices = kernel_file::check_patch(&source)?;
             return Ok(Checked { notices, ..Checked::default() });
         }
@@ -151,6 +144,8 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
         };
         notices.extend(endless.0.iter().map(help));
     }
-    notices.extend(workload.pending().0.iter().map(|p| p.message.clone()));
-    Ok(Checked { notices, ..Checked::default() })
+    match workload.pending() {
+        nothing if nothing.is_empty() => Ok(Checked { notices, ..Checked::default() }),
+        pending => Err(pending.clone()),
+    }
 }

@@ -181,8 +181,9 @@ impl Scenario {
         });
         if clamped && !kernel.config.uclamp.is_compiled_in() {
             let source = Source::new("kernel", kernel_spec);
-            let message =
-                "has no utilisation clamps, which the workload gives to task groups".to_string();
+            let message = format!(
+                "{kernel_spec} has no utilisation clamps, which the workload gives to task groups"
+            );
             let help = "add uclamp=key-off".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
@@ -194,13 +195,13 @@ impl Scenario {
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
         if groups && !kernel.config.fair_group_sched {
             let source = Source::new("kernel", kernel_spec);
-            let message = "has no task groups, which the workload asks for".to_string();
+            let message = format!("{kernel_spec} has no task groups, which the workload asks for");
             let help = "add fair_group_sched=true".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
         if kernel.config.sched_autogroup && !kernel.config.fair_group_sched {
             let source = Source::new("kernel", kernel_spec);
-            let message = "has autogroups without task groups".to_string();
+            let message = format!("{kernel_spec} has autogroups without task groups");
             let help = "add fair_group_sched=true".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
@@ -239,6 +240,15 @@ impl Scenario {
                 "{} has no utilisation clamps (uclamp=compiled-out): util_min and util_max are ignored",
                 self.kernel.identity
             ));
+        }
+        let phone = self.machine.cpus.iter().any(|cpu| cpu.capacity < 1024);
+        let at_the_top = self.kernel.config.rt_asks_for_the_highest();
+        if phone && at_the_top && self.workload.has_rt_tasks(&self.host) {
+            notices.push(
+                "real-time tasks ask for the highest frequency, as Linux does by itself; phones' start-up scripts turn that off: \
+                 add uclamp=on,uclamp_min_rt_default=0, or take linux-6.12-gki"
+                    .to_string(),
+            );
         }
         notices
     }

@@ -97,7 +97,7 @@ pub struct Stability {
     #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
     pub fail_below: Option<f64>,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// The form of the result
     #[arg(long, value_enum, default_value_t = DataFormat::Text)]
@@ -137,7 +137,7 @@ pub struct Calibrate {
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
     #[arg(short, long)]
@@ -184,7 +184,7 @@ pub struct StudyRun {
     #[arg(long, conflicts_with = "no_variants")]
     pub sensitivity: bool,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// What was fitted, instead of the calibration that belongs to the study
     #[arg(long, value_name = "FILE", conflicts_with = "all")]

@@ -70,7 +70,7 @@ pub struct Sweep {
     #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
     #[arg(short, long)]

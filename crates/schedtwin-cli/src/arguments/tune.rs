@@ -43,7 +43,7 @@ pub struct Tune {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Threads; changes no result [default: one per CPU]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
     #[arg(short, long)]

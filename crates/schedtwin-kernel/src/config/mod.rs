@@ -159,6 +159,14 @@ impl Uclamp {
     }
 }
 
+impl Config {
+    /// Whether a runnable real-time task makes schedutil ask for the highest frequency, as Linux does unless user space lowers
+    /// `sched_util_clamp_min_rt_default`.
+    pub fn rt_asks_for_the_highest(&self) -> bool {
+        self.cpufreq == FrequencyGovernor::Schedutil && self.uclamp_min_rt_default == 1024
+    }
+}
+
 impl CpufreqDriver {
     /// Whether it decides itself (`setpolicy`), so that no governor of Linux runs.
     pub fn decides(self) -> bool {

@@ -1,7 +1,5 @@
 //! How numbers and differences look in tables, and which rows a table has.
 
-use std::collections::BTreeSet;
-
 use comfy_table::{CellAlignment, Table, presets};
 use schedtwin::result::{Metric, RunResult};
 use schedtwin_input::Diagnostics;
@@ -134,22 +132,16 @@ fn shown<T>(
         Extent::All => defined.clone(),
         Extent::Chosen => items.iter().collect(),
     };
-    let stats: BTreeSet<(&str, &str)> =
-        items.iter().map(key_of).map(|(name, stat, _)| (name, stat)).collect();
-    Shown { rows: titled(rows, key_of, &stats), more: titled(more, key_of, &stats), counts }
+    Shown { rows: titled(rows, key_of), more: titled(more, key_of), counts }
 }
 
-/// Rows with their titles, by section. `stats`: name and stat of every row that there is.
-fn titled<'a, T>(
-    mut rows: Vec<&'a T>,
-    key_of: fn(&T) -> Key<'_>,
-    stats: &BTreeSet<(&str, &str)>,
-) -> Vec<(String, &'a T)> {
+/// Rows with their titles, by section.
+fn titled<T>(mut rows: Vec<&T>, key_of: fn(&T) -> Key<'_>) -> Vec<(String, &T)> {
     rows.sort_by_key(|item| section(key_of(item).0));
     let title_of = |item: &T| {
         let (name, stat, labels) = key_of(item);
         // The stat says nothing where the metric has only one.
-        let several = stats.iter().filter(|(other, _)| *other == name).count() > 1;
+        let several = declared(name).is_none_or(|metric| metric.stats.len() > 1);
         let full = title(name, stat, labels);
         if several { full } else { full.replacen(&format!(" {stat}"), "", 1) }
     };

@@ -29,7 +29,7 @@ pub fn render_with(
     further_section: &str,
 ) -> String {
     let mut text = heading(comparison, layout, length);
-    let summary = super::summary::sentences(comparison, letter);
+    let summary = super::summary::sentences(comparison, extent, letter);
     if !summary.is_empty() {
         text.push('\n');
         summary.iter().for_each(|said| text.push_str(&wrap(said, layout.width, "  ")));

@@ -32,7 +32,7 @@ pub fn comparison_with(
         text.push_str(&format!(", {length}"));
     }
     let name_of = |kernel: usize| comparison.kernels[kernel].clone();
-    for said in super::summary::sentences(comparison, name_of) {
+    for said in super::summary::sentences(comparison, extent, name_of) {
         text.push_str(&format!("\n\n{}", escape(&said)));
     }
     text.push_str("\n\n| metric | unit |");

@@ -1,6 +1,6 @@
 //! What changed, in two or three sentences: what got better, what got worse, by how much, and what did not change.
 //!
-//! The sentences speak of the headlines alone, with the marks of the table: better and worse are what its stars say. Of
+//! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say. Of
 //! many changes the clearest are named (those with the smallest p), in the order of the table.
 
 use schedtwin::result::Better;
@@ -19,14 +19,23 @@ const MOST_KERNELS: usize = 8;
 
 /// A sentence or a few for each kernel but the first; none where nothing can be said: one seed has no interval. `name`:
 /// what the table calls a kernel.
-pub fn sentences(comparison: &Comparison, name: impl Fn(usize) -> String) -> Vec<String> {
+pub fn sentences(
+    comparison: &Comparison,
+    extent: Extent,
+    name: impl Fn(usize) -> String,
+) -> Vec<String> {
     let others = comparison.kernels.len().saturating_sub(1);
     if comparison.seeds.len() < 2 || others == 0 || others > MOST_KERNELS {
         return Vec::new();
     }
-    let shown = shown_rows(comparison, Extent::Headlines);
+    // Of rows that were asked for by name there are no headlines.
+    let (extent, what) = match extent {
+        Extent::Chosen => (Extent::Chosen, "row"),
+        _ => (Extent::Headlines, "headline"),
+    };
+    let shown = shown_rows(comparison, extent);
     let named = if others > 1 { NAMED_OF_SEVERAL } else { NAMED };
-    (1..=others).map(|kernel| of(comparison, &shown.rows, kernel, &name, named)).collect()
+    (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named)).collect()
 }
 
 /// What can be said of a row.
@@ -38,7 +47,7 @@ struct Told<'a> {
 
 fn of(
     comparison: &Comparison,
-    rows: &[(String, &ComparedRow)],
+    (rows, what): (&[(String, &ComparedRow)], &str),
     kernel: usize,
     name: impl Fn(usize) -> String,
     named: usize,
@@ -73,7 +82,7 @@ fn of(
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
     sentences.push(match changed.is_empty() {
-        true => format!("{name} against {base}: no headline changed beyond chance."),
+        true => format!("{name} against {base}: no {what} changed beyond chance."),
         false => format!("{name} against {base} is {}.", changed.join("; ")),
     });
     if !unchanged.is_empty() && !changed.is_empty() {

@@ -1,5 +1,7 @@
 //! A sweep to look at: a row for each setting, a column for each metric, and who is on the front.
 
+use std::collections::BTreeMap;
+
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Better, Labels, declared};
 
@@ -12,12 +14,22 @@ use crate::sweep::{Setting, Sweep};
 
 /// A metric's column with the seeds' mean of each setting.
 pub(super) struct Measured {
-    pub title: String,
+    pub name: String,
+    pub unit: &'static str,
     pub better: Better,
     pub means: Vec<Option<Estimate>>,
 }
 
 impl Measured {
+    /// `power.mean [mW]`.
+    pub fn title(&self) -> String {
+        if self.unit.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} [{}]", self.name, self.unit)
+        }
+    }
+
     /// A setting's mean, turned so that less is better. Of a metric without a better direction less is better.
     pub fn cost(&self, at: usize) -> Option<f64> {
         let mean = self.means[at].as_ref()?.mean;
@@ -35,6 +47,8 @@ pub(super) struct Shown {
     pub axes: Option<[Measured; 2]>,
     /// Whether a setting is on the front; empty without one.
     pub on_front: Vec<bool>,
+    /// Settings of equal numbers are held against each other: those of one machine (whatever is changed of it) under one workload.
+    pub rivals: Vec<usize>,
 }
 
 impl Shown {
@@ -64,9 +78,9 @@ impl Shown {
                 labels.is_empty()
                     && (primary && total || (*name, *stat) == ("wakeup_latency", "p99"))
             };
-            picked.extend(on_front.iter().copied());
             picked.extend((0..keys.len()).filter(|at| usual(&keys[*at])));
         }
+        picked.splice(0..0, on_front.iter().copied());
         let mut seen = Vec::new();
         picked.retain(|at| {
             !seen.contains(at) && {
@@ -79,11 +93,13 @@ impl Shown {
             [x, y, ..] => Some([of(*x), of(*y)]),
             _ => None,
         };
+        let rivals = rivals(swept);
         Ok(Shown {
             names: names(swept),
             measured: picked.into_iter().map(of).collect(),
-            on_front: axes.as_ref().map_or(Vec::new(), pareto),
+            on_front: axes.as_ref().map_or(Vec::new(), |axes| pareto(axes, &rivals)),
             axes,
+            rivals,
         })
     }
 }
@@ -103,32 +119,74 @@ pub fn sweep(
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
     let Shown { names, measured, on_front, .. } = Shown::new(swept, runs, shown, front)?;
-    let left = names[0].len();
-    let mut rows = names;
-    rows[0].extend(measured.iter().map(|metric| metric.title.clone()));
-    for (at, row) in rows[1..].iter_mut().enumerate() {
-        let mean = |metric: &Measured| metric.means[at].as_ref().map(|estimate| estimate.mean);
-        row.extend(measured.iter().map(|metric| mean(metric).map_or("-".into(), number)));
-    }
-    if !on_front.is_empty() {
-        rows[0].push("front".into());
-        for (row, best) in rows[1..].iter_mut().zip(&on_front) {
-            row.push(if *best { "*".into() } else { String::new() });
+    let cells: Vec<Vec<String>> = measured.iter().map(cells).collect();
+    let mut text = format!("{}: means\n", size(swept));
+    // As many metrics beside each other as fit, the settings again beside the next.
+    let mut at = 0;
+    while at < cells.len() || at == 0 {
+        let mut count = cells.len() - at;
+        // Who is on the front stands beside its metrics, which come first.
+        let front: &[bool] = if at == 0 { &on_front } else { &[] };
+        let mut block = table(&names, &cells[at..], front);
+        while count > 1 && block.lines().any(|line| line.chars().count() > WIDTH) {
+            count -= 1;
+            block = table(&names, &cells[at..at + count], front);
         }
+        text.push_str(&format!("\n{block}"));
+        at += count.max(1);
     }
-    let mut text = format!("{}: means\n\n", size(swept));
-    text.push_str(&plain_table(rows, left, &[]));
     if !on_front.is_empty() {
         text.push_str(&format!("\n*: {FRONT}\n"));
     }
     Ok(text)
 }
 
-/// What it means to be on the front.
-pub(super) const FRONT: &str =
-    "no other setting is better in one of the two metrics and at least as good in the other";
+/// The widest that a table is, unless one metric alone is wider.
+const WIDTH: usize = 80;
 
-/// What names each setting, the names of the columns first: keys that vary, and whole names where they do not tell settings apart.
+/// A metric's column: its name, its unit, the settings' means.
+fn cells(metric: &Measured) -> Vec<String> {
+    let mean = |mean: &Option<Estimate>| mean.as_ref().map_or("-".into(), |mean| number(mean.mean));
+    let head = [metric.name.clone(), metric.unit.to_string()].into_iter();
+    head.chain(metric.means.iter().map(mean)).collect()
+}
+
+/// The settings with some of the metrics.
+fn table(names: &[Vec<String>], metrics: &[Vec<String>], on_front: &[bool]) -> String {
+    let left = names[0].len();
+    let mut rows = names.to_vec();
+    rows.insert(1, vec![String::new(); left]);
+    for (at, row) in rows.iter_mut().enumerate() {
+        row.extend(metrics.iter().map(|cells| cells[at].clone()));
+        match at.checked_sub(2).and_then(|setting| on_front.get(setting)) {
+            Some(true) => row.push("*".into()),
+            _ if at == 0 && !on_front.is_empty() => row.push("front".into()),
+            _ => {}
+        }
+    }
+    plain_table(rows, left, &[])
+}
+
+/// What it means to be on the front.
+pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
+     good in the other";
+
+/// Who is held against whom: a number for each setting.
+fn rivals(swept: &Sweep) -> Vec<usize> {
+    let mut groups: Vec<(&str, &str)> = Vec::new();
+    let mut numbers = Vec::new();
+    for Setting { machine, workload, .. } in &swept.settings {
+        let own = (machine.split(':').next().unwrap_or_default(), workload.as_str());
+        let known = groups.iter().position(|group| *group == own);
+        numbers.push(known.unwrap_or(groups.len()));
+        if known.is_none() {
+            groups.push(own);
+        }
+    }
+    numbers
+}
+
+/// What names each setting, the names of the columns first: whole names where the keys that vary do not tell settings apart, and these keys.
 fn names(sweep: &Sweep) -> Vec<Vec<String>> {
     type Part = (&'static str, fn(&Setting) -> &str);
     let parts: [Part; 3] = [
@@ -136,10 +194,18 @@ fn names(sweep: &Sweep) -> Vec<Vec<String>> {
         ("kernel", |setting| &setting.kernel),
         ("workload", |setting| &setting.workload),
     ];
-    let first = &sweep.settings[0];
-    let told = |part: &str| sweep.varies.iter().any(|key| key.starts_with(&format!("{part}.")));
+    // The values of a part's keys, where they tell its choices apart, say all that its whole name says.
+    let values_of = |setting: &Setting, part: &str| -> Vec<String> {
+        let keys = sweep.varies.iter().zip(&setting.values);
+        let own = keys.filter(|(key, _)| key.starts_with(&format!("{part}.")));
+        own.map(|(_, value)| value.clone()).collect()
+    };
     let varies = |(part, of): &&Part| {
-        !told(part) && sweep.settings.iter().any(|setting| of(setting) != of(first))
+        let mut named: BTreeMap<Vec<String>, &str> = BTreeMap::new();
+        sweep.settings.iter().any(|setting| {
+            let name = of(setting);
+            *named.entry(values_of(setting, part)).or_insert(name) != name
+        })
     };
     let parts: Vec<&Part> = parts.iter().filter(varies).collect();
     let head = parts.iter().map(|(part, _)| part.to_string()).chain(sweep.varies.iter().cloned());
@@ -195,21 +261,24 @@ fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     let metric = declared(name);
     let unit = metric.map_or("", |metric| metric.unit);
     Measured {
-        title: format!("{title} [{unit}]"),
+        name: title.to_string(),
+        unit,
         better: metric.map_or(Better::Neutral, |metric| metric.better),
         means: samples.iter().map(|samples| stats::estimate(samples)).collect(),
     }
 }
 
-/// Which settings no other beats: at least as good in both, better in one.
-fn pareto([x, y]: &[Measured; 2]) -> Vec<bool> {
+/// Which settings no rival beats: at least as good in both, better in one.
+fn pareto([x, y]: &[Measured; 2], rivals: &[usize]) -> Vec<bool> {
     let point = |at: usize| Some((x.cost(at)?, y.cost(at)?));
     let points: Vec<Option<(f64, f64)>> = (0..x.means.len()).map(point).collect();
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
-    let on_front = |point: &Option<(f64, f64)>| {
-        point.is_some_and(|one| !points.iter().flatten().any(|other| beats(other, &one)))
+    let on_front = |at: usize| {
+        let others = points.iter().zip(rivals).filter(|(_, rival)| **rival == rivals[at]);
+        let mut others = others.filter_map(|(point, _)| point.as_ref());
+        points[at].is_some_and(|one| !others.any(|other| beats(other, &one)))
     };
-    points.iter().map(on_front).collect()
+    (0..points.len()).map(on_front).collect()
 }
 
 #[cfg(test)]
@@ -239,13 +308,16 @@ mod tests {
     #[test]
     fn the_front() {
         let measured = |better, values: &[Option<f64>]| Measured {
-            title: String::new(),
+            name: String::new(),
+            unit: "",
             better,
             means: values.iter().map(|value| stats::estimate(&[*value])).collect(),
         };
         let power = [Some(1.0), Some(2.0), Some(3.0), Some(3.0), None];
         let score = [Some(10.0), Some(9.0), Some(12.0), Some(12.0), Some(99.0)];
-        let front = pareto(&[measured(Better::Lower, &power), measured(Better::Higher, &score)]);
-        assert_eq!(front, [true, false, true, true, false]);
+        let axes = [measured(Better::Lower, &power), measured(Better::Higher, &score)];
+        assert_eq!(pareto(&axes, &[0; 5]), [true, false, true, true, false]);
+        // Who has no rival is not beaten.
+        assert_eq!(pareto(&axes, &[0, 1, 0, 0, 1]), [true, true, true, true, false]);
     }
 }

@@ -534,7 +534,7 @@ fn a_sentence_names_a_few() {
         copy.cells[1].difference.as_mut().unwrap().p = Some(0.01 / (at + 1) as f64);
         compared.rows.push(copy);
     }
-    let text = summary::sentences(&compared, cells::letter).join(" ");
+    let text = summary::sentences(&compared, Extent::Headlines, cells::letter).join(" ");
     assert!(text.contains(" and 3 more"), "{text}");
     assert!(!text.contains("slack"), "the least clear of them: {text}");
 }

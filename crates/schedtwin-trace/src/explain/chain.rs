@@ -11,7 +11,8 @@
 //!                           waited for: governor not called 500.000 us, rate limit 500.000 us, ...
 //! ```
 
-use super::{INDENT, Listing, duration, head};
+use super::Listing;
+use super::words::{INDENT, duration, head};
 use crate::record::{ChainEventLine, RecordedChain};
 use schedtwin_types::{ChainEnd, ChainWait, CpuId, Khz, Ns, TaskId, printable};
 use std::fmt::Write as _;

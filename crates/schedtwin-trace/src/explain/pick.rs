@@ -1,6 +1,7 @@
 //! Picks: who runs next, from whom it was chosen, and why.
 
-use super::{Listing, head, table};
+use super::Listing;
+use super::words::{head, table};
 use crate::record::{PickLine, Text};
 use schedtwin_types::{CpuId, Ns, TaskId};
 

@@ -19,8 +19,8 @@ use super::script::Script;
 use crate::workload::Checked;
 use crate::{Host, Programs};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::Ns;
 use schedtwin_types::metric::{self, DeclaredMetric, Metric};
+use schedtwin_types::{Ns, Policy};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -92,6 +92,12 @@ impl Checked for Chosen {
         let Chosen { benchmark, canonical, .. } = self;
         let options = options::describe(benchmark.options());
         format!("{options}\n{}\nas asked for:\n  {canonical}\n", benchmark.about())
+    }
+
+    fn has_rt_tasks(&self, host: &Host) -> bool {
+        let script = self.benchmark.build(&self.values, host);
+        let policies = script.threads.iter().map(|thread| thread.attributes.policy);
+        policies.into_iter().any(|policy| matches!(policy, Policy::Fifo | Policy::Rr))
     }
 
     fn own_metrics(&self) -> Vec<&'static str> {

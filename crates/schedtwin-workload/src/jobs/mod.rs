@@ -224,6 +224,10 @@ impl Checked for Line {
         self.jobs.iter().any(|job| job.workload.gives_clamps())
     }
 
+    fn has_rt_tasks(&self, host: &Host) -> bool {
+        self.jobs.iter().any(|job| job.workload.has_rt_tasks(host))
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.bytes
     }

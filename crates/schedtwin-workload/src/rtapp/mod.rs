@@ -35,11 +35,20 @@ pub(crate) mod taskgroups;
 
 use crate::workload::Checked;
 use crate::{Host, Programs, program};
-use model::Loops;
-use model::Model;
+use model::{Attributes, Loops, Model, PolicyName};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
 use std::sync::Arc;
+
+impl Model {
+    /// Whether any task, or any phase of one, asks for such scheduling parameters.
+    fn any_attributes(&self, such: impl Fn(&Attributes) -> bool) -> bool {
+        self.tasks.iter().any(|task| {
+            let phases = task.phases.iter().filter_map(|phase| phase.attributes.as_ref());
+            phases.chain([&task.attributes]).any(&such)
+        })
+    }
+}
 
 impl Checked for Model {
     fn describe(&self) -> String {
@@ -70,10 +79,11 @@ impl Checked for Model {
     }
 
     fn gives_clamps(&self) -> bool {
-        self.tasks.iter().any(|task| {
-            let phases = task.phases.iter().filter_map(|phase| phase.attributes.as_ref());
-            phases.chain([&task.attributes]).any(|of| of.clamps.iter().any(Option::is_some))
-        })
+        self.any_attributes(|of| of.clamps.iter().any(Option::is_some))
+    }
+
+    fn has_rt_tasks(&self, _host: &Host) -> bool {
+        self.any_attributes(|of| matches!(of.policy, PolicyName::Fifo | PolicyName::Rr))
     }
 
     fn bytes(&self) -> &[u8] {

@@ -176,7 +176,12 @@ impl Reader {
     /// Notes something that the file asks for and that a later version will model.
     pub fn pend(&mut self, span: Range<usize>, what: &str, feature: &str) {
         if self.pending.0.len() < MAX_FAULTS {
-            self.pending.push(&self.source, span, format!("{what} waits for: {feature}"), None);
+            self.pending.push(
+                &self.source,
+                span,
+                format!("{what} is not modelled: {feature}"),
+                None,
+            );
         }
     }
 

@@ -38,7 +38,7 @@ const FILES: [&str; 7] = [
 const DEFAULT_PERIOD_US: u64 = 100_000;
 /// `MAX_BW`: the largest quota, and quota with burst, microseconds.
 const QUOTA_US_MAX: u64 = (1 << 44) - 1;
-const MAX: &str = "write \"QUOTA PERIOD\" in microseconds, such as \"20000 100000\", or \"max\"";
+const MAX: &str = "write \"QUOTA PERIOD\" in microseconds, such as \"20000 100000\" (in a job: cpu.max=20000/100000), or \"max\"";
 const BURST: &str = "write microseconds";
 /// Help for a clamp that is none.
 const PERCENT: &str = "write percent with at most two decimals, \"0\" to \"100\", or \"max\"";

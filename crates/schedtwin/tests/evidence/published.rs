@@ -7,10 +7,11 @@ use schedtwin::result::RunResult;
 use schedtwin::{RunOptions, Scenario};
 
 /// What a user of these files is told, by a part of the notice; anything else is news.
-const EXPECTED_NOTICES: [&str; 2] = [
+const EXPECTED_NOTICES: [&str; 3] = [
     "for which nothing waits: it wakes nobody",
     // linux-4.7.
     "has no utilisation clamps (uclamp=compiled-out)",
+    "real-time tasks ask for the highest frequency",
 ];
 
 fn check_metrics(name: &str, scenario: &Scenario, result: &RunResult) {

@@ -48,7 +48,7 @@ fn rt_apps_own_examples_run() {
             assert!(result.tasks.iter().any(|t| t.cpu_time_ns > SECOND / 10), "{example} {kernel}");
         }
         let refused = Scenario::new("pixel6", "linux-6.12", &file, None).err().unwrap().to_string();
-        let expected = "kernel:1:1: has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
+        let expected = "kernel:1:1: linux-6.12 has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
         assert_eq!(refused, expected);
     }
 }

@@ -81,7 +81,7 @@ fn compared_page(
                 @if let Some(length) = length { ", " (length) } }
             (kernels(&comparison.kernels))
             h2 { "What changed" }
-            @for said in super::summary::sentences(comparison, letter) { p { (said) } }
+            @for said in super::summary::sentences(comparison, Extent::Headlines, letter) { p { (said) } }
             (compared(comparison))
             p.legend { "Change in % of the first kernel (temperatures in K, shares in points: pt), with half the width of its 95% "
                 "interval over the seeds; the bar is that interval, an arrow at its end: it goes on beyond the scale. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "

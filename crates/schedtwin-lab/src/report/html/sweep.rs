@@ -25,18 +25,18 @@ pub fn sweep(
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
     let shown = Shown::new(swept, runs, shown, front)?;
-    let Shown { names, measured, axes, on_front } = &shown;
+    let Shown { names, measured, axes, on_front, rivals } = &shown;
     let title = format!("Sweep of {}", names[0].join(", "));
     Ok(page(
         &title,
         html! {
             h1 { (title) }
             p.muted { "schedtwin sweep: " (size(swept)) }
-            @if let Some(axes) = axes { (picture(axes, &names[1..], on_front)) }
+            @if let Some(axes) = axes { (picture(axes, &names[1..], on_front, rivals)) }
             h2 { "All settings" }
             div.wide { table {
                 tr { th.l { "" } @for name in &names[0] { th.l { (breakable(name)) } }
-                    @for metric in measured { th { (breakable(&metric.title)) } } }
+                    @for metric in measured { th { (breakable(&metric.title())) } } }
                 @for (setting, name) in names[1..].iter().enumerate() { tr {
                     td.l { (setting + 1) @if on_front.get(setting) == Some(&true) { " *" } }
                     @for word in name { td.l { (word) } }
@@ -62,7 +62,12 @@ fn mean(metric: &Measured, setting: usize) -> Markup {
 }
 
 /// The settings over both metrics.
-fn picture([x, y]: &[Measured; 2], names: &[Vec<String>], on_front: &[bool]) -> Markup {
+fn picture(
+    [x, y]: &[Measured; 2],
+    names: &[Vec<String>],
+    on_front: &[bool],
+    rivals: &[usize],
+) -> Markup {
     let value = |metric: &Measured, setting: usize| {
         metric.means[setting].as_ref().map(|estimate| estimate.mean)
     };
@@ -70,7 +75,7 @@ fn picture([x, y]: &[Measured; 2], names: &[Vec<String>], on_front: &[bool]) -> 
         .filter_map(|setting| Some((setting, value(x, setting)?, value(y, setting)?)))
         .collect();
     if points.is_empty() {
-        return html! { p { "No setting has both of " (x.title) " and " (y.title) ": there is no figure." } };
+        return html! { p { "No setting has both of " (x.title()) " and " (y.title()) ": there is no figure." } };
     }
     let along = Axis::of(points.iter().map(|point| point.1), WIDTH);
     let upwards = Axis::of(points.iter().map(|point| point.2), HEIGHT);
@@ -81,17 +86,19 @@ fn picture([x, y]: &[Measured; 2], names: &[Vec<String>], on_front: &[bool]) -> 
     let mut best: Vec<&(usize, f64, f64)> =
         points.iter().filter(|point| on_front[point.0]).collect();
     best.sort_by(|a, b| x.cost(a.0).partial_cmp(&x.cost(b.0)).expect("means are numbers"));
+    best.sort_by_key(|point| rivals[point.0]);
     let mut path = String::new();
     for (step, point) in best.iter().enumerate() {
         let (across, down) = place(point.1, point.2);
-        let how = if step == 0 { format!("M{across:.1} ") } else { format!("H{across:.1}V") };
+        let first = step == 0 || rivals[best[step - 1].0] != rivals[point.0];
+        let how = if first { format!("M{across:.1} ") } else { format!("H{across:.1}V") };
         path.push_str(&format!("{how}{down:.1}"));
     }
     html! {
-        h2 { (y.title) " over " (x.title) }
-        p.axis { span { (y.title) ": " (number(upwards.to)) } }
+        h2 { (y.title()) " over " (x.title()) }
+        p.axis { span { (y.title()) ": " (number(upwards.to)) } }
         div.plot {
-            svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title, x.title)) {
+            svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title(), x.title())) {
                 rect.track x="0" y="0" width="1000" height="480" {}
                 path.freq d=(path) {}
                 @for (setting, of_x, of_y) in &points {
@@ -108,8 +115,8 @@ fn picture([x, y]: &[Measured; 2], names: &[Vec<String>], on_front: &[bool]) -> 
             }
         }
         p.axis { span { (number(upwards.from)) } }
-        p.axis { span { (number(along.from)) } span { (x.title) } span { (number(along.to)) } }
-        p.legend { "A point is a setting (hover for its name). The line is the front: " (FRONT) ". Its settings have their number in the table." }
+        p.axis { span { (number(along.from)) } span { (x.title()) } span { (number(along.to)) } }
+        p.legend { "A point is a setting (hover for its name). A line is a front: " (FRONT) ". Its settings have their number in the table." }
     }
 }
 

@@ -1,0 +1,87 @@
+//! Which kind of file a user named: told from what stands in it, so that a machine given as a kernel is one error and not one a line.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Diagnostics, Location, Source};
+
+/// A kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// CPUs, cores, clock domains.
+    Machine,
+    /// Settings of a kernel.
+    Kernel,
+    /// What a patch sets.
+    Patch,
+    /// Columns and rows of a published table.
+    Study,
+    /// Parameters and what they are fitted to.
+    Calibration,
+    /// An rt-app file.
+    Workload,
+}
+
+/// Tables that only files of a kind have.
+const TABLES: [(FileKind, &[&str]); 4] = [
+    (FileKind::Study, &["[[column", "[[row"]),
+    (FileKind::Calibration, &["[[residual", "[[parameter"]),
+    (FileKind::Machine, &["[cpu", "[core", "[domain", "[path_costs"]),
+    (FileKind::Patch, &["[sets"]),
+];
+
+impl FileKind {
+    /// What the text is. A TOML file without any other kind's tables is taken for a kernel.
+    ///
+    /// ```
+    /// use schedtwin_input::FileKind;
+    /// assert_eq!(FileKind::of("[cpu.little]\n"), FileKind::Machine);
+    /// assert_eq!(FileKind::of("hz = 250\n"), FileKind::Kernel);
+    /// assert_eq!(FileKind::of("/* mine */ { \"tasks\": {} }"), FileKind::Workload);
+    /// ```
+    pub fn of(text: &str) -> FileKind {
+        if text.trim_start().starts_with(['{', '/']) {
+            return FileKind::Workload;
+        }
+        let has = |table: &&str| text.lines().any(|line| line.trim_start().starts_with(*table));
+        let found = TABLES.iter().find(|(_, tables)| tables.iter().any(has));
+        found.map_or(FileKind::Kernel, |(kind, _)| *kind)
+    }
+
+    /// Refuses a file of another kind, which `at` names. What has none of any kind's tables may be anything that is not yet right.
+    pub fn expect(self, source: &Arc<Source>, at: &Location) -> Result<(), Diagnostics> {
+        let found = FileKind::of(&source.text);
+        if found == self || (found == FileKind::Kernel && self != FileKind::Workload) {
+            return Ok(());
+        }
+        let mut faults = Diagnostics::new();
+        let message = format!("`{}` is a {found} file, not a {self} file", source.name);
+        faults.push_at(at, message, Some(found.taken_by().to_string()));
+        Err(faults)
+    }
+
+    /// Which argument takes such a file.
+    pub fn taken_by(self) -> &'static str {
+        match self {
+            FileKind::Machine => "-m takes it",
+            FileKind::Kernel => "-k takes it",
+            FileKind::Patch => "-k takes it behind a kernel: -k linux-6.12+FILE",
+            FileKind::Study => "`schedtwin study run` takes it",
+            FileKind::Calibration => "`schedtwin study calibrate` takes it",
+            FileKind::Workload => "-w takes it",
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Machine => "machine",
+            FileKind::Kernel => "kernel",
+            FileKind::Patch => "patch",
+            FileKind::Study => "study",
+            FileKind::Calibration => "calibration",
+            FileKind::Workload => "workload",
+        })
+    }
+}

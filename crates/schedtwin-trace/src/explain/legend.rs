@@ -1,0 +1,20 @@
+//! What the words and columns of a listing mean.
+
+/// The legend.
+pub const LEGEND: &str = "\
+A line is: seconds since the run began, [CPU], event, details. Events with the names of Linux's tracepoints are facts. The others are
+decisions, with the rule that decided and, below them, what the kernel looked at; => is what was chosen.
+
+util, util_avg, runnable_avg, util_est, capacity, rt, dl, irq, min, perf, boost
+                 0 to 1024, where 1024 is a whole CPU of the fastest kind at its highest frequency
+placement        use: capacity that the task would leave used, %; energy delta: what the domain's energy grows by, in the energy model's units
+                 (comparable among the lines of one decision only); max util: the highest utilisation of the domain's CPUs
+pick             lag, deadline: virtual time, ns, as the queue's own clock counts it (weighted; a lag above 0 is owed time);
+                 depth: levels of task groups below the root
+frequency        kHz; raw: what the utilisation asks for, table: the operating point that serves it; rate limit: no change before that time
+idle             state: 0 is the shallowest; sleep length: until the next timer, as the governor was told
+balance          level: of the scheduling domain, 0 is the smallest; imbalance: in the unit of what is moved (tasks, load, utilisation)
+cpu_idle_miss    the state was too deep or too shallow for how long the CPU rested
+chain            from what needed another frequency (need), over who asked (request) and the driver, to the clock (settled), and where the time went
+task states      R runs or waits to run, S sleeps, D sleeps and takes no signal, X ends; R+ was preempted
+";
