@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `cargo bench`: W1 against the floor.
 
 fn main() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The budget of a W1 job, by row, as measured.
 //!
 //! Valgrind counts the instructions of two runs of different length; their difference is what jobs cost once

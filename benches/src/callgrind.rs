@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads callgrind's output: how many instructions each source file and function executed.
 //!
 //! The format (Valgrind's manual, "Callgrind Format Specification") is lines: `fl=`, `fi=`, `fe=` name the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What clamps cost: instructions of an enqueue and the dequeue after it.
 //!
 //! A task joins the run queue of an idle CPU of the fair class and leaves it again, a millisecond later each time, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The frozen floor: what a simulation of W1 costs if it does nothing but keep time and load averages.
 //!
 //! **What it is.** 40 tasks on 8 CPUs, each with 1.28 ms of work every 16 ms, 150,000 jobs in all: two events

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The guard against regressions: instructions of a W1 job, as Valgrind counts them, against a committed
 //! number. Counts repeat to the last digit on one computer and differ little between computers; clocks do
 //! neither, so no clock is asked.

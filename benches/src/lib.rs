@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Measurements of the twin's own speed and memory.
 //!
 //! | command (`cargo run --release -p schedtwin-benches -- …`) | what it says |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The measurements' command line; see the library's documentation for what each says.
 
 use clap::{Parser, Subcommand, ValueEnum};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks, medians and child processes.
 
 use rustix::time::{ClockId, clock_gettime};

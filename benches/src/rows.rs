@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The rows of the budget, and which code belongs to which.
 
 use crate::callgrind::{Place, Profile};

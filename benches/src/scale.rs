@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Many runs at once: does the work of two cores take half the time?
 //!
 //! The wall clock says so only on a computer that does nothing else. What the runs themselves lose to one

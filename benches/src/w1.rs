@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! W1, the yardstick: `workloads/w1.json` on `uniform8` under `linux-6.12`, 150,000 jobs in a minute.
 //!
 //! A run counts only if it did all that was asked for: every job, at least as many context switches,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* init of the emulated board: runs the tasks of /mnt/wl.txt, leaves /mnt/trace.txt and /mnt/meta.txt. Static, no shell.
  *
  * wl.txt, a line each; # begins a comment.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Figures of benchmarks that talk from traces as text, the board's and the twin's, and which of the twin's lie in the
 board's range.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
 """mkdtb.py BOARD.toml IN.dts OUT.dts: the emulator's device tree, given the board's clusters, capacities, caches, clocks
 and idle states.
 mkdtb.py BOARD.toml: how many CPUs the board has.

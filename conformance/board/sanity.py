@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
 """sanity.py NAME.N.trace.txt.xz...: does a recording make sense? Exit 1 if events were lost or a check fails.
 
 Of every recording: events lost, waking to switch, busy shares. Of those with probes: does the PELT clock advance, between

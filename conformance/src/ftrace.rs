@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads the text traces of the rig: the kernel as judge, line by line.
 //!
 //! **What a line is.** A recording (`*.trace.txt`, or packed, `*.trace.txt.xz`) is ftrace's text:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! L1: recordings of the real kernel, re-driven and compared.
 //!
 //! ```text

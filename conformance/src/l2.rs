@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! L2: executions. The same work on the real kernel and in the twin, side by side.
 //!
 //! ```text

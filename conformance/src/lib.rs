@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The real kernel as oracle.
 //!
 //! | compares | with | where |

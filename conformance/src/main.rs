@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The program that compares schedtwin with the real kernel.
 
 use clap::{Parser, Subcommand};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
 use crate::cfs::Cfs;

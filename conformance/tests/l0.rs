@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! L2 in CI: the recordings of the repository beside the twin, with the bars, and twins that must fail them.
 
 use schedtwin_conformance::l2::figures::Figure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a calibration or a list of faults; a calibration that is written and read again is the same.
 #![no_main]
 

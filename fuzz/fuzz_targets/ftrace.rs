@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any bytes can be read as ftrace text and become work that runs, or are refused with their lines.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a kernel or a list of faults; a kernel that is written to a file and read again is the same, and it runs.
 #![no_main]
 

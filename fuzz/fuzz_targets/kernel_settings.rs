@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whatever follows the name of a kernel on the command line is patches and settings, with which it runs, or faults.
 #![no_main]
 

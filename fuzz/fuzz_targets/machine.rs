@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a machine or a list of faults, both can be shown, and a machine runs.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whatever follows the name of a machine on the command line is settings, with which it runs, or faults that can be shown.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a patch that some kernel takes, or a list of faults.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any bytes can be read back as a trace of ours, listed and converted, or say in which packet they cannot.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any bytes can be explained and converted as a record, or say in which line they cannot.
 #![no_main]
 

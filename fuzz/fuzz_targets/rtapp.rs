@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a workload or a list of faults; a workload can be instantiated, or says why not, and its threads run.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any text is a study, or a list of faults that can be shown.
 #![no_main]
 

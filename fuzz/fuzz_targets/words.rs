@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any word of the command line that is taken apart by hand: names with patches and settings, metrics, conditions, times.
 #![no_main]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Any bytes can be unpacked, or are refused, in bounded memory.
 //!
 //! Checksums reject nearly every changed file before its content is looked at. Bytes that do not begin as a file of xz

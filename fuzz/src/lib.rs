@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the fuzz targets share: changes of a text that keep most of it readable, and a run of what was read.
 //!
 //! Random bytes hardly ever make a file that a reader accepts, and most of what a reader checks comes after it has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every built-in machine with every built-in workload and kernel, many seeds each: what a user tries first.
 
 use crate::check;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a scenario in every way, which must not matter, and checks what must be true of any run.
 //!
 //! | way | must be |

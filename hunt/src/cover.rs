@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What scenarios reached: arms of variation points, and kinds of machines and workloads.
 
 use schedtwin::kernel_file::settings;

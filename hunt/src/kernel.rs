@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random kernels, as they are spelled on the command line: a release, patches, and any settings that it takes.
 //!
 //! What there is to set follows from the declarations of the settings, so every variation point and tunable takes part as soon

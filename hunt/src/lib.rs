@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random scenarios against the twin: it must never fall over, whatever is asked of it.
 //!
 //! ```text

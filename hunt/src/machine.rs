@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random machines, as the text of a machine file.
 //!
 //! CPUs come in groups of one capacity and one type of core, in rising order; clocks are within groups. What is extreme is asked for often:

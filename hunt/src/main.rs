@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin-hunt`: random scenarios against the twin.
 
 use clap::Parser;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What must be true of every fair scheduler: rules over random scenarios that are simple enough for them to hold.
 //!
 //! A machine of 1 to 8 equal CPUs in one cache, without energy model, and busy tasks of nice 0, of which some are pinned. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A scenario as texts: what is run, written down, and run again.
 
 use crate::kernel;

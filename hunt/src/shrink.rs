@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Makes a finding smaller: the shortest tape of the smallest choices that still shows it.
 //!
 //! 1. **ends**: the tape is cut to a half, a quarter, ...; what is missing is 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A tape of choices: what a seed decides, one number after the other.
 //!
 //! Generators ask the tape for numbers below a bound, and 0 is always the simplest answer. A tape that is given can be shorter

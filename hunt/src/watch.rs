@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Watches a run by its facts alone: who runs where, who sleeps, who is woken. Nothing here asks the kernel or the meter.
 //!
 //! The scenario tests know machines whose paths take microseconds and check times as well; here nothing is known of times,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random workloads: rt-app files with every event that the twin runs, and benchmark models with options.
 
 use crate::tape::Tape;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every scenario that was ever a finding runs in every way. `hunt/found` holds them, made smaller.
 
 use schedtwin::Scenario;

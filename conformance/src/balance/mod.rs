@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Load balancing and wakeup placement against the kernel's own C: whole decisions on random states.
 //!
 //! The other subjects compare after every operation of a sequence; here a case is a state, and the

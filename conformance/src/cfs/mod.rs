@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CFS as a [`Subject`]: the world of `shim.c`, executed with our `sched/fair`.
 //!
 //! One CPU, up to [`TASKS_MAX`] tasks with weights and policies of all kinds, and what a CPU does with them:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! ondemand and conservative as a [`Subject`]: the world of `shim.c`, executed with our `cpufreq/dbs`.
 //!
 //! One frequency domain of one to four CPUs, with a table that may have inefficient entries, and tunables of its own. Hooks come at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The deadline class's arithmetic: the constant bandwidth server, admission, and the heap of CPUs by deadline.
 //!
 //! One entity, whose reservation and state are set to any values that a call can bring about, and the clock that each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The same world with the form of 7.3: lag limit, slice protection, wakeup preemption, lag of delayed tasks, full weights and
 //! division.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The queues and groups that a balance pass reads, in one line of a recording.
 
 /// Most CPUs that a board has (`vdvfs.h`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of the reader of the rig's traces.
 
 use super::*;

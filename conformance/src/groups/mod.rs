@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Task groups: what a queue of a group is worth, and what it may run of the group's limit.
 //!
 //! One group and its queue on one CPU. Shares and loads are drawn anew for each question; the pool lives through a sequence of

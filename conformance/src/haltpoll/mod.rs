@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! haltpoll, which asks no timers, against the kernel's.
 
 mod mutations;

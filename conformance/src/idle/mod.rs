@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle governors as [`Subject`]s: the world of `world.h`, executed with our governors.
 //!
 //! One generator for all: a table of idle states, then selections and reflections in turn, with times

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! intel_pstate's algorithm without HWP as a [`Subject`]: the world of `shim.c`, executed with our `cpufreq/intel_pstate`.
 //!
 //! One CPU with P-states, a tick and percentages of its own. The hook is called for it by itself or by another one, with and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Wrong tokens in intel_pstate's algorithm that the sequences notice.
 
 use crate::l0::mutate::{Mutation, m};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether the random sequences reach every branch of the kernel's own file, by gcov.
 
 use super::{Subject, compare};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Cuts single functions and macros out of a kernel source file, by name.
 //!
 //! `fair.c` cannot be compiled without the rest of the scheduler, but the functions that L0 wants

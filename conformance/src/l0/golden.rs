@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Golden vectors: what the kernel's C answered, as text in `conformance/golden`.
 //!
 //! A file has a header (tree, seed, and the digest over many sequences), then a few sequences in

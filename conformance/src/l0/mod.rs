@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! L0: our arithmetic against the kernel's own C, bit for bit.
 //!
 //! **The idea.** A small C program (`shim.c` of the subject) includes `pelt.c` or `teo.c` of a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether the comparison notices a wrong token: mutations of our own code.
 //!
 //! Each mutation replaces one piece of text in a copy of our source. The copy and these very tests

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The compiled C program: how it is built and talked to (`shim/protocol.h`).
 
 use super::{OP_BEGIN, OP_END, OP_FIRST, Record};

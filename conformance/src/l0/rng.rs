@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random numbers that only (seed, case) determine: splitmix64.
 //!
 //! Sebastiano Vigna's constants, <https://prng.di.unimi.it/splitmix64.c> (public domain).

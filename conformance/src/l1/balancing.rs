@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Balance passes: who makes them, from which group and from which queue they would pull, by the product's own code.
 //!
 //! **What is asked.** `should_we_balance()`, `sched_balance_find_src_group()` and `sched_balance_find_src_rq()`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The product's kernel on the recordings' board, with signals set from outside.
 //!
 //! The decisions that follow from signals alone (schedutil's request, EAS's estimates and choice) are made

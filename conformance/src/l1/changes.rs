@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Changes of frequency: the recorded ones and ours, paired.
 //!
 //! The kernel and we may change to the same frequency a call apart, when an answer between differed. So a change is

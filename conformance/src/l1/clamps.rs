@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamps of the recorded tasks, and what the product's run queues make of them.
 //!
 //! What a task asks for is in the workload (`NAME.wl.txt`: name, affinity, `UMIN UMAX`); which task that is, in the

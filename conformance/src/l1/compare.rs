@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Printed averages beside ours.
 
 use schedtwin_kernel::sched::pelt::{self, SchedAvg, update_load_avg, update_load_sum};

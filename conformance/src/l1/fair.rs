@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class's decisions, re-driven: picks, preemption, delayed dequeues, and every virtual time to the last bit.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A recorded task small enough to read: a test of reader and re-driver without any recording.
 //!
 //! The user-interface task of one `ui-light` recording, alone on a big CPU, eleven periods of 16.67 ms.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The choices of teo and menu in the recordings, re-driven and compared.
 //!
 //! At each entry into idle the state, and, where the tick ran, whether it was stopped; at each exit, whether the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! When interrupt time was charged: what the lines say, and in between the interrupts' stamps in proportion.
 //!
 //! **The problem.** `update_rq_clock()` charges a CPU with the interrupt time that has passed since its last update, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Asks the product for the decisions that a recording shows, with the re-driven signals.
 //!
 //! **Idea.** Every call of schedutil is in a recording (`sugov`), with the frequency it computed if that is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a recording's `NAME.meta.txt` says of the machine: CPUs, frequency domains, idle states, governors, the tick.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One row of the re-driven evidence: a mechanism of the kernel, what the recordings ask of it, and what came of it.
 //!
 //! **Terms.** *event*: the recorded kernel decided. *judged*: we know enough to be asked the same. *equal*: our answer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The table over all mechanisms: what of the kernel's decisions the twin meets, exactly.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What an enqueue or dequeue was for, read off the lines that follow it.
 //!
 //! The rig prints `ue_cfs` as the first step of every enqueue and dequeue of a fair task, and `nr` as

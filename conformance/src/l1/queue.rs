@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Enqueues and dequeues, as the recording's lines tell them.
 //!
 //! An operation begins with its `ue_cfs` line ([`Redrive::ue_cfs`]: what is it? the estimates move) and

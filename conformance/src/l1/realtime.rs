@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where real-time tasks wake: `select_task_rq_rt` and `find_lowest_rq`, by the product's own code.
 //!
 //! **Idea.** Who is queued where follows from wakeups, sleeps and migrations; with what priority, from their lines. At each

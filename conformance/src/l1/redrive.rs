@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Re-drives a recording: our PELT, driven by the recorded clocks and events, beside the kernel's.
 //!
 //! **The idea.** Every entity of the recording (task, fair run queue, RT, deadline and interrupt signal

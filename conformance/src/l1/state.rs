@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Our side of a recording: entities, run queues, and what is known of them.
 //!
 //! Everything that PELT averages exists twice, once per run ([`RUNS`]); everything else (who is queued,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What came of the comparisons: counts per kind of entity and signal, and why some failed.
 //!
 //! **Terms.** *judged*: a recorded value of at least [`VALUE_MIN`]. *within*: ours differs by no more

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! When a balancer updated a queue: the time that no line tells, found from the sums that the next line prints.
 //!
 //! **The problem.** A balancer updates the average of queues ([`Cause::BalanceSoftirq`]), and within a PELT period it

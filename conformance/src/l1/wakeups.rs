@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where tasks wake when EAS is not asked: `wake_affine` and `select_idle_sibling`, by the product's own code.
 //!
 //! **What is asked.** The whole of `select_task_rq_fair()` ([`Kernel::select_task_rq_fair`]), on a kernel of its own whose tasks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What kernel paths cost on the board, measured in its recordings.
 
 /// Costs of paths where the kernel prints its signals (`probes 1`), in place of those of rig8, which has them without.

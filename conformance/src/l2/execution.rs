@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! An execution: what a scheduler did, read from ftrace text, of the real kernel and of the twin alike.
 //!
 //! The twin's execution is not taken from its memory: it writes its trace as text and this reader reads it back,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The figures of an execution: a fixed list, computed by the same code for the real kernel and for the twin.
 //!
 //! | figure | unit | of |

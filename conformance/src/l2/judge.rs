@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `judge`: a patched kernel and the twin's patch, on the same work.
 //!
 //! Somebody who changes the scheduler has a patched tree, and a patch of the twin that is meant to say the same. The judge builds the

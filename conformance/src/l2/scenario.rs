@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A board workload as a scenario of the twin.
 //!
 //! Each thread of the board becomes a task of an rt-app file, whose language says exactly what the board's threads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! When a figure of the twin is like the recordings'.
 //!
 //! The recordings of a workload differ among themselves: their **spread** is (p90 − p10) / median. A figure that

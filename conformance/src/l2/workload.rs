@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The board's workloads: reads `NAME.wl.txt`, which the emulated board's init executes.
 //!
 //! ```text

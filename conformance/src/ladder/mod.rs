@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! ladder, which asks no timers, against the kernel's.
 
 mod mutations;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.6 to 6.12, and of 7.3.
 
 mod mutations;

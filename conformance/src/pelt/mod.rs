@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! PELT as a [`Subject`]: the world of `shim.c`, executed with our `sched/pelt`.
 //!
 //! Four subjects, whose `pelt.c` is the same but for names:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random operations: plausible values, edges, and odd ones.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CFS from its definitions.
 //!
 //! **Terms.** v: a task's virtual runtime; w: its weight; W: Σ w over all that are queued, the running one

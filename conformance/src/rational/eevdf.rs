@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! EEVDF from its definitions.
 //!
 //! **Terms.** v: a task's virtual runtime; w: its weight; d: its virtual deadline. V = Σ w·v / Σ w over all

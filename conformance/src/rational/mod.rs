@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class a second time, from its definitions, in exact fractions of 128 bits.
 //!
 //! **The idea.** The oracles of [`crate::l0`] run the kernel's own C, which needs a kernel tree and shares

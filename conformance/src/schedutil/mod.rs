@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil as a [`Subject`]: the world of `shim.c`, executed with our `cpufreq/schedutil`.
 //!
 //! One frequency domain of one to four CPUs with capacities, a table, a rate limit and a tick of its own;

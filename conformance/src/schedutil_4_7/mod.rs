@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil's first form, of 4.7, as a [`Subject`]: the world of `shim.c`, executed with our
 //! `cpufreq/schedutil/v4_7`.
 //!

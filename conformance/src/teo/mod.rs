@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! teo's forms against the kernel's teo: of 7.3, of 6.12, of 6.6 to 6.10, of 5.14 to 6.2 with recent intercepts, and
 //! the latter with each patch that makes it look at utilisation.
 

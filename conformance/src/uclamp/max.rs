@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Max aggregation as a [`Subject`]: the world of `max.c`, executed with our `sched/demand/uclamp`.
 //!
 //! Three CPUs, six tasks, four task groups one of which is in another. At random tasks are queued, leave, have

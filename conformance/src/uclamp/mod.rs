@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamps against the kernel's own C: [`max`], max aggregation of 6.1 and 6.12; [`sum`], sum aggregation
 //! as posted.
 

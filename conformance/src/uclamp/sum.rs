@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sum aggregation as a [`Subject`]: the world of `sum.c`, executed with our `sched/demand/uclamp/sum.rs`.
 //!
 //! The oracle is a tree with the posted series, version 2 of March 2025 (`SCHEDTWIN_KERNEL_TREE_UCLAMP_SUM`): of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Wakeup placement of 7.3 against the kernel's own C: whole decisions on random states, as `balance` does for 6.1 and 6.12.
 //!
 //! *Wakeups*: `wake_affine` and `select_idle_sibling` with all that the latter calls, on machines with and without hardware

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What can be asked: the command line, with help that teaches by example.
 
 mod study;

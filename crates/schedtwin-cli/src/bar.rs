@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A bar with an ETA on stderr, for work that takes more than a second and has somebody watching.
 
 use std::io::{self, IsTerminal};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin capture`: prints a script that a device runs to describe itself.
 //!
 //! The script (`capture.sh`) reads sysfs, debugfs and procfs with nothing but a shell, and writes a machine

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What a device says about itself, as files for schedtwin @VERSION@.
 #
 #   schedtwin capture > capture.sh;  sh capture.sh [DIRECTORY]

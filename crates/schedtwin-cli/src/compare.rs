@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin compare`: kernels against each other; `schedtwin aa`: a kernel against itself.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin convert`: from one of the formats that schedtwin writes to another.
 
 use schedtwin_trace::Format;

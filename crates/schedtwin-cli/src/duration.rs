@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Durations, percentages and limits on the command line.
 
 use std::time::Duration;

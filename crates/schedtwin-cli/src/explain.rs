@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin explain`: what happened and why, out of a record.
 
 use std::io::{self, BufWriter, Write};

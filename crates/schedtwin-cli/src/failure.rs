@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Why a command did not succeed, and what that makes of the exit code.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Ctrl-C and termination leave no half-written files.
 //!
 //! Traces grow under a temporary name beside their final one and are renamed when complete. An

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin list`: names to choose from.
 
 use schedtwin::kernel_file::{Kind as SettingKind, With, settings};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The command `schedtwin`: reads arguments, calls the library and the laboratory, prints.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 it ran, whatever the verdicts; 1 a

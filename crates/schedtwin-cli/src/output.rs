@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Writing results to stdout.
 //!
 //! `schedtwin ... | head` closes the pipe early. That is no fault of anyone, so it ends the printing and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin replay`: what recorded work would have done on other kernels.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin completions` and `schedtwin man`: what a shell and `man` know of the command line, made from its
 //! declaration.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin show` and `schedtwin check`: what things are, and whether files are right.
 
 use std::path::PathBuf;

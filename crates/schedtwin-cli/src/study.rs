@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin study`: published experiments and what the twin says of them. `schedtwin calibrate`: fits what
 //! nobody published, on base values only.
 

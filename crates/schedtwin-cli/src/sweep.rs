@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin sweep`: many settings, a line a run; `schedtwin merge`: shards of one as a whole.
 
 use std::fs;

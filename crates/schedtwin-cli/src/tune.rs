@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin tune`: the value of a setting at which a metric is what is wanted.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The binary as its users meet it: what it prints where, and with which exit code.
 
 use std::fs;

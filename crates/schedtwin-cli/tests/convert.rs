@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin convert` as its users meet it.
 
 use std::fs;

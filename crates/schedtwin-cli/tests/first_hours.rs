@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a new user stumbles over in the first hours, through the binary.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Files and names that somebody else made, through the binary: nothing in them acts on the terminal, becomes a line of ours, or
 //! takes memory and time before it is refused.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of the house itself: who may depend on whom, and whether the documents tell the truth.
 
 use schedtwin::kernel_file::{Kind, Setting, settings};
@@ -171,7 +172,7 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The longest that a source file may be, its tests included: what is longer holds two ideas.
+/// The longest that a source file may be, its tests included, its licence not: what is longer holds two ideas.
 const MOST_LINES: usize = 800;
 
 /// Folders that hold no source of ours: what builds leave.
@@ -180,7 +181,7 @@ const NOT_SOURCE: [&str; 2] = ["target", ".git"];
 #[test]
 fn source_files_hold_one_idea() {
     let mut paths = vec![root()];
-    let (mut files, mut long) = (0, Vec::new());
+    let (mut files, mut long, mut unlicensed) = (0, Vec::new(), Vec::new());
     while let Some(path) = paths.pop() {
         if path.is_dir() {
             let entries = fs::read_dir(&path).expect("a folder").flatten();
@@ -188,13 +189,18 @@ fn source_files_hold_one_idea() {
             paths.extend(ours.map(|e| e.path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             files += 1;
-            let lines = fs::read_to_string(&path).expect("a source file").lines().count();
+            let text = fs::read_to_string(&path).expect("a source file");
+            if !text.starts_with("// SPDX-License-Identifier: GPL-2.0-or-later\n") {
+                unlicensed.push(path.display().to_string());
+            }
+            let lines = text.lines().count() - 1;
             if lines > MOST_LINES {
                 long.push(format!("{}: {lines} lines", path.display()));
             }
         }
     }
     assert!(files > 300, "only {files} source files were found");
+    assert!(unlicensed.is_empty(), "files that do not begin with their licence: {unlicensed:#?}");
     assert!(long.is_empty(), "files of more than {MOST_LINES} lines:\n{}", long.join("\n"));
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The schema of machine files, and the document of their keys.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin replay` from outside, on a trace made for it: an interrupt wakes `main ui` every 16.7 ms, which wakes
 //! `RenderThread`, which wakes `composer-fx`; `hog` never sleeps.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sweeps through the binary: in one go, in shards, killed and continued.
 
 use std::fs;

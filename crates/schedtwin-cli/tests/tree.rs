@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Governors from a tree, through the binary: what is wrong with the user's C is said clearly, and whose it is.
 //!
 //! Where there is no C compiler these tests say so and end.

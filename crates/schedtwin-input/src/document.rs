@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! TOML with the position of every key and value, into which settings can be put.
 //!
 //! The idea: a file is parsed into a tree of our own whose nodes say where they came from. A setting

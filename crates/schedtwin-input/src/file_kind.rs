@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which kind of file a user named: told from what stands in it, so that a machine given as a kernel is one error and not one a line.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Paths to values: `schedutil.rate_limit_us`, `domain.little.opp[0].khz`.
 
 use std::ops::Range;

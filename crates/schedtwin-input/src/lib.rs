@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a user wrote: sources with names, positions, and errors that point at them.
 //!
 //! Every reader collects a [`Diagnostics`] and goes on, so that a user sees all faults of a file at

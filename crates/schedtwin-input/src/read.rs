@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads a file that a user named, and says plainly why it cannot.
 //!
 //! A directory, a missing file, a file that is not text, an empty one and one that is far too large

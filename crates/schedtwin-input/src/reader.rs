@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Takes a TOML table apart by hand, all faults at once.
 //!
 //! serde stops at the first fault; a user who writes a machine by hand wants all of them. A

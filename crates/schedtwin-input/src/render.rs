@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Prints faults with excerpts of their sources.
 //!
 //! Each fault becomes a message, the place, the line with the offending piece underlined, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the command line names: `NAME[+PATCH...][:KEY=VALUE,...]`.
 //!
 //! A kernel may carry patches and settings, a machine settings only. Every piece keeps its place in

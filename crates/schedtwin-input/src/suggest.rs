@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! "Did you mean": the known word nearest to an unknown one.
 
 /// Words longer than this get no suggestion: nobody mistypes them, and comparing costs their square.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a kernel was booted with.
 //!
 //! A kernel does not change while it runs: what a user switches on by using it, such as clamps, is the state of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What firmware tells the kernel about the machine, as a device tree would.
 //!
 //! These are the kernel's *beliefs*: the capacities, operating points, energy model and idle-state

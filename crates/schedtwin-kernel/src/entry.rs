@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel's entries: boot, interrupts, system calls, idle.
 //!
 //! Each begins with the time and the CPU, and ends with that CPU's wires saying what it does next.

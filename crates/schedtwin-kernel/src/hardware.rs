@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What hardware sees of the kernel, and what user space learns from it: all that the twin may read.
 //!
 //! The kernel keeps its state to itself. What leaves it is one of four things:

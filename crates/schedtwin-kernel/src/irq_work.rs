@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! irq_work: something that must not be done under the run queue's lock is done in an interrupt soon after.
 //!
 //! Whoever queues a work sends itself an interrupt (`arch_irq_work_raise()`, on arm64 an inter-processor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What Linux decides: the scheduler, cpufreq and cpuidle governors, timers and wait queues of one
 //! simulated kernel.
 //!

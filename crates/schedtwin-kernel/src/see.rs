@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recording what happened and why.
 //!
 //! Facts are always on. Decisions go through a [`See`]: `()` in the hot path, which compiles to

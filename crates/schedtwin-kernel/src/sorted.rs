@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Short sorted lists: what the kernel keeps in red-black trees of a few nodes.
 //!
 //! A run queue and a CPU's timers hold one or two entries most of the time. A vector that is searched from its end beats

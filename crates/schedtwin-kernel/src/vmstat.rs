@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The kworkers that fold a CPU's statistics together: the one piece of housekeeping that every busy CPU does.
 //!
 //! Each CPU has a work on a *deferrable* timer of the timer wheel, due once a `stat_interval`. A deferrable timer wakes no CPU: it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios of the fair class with CFS: latency 24 ms, granularity 3 ms, wakeup granularity 4 ms, as on a
 //! machine of eight CPUs; ticks of 4 ms.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios and rules of `SCHED_DEADLINE`: reservations are kept, deadlines are met where theory says so, and who asks
 //! for too much is told.
 //!

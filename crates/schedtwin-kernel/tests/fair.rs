@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios of the fair class and of the core: waking, switching, sleeping, yielding, changing attributes.
 //!
 //! What is expected follows from the kernel's rules; each test names the rule.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair server, the RT class, schedutil, the idle loop and EAS, driven through the kernel's entries.
 
 mod board;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios of task groups: shares, nesting, signals that climb, tasks that move.
 //!
 //! The harness recomputes all sums of all levels after each event.

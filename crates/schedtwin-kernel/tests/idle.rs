@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The idle governors in the idle loop, driven through the kernel's entries.
 
 #[allow(dead_code, reason = "the board serves the tests of other governors too")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios of rules that came with 7.3, each beside those of 6.12: one scenario, two kernels, and what differs.
 //!
 //! What is expected follows from the kernel's rules; each test names the rule.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Picks have a rule, and a record says from whom was chosen.
 
 #[allow(dead_code, reason = "the harness serves other files too")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Who carries out the wakeup of a task on another CPU: the waker, or by interrupt the target.
 
 #[allow(dead_code, reason = "the harness serves other files too")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! RT throttling: 950 ms of each second, per CPU, by one timer for all.
 
 #[allow(dead_code, reason = "the harness serves other files too")]

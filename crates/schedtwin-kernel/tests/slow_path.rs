@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil's slow path, driven through the kernel's entries: irq_work, the thread `sugov:N`, the driver's
 //! call, and only then the frequency.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sockets: who sleeps, who is woken, and that no byte is lost or doubled. The harness has the kernel check its sums
 //! after every event, those of bytes sent and read among them, and that who sleeps has reason to.
 

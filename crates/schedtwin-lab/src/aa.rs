@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Is the test honest? A kernel compared to itself must look different in one of twenty tables.
 //!
 //! A/A calibration: take `2 n` fresh seeds, call the runs of the first `n` one kernel and the others

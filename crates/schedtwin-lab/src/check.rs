@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which kind of file something is, and whether it is right.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Kernels against each other: every kernel runs every seed, and rows of samples become differences.
 //!
 //! Seeds are `first_seed, first_seed + 1, ...`, the same for every kernel, so the comparison is

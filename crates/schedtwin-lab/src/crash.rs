@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A run that panics is a bug of the twin, and costs only itself.
 //!
 //! The other seeds and kernels are run and shown without it; every report names it, with the command that repeats it alone,

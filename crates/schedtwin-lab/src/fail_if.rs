@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Conditions under which a comparison shall fail, for scripts and CI: `power>+5%`.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The laboratory: many runs of the twin, what they show, and how sure that is.
 //!
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Machines with a clock or an idle state for each of many CPUs: what their parts did, in three rows in the place of hundreds.
 //!
 //! Where a metric has values of more than [`MANY`] parts (frequency domains, clusters, packages) that differ in the part

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The metrics of many runs as one table: a row per metric, a column per kernel, a sample per seed.
 //!
 //! Kernels need not measure the same things (a patch may keep a task away from a cluster, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One telling moment of a run: of the task that waited most for CPUs, all its waits together, the longest wait, and what
 //! the CPUs did meanwhile. (The longest wait of all is most often that of a kernel thread that nobody waits for.)
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How far many runs are: counted by the runs, read by whoever draws a bar. It also keeps which runs panicked, so that no
 //! command can end without saying so.
 //!

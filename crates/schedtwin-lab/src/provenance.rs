@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a result comes from: enough to repeat it, and how far to trust it.
 
 /// Identity of what was run.

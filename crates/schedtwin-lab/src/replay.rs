@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recorded work on other kernels: a comparison, and how far each kernel's replay is the recording.
 //!
 //! A replay is a [`crate::compare`] whose workload is a trace. Its [`Fidelity`] says what of the trace was

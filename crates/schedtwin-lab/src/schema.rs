@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The JSON Schemas of what schedtwin writes, as shipped, and of the machine and kernel files that it reads.
 
 pub mod kernel;

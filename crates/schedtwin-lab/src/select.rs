@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which of the many rows a table shows.
 //!
 //! A run of an 8-CPU phone measures several hundred numbers; a table that is pasted into a cover letter has a dozen.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Names of rows as users write them: `wakeup_latency.p99,task=ui`, for `--metric` and `--fail-if`.
 //!
 //! ```text

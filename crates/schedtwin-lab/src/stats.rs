@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Is the difference between two kernels real, and how large can it be?
 //!
 //! The idea: every seed is one day in the laboratory. Two kernels that ran the same seeds saw the

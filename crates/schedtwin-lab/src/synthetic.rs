@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A subject without a twin: metrics drawn from known distributions, for tests of what is around it.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Looks for the value of a setting at which a metric is what is wanted: the scale of clamps at the power of another kernel, say.
 //!
 //! 1. **goal**: a number, or what another kernel measures with the same machine and workload

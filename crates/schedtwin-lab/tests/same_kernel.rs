@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The twin compared with itself: the seeds must be as different as two days in a laboratory are, and the
 //! test must call a difference significant in one comparison of twenty.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[broadcast]`: the timer that stands in for those of CPUs whose own timers stop in deep idle states.
 //!
 //! States with `local_timer_stops` (see `core_type`) leave a CPU without a timer. Its next event is then armed in one clock

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The machines that are compiled in, and how a machine is found.
 
 use std::cell::RefCell;

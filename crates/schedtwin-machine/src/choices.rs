@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[choices.KEY.OPTION]`: values that change together.
 //!
 //! Some settings of a machine are one decision: whoever wants the capacities of the later device tree wants

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `class` of a core: what stands for the values that a file leaves out and nobody can read off a device.
 //!
 //! ```toml

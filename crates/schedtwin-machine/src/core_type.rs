@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads `[core.NAME]`: a kind of core and its idle states.
 //!
 //! ```toml

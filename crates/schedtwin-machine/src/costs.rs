@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kernel's own paths cost, and how long interrupts take to arrive.
 //!
 //! A simulated kernel entry happens at one instant and then owes its CPU the path's cost. Costs are

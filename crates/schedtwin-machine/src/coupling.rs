@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks that force others up.
 //!
 //! On some SoCs a fast cluster drags the clock of a slow one along, so that shared caches keep up:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Lists of CPUs as sysfs prints them: `0-3,6`.
 
 use schedtwin_input::{Diagnostics, FromNode, Location, Node};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads `[[dependent]]`: power of one domain that depends on the clock of another.
 //!
 //! Cores that share a cache share its supply, and the fastest of them decides how high that is. So a slow

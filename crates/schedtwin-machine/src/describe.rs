@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The text of `show machine NAME`, for a terminal of 100 columns.
 //!
 //! Topology as a tree, then a table for each clock with what the kernel believes beside what is

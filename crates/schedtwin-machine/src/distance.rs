@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[distance]`: what it costs that CPUs are apart.
 //!
 //! A task that runs somewhere else than before finds its data in the caches of the CPU that it left; an interrupt of another CPU

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads `[domain.NAME]`: CPUs that share a clock, and its operating points.
 //!
 //! ```toml

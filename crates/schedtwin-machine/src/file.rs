@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From TOML to a machine: reads everything, checks everything, reports everything.
 //!
 //! The layout of a file, top to bottom (`machines/*.toml` are the examples):

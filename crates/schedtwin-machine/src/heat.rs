@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How heat flows, and what the kernel is told to do about it.
 //!
 //! Silicon and case are a network of nodes: each stores heat, and passes it on through resistances, at last to the

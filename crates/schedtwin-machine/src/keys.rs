@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The keys of machine files, declared in `declared`: the schema for editors and the tables of docs/machine-keys.md are made from here.
 //!
 //! The readers beside this room decide what a file means. A test lets them read every built-in machine and compares what they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The machine: what silicon does, as opposed to what the kernel believes about it.
 //!
 //! A [`Machine`] is plain data read from TOML: CPUs and their topology, frequency domains with two

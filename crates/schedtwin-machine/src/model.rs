@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The types of a machine.
 //!
 //! Terms: the **truth** is what the hardware does; what the kernel is **told** about it (by a device

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a file may say but cannot mean: warnings, not faults.
 //!
 //! Real tables are odd, too: a measured power falls a little at one frequency of Pixel 6, and its energy model has a lowest

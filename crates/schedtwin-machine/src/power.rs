@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What every situation draws, and energy without rounding.
 //!
 //! Power is in µW and time in ns, so their product is in femtojoules and exact:

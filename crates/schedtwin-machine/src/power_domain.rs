@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[power.NAME]`: parts of the silicon above single CPUs that have power and idle states of their own.
 //!
 //! A cluster's logic, a package with its caches and ring: each is a set of CPUs, and its power follows the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[power_limit.NAME]`: firmware that holds clocks back, by how many cores are awake and by a budget of power.
 //!
 //! ```toml

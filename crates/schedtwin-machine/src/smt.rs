@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[smt]`: what hardware threads of one core share.
 //!
 //! A topology says with `core = ["0,6", "1,7"]` which CPUs are threads of one core. A core is one piece of silicon: while one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How fast a CPU works: capacity × frequency, as an exact fraction.
 //!
 //! The rate of a CPU is work per nanosecond with [`RATE_SHIFT`] fractional bits: a CPU of capacity

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How a clock gets from one frequency to another.
 //!
 //! ```text

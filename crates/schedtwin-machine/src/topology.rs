@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which CPUs share what, as the scheduler is told.
 //!
 //! A file may hold several topologies by name, because the same silicon can be described in several ways;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Files that are no machines, and what is said about them.
 //!
 //! Beside each `bad/NAME.toml` stands `bad/NAME.txt`, the faults. After a deliberate change of a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The built-in machines load, say what their sources say, and describe themselves.
 
 use schedtwin_machine::{CostScale, DriverWait, Machine, Shared, builtin_names};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What is said of a machine, and how far its numbers go: the machine of `good.toml` with more around it.
 
 use schedtwin_input::Source;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What is declared is what the readers ask for.
 
 use std::collections::BTreeSet;

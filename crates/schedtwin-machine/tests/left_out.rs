@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A file of a dozen lines: what the classes of its cores stand for, and what they do not.
 
 use schedtwin_input::{Source, Spec};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a file may say but cannot mean: each warning, by a change of a file that has none.
 
 use schedtwin_input::Source;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Prints what a fact costs in each format: nanoseconds and bytes.
 //!
 //! `cargo run --release -p schedtwin-trace --example trace_bench [FILE]`

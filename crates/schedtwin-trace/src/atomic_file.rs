@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Files that are complete or absent.
 //!
 //! A trace of a minute takes seconds to write, and runs are interrupted. The bytes therefore go to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Turns what schedtwin wrote in one format into another.
 //!
 //! A record or a Perfetto trace is read back and fed to a new [`crate::Sink`]. A record is streamed;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Lists what happened, and why, as plain text.
 //!
 //! A fact is one line: time, CPU, event, details. A decision is an indented block with what the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Writes text as `trace-cmd report -N` prints it.
 //!
 //! `-N` prints each event by its own format instead of by trace-cmd's plugins

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces out of a run, and records of it in and out again.
 //!
 //! A run produces facts (what happened) and, while a recorder is on, decisions (why). This crate

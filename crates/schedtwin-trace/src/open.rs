@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Opens what a user named, if it can be read to an end.
 //!
 //! Files and pipes are read (`replay <(zcat trace.gz)`); a pipe without a writer waits for one, as it does for any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Writes Perfetto traces.
 //!
 //! **Idea.** A trace is a sequence of packets. The scheduler's events go into *ftrace bundles*, one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The Perfetto packets that we write and read back, as prost message types.
 //!
 //! Written by hand rather than generated: the official schema has over 5,000 fields, of which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads back the Perfetto traces that schedtwin writes.
 //!
 //! It shares the message types with the writer's cold packets, but none of its hand encoding, and

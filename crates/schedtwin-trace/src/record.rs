@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The record: what `--record` writes and `explain` reads, complete and lossless.
 //!
 //! JSON Lines: one object a line, so that a record can be cut, searched and streamed. The first line

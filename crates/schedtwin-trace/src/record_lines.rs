@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The shapes of a record's lines.
 //!
 //! These types mirror facts and decisions for serde (JSON Lines) and borsh (packed), which `schedtwin-types` does not depend

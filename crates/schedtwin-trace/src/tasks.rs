@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The names and priorities of tasks, as the sinks and readers look them up.
 
 use crate::TaskInfo;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The protobuf wire format, for the packets that are written a million times.
 //!
 //! A field is a varint `number << 3 | wire type` followed by a varint (type 0) or by a length and

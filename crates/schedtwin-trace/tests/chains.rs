@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Chains from need to clock: written, read back and explained.
 
 mod sample;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Conversions between the formats that schedtwin writes.
 
 mod sample;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Perfetto traces are read back, by an independent reader, as what was fed.
 
 mod sample;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Checks hand-written Perfetto messages and a trace against the official schema.
 
 Needs the PyPI package `perfetto`. Usage: perfetto_schema.py TRACE < FIELDS, where FIELDS has a line

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The hand-written Perfetto messages against the official schema, by the official decoder.
 //!
 //! Skipped, and saying so, where there is no `python3` with the PyPI package `perfetto`. Another

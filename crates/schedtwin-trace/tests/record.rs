@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Records come back as what was fed; damaged ones are errors that name their line.
 
 mod sample;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What governors of every kind have in common when they have been compiled.
 
 use crate::Fault;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From a governor's sources to a shared object: the compiler, the cache, and what an error of the compiler means.
 //!
 //! The cache holds one object for each content: sources, our headers, compiler, flags. It is `SCHEDTWIN_CACHE`, else

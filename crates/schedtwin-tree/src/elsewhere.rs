@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where no C can be loaded: everything is refused.
 
 use crate::{Fault, Tree};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What is wrong with a tree or its code, before it is known where the user named it.
 
 use schedtwin_input::{Diagnostics, Location};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Frequency governors from a tree, behind the policy door.
 
 use crate::built::{Built, path_in};

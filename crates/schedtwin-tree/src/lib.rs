@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Governors from a kernel tree: the user's own C, compiled, loaded and asked inside of the twin.
 //!
 //! **Idea.** A governor's C is a file that asks the kernel around it about thirty things. Here it is compiled against

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a governor's C keeps its state: arenas and images.
 //!
 //! **Terms.** *Arena*: a loaded copy of the object, with a heap of its own. *Image*: the contents of all that the C can

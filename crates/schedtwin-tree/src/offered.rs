@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The headers that stand in for the kernel's: which there are, and what is in them.
 
 /// Our own files, by their paths below `c/`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A file of a tree together with the files of the tree that it includes by `#include "..."`.
 
 use crate::offered::is_quoted;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A kernel tree as the user names it: a folder, or a revision of the git repository that it is in.
 //!
 //! Nothing is written to it and nothing checked out: files of a revision come from git's objects.

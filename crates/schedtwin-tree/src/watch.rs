@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whose code is asked, and what happens when it crashes, loops or has to be refused: the program ends with a message
 //! that names the governor, its tree and the question.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A vector indexed by an identifier of its own kind, so that a CPU is never used as a task.
 
 use crate::{ClockDomainId, CpuId, MAX_CPUS, PolicyId, PowerDomainId, TaskGroupId, TaskId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Chains from a need to the clock: why a frequency domain took as long as it did.
 //!
 //! Like a [`crate::DecisionRecord`], a chain is built only while a recorder is on. When one begins and ends is said where

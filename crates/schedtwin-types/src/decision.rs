@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Decision records: why the kernel did what it did.
 //!
 //! Unlike a [`crate::Fact`], a decision is built only while a recorder is on, so it may own lists.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Randomness: every draw is keyed by who draws, what for, and the how-manieth draw it is.
 //!
 //! A draw never depends on how many others were made, so a policy that changes the order of events does

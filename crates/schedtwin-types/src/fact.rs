@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Facts: what a run leaves behind for the meter and the traces.
 //!
 //! A fact says what happened, never why (reasons are decision records and cost nothing when off).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! FNV-1a, 64 bits: a short name for an input or a result, the same on every computer. Nothing depends on its
 //! strength: nobody gains by making two inputs collide.
 

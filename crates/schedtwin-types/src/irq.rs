@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Interrupt lines: by which of them a CPU is interrupted.
 
 use crate::IpiKind;

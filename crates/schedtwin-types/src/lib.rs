@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The words that kernel, machine, workload and twin share.
 //!
 //! Nothing here decides anything: identifiers, masks, units, the operations that a task asks for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What can be measured: one declaration per metric, and the value that a run gives it.
 //!
 //! A metric is declared once, in the list below: its name, unit, direction, section, stats, labels, which of its rows
@@ -238,7 +239,7 @@ metrics! {
         .labels(&[WHOLE, &["task"]])
         .headline(MEAN, &[])
         .primary();
-    /// from when a job may begin to its end; jobs of all tasks: of an app's frames ask task=ui or the like
+    /// from when a job may begin to its end; of an app's own frames: task=ui or the like
     FRAME_DURATION = metric("frame_duration", "ms", Lower, Performance)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"]])

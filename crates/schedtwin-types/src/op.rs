@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a thread of a workload asks for, one operation at a time.
 
 use crate::{CpuMask, FutexId, Ns, PipeId, SessionId, SocketId, TaskGroupId, ThreadId, Work};

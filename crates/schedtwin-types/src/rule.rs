@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules: why a decision came out as it did.
 //!
 //! Each mechanism has an enum of its own, whose arms are named after what decided and have a text for

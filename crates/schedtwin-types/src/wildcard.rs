@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Patterns that users write: `*` for any text, and where they are offered, `?` for one character.
 
 /// Which characters of a pattern stand for others.

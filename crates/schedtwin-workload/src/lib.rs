@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What tasks ask for: workloads, read from rt-app files, built in or recorded, and their threads' programs.
 //!
 //! A [`Workload`] is checked and knows no machine. [`Workload::instantiate`] fits it to a [`Host`]

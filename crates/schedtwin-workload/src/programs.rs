@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The running threads of a workload, whichever kind it is.
 
 use crate::builtin::player::Player;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
 use crate::Programs;

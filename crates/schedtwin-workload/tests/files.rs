@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reading: faulty files with their messages, and whatever else a user may hand in.
 //!
 //! Each `tests/bad/NAME.json` has its message in `tests/bad/NAME.expected`. After a change of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What threads do, told by a kernel with as many CPUs as threads: order, times, jobs, and that
 //! nothing is lost, counted twice, or stands still.
 

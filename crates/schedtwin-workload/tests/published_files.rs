@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every published rt-app file is read, and runs, waits for a later version, or is refused for the
 //! reason that is stated here.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recordings written by hand, replayed by the tests' own executor: one CPU a thread, system calls take a nanosecond.
 
 mod executor;

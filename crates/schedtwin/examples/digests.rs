@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Prints the digest of each of a fixed list of runs: the same lines on every computer, at every
 //! optimisation level.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The event board: when does what happen next?
 //!
 //! Each source of events (a CPU's timer, an interrupt of a kind, the end of its work, ...) has a slot with at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where two runs part: the first event after which they are no longer the same.
 
 use crate::scenario::Scenario;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The scheduling domains of a machine under a kernel, as text for a terminal of 100 columns.
 //!
 //! Machines have many domains and few kinds of them. Domains that differ only in which CPUs they span are told once,

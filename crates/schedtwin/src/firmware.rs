@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Firmware: the machine's truth becomes the kernel's tables, as a device tree would tell it.
 
 use schedtwin_input::Diagnostics;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How warm everything is: heat flows through a network of nodes and resistances.
 //!
 //! # Idea

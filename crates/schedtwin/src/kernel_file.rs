@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Kernel files: `kernels/*.toml`, read into a [`Config`].
 //!
 //! A kernel file names its variation points and tunables; what it may leave out is said where a setting is

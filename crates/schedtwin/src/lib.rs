@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The twin: joins kernel, machine and workload.
 //!
 //! ```

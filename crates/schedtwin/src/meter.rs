@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The meter: turns what happened in a run into numbers.
 //!
 //! # What it sees

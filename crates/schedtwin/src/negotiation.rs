@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle states above single CPUs: who really rests in what.
 //!
 //! One CPU cannot turn a cluster or a package off. There are two ways to do it together:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces and records of a run: puts facts into time order and hands them to their files.
 //!
 //! Facts are stamped with the executing CPU's local clock, which may run a few microseconds ahead of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Firmware that holds clocks back: see [`schedtwin_machine::PowerLimit`], whose file says by which rule.
 
 use crate::result::Metric;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A trace of a real device becomes a workload: joins the reader of traces with what a workload keeps of them.
 //!
 //! **What the device could do.** Work needs the capacity and the highest frequency of every recorded

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a request costs: the CPU time of everything, by the requests that were done in it.
 
 use schedtwin_types::metric::{self, Metric};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run measured.
 
 use schedtwin_types::Ns;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A scenario: machine, kernel and workload, checked together; running it with a seed is a run.
 
 use crate::board::{Board, FlatBoard, LATEST};

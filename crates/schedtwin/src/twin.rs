@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The twin: one run of a workload under a kernel on a machine.
 //!
 //! ```text

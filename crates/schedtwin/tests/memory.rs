@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A run of any length takes the memory it has after its start: nothing is allocated while simulated
 //! time goes by.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' policies: asked where the built-in ones are, cloned with the twin, named wherever a result comes from.
 
 use schedtwin::kernel_file::KernelFile;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Governors from a tree: the C decides as the same rules in Rust do, its state is the kernel's, and a revision is a tree.
 //!
 //! Where there is no C compiler these tests say so and end. Those that need a kernel tree name the environment variable.

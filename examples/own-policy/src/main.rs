@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Three policies of one's own, each compared with the kernel that it changes.
 //!
 //! ```sh

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A frequency governor that samples, as Linux's ondemand does: full speed above 80 % load, else in proportion.
 
 use schedtwin::policy::{FrequencyDecision, FrequencyGovernor, PolicyView};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A placement that packs: wakeups go to the busiest CPU that still has room, so that others sleep on.
 
 use schedtwin::policy::{Placement, PlacementDecision, PlacementKind, WakeupCpu, WakeupView};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class's decisions in a recording, asked of the [`Twin`].
 //!
 //! Each is: say what the recording did, ask the twin, compare, and let the twin do what was recorded, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Who goes to sleep stays queued or leaves: what of it a recording tells, and when.
 //!
 //! A sleep that prints no dequeue is a delayed one. One that prints a dequeue is not, unless others are delayed: then the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The product's fair class on the recordings' board: every queue of the recording as a queue of a [`Kernel`].
 //!
 //! The kernel is booted and never runs by itself; each function here is one step of the fair class that

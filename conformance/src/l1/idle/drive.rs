@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Drives a governor with what the kernel's was told, CPU by CPU, and compares the choices.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 use super::drive::IdleDrive;
 use super::*;
 use crate::l1::machine::meta_path;

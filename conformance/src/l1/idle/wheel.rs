@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The timer wheel, as far as it keeps a tick: when the next wheel timer of a CPU is due.
 //!
 //! **Idea.** The governor may permit the tick to stop, and the kernel keeps it all the same if a wheel timer is due by the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What `schedtwin study` and `schedtwin calibrate` can be asked.
 
 use std::path::PathBuf;

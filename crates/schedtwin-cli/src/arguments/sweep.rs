@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Arguments of `schedtwin sweep` and `schedtwin merge`.
 
 use std::path::PathBuf;

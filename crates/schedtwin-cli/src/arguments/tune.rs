@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Arguments of `schedtwin tune`.
 
 use clap::{ArgGroup, Args};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Made-up devices, and the script run on them.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the script writes of the kernel.
 
 use super::device::{Device, script, shells};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin capture`: the script runs on made-up devices, in every shell that is here, and what it writes is
 //! what they said.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Frequencies: governors, schedutil, the energy model.
 
 macro_rules! cpufreq {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle governors and what limits them.
 
 macro_rules! cpuidle {

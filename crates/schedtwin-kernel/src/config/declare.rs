@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How a setting is declared, and what follows from its declaration.
 //!
 //! Every variation point and tunable is declared once, in the file of its subsystem. From the declaration come

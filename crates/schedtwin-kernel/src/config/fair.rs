@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class: CFS or EEVDF, and the signals that it keeps.
 
 macro_rules! fair {

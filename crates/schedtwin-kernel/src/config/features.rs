@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduler features.
 
 use super::declare::{Setting, Value, With, feature_known_by, switch_from};

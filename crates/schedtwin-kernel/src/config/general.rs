@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Ticks, preemption, topology from firmware, and what the build of a kernel decides.
 
 macro_rules! general {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel's configuration: variation points and tunables.
 //!
 //! A **variation point** is a choice whose arms name the releases that have them. Exactly one file of the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The reference configuration of tests: the built-in kernel file of 6.12.
 //!
 //! Its values are spelled in that file and nowhere else. This crate has no reader of TOML, and needs none: the file

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Settings of older kernel files that have been cut into others since: what each word of theirs means now.
 //!
 //! A kernel file that was captured before goes on meaning what it meant.

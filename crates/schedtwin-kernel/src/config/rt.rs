@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! RT and DEADLINE.
 
 macro_rules! rt {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What tasks sleep on: timers, pipes.
 
 macro_rules! sleep {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The settings that kernel files have in tables of their own: schedutil's, CFS's, latency limits, features.
 
 use super::FairClass;

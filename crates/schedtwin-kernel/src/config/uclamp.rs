@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamps.
 
 macro_rules! uclamp {

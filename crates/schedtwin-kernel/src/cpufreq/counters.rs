@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The counters of an x86 processor: APERF, MPERF and the time stamp counter.
 //!
 //! **Idea.** MPERF counts at a fixed frequency while the CPU does not sleep, APERF at the frequency at which it really runs, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the counters of an x86 processor say ([`super::counters`]).
 
 /// Cycles, as the registers have them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! ondemand and conservative: governors that look at the load every so often (demand-based switching).
 //!
 //! **Decide** the frequency of a domain from how much of the last sampling period its busiest CPU did not idle.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Drivers as the core knows them: what a governor has to know about who sets the clock.
 //!
 //! **Idea.** A governor asks for a frequency, and some drivers are asked for performance instead (`adjust_perf`): a floor, a target and

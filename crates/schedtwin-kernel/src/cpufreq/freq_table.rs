@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `include/linux/cpufreq.h`: which frequency of a table stands for one between them.
 //!
 //! Tables ascend and have an entry. Entries that are inefficient, because a faster one costs no more, are skipped as long as what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Drivers that leave the choice to the processor: intel_pstate in active mode with HWP, amd-pstate-epp.
 //!
 //! **Idea.** The driver writes the least and the highest frequency and a preference between performance and energy (EPP), and the

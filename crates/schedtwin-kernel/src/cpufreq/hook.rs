@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The scheduler's hook: who is told that a CPU's utilisation has changed, and by whom.
 //!
 //! **Decides** whether the governor hears of a change now, later or not at all.

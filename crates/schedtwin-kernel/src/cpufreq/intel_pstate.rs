@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! intel_pstate in active mode, on processors that leave the choice to it (no HWP).
 //!
 //! **Decides** the P-state of each CPU by itself: no governor of Linux runs.

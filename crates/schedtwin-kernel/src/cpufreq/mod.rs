@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `drivers/cpufreq/` and `kernel/sched/cpufreq*.c`: who chooses frequencies, and how.
 
 pub mod counters;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Frequency domains: `struct cpufreq_policy`, the table, and the switch itself.
 //!
 //! Two ways lead to the driver. Where it can switch in scheduler context (`fast_switch`), the governor calls

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil: frequency follows utilisation.
 //!
 //! **Decides** the frequency of a domain each time the scheduler says that utilisation may have changed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil's slow path: the thread `sugov:N` that changes the frequency where the driver may sleep or
 //! takes long.
 //!

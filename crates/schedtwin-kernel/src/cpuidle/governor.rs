@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which governor chooses idle states, and in which form: the only file that knows all of them.
 //!
 //! A CPU keeps the memory of its governor and nothing of the others. Every governor answers two calls:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The haltpoll governor of KVM guests: poll for a while, then halt.
 //!
 //! **The idea.** To a guest halting is expensive, since the hypervisor runs and has to be left again. What

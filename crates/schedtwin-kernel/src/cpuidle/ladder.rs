@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The ladder governor: step by step deeper while sleeps last, one step up as soon as one does not.
 //!
 //! **The idea** is older than tickless kernels: a timer that ends every sleep makes prediction pointless, so

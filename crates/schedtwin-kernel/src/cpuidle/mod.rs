@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `drivers/cpuidle/` and the idle loop of `kernel/sched/idle.c`.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The polling idle state: a loop that watches `need_resched` instead of sleeping.
 //!
 //! On x86 it is state 0, "POLL": nothing is faster to leave, and nothing draws more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle states as a governor sees them, and what it is told when it is asked.
 //!
 //! Governors are plain values: the driver, the device, the timers and the tick are arguments here,

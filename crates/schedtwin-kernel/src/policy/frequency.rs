@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' frequency governors.
 //!
 //! **Algorithm.** At each `cpufreq_update_util()` of a CPU that may change its domain: 1. what the domain's CPUs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' idle governors: one for each CPU ([`IdleGovernor`]), or one for all of them ([`MachineIdleGovernor`]).
 //!
 //! A CPU's own governor is the simpler one to write. One for the machine is for code whose CPUs share memory, as the C

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' frequency governors that are one for all domains and ask for what they want to know, as the C of a kernel does.
 //!
 //! **Idea.** A [`FrequencyGovernor`](super::FrequencyGovernor) is told everything before it decides. A governor of Linux looks first whether it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The door for users' own policies: what places tasks, chooses idle states and frequencies.
 //!
 //! | mechanism | trait | asked | takes the place of |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' placement of fair tasks.
 //!
 //! Asked before EAS and `select_idle_sibling()`, about tasks that may run on more than one CPU. Whoever has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Autogroups: each session of processes is a task group.
 //!
 //! **Decides** which task group a task is in that nobody put into a cgroup.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `avg_idle`: how long a CPU is idle on average.
 //!
 //! **Decides** when an idle time is over that newidle balancing learns from: a pass is tried only if it costs less than

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The core of the scheduler: waking, switching, starting and ending tasks.
 //!
 //! ```text

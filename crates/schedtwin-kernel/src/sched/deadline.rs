@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The deadline class: of all who are queued on a CPU, the one with the earliest deadline runs.
 //!
 //! **Idea.** A task reserves a runtime in each period, and is told at once if the machine has no room for that

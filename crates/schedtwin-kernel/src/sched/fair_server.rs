@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair server: the deadline entity that keeps fair tasks from starving.
 //!
 //! Each CPU has one: 50 ms of fair time per second, *deferred*: while fair tasks run anyway it only watches

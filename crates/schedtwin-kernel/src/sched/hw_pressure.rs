@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Hardware pressure: capacity that firmware takes away without being asked.
 //!
 //! A driver learns from its hardware that clocks are held back, and says so at once. The scheduler does not believe it at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The idle class: the task that runs when nothing else does.
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].

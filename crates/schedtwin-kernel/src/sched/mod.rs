@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `kernel/sched/`: run queues, entities and tasks, and the rooms that work on them.
 
 pub mod autogroup;

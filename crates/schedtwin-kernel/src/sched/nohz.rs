@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Balancing for CPUs whose tick is stopped.
 //!
 //! An idle CPU without a tick neither pulls tasks nor lets its averages decay. So a busy CPU's tick

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Per-entity load tracking (PELT): how busy something has been, most of it lately.
 //!
 //! **What it computes.** A [`SchedAvg`] follows one signal owner (a task, a group, a runqueue, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether who has been queued preempts who runs.
 //!
 //! **Decides** whether a CPU is asked to reschedule, by class; within the fair class that decides itself.

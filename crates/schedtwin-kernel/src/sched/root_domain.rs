@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The root domain: what all CPUs of a partition share, and the performance domains of EAS.
 //!
 //! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.

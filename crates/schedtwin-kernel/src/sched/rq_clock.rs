@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks of a run queue, and the time that kernel paths take.
 //!
 //! `rq.clock` is wall time, `rq.clock_task` leaves interrupt time out, `rq.clock_pelt` runs at the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The real-time class: fixed priorities, first in first out, pushed and pulled between CPUs.
 //!
 //! **Idea.** The highest-priority tasks of the whole machine should run. A CPU that has more than one RT task

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The stop class: one thread per CPU that nothing preempts, for work that needs the CPU to itself.
 //!
 //! Works queue up for it, first come first served, and it does them all before it sleeps. At most two can

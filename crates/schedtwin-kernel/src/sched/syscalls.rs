@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a task changes about itself: policy, nice value, priority, slice, clamps, affinity.
 //!
 //! Both calls follow one pattern: out of the queue as if it moved (`DEQUEUE_SAVE`), off the CPU as far as its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling domains: how far apart CPUs are, as the scheduler sees it.
 //!
 //! Every CPU has its own stack of **domains**, from its nearest neighbours to the whole machine. A

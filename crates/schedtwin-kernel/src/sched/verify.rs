@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recomputes every sum and mask that is kept incrementally, from scratch.
 //!
 //! Called after every event by the reference twin and in tests; a difference is a bug.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Futexes: wait queues of user memory.
 //!
 //! Waiters of real-time tasks come first, by priority; all others behind them. Within one priority, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! TCP and UDP over the loopback device.
 //!
 //! What is sent goes down to the loopback device, whose packets the *sending* CPU receives itself in softirq, at the end

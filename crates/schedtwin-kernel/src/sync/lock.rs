@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Locks of pipes and sockets: who waits for whom, and whether it spins or sleeps.
 //!
 //! A **spinlock** costs whoever finds it taken the time until it is free. Spinners take it in the order in which they came

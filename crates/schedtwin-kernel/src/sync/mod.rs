@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What tasks wait for: futexes, pipes, sockets, time.
 //!
 //! Wake order, the synchronous-wakeup hint and buffer limits are kernel semantics, and schedulers are

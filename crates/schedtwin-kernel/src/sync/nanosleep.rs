@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `clock_nanosleep`: sleeping on an hrtimer, with the task's timer slack.
 //!
 //! The slack belongs to the sleep: also one that should have ended already lasts until the slack is over, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Pipes: a ring of pages between writers and readers.
 //!
 //! A pipe has 16 buffers of a page. A write fills new pages; only what is left over after whole pages goes

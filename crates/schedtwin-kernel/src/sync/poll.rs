@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `poll()` of one file for `POLLIN`.
 //!
 //! Pollers wait on the file's own queue and not exclusively: whatever wakes a reader wakes all of them, with the same

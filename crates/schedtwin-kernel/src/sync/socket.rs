@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sockets: two ends, a queue of messages to each, and who sleeps on them.
 //!
 //! What an end owns: its receive queue, the memory that its own messages take as long as nobody has read them, and

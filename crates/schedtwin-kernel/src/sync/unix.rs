@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `AF_UNIX` stream sockets.
 //!
 //! A write becomes one message, or several if it is large: at most half of the send buffer, so that two are under way.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Wait queues: who sleeps on something, and who of them is woken.
 //!
 //! A waiter is *exclusive* or not. Exclusive ones stand at the end, in the order in which they came; the others

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Thermal zones: how far the clocks are held back.
 //!
 //! **Decides** the highest frequency that each domain may have, from temperatures.

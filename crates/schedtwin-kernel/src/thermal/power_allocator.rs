@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! power_allocator, the "intelligent power allocation" (IPA): a power budget for all domains of a zone.
 //!
 //! **Decides** how much power each domain may draw, and from that its cooling state.

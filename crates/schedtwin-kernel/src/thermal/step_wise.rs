@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! step_wise: one cooling state at a time, by the trend of the temperature.
 //!
 //! **Decides** what each trip point asks of each domain it holds back.

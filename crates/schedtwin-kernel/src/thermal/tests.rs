@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Zones on a small machine: trip points, states, limits, what follows from them.
 
 use super::*;

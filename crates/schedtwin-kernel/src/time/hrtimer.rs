@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! High-resolution timers: one queue per CPU, one clock event.
 //!
 //! A timer has a soft and a hard expiry; the clock event is programmed for the earliest hard one, and

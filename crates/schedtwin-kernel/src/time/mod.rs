@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `kernel/time/`: high-resolution timers and the tick.
 
 pub mod hrtimer;

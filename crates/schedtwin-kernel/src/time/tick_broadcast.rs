@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tick broadcast: who wakes a CPU whose own timer stops in its idle state.
 //!
 //! In some idle states (`CPUIDLE_FLAG_TIMER_STOP`) the CPU's clock event device has no power. Before it enters one, a CPU hands

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The tick and its stopping in idle (`NO_HZ_IDLE`).
 //!
 //! All CPUs tick on one grid of `TICK_NSEC` (no `skew_tick`). A CPU that goes idle keeps its tick

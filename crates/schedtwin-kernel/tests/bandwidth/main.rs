@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios of `cpu.max`: quotas, bursts, nesting, migration, what a throttled group looks like.
 //!
 //! The harness recomputes all sums of all levels after each event, throttled groups included.

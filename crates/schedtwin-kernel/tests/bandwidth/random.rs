@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random groups with random limits and random tasks: what must hold of `cpu.max` whatever happens.
 //!
 //! The harness recomputes all sums after each event: that a throttled group's tasks count nowhere above is checked there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A board for tests of the governors, the RT class and the fair server: it hands a kernel its
 //! interrupts, lets tasks work and keeps all facts.
 //!

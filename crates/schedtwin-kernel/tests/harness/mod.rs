@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A minimal executor: plays time forward over the kernel's wires, so that a test is a scenario in text and
 //! a timeline in text.
 //!

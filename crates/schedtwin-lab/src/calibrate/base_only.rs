@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A study without what is to be predicted, and how well each of its base values is known.
 //!
 //! Cells that measure the same under the same kernel on several occasions (another day) are one **target**: they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `studies/calibrations/NAME.toml`: what was fitted, on what, how well, and under which model.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The search, over parameters between 0 (least) and 1 (greatest).
 //!
 //! 1. **grid**: the study's start and the middles of [`levels`] parts of every range, with [`COARSE_SEEDS`] seeds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Fits what nobody published, on what was published of the base kernels, and on nothing else.
 //!
 //! The rules, and how they are kept:

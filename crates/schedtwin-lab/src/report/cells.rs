@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How numbers and differences look in tables, and which rows a table has.
 
 use comfy_table::{CellAlignment, Table, presets};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The table of a comparison as a cover letter wants it: ASCII, at most 100 columns, every kernel a
 //! letter with a legend, so that long names do not spread the columns.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Everything as lines for spreadsheets and data frames: tidy, one line per metric and kernel (and
 //! seed for a run), each with its origin; the hashes of all inputs stand in the first line. Undefined values are empty fields.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A made-up comparison and run with every kind of row, for the tests of reports and conditions.
 
 use schedtwin::result::RunResult;

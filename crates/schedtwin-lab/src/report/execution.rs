@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Executions for readers: each figure of a recording beside the twin's, with its distance and its limit.
 
 use serde_json::{Value, json};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Everything for programs: `schedtwin.run/1`, `schedtwin.compare/1` and `schedtwin.replay/1`.
 //!
 //! The shape is stable (fields are added, never renamed) and described by the shipped schemas. Numbers are finite

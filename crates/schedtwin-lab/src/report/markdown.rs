@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tables for web pages: the rows of the text tables, significant differences in bold.
 
 use super::cells::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The table of a comparison as mmtests prints it and cover letters quote it: a column a kernel under its name, each
 //! value with its change in brackets, between stars where it is more than chance.
 //!

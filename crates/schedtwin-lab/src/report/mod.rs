@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Results as people and programs want them: text and markdown for mails, JSON and CSV for tools.
 //!
 //! Every form is a pure function of the result, and carries its provenance.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The report of a replay: the comparison's, and a section on its fidelity.
 
 use serde_json::{Map, Value, json};

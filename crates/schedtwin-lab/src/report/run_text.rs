@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One run as text: its metrics, then what the tasks and the CPUs did.
 
 use schedtwin::result::{CpuResult, RunResult, TaskResult};

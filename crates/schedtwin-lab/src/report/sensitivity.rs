@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! On what the signs of a study depend: a table for each kernel, a line for each variant, a column for each row.
 //!
 //! Each difference stands with half the width of its own 95 % interval; a star, in Markdown bold letters, says that the

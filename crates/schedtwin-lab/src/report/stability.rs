@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How often a study's verdicts come out the same: as text and as `schedtwin.stability/1`.
 
 use serde_json::{Map, Value, json};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Studies for readers: the published and the twin's numbers side by side, as text and as Markdown.
 
 use super::Studies;

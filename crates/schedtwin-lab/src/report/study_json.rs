@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin.study/1`: one line per published cell.
 
 use schedtwin::MODEL_VERSION;

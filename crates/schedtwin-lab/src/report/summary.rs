@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What changed, in two or three sentences: what got better, what got worse, by how much, and what did not change.
 //!
 //! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say. Of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A sweep to look at: a row for each setting, a column for each metric, and who is on the front.
 
 use std::collections::BTreeMap;

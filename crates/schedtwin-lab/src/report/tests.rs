@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every form of report, printed in full: a change of layout must show in review.
 
 use schedtwin::domains::domains;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a search for a setting's value measured.
 
 use schedtwin_types::printable;

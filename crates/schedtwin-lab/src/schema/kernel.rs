@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The schema of kernel files, made from the declarations of their settings: for editors that complete and check
 //! TOML by a JSON Schema.
 //!

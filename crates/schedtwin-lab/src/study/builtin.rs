@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The studies that are compiled in.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Published experiments beside what the twin says of them.
 //!
 //! A **study** is a file (`studies/*.toml`, or one of the user's own): a machine, a workload, kernels as

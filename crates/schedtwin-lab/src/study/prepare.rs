@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From a study to scenarios that can run, or to what it waits for.
 //!
 //! A study may be written before the machine, the workload, the patch or a setting that it needs is

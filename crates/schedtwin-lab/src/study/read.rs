@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A study from its file: all faults at once, each with its place.
 //!
 //! ```toml

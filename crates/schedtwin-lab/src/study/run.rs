@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a study: the published and the twin's numbers side by side.
 //!
 //! 1. rows that share machine, workload and settings are one setup; all its kernels run all seeds, paired

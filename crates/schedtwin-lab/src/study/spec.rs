@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Settings put into names: `machine.settle_us=50` makes `pixel6` into `pixel6:settle_us=50`.
 //!
 //! A study changes machines, kernels and workloads in the spelling of the command line, so that each of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Would another set of seeds give the same verdicts?
 //!
 //! A study is run again and again, each time with fresh seeds. A row whose verdict depends on which seeds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The studies as shipped, and a study of two numbers through the whole machinery.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Does the twin say what was published? The rule, in one place.
 //!
 //! Compared are differences to the base in percent of it: the published one `P`, known to `N` (the noise;

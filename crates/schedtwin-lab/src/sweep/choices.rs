@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Lists of choices in a name: `linux-6.12:schedutil.rate_limit_us={500,1000}` is two kernels.
 //!
 //! ```

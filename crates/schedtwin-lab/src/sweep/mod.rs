@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Many settings, one table: each of some machines, kernels and workloads with each seed.
 //!
 //! # Idea

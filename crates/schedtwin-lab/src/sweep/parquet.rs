@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The file of a sweep as Apache Parquet: the columns of the CSV, with types.
 //!
 //! Numbers of runs and seeds are unsigned integers, metrics doubles, all else is text. A value that a run does not have is null. The lines of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The file of a sweep, or of a shard of it: CSV, one line a run.
 //!
 //! ```text

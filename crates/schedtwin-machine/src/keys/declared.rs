@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every table of a machine file with its keys.
 
 use super::Kind::{self, Cpus, Map, Switch, Text, Whole};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Chains from a need to the clock: each in words, and where the time of all of them went.
 //!
 //! A chain is one line at its end, and below it what happened until then:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the words and columns of a listing mean.
 
 /// The legend.

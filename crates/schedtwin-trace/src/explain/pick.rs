@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Picks: who runs next, from whom it was chosen, and why.
 
 use super::Listing;

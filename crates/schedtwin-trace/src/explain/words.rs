@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Facts and decisions in words: a line each, and below it what the kernel looked at.
 
 use super::{Listing, chain};

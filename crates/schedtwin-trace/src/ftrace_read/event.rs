@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The scheduler's events in ftrace text, in both spellings.
 //!
 //! | event | the kernel's own format | `trace-cmd report` without `-N` |

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The head of a line of ftrace text: who printed it, where, when, about which event.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads ftrace text: the kernel's own, and what `trace-cmd report` prints.
 //!
 //! [`read`] streams a file line by line and hands over what the scheduler's events say

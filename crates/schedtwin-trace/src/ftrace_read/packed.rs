@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Opens traces: tells by their first bytes, not by their names, what is packed and what is no text.
 //!
 //! `xz` is unpacked. What cannot be read is refused with the command that makes it readable: other

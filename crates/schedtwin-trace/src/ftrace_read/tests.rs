@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 
 const IDLE: &str = "<idle>-0 [003] d..2 7.000001: ";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Records without names of members: the same items as the lines of [`super`], in less time and space.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers that are nearly always small, in packed records: as protobuf has them, 7 bits a byte, lowest first.
 
 use borsh::io::{Error, ErrorKind, Read, Result, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Facts for the tests: one of each kind, and long consistent streams.
 
 #![allow(dead_code, reason = "each test uses a part")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How much: work, pauses and device times of built-in workloads, drawn from integer tables.
 //!
 //! A table is a distribution as its 17 quantiles 0, 1/16, ... 1: a draw of 64 bits picks one of the 16

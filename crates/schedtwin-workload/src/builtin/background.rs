@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a phone does besides the app: kernel threads, sensors, services.
 //!
 //! From the trace of the 60 Hz list app on an SM8150 phone (4.26 s): every thread that woke up more than five

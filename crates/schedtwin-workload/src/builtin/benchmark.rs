@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a model of a benchmark has to say, in one trait, and the metrics that several benchmarks share.
 //!
 //! A benchmark is a file of this folder with a type that implements [`Benchmark`], and its line in the list of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A browser: the renderer's main thread and those that serve it.
 //!
 //! ```text

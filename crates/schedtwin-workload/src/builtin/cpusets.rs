@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which CPUs Android's cpusets leave to the threads around an app.
 //!
 //! The app that one sees may run everywhere. What serves it may not use the largest CPU, and what composes the screen none

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `daytrader`: a closed loop of users before the Java machines of DayTrader 7 on Liberty, the database elsewhere.
 //!
 //! ```text

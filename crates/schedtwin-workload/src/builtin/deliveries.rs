@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What devices are about to deliver: answers from outside of the CPUs, each after a time of its own.
 //!
 //! Unlike a GPU, which does one thing after the other, a network does all at once. One interrupt delivers all that has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The way of a frame on Android: from the display's clock through the app's threads and the GPU to the compositor and
 //! back to the display, and the way of an input event to the app.
 //!

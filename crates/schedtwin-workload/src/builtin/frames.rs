@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Frames under way, their length, and which of them an app calls jank.
 //!
 //! # Terms

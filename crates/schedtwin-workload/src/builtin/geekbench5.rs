@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `geekbench5`: Geekbench 5, 21 workloads on one thread, then the same on a thread for each CPU.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Hints of an app's work to the power HAL, as Android's performance hints (ADPF) bring them: clamps that follow frame times.
 //!
 //! A *session* is a few threads that make a frame together, with a *target*: how long that may take. When a frame is done, its work

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `jankbench`: Android's Jankbench, eight tests of an app's frames.
 //!
 //! # What the app does (JankBenchX's source) [S]

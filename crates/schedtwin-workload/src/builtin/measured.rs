@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Distributions measured in traces of real phones, as work: nanoseconds at capacity 1024.
 //!
 //! Of two traces of 60 Hz lists on an SM8150 phone (a list app under plain schedutil, the launcher with boosted

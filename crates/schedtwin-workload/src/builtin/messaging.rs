@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `messaging` (`perf bench sched messaging`) and `hackbench` (rt-tests): groups of senders and receivers.
 //!
 //! A group has as many senders as receivers. Each receiver has a channel of its own; each sender writes, `loops` times,

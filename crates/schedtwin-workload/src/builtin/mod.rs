@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Workloads that are compiled in: rt-app files, and models of benchmarks with options of their own.
 //!
 //! A benchmark model is a room here with the benchmark's name, which implements [`Benchmark`]. It writes a [`script::Script`]: threads with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `netperf`: one byte there, one byte back, over the loopback device (`TCP_RR`, `UDP_RR`).
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Options of built-in workloads: the words behind the name in `-w 'periodic -f 73 -t 12'`.
 //!
 //! A workload has a table of [`WorkloadOption`]s; everything else follows from it: reading, errors that

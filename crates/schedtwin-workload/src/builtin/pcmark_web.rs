@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `pcmark-web`: the web browsing part of PCMark for Android, a page in a web view that is read, searched and changed.
 //!
 //! Seven things are done and timed [S: UL's description]: R1 render the page, R2 scroll, R3 zoom a picture, R4 load data to search,

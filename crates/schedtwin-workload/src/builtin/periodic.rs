@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `periodic`: threads that work and sleep at a fixed frequency, as in studies of idle governors.
 //!
 //! Each of `threads` threads wakes up `frequency` times a second and works for `duty` per cent of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Plays a [`Script`]: threads, their shared memory and the devices of one run.
 //!
 //! Thread 0 starts all others and then sleeps for the run's duration, or until a thread says that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How much of something there was in a second of a run.
 
 use super::benchmark::Counted;

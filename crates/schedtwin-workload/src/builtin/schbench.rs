@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schbench`: how long workers wait for a CPU once their message thread has woken them. In its present form, and as
 //! `schbench-old` in that of 2016 to 2022.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the threads of a built-in workload do: a few steps over shared memory, as rt-app's events are, and
 //! the devices that interrupt them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `speedometer`: Speedometer 2.1, the same to-do list in sixteen frameworks, ten times.
 //!
 //! Each of 16 suites loads its page and goes through three steps (adding a hundred items, completing and deleting them); each step

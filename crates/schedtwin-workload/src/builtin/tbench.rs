@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `tbench`: the network half of dbench. Clients ask a file server that does nothing but answer.
 //!
 //! A client goes through the operations of a recorded office workload without a pause: it sends a request of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `uibench`: Android's UiBench, activities that each stress one part of the user interface.
 //!
 //! The jank tests of UiBench start an activity, do something with it for a while (flings up and down, or an animation

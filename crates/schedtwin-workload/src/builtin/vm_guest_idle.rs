@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `vm-guest-idle`: what the host sees of a virtual machine whose desktop does nothing much.
 //!
 //! A virtual CPU is a thread that runs the guest until it halts and then sleeps; a timer of the guest is a timer of the host,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Jobs of a shell: several workloads beside each other, in sessions and cgroups.
 //!
 //! **Idea.** On a real machine a program is started from somewhere: a terminal or a service, each with a session of its own, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The running threads of several jobs.
 //!
 //! Thread 0 is the shell: it starts the first thread of each job and waits. What jobs number is numbered anew, in turn: thread, futex,

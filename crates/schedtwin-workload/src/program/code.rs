@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The instructions that threads execute: a workload compiled for one machine.
 //!
 //! rt-app's events are lowered to few primitives over user memory, so that composite events need

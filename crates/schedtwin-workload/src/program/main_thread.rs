@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! rt-app's own thread: starts the others, ends the run, waits for everybody.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! User memory that threads share, and what glibc does with it.
 //!
 //! # Idea

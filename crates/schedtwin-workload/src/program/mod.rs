@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Executes a workload's threads, one operation at a time.
 //!
 //! # Idea

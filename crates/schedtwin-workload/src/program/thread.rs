@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One of rt-app's threads: where it is in its program, and what it does by itself.
 
 use super::NO_TIME;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From events to steps: follows every thread and CPU through a recording.
 //!
 //! **States of a thread**, from its first event on:

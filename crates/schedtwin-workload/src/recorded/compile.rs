@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
 use super::builder::{Builder, RawStep, SleepEnd, Thread};

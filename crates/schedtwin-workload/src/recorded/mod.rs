@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recorded work: what the threads of a trace did, as a workload that can meet another kernel.
 //!
 //! # Idea

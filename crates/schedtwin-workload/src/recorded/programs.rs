@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Executes a recording's threads, one operation at a time.
 //!
 //! **Thread 0** (`replay`) starts the threads that were there at the beginning, sleeps until the recording's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From a checked rt-app file and a machine to instructions.
 //!
 //! What needs the machine: CPU numbers must exist, and `run` microseconds become work.

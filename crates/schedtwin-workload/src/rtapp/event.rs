@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads events: what a thread does, in the order of the file.
 //!
 //! An event is recognised by the beginning of its key, in the order of [`NAMES`] (which is rt-app's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The JSON under an rt-app file, read as tolerantly as rt-app and its `workgen` read it.
 //!
 //! # Idea

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The rt-app language: a JSON file that says what each thread of a workload does.
 //!
 //! ```text

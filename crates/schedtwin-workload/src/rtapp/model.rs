@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What an rt-app file says, checked and resolved, but independent of any machine.
 //!
 //! Names have become indices, times are still in rt-app's microseconds, loops are counts. Nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads an rt-app file: the document, `global` and `resources`; collects all faults.
 //!
 //! The reader never stops at a fault: it notes it with its position and goes on with a harmless

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads `tasks`: threads, phases and their scheduling properties.
 //!
 //! Properties come at two levels. Those of a task hold from its start (absent ones take defaults),

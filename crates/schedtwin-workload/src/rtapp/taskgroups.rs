@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The section `taskgroups`: what is written into the files of cgroups before the threads start.
 //!
 //! rt-app puts threads into groups (`"taskgroup"`) and leaves it to a script to say what a group may; so its files have no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A kernel for tests of workloads: as many CPUs as threads, futex queues in order of arrival,
 //! every system call takes a nanosecond, a woken thread runs after a delay that a seed chooses.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A kernel with policies that are the user's own code.
 //!
 //! Such a kernel has a name of its own, `linux-6.12 with NAME`, which heads its column and stands in every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Patches: `patches/*.toml`, a named change to a kernel.
 //!
 //! ```toml

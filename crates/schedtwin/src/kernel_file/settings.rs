@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From a kernel file's settings to a [`Config`], by their declarations.
 //!
 //! | step | what happens |

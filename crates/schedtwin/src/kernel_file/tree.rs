@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Governors that come from a kernel tree: `tree=PATH,cpuidle=tree`.
 //!
 //! | spelled | means |

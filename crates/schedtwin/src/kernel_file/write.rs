@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A configuration as the text of a kernel file, which reads back as the same configuration.
 
 use schedtwin_kernel::config::{Config, Value};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Why chains took as long as they did: what a record says of each (`need.rs` measures them).
 //!
 //! Kept only while somebody records. Before an entry's needs and requests are looked at, the log hears the entry's facts,

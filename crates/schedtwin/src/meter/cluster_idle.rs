@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clusters at rest: how long the shallowest of a cluster's CPUs was in each idle state.
 //!
 //! A cluster is active while one of its CPUs is, and else as deep as the shallowest of them: what LISA's cluster

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The columns of a CPU's table of times: what each stands for, and the power of a CPU in it.
 //!
 //! Active (at the operating point that the CPU needs, below it, above it), polling, and per idle state entering, resting in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Contention: how long a CPU has two or more runnable tasks.
 //!
 //! It is what runnable boosting reacts to (`runnable_avg` above `util_avg`): while one task runs another

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The running digest: one number that two executions share only if they did the same.
 //!
 //! Every record (a fact, a mark, a truth segment) is packed without loss into three words: its time

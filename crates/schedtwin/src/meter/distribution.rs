@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A distribution of durations whose memory does not grow with the number of samples.
 //!
 //! Count, sum, least and greatest are integers and exact, hence so is the mean. Quantiles come from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From need to clock: how long a frequency domain takes to give what its CPUs need.
 //!
 //! # Terms

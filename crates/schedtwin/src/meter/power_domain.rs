@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Power domains as the meter sees them: time and energy per state, exact.
 //!
 //! The numbers of states are shifted by one here: 0 is "on", `s + 1` the domain's state `s`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Writes down what the meter counted, as metrics with stable names in a fixed order.
 //!
 //! The order is: window, progress (throughput, frames, slack), energy, latencies, idle, frequency,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios computed by hand, and properties of random streams of events.
 
 mod shares;

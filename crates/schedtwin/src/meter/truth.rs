@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the silicon did, and the energy that it took: the truth side of the meter.
 //!
 //! # Idea

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! User and system time: what a task did while it ran.
 //!
 //! User time is counted where work is: from the moment at which a task's CPU owes the kernel nothing until the next entry. The rest of

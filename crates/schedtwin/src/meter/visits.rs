@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Visits to idle states: how often a CPU used each, and what the ways in and out cost.
 //!
 //! A change of activity takes at most two ways, each into or out of one state. Counters and energy

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Negotiation scenarios on small machines.
 
 use super::*;

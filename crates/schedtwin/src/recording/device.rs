@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the recorded device could do: its clusters, their capacities and full speeds.
 //!
 //! Work is time × capacity × frequency / full speed, so a wrong capacity makes every result wrong. A trace has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a trace's frequencies say of the recorded device.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks that follow what is asked of them.
 //!
 //! ```text

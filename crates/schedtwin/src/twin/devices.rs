@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What interrupts a CPU from outside of all CPUs: devices of the workload, and the timer that stands in for those of
 //! sleeping CPUs.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What became of the frequency governor's calls: metrics of schedutil, counted since boot.
 
 use crate::result::Metric;

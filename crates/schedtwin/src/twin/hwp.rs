@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a processor does that chooses its frequency itself, within the hints of its driver (Intel's HWP, AMD's CPPC): an estimate.
 //!
 //! **Idea.** Every millisecond the processor looks at how busy each clock's CPU was and how fast it ran. The preference between energy and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How long interrupts are under way: by chance, and by where they come from.
 
 use super::Twin;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the CPUs need of their clocks, and what the governor wants for them: told to the meter when an entry is over. While
 //! somebody records, also why: the facts and decisions of the entry.
 

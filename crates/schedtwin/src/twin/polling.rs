@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The polling state: a CPU that executes a loop, watches a flag and takes interrupts.
 //!
 //! ```text

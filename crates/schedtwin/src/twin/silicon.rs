@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the silicon does by itself: ways into and out of idle states, clusters and packages, heat, limits of power.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The cgroups of a workload: made before it starts, and what their `cpu.stat` says in the end.
 
 use crate::result::Metric;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How a CPU's task gets its work done, and what it does next.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whatever a user names, the answer is a scenario or faults that say where, never a panic.
 //!
 //! The readers' own tests check every message; here is what a user meets: all three inputs at once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Models of benchmarks are built like the real thing: who wakes whom, how often, in which class; and what devices
 //! do, no timer shows.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Timers that stop in idle states: who wakes the CPU instead, when, and who else is disturbed.
 
 use crate::scenarios::{Log, SECOND, logged, metric, written};

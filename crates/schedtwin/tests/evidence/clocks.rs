@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks that stall while they switch, and firmware that holds them back.
 
 use crate::scenarios::{KERNEL, MS, SECOND, metric, run, written};

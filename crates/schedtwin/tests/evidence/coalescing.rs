@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Timers that expire near each other share an interrupt, if their slack allows.
 //!
 //! A timer may expire from the time that was asked for (soft) until its slack after that (hard). The interrupt is armed for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Users before Java machines: none of their requests is lost or doubled, and what a request costs adds up.
 
 use crate::scenarios::{run, scenario};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A run is a function of machine, kernel, workload and seed: of nothing else.
 
 use crate::scenarios::{KERNEL, MS, SECOND, built_in, few, published, run, scenario};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Distances between CPUs: what a task fetches after it has moved, and how long interrupts are under way.
 
 use crate::scenarios::{SECOND, metric, run, task, written};

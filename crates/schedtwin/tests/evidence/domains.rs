@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling domains beside those that Linux printed on machines that QEMU made (`conformance/domains`): names of
 //! levels, spans, groups and who balances for them, flags, intervals.
 

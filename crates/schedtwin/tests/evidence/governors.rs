@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Drivers and governors in the twin: intel_pstate, drivers that are asked for performance, and which phase of the tick gives the 7 ms
 //! that were published for schedutil without remote callbacks.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle states under every governor: what was entered is left, what is too deep or too shallow is what the
 //! state table says, and the time adds up. Which governor errs more is a study's question, not one of these.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What must be true at every event, judged by the facts alone: nothing here asks the kernel or the
 //! meter, so an error that both share is still found.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What machines do that no kernel decides: states of clusters, speeds of kinds of work, power that
 //! depends on votes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Evidence that the twin does what it promises, without the real kernel: what must be true of every
 //! run, whatever the policies decide.
 //!

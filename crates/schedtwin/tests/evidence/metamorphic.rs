@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Changes of the input whose effect on the output is known without a model of the scheduler.
 
 use crate::scenarios::{

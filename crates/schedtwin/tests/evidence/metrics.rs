@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What runs measure is what is declared, and what is declared is measured.
 
 use crate::scenarios::{MS, run, scenario, written};

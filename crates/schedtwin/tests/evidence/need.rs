@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From need to clock in whole runs: where the time goes until a boosted task that wakes up has the clock it asks for.
 //!
 //! The clamps of a task that wakes up under 6.12 join its run queue behind the call of the governor, which

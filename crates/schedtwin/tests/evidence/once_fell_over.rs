@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios that made the twin panic. Each was found by random scenarios, and runs here under verification.
 
 use crate::determinism::assert_reference;

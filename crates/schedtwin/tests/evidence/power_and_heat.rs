@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! States of packages, ways out of idle, polling power, heat and throttling.
 
 use crate::scenarios::{MS, SECOND, metric, run, task, written};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The rt-app files that people published run on the phone and are measured.
 
 use crate::scenarios::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run writes is what it did: from the files alone, every count and every nanosecond of the
 //! result is worked out again.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces of real devices, from a folder beside the repository, are replayed.
 
 use crate::scenarios::metric;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Older releases: the rules of `determinism` and `invariants` for each kernel but the newest, on each machine.
 //!
 //! One pass over a scenario checks everything at once, for the matrix is large: the fast twin runs with every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runnable boosting where its author had it: CFS on a Pixel 6, and what it does event by event.
 //!
 //! **Stated first**, from the base kernel alone: how long CPUs have two or more runnable tasks, and which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The scenarios that the evidence is taken from, and an observer that keeps what it is told.
 
 use schedtwin::result::{RunResult, TaskResult};

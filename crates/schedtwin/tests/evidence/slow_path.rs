@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil's slow path in the twin, beside the recordings of the real kernel on the emulated board (`slowpath`:
 //! no fast switch, a transition latency of 5 ms and so a rate limit of 7.5 ms).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Hardware threads of one core: power, speed and rest that they share.
 
 use crate::scenarios::{SECOND, metric, run, task, written};

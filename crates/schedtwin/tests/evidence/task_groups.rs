@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Task groups: rt-app's `taskgroup` from the file to the shares.
 
 use crate::scenarios::{SECOND, published_folder, run, scenario, written};

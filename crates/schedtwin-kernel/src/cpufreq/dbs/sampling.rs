@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What ondemand and conservative decide, and what they remember of a domain.
 //!
 //! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/cpufreq_governor.c, cpufreq_ondemand.c, cpufreq_conservative.c, see [`super`].

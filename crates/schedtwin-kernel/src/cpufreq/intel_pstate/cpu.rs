@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What intel_pstate knows of a CPU, and how it decides: `struct cpudata` and its arithmetic.
 //!
 //! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/intel_pstate.c, see [`super`].

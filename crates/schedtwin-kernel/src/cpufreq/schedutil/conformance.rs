@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil's hook and what it reads, for the differential test against the kernel's own C.
 //!
 //! The test (`conformance/`, L0 `schedutil`) sets the signals ([`crate::sched::demand::conformance`]) and calls the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! schedutil as it began, in 4.7: utilisation is handed over by who calls.
 //!
 //! **Decides** the frequency of a domain when one of its CPUs says how much of it is used.

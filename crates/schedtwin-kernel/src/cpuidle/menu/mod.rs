@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The menu governor, one file per form it has had; what the forms share is here.
 //!
 //! **The idea.** When the next timer fires is known exactly; something else usually comes first. Two

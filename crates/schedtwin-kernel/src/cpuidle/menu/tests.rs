@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Decisions worked out by hand, of both forms. The differential tests against the kernel's own C are in
 //! `conformance/src/menu`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! menu as of Linux 4.20 to 6.5: the timers are asked first, and I/O waiters count.
 //!
 //! **Algorithm** ([`select`]; the two guesses are those of [`super`]):

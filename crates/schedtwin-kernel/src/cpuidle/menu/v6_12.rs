@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! menu as of Linux 6.6 to 6.12: the timers are asked only where it matters.
 //!
 //! **Algorithm** ([`select`]; the two guesses are those of [`super`]):

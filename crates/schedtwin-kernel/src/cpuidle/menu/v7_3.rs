@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! menu as of Linux 7.3: as [`v6_12`], with two changes.
 //!
 //! - **Typical interval.** An outlier may be short as well as long. If the last eight sleeps are not much alike, the shortest are left out if the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The timer events oriented governor (teo), one file per form it has had.
 //!
 //! What the forms share is here: the words for why a state was chosen, and the times that they compare.

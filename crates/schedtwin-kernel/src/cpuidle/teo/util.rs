@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation awareness of teo: a busy CPU takes a shallower state, for the sake of latency.
 //!
 //! **The idea** (Kajetan Puchalski, 2022). The timers and the past say how long a CPU will sleep; the scheduler

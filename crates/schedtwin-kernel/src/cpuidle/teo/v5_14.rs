@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! teo as of Linux 5.14 to 6.5, with or without an eye on utilisation.
 //!
 //! **The idea** is that of [`v6_12`](super::v6_12), where the terms are explained: bins of hits and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! teo as of Linux 6.12: which idle state a CPU should enter, and whether its tick may stop.
 //!
 //! **The idea.** Timers are the commonest wakeups, and when the next one fires is known exactly.

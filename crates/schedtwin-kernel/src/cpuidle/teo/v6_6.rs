@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! teo as of Linux 6.6 to 6.10: recent intercepts as before, timers asked late as since.
 //!
 //! **The idea** and the terms are those of [`v6_12`](super::v6_12), the *recent* intercepts those of

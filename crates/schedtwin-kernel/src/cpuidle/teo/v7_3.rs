@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! teo as of Linux 7.3: which idle state a CPU should enter, and whether its tick may stop.
 //!
 //! **The idea** is that of [`v6_12`](super::v6_12): timers are known, and what came before them is remembered. What is

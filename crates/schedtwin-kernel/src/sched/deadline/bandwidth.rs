@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Bandwidths: who is admitted, and how much of each CPU deadline tasks have reserved.
 //!
 //! Three sums, all in 2^-20 of a CPU:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `cpudl`: which CPU's earliest deadline is the latest of all.
 //!
 //! A max-heap of the CPUs that have deadline entities, by their earliest deadline, and the set of those that have none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a machine's deadline tasks may reserve together.
 //!
 //! Every admitted reservation and the fair servers are in `total_bw`. A call that would bring it above the limit for the

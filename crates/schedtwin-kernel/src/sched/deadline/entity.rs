@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The constant bandwidth server: what a deadline task may still run, and until when.
 //!
 //! **Idea.** A task reserves `dl_runtime` in every `dl_period`. Its server keeps what is left of that (`runtime`) and an

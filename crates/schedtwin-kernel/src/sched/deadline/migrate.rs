@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where deadline tasks run: placement, push and pull.
 //!
 //! **Idea.** The m earliest deadlines should run on the m CPUs (global EDF). A CPU that has more tasks than it can

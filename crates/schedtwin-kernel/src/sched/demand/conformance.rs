@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The signals of a CPU, set from outside, for comparisons with the kernel's own C and with recordings.
 //!
 //! The twin changes signals by running tasks. A comparison (`conformance/`, L0 `schedutil`, L1) sets them and asks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From utilisation to performance: what a CPU demands of its frequency domain.
 //!
 //! **Decides** how the utilisations of the classes, interrupts, DEADLINE bandwidth, clamps and the boost after

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether a CPU is large enough for a utilisation and the clamps that go with it.
 //!
 //! **Idea.** A CPU should keep a fifth of its capacity, so that a task that grows does not fill it before

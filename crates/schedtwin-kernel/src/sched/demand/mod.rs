@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Demand: how much of a CPU is used, how much it is to have, and what fits on it.
 //!
 //! **Idea.** The governor, EAS, idle governors, thermal control and balancing all want to know how much a CPU

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Need: the operating point that a CPU's demand asks for, whether or not anybody has asked the clock for it.
 //!
 //! **Decides** nothing: it tells the meter what the governor would want of a CPU at this moment, so that one can see how

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Signals: what a CPU's demand follows from, and which CPUs' demands are out of date.
 //!
 //! **Idea.** schedutil wants the demands of all CPUs of a domain whenever one of them calls it, though most have not

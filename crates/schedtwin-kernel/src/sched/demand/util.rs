@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation: how much of its time a CPU is used, now or with a task on it.
 //!
 //! **Terms.** *util_avg*: the average of what ran. *util_est*: what the queued tasks needed when they last slept,

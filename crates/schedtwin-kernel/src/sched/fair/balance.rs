@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Load balancing: moving tasks that are already queued.
 //!
 //! A wakeup places one task; what it gets wrong, and what changes afterwards, is left to balancing.

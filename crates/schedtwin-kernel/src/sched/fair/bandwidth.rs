@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `cpu.max`: how much CPU time a task group may use in each period.
 //!
 //! **Decides** when a group's run queue on a CPU has to stop (*throttle*), and when it may go on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CFS: the smallest virtual runtime runs.
 //!
 //! **Decides** which entity of a fair run queue runs next, how long it may, whether a wakee preempts it, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class's entries: queueing, sleeping, switching, ticking.
 //!
 //! **Delayed dequeue.** A task that blocks while it is *not* eligible has run more than its share. Were it

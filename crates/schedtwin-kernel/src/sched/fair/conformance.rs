@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Single steps of the fair class, for the differential test against the kernel's own C.
 //!
 //! The twin enters the kernel through its entries, where a wakeup is also CPU selection, PELT and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where EEVDF and CFS differ: the one place that knows which of them a kernel has.
 //!
 //! Both share the entity, the walk through enqueue, dequeue, switch and tick (`class.rs`), the weights and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! EEVDF: who is owed time, and who of those has the earliest deadline.
 //!
 //! **Decides** which entity of a fair run queue runs next, and where a newcomer starts in virtual time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Energy-aware placement: what a task would cost where (`find_energy_efficient_cpu`, "feec").
 //!
 //! **Decides** on which CPU a waking task costs the least energy, as long as no CPU is overutilized.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Task groups: how CPU time is shared between cgroups, and their tasks compete within them.
 //!
 //! **Decides** the weight with which a group's entity competes on each CPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which PELT update happens when, and the load of a CPU.
 //!
 //! The arithmetic is in [`crate::sched::pelt`]; here is the glue of `fair.c`: ageing an entity and its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class: `kernel/sched/fair.c`.
 //!
 //! | room | what it holds |

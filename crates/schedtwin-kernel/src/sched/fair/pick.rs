@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a record says of a pick of the fair class: who was there, and why that one.
 //!
 //! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`See`], which nobody

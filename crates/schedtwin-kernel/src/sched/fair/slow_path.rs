@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CPU selection for a task that is new to its CPU: after `fork` and `exec`.
 //!
 //! There is no cache to stay near to, so the whole machine is looked at, from the largest domain down:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CPU selection at wakeup: `select_task_rq_fair`, `wake_affine`, `select_idle_sibling`.
 //!
 //! **Decides** where a waking task runs when EAS does not: first between the waker's CPU and the task's

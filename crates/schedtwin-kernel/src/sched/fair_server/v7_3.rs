@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the fair server of 7.3 makes of idle time.
 //!
 //! **Idea.** A CPU that idles leaves fair tasks all the time that they could want, so idle time is charged like theirs: when the

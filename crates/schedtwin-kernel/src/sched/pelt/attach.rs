@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How an entity's signals enter a fair runqueue, leave it, and climb through groups.
 //!
 //! A runqueue's averages are the sums of the averages of all entities *attached* to it, whether they

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The clock that PELT runs on: time scaled by what the CPU can do.
 //!
 //! A CPU at half capacity or half frequency needs twice the time for the same work. So that a task

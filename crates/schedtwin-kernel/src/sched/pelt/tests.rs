@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Values worked out by hand or read off a running kernel's arithmetic. The differential tests
 //! against the kernel's own C are in `conformance/src/pelt`.
 

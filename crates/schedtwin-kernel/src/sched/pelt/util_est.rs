@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `util_est`: the utilisation a task will probably need, known at the moment it wakes.
 //!
 //! `util_avg` decays while a task sleeps, so that a task which runs 10 ms a second looks small when

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! RT throttling: what kept RT tasks from starving the others before the fair server did.
 //!
 //! Each CPU adds up the time of its RT tasks (`rt_time`). Beyond `rt_runtime`, 950 ms, its whole RT queue is

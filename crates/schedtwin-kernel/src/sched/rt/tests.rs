@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Queues and levels of the RT class, and throttling.
 
 use super::*;

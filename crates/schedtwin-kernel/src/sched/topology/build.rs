@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Construction of the domains from what firmware says.
 //!
 //! 1. The **levels**, bottom-up, each a mask per CPU (`levels.rs`).

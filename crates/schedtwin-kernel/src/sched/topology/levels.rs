@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From what firmware says to the levels of domains: which CPUs see each other as near.
 //!
 //! The levels, bottom-up, each a mask per CPU. What an architecture's own code knows decides which there are:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The domains of a machine as plain data, to be shown and compared: what `/sys/kernel/debug/sched/domains` and the
 //! kernel's log (`sched_verbose`) tell of them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The worked examples of the behaviour notes (10 §11), machines that cannot be, and random machines beside a second
 //! implementation (`plain.rs`).
 

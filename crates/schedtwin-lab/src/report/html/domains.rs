@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling domains as pictures: a lane for each level, a box for each domain, cut into its groups.
 //!
 //! CPUs are not in the order of their numbers but so that each domain is in one piece: threads of a core stand beside

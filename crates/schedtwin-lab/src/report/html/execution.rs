@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Executions as pictures: the recording above, the twin below, on the same relative time.
 
 use maud::{Markup, html};

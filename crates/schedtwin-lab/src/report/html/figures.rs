@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The figures of a page. Shapes are in a box of 1000 units of width that is stretched to the page.
 
 use maud::{Markup, html};

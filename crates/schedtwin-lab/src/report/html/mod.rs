@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One file to open in a browser: tables, intervals, figures. It loads nothing from anywhere, follows the light or dark
 //! scheme of the reader, and fits a phone.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A sweep as a page: the settings as points over two metrics, those that no other beats joined by a line, and all of them as a table.
 
 use maud::{Markup, html};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How far two executions are apart: figures, distances and limits, as `docs/studies.md` states them.
 //!
 //! CPUs of a frequency domain are alike, and so are tasks of one file: lists by CPU are sorted within each domain before they are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The executions of a study beside the twin: every kernel, a few seeds, each figure `in` or `out`.
 
 use rayon::prelude::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Executions: what happened on a board, set beside what happens in the twin.
 //!
 //! A row of a study is a number. An execution is a course of events: who sat where, when the clock changed. A recording of a board

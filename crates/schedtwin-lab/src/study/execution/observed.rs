@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! An execution from a run of the twin: who ran where, and what a CPU's clock and queue did.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Recordings from their file: `studies/recordings/*.toml`, or one of the user's own.
 //!
 //! The file says of each recording what is judged, reduced by the rules of `docs/studies.md`, "Executions".

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scripts of these tests are their own.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! That every file means what it should: written ones, older ones, wrong ones.
 
 use super::*;

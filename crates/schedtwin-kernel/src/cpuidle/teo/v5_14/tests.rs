@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Decisions worked out by hand, for 6.3 above all, of which there is no tree to compare with. The
 //! differential tests of the form without a threshold are in `conformance/src/teo`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps, step by step from outside, for comparisons with the kernel's own C (`conformance/`, L0 `uclamp`,
 //! `uclamp-sum`). Nothing else uses this door, and it decides nothing.
 //!

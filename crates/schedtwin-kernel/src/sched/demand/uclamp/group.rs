@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps of task groups: what `cpu.uclamp.min` and `cpu.uclamp.max` leave of a task's.
 //!
 //! **Idea.** Who manages a machine limits groups of tasks. A group's minimum raises what its tasks ask for, its maximum

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Max aggregation: a run queue asks for the largest minimum and the largest maximum of its tasks.
 //!
 //! **Idea.** A task that needs speed must get it whatever runs beside it, so minima add up to the largest. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamping: how fast a task wants its CPU at least and at most.
 //!
 //! **Decides** nothing itself: it tells the rest of this room how much performance the runnable tasks of a CPU ask

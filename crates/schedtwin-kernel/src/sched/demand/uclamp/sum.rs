@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sum aggregation: each task's utilisation is clamped by itself, and a run queue adds the clamped ones up.
 //!
 //! **Idea.** With max aggregation one task without a cap lifts the caps of all others on its CPU, and a capped task

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps on a kernel: who is counted when, and what the governor sees.
 
 mod sequences;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Active balancing: the running task of a CPU is pushed away by its stopper.
 //!
 //! Pulling takes queued tasks only. If a pass finds an imbalance and moves nothing, the reason may be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What CPUs and groups of CPUs can do for fair tasks.
 //!
 //! A CPU's capacity is what its microarchitecture and thermal limits leave, minus what RT, deadline

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which tasks a pass moves, and moving them.
 //!
 //! Candidates are taken from the end of the source's list, those that ran least recently, and the

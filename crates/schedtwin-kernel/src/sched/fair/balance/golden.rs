@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Decisions on random states, as a digest.
 //!
 //! The states are drawn from a fixed seed: CPUs with tasks, loads and capacities, domains with flags of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that are too big for their CPU, and CPUs that are used up.
 //!
 //! On machines with CPUs of different capacity a running task whose utilisation exceeds 80 % of its

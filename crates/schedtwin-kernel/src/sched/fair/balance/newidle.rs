@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Newidle balancing: a CPU that runs out of work looks for some before it goes idle.
 //!
 //! Looking costs time, and pays only if the CPU would have been idle longer than that. So a domain is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One balance pass over one domain.
 //!
 //! 1. Is this CPU the one to balance for its group? Newly idle CPUs always are; else it is the group's

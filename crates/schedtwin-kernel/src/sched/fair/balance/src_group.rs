@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether the busiest group is busier by enough to pull from it, and how much.
 //!
 //! | busiest \ local | has_spare | fully_busy | imbalanced | overloaded |

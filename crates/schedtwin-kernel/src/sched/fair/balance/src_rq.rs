@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From which queue of the busiest group to pull.
 //!
 //! The measure follows what is to be moved: load per capacity, utilisation, number of tasks, or the

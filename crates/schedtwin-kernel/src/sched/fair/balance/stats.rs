@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How busy the groups of a domain are, and which of them is the busiest.
 //!
 //! A pass reads every CPU of the domain once. Groups are then classed, in the order in which they are

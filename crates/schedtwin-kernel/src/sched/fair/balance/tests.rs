@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Balancing on small machines: tasks that only compute, driven by the smallest board that delivers
 //! interrupts and pays debts.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The pool of a group with a limit, and what one of its queues has of it: the arithmetic of [`super`].
 //!
 //! ```

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tables of CFS, on a machine of eight CPUs: latency 24 ms, granularity 3 ms, wakeup granularity 4 ms.
 //!
 //! Times in the tables are milliseconds unless they say otherwise; virtual ones too.

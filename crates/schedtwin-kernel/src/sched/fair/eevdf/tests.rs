@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A second implementation of EEVDF, straight from the definitions, and a long random walk over both.
 //!
 //! The model has no sums and no base: virtual times are whole numbers of unlimited width, V is the exact

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! EEVDF as of 7.3, where it is not that of 6.12.
 //!
 //! **Slice protection.** An entity that is switched to may run until `vprot`, once: an entity that is picked again goes on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The search for the least energy since 6.1.y: how well a task fits comes first, no margin.
 //!
 //! **Algorithm.** 1. Per domain: candidate and, if the domain holds it, prev. 2. Base energy without the task.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The search for the least energy of 5.14 to 5.19: prev is left for a saving of more than 1/16.
 //!
 //! **Idea.** Estimates are rough, and moving a task costs something that they do not contain; so a domain must

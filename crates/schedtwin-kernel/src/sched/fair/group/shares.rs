@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a group's queue on one CPU is worth: the arithmetic of [`super`].
 //!
 //! ```

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which of two CPUs a wakeup begins with: the waker's or the one where the task last ran (`wake_affine`).
 //!
 //! **Decides** by idleness first, then by load: the waker's CPU must be less loaded with the task than prev without it, by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Wakeups on random states, as a digest: `wake_affine`, and `select_idle_sibling` with its answer.
 //!
 //! Evidence: the kernel's own functions, 6.1's and 6.12's, give the same answers, case by case (see

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! An idle CPU where capacities differ (`select_idle_capacity`).
 //!
 //! **Decides** among the idle CPUs of the lowest domain that has every capacity, from the target on: the first that fits the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! "wake_affine improvements", the series that followed the patch of `idler_llc.rs`: a cache remembers which of its
 //! cores is idle as a whole, and a wakeup goes there.
 //!

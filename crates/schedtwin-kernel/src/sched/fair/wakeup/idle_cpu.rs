@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The scan of a cache for an idle CPU, and how far it goes.
 //!
 //! From the target on, the target's cluster first where wakeups know clusters. The way is limited by how busy the cache is

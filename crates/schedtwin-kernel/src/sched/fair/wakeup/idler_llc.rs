@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! "Prefer idle CPU to cache affinity", as posted in February and March 2021: between the caches of the waker and of
 //! prev, `wake_affine` prefers the one of which a smaller share is busy.
 //!

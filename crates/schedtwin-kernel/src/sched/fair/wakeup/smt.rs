@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Wakeups where cores have hardware threads: a core that is idle as a whole is worth more than an idle thread beside a
 //! busy one.
 //!

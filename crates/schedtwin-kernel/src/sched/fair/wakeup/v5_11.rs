@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! 5.11's search for an idle CPU in the target's cache domain.
 //!
 //! 1. If a core is known to be idle as a whole: the first such one, from the target on. None: it is no longer known.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A second implementation of the construction of domains, from the behaviour notes alone (10 §1 to §9), and random
 //! machines on which both must agree in everything.
 //!

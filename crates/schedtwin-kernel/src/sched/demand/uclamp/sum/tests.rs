@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Sum aggregation on a kernel: what joins the sums and leaves them, and what is made of them.
 
 use super::*;

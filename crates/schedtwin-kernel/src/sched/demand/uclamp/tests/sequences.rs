@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random sequences of whatever changes clamps: after each step what run queues keep is recomputed from their tasks.
 //!
 //! `SCHEDTWIN_UCLAMP_STEPS` says how many steps each configuration gets; a million takes some seconds.

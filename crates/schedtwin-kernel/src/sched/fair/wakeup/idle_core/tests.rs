@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The series beside a plain second implementation: one wakeup on random states, and what a cache knows after random
 //! switches.
 
