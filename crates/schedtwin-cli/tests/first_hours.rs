@@ -402,3 +402,20 @@ fn phones_are_told_what_their_start_up_scripts_set() {
         assert!(!text(&output.stdout).contains(told), "{machine} {kernel}");
     }
 }
+
+#[test]
+fn the_page_of_a_server_draws_its_many_clocks_once() {
+    let folder = folder();
+    let run = "compare -q -m altra-2p160 -w periodic --duration 20ms -n 2 -k linux-6.6 -k linux-6.12 --html page.html";
+    let output = schedtwin(folder.path(), run);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("written");
+    assert_eq!(
+        page.matches("<h3>mean-of-160</h3>").count(),
+        2,
+        "its frequencies and its idle states"
+    );
+    assert!(!page.contains("<h3>cpu7</h3>") && !page.contains("<h3>highest-of-160</h3>"));
+    assert!(page.contains("all domains"), "its power is one bar");
+    assert!(page.matches("aria-label=\"CPU ").count() < 40, "idle CPUs have no lane");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Better, Labels, declared};
 
-use super::cells::{number, plain_table};
+use super::cells::{number, plain_table, wrap};
 use crate::select::Key;
 use crate::selector::Selector;
 use crate::stats::{self, Estimate};
@@ -137,7 +137,8 @@ pub fn sweep(
         at += count.max(1);
     }
     if !on_front.is_empty() {
-        text.push_str(&format!("\n*: {FRONT}\n"));
+        text.push('\n');
+        text.push_str(&wrap(&format!("*: {FRONT}"), WIDTH, "  "));
     }
     Ok(text)
 }

@@ -3,8 +3,9 @@
 
 use maud::{Markup, html};
 
+use crate::many_parts;
 use crate::measured::Row;
-use crate::moment::Moment;
+use crate::moment::{Moment, Piece};
 use crate::report::cells::{letter, number};
 use crate::stats;
 
@@ -185,19 +186,19 @@ fn stacked(pieces: &Stack) -> Markup {
 
 /// Power by frequency domain.
 fn power(kernels: &[String], rows: &[Row]) -> Markup {
-    let of = |row: &&Row| {
-        row.name == "power"
-            && row.stat == "mean"
-            && row.labels.len() == 1
-            && label(row, "domain").is_some()
-    };
-    let parts: Vec<&Row> = rows.iter().filter(of).collect();
+    let mean_power = |row: &&Row| row.name == "power" && row.stat == "mean";
+    let of_domain = |row: &&Row| row.labels.len() == 1 && label(row, "domain").is_some();
+    let mut parts: Vec<&Row> = rows.iter().filter(mean_power).filter(of_domain).collect();
+    if parts.len() > many_parts::MANY {
+        parts = rows.iter().filter(mean_power).filter(|row| row.labels.is_empty()).collect();
+    }
     let values = |kernel: usize| parts.iter().map(move |row| mean(row, kernel).unwrap_or(0.0));
     let most = (0..kernels.len()).map(|kernel| values(kernel).sum::<f64>()).fold(0.0, f64::max);
     if most <= 0.0 {
         return html! {};
     }
-    let names: Vec<&str> = parts.iter().filter_map(|row| label(row, "domain")).collect();
+    let names: Vec<&str> =
+        parts.iter().map(|row| label(row, "domain").unwrap_or("all domains")).collect();
     html! {
         h2 { "Power" }
         div.rows { @for kernel in 0..kernels.len() {
@@ -212,6 +213,15 @@ fn power(kernels: &[String], rows: &[Row]) -> Markup {
                 @for kernel in 0..kernels.len() { " " (letter(kernel)) " " (number(mean(parts[at], kernel).unwrap_or(0.0))) } }
         } }
     }
+}
+
+/// The parts of a machine that have a figure of their own, in the order of the rows; of many their mean alone.
+fn drawn<'a>(rows: &[&'a Row], key: &str) -> Vec<&'a str> {
+    let mut names = values_of(rows, key);
+    if names.len() > many_parts::MANY {
+        names.retain(|name| name.starts_with("mean-of-"));
+    }
+    names
 }
 
 /// Names of a label's values, in the order of the rows.
@@ -233,7 +243,7 @@ fn frequencies(kernels: &[String], rows: &[Row]) -> Markup {
     }
     html! {
         h2 { "Frequencies" }
-        @for domain in values_of(&parts, "domain") {
+        @for domain in drawn(&parts, "domain") {
             @let of: Vec<&&Row> = parts.iter().filter(|row| label(row, "domain") == Some(domain)).collect();
             @let top = of.iter().filter_map(|row| khz(row)).fold(1.0, f64::max);
             h3 { (domain) }
@@ -289,7 +299,7 @@ fn idle(kernels: &[String], rows: &[Row]) -> Markup {
     }
     html! {
         h2 { "Idle states" }
-        @for cluster in values_of(&parts, "cluster") {
+        @for cluster in drawn(&parts, "cluster") {
             @let of: Vec<&&Row> = parts.iter().filter(|row| label(row, "cluster") == Some(cluster)).collect();
             @let depth = of.len().max(1) as f64;
             h3 { (cluster) }
@@ -333,11 +343,18 @@ fn one_moment(moment: &Moment) -> Markup {
     let [from, to] = moment.window;
     let x = |ns: u64| ns.saturating_sub(from) as f64 / (to - from).max(1) as f64 * WIDTH;
     let ms = |ns: u64| format!("{:.3} ms", ns as f64 / 1e6);
+    // Of a large machine: the CPUs on which something ran, the one that was waited for, and the clocks that changed.
+    let many_cpus = moment.lanes.len() > many_parts::MANY;
+    let has_lane = |(cpu, lane): &(usize, &Vec<Piece>)| {
+        !many_cpus || !lane.is_empty() || *cpu == usize::from(moment.cpu)
+    };
+    let many_clocks = moment.frequencies.len() > many_parts::MANY;
+    let fewest_steps = if many_clocks { 2 } else { 1 };
     html! {
         h3 { (moment.kernel) ", seed " (moment.seed) ": " (moment.task) " waits " (ms(moment.runs_at - moment.woken_at)) }
         p.caption { (caption(moment)) }
         div.lanes {
-            @for (cpu, lane) in moment.lanes.iter().enumerate() {
+            @for (cpu, lane) in moment.lanes.iter().enumerate().filter(has_lane) {
                 div.muted { "CPU " (cpu) }
                 svg viewBox="0 0 1000 20" height="14" preserveAspectRatio="none" role="img" aria-label=(format!("CPU {cpu}")) {
                     rect.track x="0" y="0" width="1000" height="20" {}
@@ -352,7 +369,7 @@ fn one_moment(moment: &Moment) -> Markup {
                     }
                 }
             }
-            @for (domain, steps) in moment.frequencies.iter().filter(|(_, steps)| !steps.is_empty()) {
+            @for (domain, steps) in moment.frequencies.iter().filter(|(_, steps)| steps.len() >= fewest_steps) {
                 @let top = steps.iter().map(|(_, khz)| *khz).max().unwrap_or(0).max(1);
                 div.muted { (domain) }
                 svg viewBox="0 0 1000 20" height="22" preserveAspectRatio="none" role="img" aria-label=(format!("frequency of {domain}")) {
@@ -387,8 +404,7 @@ fn caption(moment: &Moment) -> String {
         [] => "hardly anything ran there".to_string(),
         who => format!("{} ran there", who.join(", ")),
     };
-    let is_idle =
-        |lane: &&Vec<crate::moment::Piece>| lane.iter().all(|piece| within(piece.span) == 0);
+    let is_idle = |lane: &&Vec<Piece>| lane.iter().all(|piece| within(piece.span) == 0);
     let idle = moment.lanes.iter().filter(is_idle).count();
     let idle = match idle {
         0 => "no CPU was idle all the time".to_string(),
