@@ -92,7 +92,7 @@ pub const SUM: &[Mutation] = &[
     ),
     m(
         LOAD,
-        "if refreshed {\n                self.load_avg_refreshed(se);\n            }\n        }\n        let my_q",
-        "}\n        let my_q",
+        "if refreshed {\n                self.load_avg_refreshed(se);\n            }\n        }\n        let mut decayed",
+        "}\n        let mut decayed",
     ),
 ];

@@ -95,7 +95,7 @@ pub(crate) mod track {
     /// First of four tracks a CPU: `util_avg`, `runnable_avg`, `util_est`, instants.
     pub(crate) const CPU_FIRST: u64 = 16;
     /// First of the domains' tracks.
-    pub(crate) const DOMAIN_FIRST: u64 = 2048;
+    pub(crate) const DOMAIN_FIRST: u64 = 8192;
     /// First of four tracks a task: `util_avg`, `runnable_avg`, `util_est`, the thread.
     pub(crate) const TASK_FIRST: u64 = 1 << 17;
     /// The signals that the first three of four stand for.

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-/// The largest number of CPUs of a machine.
-pub const MAX_CPUS: usize = 256;
+/// The largest number of CPUs of a machine: a choice of the build, as `CONFIG_NR_CPUS` is one of Linux's. It decides how wide masks are, and no
+/// result.
+pub const MAX_CPUS: usize = if cfg!(feature = "nr-cpus-1024") { 1024 } else { 256 };
 
 /// A logical CPU, `0..nr_cpus`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

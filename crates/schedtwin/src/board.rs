@@ -21,11 +21,12 @@
 //! assert_eq!(board.next(), Some((700, 0)));
 //! ```
 
-use schedtwin_types::{ClockDomainId, CpuId, IpiKind, NEVER, Ns};
+use schedtwin_types::{ClockDomainId, CpuId, IpiKind, MAX_CPUS, NEVER, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bits of a key that hold the slot: 256 CPUs of 9 slots, and domains with two. 52 bits are left for the time, 52 days.
-const SLOT_BITS: u32 = 12;
+/// Bits of a key that hold the slot: `MAX_CPUS` CPUs of 9 slots, and as many domains with two. The others are left for the time: 52 bits, 52 days,
+/// where there are 256 CPUs.
+const SLOT_BITS: u32 = (11 * MAX_CPUS).next_power_of_two().ilog2();
 
 /// The latest time that the board can hold: a run ends before it.
 pub const LATEST: Ns = (1 << (64 - SLOT_BITS)) - 2;

@@ -484,8 +484,10 @@ fn check_fair_servers(machine: &Machine, kernel: &KernelFile) -> Result<(), Diag
 /// Refuses a run that ends before it begins, and one that the board has no room for.
 fn check_duration(duration: Ns) -> Result<(), Diagnostics> {
     let message = match duration {
-        0 => "a run lasts longer than 0 s",
-        _ if duration > LATEST - GRACE => "a run lasts at most 52 days",
+        0 => "a run lasts longer than 0 s".to_string(),
+        _ if duration > LATEST - GRACE => {
+            format!("a run lasts at most {} days", LATEST / (24 * 60 * 60 * 1_000_000_000))
+        }
         _ => return Ok(()),
     };
     let mut faults = Diagnostics::new();

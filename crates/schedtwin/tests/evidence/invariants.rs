@@ -57,6 +57,10 @@ const OVERTAKEN_PERCENT_MAX: u64 = 8;
 /// that one each time (`boosted-sleeper`: 16 % of the wakeups on a Juno r2).
 const OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX: u64 = 20;
 
+/// Not so on a fast desktop of 32 hardware threads, some of which look for work at any time: without wake lists up to 38 % are
+/// (`geekbench5`), so there is no bound.
+const LOOKS_FOR_WORK: &str = "ryzen-5950x ";
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Queued,
@@ -277,6 +281,9 @@ impl Invariants {
         let most = self.wakeups * percent / 100 + 3 + self.cpus.len() as u64 / 5;
         // A fork looks at each CPU: with 256 that takes longer than the chosen one needs to wake up.
         let bounded = self.cpus.len() < 256 || scenario.kernel().config.features.ttwu_queue;
+        let bounded = bounded
+            && (scenario.kernel().config.features.ttwu_queue
+                || !self.name.starts_with(LOOKS_FOR_WORK));
         // Threads that talk wake each other all the time, and idle hardware threads look for work meanwhile.
         let workload = scenario.provenance().workload;
         let bounded = bounded && !TALKING.iter().any(|name| workload.starts_with(name));

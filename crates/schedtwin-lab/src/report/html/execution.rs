@@ -97,7 +97,7 @@ fn clock(name: &str, stage: &Stage, span: [u64; 2]) -> Markup {
 /// From which part to which how many tasks sit on a CPU, where any does.
 fn crowds(execution: &Execution, cpu: usize) -> Vec<(usize, usize, usize)> {
     let here = |part: usize| {
-        let sits = |seat: Option<u8>| seat.is_some_and(|seat| usize::from(seat) == cpu);
+        let sits = |seat: Option<u16>| seat.is_some_and(|seat| usize::from(seat) == cpu);
         execution.tasks.iter().filter(|task| sits(task.seats[part])).count()
     };
     let mut crowds: Vec<(usize, usize, usize)> = Vec::new();

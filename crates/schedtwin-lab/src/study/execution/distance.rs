@@ -210,7 +210,7 @@ fn mean(parts: &[Vec<f64>]) -> Vec<f64> {
 }
 
 fn moves(of: &Execution) -> f64 {
-    let moves_of = |seats: &Vec<Option<u8>>| {
+    let moves_of = |seats: &Vec<Option<u16>>| {
         let pairs = seats.windows(2).filter(|pair| pair[0].is_some() && pair[1].is_some());
         pairs.filter(|pair| pair[0] != pair[1]).count()
     };
@@ -269,9 +269,9 @@ mod tests {
     }
 
     /// Tasks that sit on these CPUs all the time, each running for an equal share of its CPU.
-    fn sitting(cpus: &[u8]) -> Execution {
-        let alone = |cpu: u8| cpus.iter().filter(|other| **other == cpu).count() as Ns;
-        let task = |cpu: &u8| Task {
+    fn sitting(cpus: &[u16]) -> Execution {
+        let alone = |cpu: u16| cpus.iter().filter(|other| **other == cpu).count() as Ns;
+        let task = |cpu: &u16| Task {
             name: String::new(),
             ran: (0..6).map(|at| if at == *cpu { 1200 / alone(*cpu) } else { 0 }).collect(),
             seats: vec![Some(*cpu); PARTS],

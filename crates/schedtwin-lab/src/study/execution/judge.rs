@@ -265,7 +265,7 @@ mod tests {
     fn sum_spreads_the_unpinned_tasks_and_max_does_not() {
         let late = |kernel: &str, id: &str| {
             let shown = judged(id, kernel, 1).shown.unwrap();
-            let sit = |cpu: u8| {
+            let sit = |cpu: u16| {
                 let here = |task: &&crate::study::execution::Task| task.seats[80] == Some(cpu);
                 shown.tasks.iter().filter(here).count()
             };

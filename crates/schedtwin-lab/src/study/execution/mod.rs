@@ -48,7 +48,7 @@ pub struct Task {
     /// Running time by CPU, ns.
     pub ran: Vec<Ns>,
     /// The CPU that it sat on in each part; [`PARTS`] of them.
-    pub seats: Vec<Option<u8>>,
+    pub seats: Vec<Option<u16>>,
 }
 
 /// What a CPU did while two tasks shared it.
@@ -102,7 +102,7 @@ fn edge(span: [Ns; 2], part: usize) -> Ns {
 }
 
 /// The seats of a task that ran from, to and where, each part being a hundredth of `span`.
-pub fn seats(runs: &[(Ns, Ns, u8)], span: [Ns; 2], nr_cpus: usize) -> Vec<Option<u8>> {
+pub fn seats(runs: &[(Ns, Ns, u16)], span: [Ns; 2], nr_cpus: usize) -> Vec<Option<u16>> {
     let end_of = |part: usize| edge([span[0], span[1].max(span[0] + 1)], part + 1);
     let mut ran = vec![vec![0; nr_cpus]; PARTS];
     let mut part = 0;
@@ -119,9 +119,9 @@ pub fn seats(runs: &[(Ns, Ns, u8)], span: [Ns; 2], nr_cpus: usize) -> Vec<Option
     }
     let sat = |times: &Vec<Ns>| {
         let most = times.iter().copied().max().filter(|most| *most > 0)?;
-        times.iter().position(|time| *time == most).map(|cpu| cpu as u8)
+        times.iter().position(|time| *time == most).map(|cpu| cpu as u16)
     };
-    let own: Vec<Option<u8>> = ran.iter().map(sat).collect();
+    let own: Vec<Option<u16>> = ran.iter().map(sat).collect();
     let last = own.iter().rposition(Option::is_some);
     let mut seat = None;
     let carried = own.iter().enumerate().map(|(part, own)| {

@@ -19,7 +19,7 @@ struct Watch {
     /// Of every CPU which wanted task runs, since when.
     running: Vec<Option<(usize, Ns)>>,
     /// Of each wanted task from when to when it ran, and where.
-    runs: Vec<Vec<(Ns, Ns, u8)>>,
+    runs: Vec<Vec<(Ns, Ns, u16)>>,
     /// The CPU whose clock and queue are wanted, and its frequency domain.
     of: Option<(CpuId, usize)>,
     clock: Vec<(Ns, u32)>,
@@ -32,7 +32,7 @@ impl Watch {
         if let Some((task, since)) = self.running[cpu].take()
             && since < at
         {
-            self.runs[task].push((since, at, cpu as u8));
+            self.runs[task].push((since, at, cpu as u16));
         }
     }
 }

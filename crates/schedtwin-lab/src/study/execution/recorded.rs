@@ -121,7 +121,7 @@ fn task(mut reader: TableReader, f: &mut Diagnostics) -> Option<Task> {
         let message = format!("{PARTS} seats: digits of CPUs that `ran_ms` has, or dots");
         f.push_at(&text.at, message, None);
     }
-    let seats = text.value.chars().map(|c| seat(c).map(|cpu| cpu as u8)).collect();
+    let seats = text.value.chars().map(|c| seat(c).map(|cpu| cpu as u16)).collect();
     Some(Task { name: name?, ran: ran_ms.iter().map(|ms| ms.saturating_mul(MS)).collect(), seats })
 }
 
