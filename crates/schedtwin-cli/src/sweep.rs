@@ -51,11 +51,12 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         interrupt::guard(path);
     }
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
-    let journal = match &arguments.output {
-        Some(path) => {
-            format(path)?;
-            open_journal(path, &swept, shard)?
-        }
+    let written = match &arguments.output {
+        Some(path) => Some((path, format(path)?)),
+        None => None,
+    };
+    let journal = match written {
+        Some((path, _)) => open_journal(path, &swept, shard)?,
         None => Journal::in_memory(),
     };
     let (all, done) = (swept.runs_of(shard), journal.len());
@@ -81,8 +82,8 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
             .and_then(|page| write_page(path, &page)),
         None => Ok(()),
     };
-    if let Some(path) = &arguments.output {
-        write_page(path, part::write(&swept, shard, runs, format(path)?))?;
+    if let Some((path, format)) = written {
+        write_page(path, part::write(&swept, shard, runs, format))?;
         Journal::remove(path);
     }
     output::print(&text?)?;
