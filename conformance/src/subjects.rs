@@ -6,7 +6,7 @@ use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
 use crate::eevdf::v7_3::Eevdf73;
-use crate::groups::{Groups, Groups61};
+use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
@@ -77,6 +77,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Deadline>(),
     of::<Groups>(),
     of::<Groups61>(),
+    of::<Groups73>(),
 ];
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ mod mutations;
 
 use crate::l0::mutate::{Mutation, Rooms, Sources};
 use crate::l0::rng::Rng;
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, extract, oracle};
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
+use schedtwin_kernel::config::{GroupShares, TgLoadAvg};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth, PeriodTimer};
-use schedtwin_kernel::sched::fair::group::{calc_group_shares, tg_load_avg_delta};
+use schedtwin_kernel::sched::fair::group::{GroupLoad, calc_group_shares, contribution_delta};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -34,8 +35,20 @@ const STEPS: usize = 48;
 const NO_LIMIT: u64 = u64::MAX;
 
 /// What is cut out of `fair.c`, in an order in which it compiles.
+const SHARES_FUNCTIONS: &[&str] = &["calc_group_shares"];
+/// The same of 7.3.
+const SHARES_FUNCTIONS_7_3: &[&str] = &[
+    "__calc_smp_shares",
+    "tg_cpus",
+    "tg_tasks",
+    "calc_tasks_shares",
+    "calc_max_shares",
+    "calc_concur_shares",
+    "calc_smp_shares",
+    "calc_up_shares",
+];
+/// What both have.
 const FUNCTIONS: &[&str] = &[
-    "calc_group_shares",
     "update_tg_load_avg",
     "__refill_cfs_bandwidth_runtime",
     "__assign_cfs_rq_runtime",
@@ -46,27 +59,43 @@ const FUNCTIONS: &[&str] = &[
 
 /// What of the kernel crate the subject needs; a queue's number stands for itself.
 const ROOMS: Rooms = Rooms {
-    library: "pub mod sched {
+    library: "pub mod config; pub mod sched {
               #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub struct CfsRqId(pub u32);
               pub mod fair {
               pub mod bandwidth { pub mod pool; pub use pool::*; }
               pub mod group { pub mod shares; pub use shares::*; } } }",
-    files: &["sched/fair/bandwidth/pool.rs", "sched/fair/group/shares.rs"],
+    files: &["config/", "sched/fair/bandwidth/pool.rs", "sched/fair/group/shares.rs"],
 };
 
 /// A group with a limit, and its queue.
-pub type Groups = GroupsOf<false>;
+pub type Groups = GroupsOf<LINUX_6_12>;
 /// The same of a tree before 6.4, such as 6.1: throttled queues go on one after the other.
-pub type Groups61 = GroupsOf<true>;
+pub type Groups61 = GroupsOf<LINUX_6_1>;
+/// The same of 7.3: shares in the five forms of `cgroup_mode`, and what the CPUs tell of their runnable tasks.
+pub type Groups73 = GroupsOf<LINUX_7_3>;
 
-/// The world of both.
-pub struct GroupsOf<const OLD: bool> {
+/// A form of [`GroupsOf`].
+pub const LINUX_6_1: u8 = 0;
+/// A form of [`GroupsOf`].
+pub const LINUX_6_12: u8 = 1;
+/// A form of [`GroupsOf`].
+pub const LINUX_7_3: u8 = 2;
+
+/// Linux's numbers of `cgroup_mode`.
+const MODES: [GroupShares; 5] =
+    [GroupShares::Up, GroupShares::Smp, GroupShares::Concur, GroupShares::Max, GroupShares::Tasks];
+
+/// The world of all.
+pub struct GroupsOf<const FORM: u8> {
     pool: CfsBandwidth,
     queue: CfsRqBandwidth,
     slice: u64,
 }
 
-impl<const OLD: bool> GroupsOf<OLD> {
+impl<const FORM: u8> GroupsOf<FORM> {
+    const NEW: bool = FORM == LINUX_7_3;
+    const TELLS: TgLoadAvg = if Self::NEW { TgLoadAvg::WithRunnable } else { TgLoadAvg::OncePerMs };
+
     fn report(&self, out: &mut Out) {
         let CfsBandwidth { runtime, runtime_snap, idle, stat, .. } = &self.pool;
         out.word("pool", "runtime", *runtime);
@@ -93,15 +122,25 @@ impl<const OLD: bool> GroupsOf<OLD> {
     }
 }
 
-impl<const OLD: bool> Subject for GroupsOf<OLD> {
-    const NAME: &'static str = if OLD { "groups-6.1" } else { "groups" };
-    const TREE: &'static str = if OLD { TREE_6_1 } else { TREE };
+impl<const FORM: u8> Subject for GroupsOf<FORM> {
+    const NAME: &'static str = ["groups-6.1", "groups", "groups-7.3"][FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE_7_3][FORM as usize];
     const OPS: &'static [OpSpec] = &[
         OpSpec {
             name: "shares",
-            args: &["shares", "tg_load_avg", "contrib", "weight", "load_avg"],
+            args: &[
+                "shares",
+                "tg_load_avg",
+                "contrib",
+                "weight",
+                "load_avg",
+                "tg_runnable_avg_cpus_mode",
+            ],
         },
-        OpSpec { name: "contribute", args: &["contrib", "load_avg"] },
+        OpSpec {
+            name: "contribute",
+            args: &["contrib", "load_avg", "runnable_contrib", "runnable_avg"],
+        },
         OpSpec { name: "limit", args: &["quota", "burst", "slice"] },
         OpSpec { name: "run", args: &["delta"] },
         OpSpec { name: "assign", args: &["target"] },
@@ -111,7 +150,8 @@ impl<const OLD: bool> Subject for GroupsOf<OLD> {
         OpSpec { name: "hand_out", args: &[] },
     ];
     const SOURCES: Sources = Sources { modules: &["groups"], kernel: Some(&ROOMS) };
-    const MUTATIONS: &'static [Mutation] = mutations::GROUPS;
+    const MUTATIONS: &'static [Mutation] =
+        if Self::NEW { mutations::GROUPS_7_3 } else { mutations::GROUPS };
     const GOLDEN_SHOWN: u64 = 3;
 
     fn new() -> Self {
@@ -123,11 +163,22 @@ impl<const OLD: bool> Subject for GroupsOf<OLD> {
         match record.op {
             SHARES => {
                 let load = (arg[3] >> 10).max(arg[4]);
-                out.word("", "result", calc_group_shares(arg[0], arg[1] as i64, arg[2], load));
+                let group = GroupLoad {
+                    shares: arg[0],
+                    load_avg: arg[1] as i64,
+                    runnable_avg: arg[5] as i64 >> 16,
+                    cpus: (arg[5] >> 8 & 0xff) as u32,
+                };
+                let form = if Self::NEW { MODES[(arg[5] & 0xff) as usize] } else { MODES[1] };
+                out.word("", "result", calc_group_shares(form, &group, arg[2], load));
             }
             CONTRIBUTE => {
-                let delta = tg_load_avg_delta(arg[1], arg[0]);
-                out.word("", "result", delta.unwrap_or(0) as u64);
+                let told = contribution_delta(Self::TELLS, (arg[1], arg[0]), (arg[3], arg[2]));
+                let (load, runnable) = told.unwrap_or((0, 0));
+                out.word("", "result", load as u64);
+                if Self::NEW {
+                    out.word("", "runnable", runnable as u64);
+                }
             }
             LIMIT => {
                 self.pool.quota = (arg[0] != NO_LIMIT).then_some(arg[0]);
@@ -208,13 +259,19 @@ impl<const OLD: bool> Subject for GroupsOf<OLD> {
                     weight,
                     rng.magnitude(18),
                 ]);
+                if Self::NEW {
+                    let runnable_avg = rng.below(9 << 10).wrapping_sub(rng.below(64));
+                    args[5] = runnable_avg << 16 | (1 + rng.below(8)) << 8 | rng.below(5);
+                }
             }
             CONTRIBUTE => {
-                let contrib = rng.magnitude(18);
-                let off = rng.below(contrib / 32 + 3);
-                let load_avg =
-                    if rng.one_in(2) { contrib + off } else { contrib.saturating_sub(off) };
-                args[..2].copy_from_slice(&[contrib, load_avg]);
+                for pair in args[..if Self::NEW { 4 } else { 2 }].chunks_exact_mut(2) {
+                    let contrib = rng.magnitude(18);
+                    let off = rng.below(contrib / 32 + 3);
+                    let is =
+                        if rng.one_in(2) { contrib + off } else { contrib.saturating_sub(off) };
+                    pair.copy_from_slice(&[contrib, is]);
+                }
             }
             LIMIT => {
                 let quota = 1_000_000 + rng.magnitude(26);
@@ -253,7 +310,8 @@ impl<const OLD: bool> Subject for GroupsOf<OLD> {
         let fair = std::fs::read_to_string(&path)
             .map_err(|error| format!("read {}: {error}", path.display()))?;
         let mut text = String::new();
-        for name in FUNCTIONS {
+        let shares = if Self::NEW { SHARES_FUNCTIONS_7_3 } else { SHARES_FUNCTIONS };
+        for name in shares.iter().chain(FUNCTIONS) {
             let missing = || format!("{}: no {name} in fair.c", tree.display());
             // Without SMP there is an empty one before it, which is not inline.
             let from = fair.find(&format!("static inline void {name}(")).unwrap_or(0);
@@ -262,7 +320,7 @@ impl<const OLD: bool> Subject for GroupsOf<OLD> {
         let file = build_dir.join("groups_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let form: &[&str] = [&["-DFORM_6_1"][..], &[], &["-DFORM_7_3"]][FORM as usize];
         oracle::compile("groups/shim.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }

@@ -9,11 +9,11 @@ const SHARES: &str = "sched/fair/group/shares.rs";
 /// Mutations of task groups.
 pub const GROUPS: &[Mutation] = &[
     m(SHARES, "MIN_SHARES: i64 = 2", "MIN_SHARES: i64 = 3"),
-    m(SHARES, "tg_load_avg - contrib as i64 + load", "tg_load_avg + load"),
+    m(SHARES, "group.load_avg - contrib as i64 + load", "group.load_avg + load"),
     m(SHARES, "part /= total;", "part /= total + 1;"),
-    m(SHARES, "clamp(MIN_SHARES, shares as i64)", "max(MIN_SHARES)"),
-    m(SHARES, "> contrib / 64", ">= contrib / 64"),
-    m(SHARES, "contrib / 64", "contrib / 63"),
+    m(SHARES, "clamp(MIN_SHARES, most)", "max(MIN_SHARES)"),
+    m(SHARES, "> told.1 / 64", ">= told.1 / 64"),
+    m(SHARES, "told.1 / 64", "told.1 / 63"),
     m(POOL, "RUNTIME: i64 = 1_000_000", "RUNTIME: i64 = 999_999"),
     m(POOL, "self.runtime += quota;", "self.runtime = quota;"),
     m(POOL, "self.runtime_snap > self.runtime", "self.runtime_snap + 1 > self.runtime"),
@@ -39,4 +39,20 @@ pub const GROUPS: &[Mutation] = &[
         "        self.stat.nr_throttled += overrun;\n        self.idle = false;\n",
         "        self.stat.nr_throttled += overrun;\n",
     ),
+];
+
+/// Those of what only 7.3 has.
+pub const GROUPS_7_3: &[Mutation] = &[
+    m(SHARES, "(group.runnable_avg >> TASK_SHIFT).max(1)", "(group.runnable_avg >> TASK_SHIFT)"),
+    m(SHARES, "TASK_SHIFT: u32 = 10", "TASK_SHIFT: u32 = 9"),
+    m(SHARES, "88761 << 10", "71755 << 10"),
+    m(SHARES, "=> return group.shares,", "=> (shares, shares),"),
+    m(SHARES, "Smp => (shares, shares)", "Smp => (shares, 2 * shares)"),
+    m(SHARES, "(tasks.min(cpus) * shares, tasks", "(tasks * shares, tasks"),
+    m(SHARES, "shares, tasks.min(cpus) * shares)", "shares, shares)"),
+    m(SHARES, "(cpus * shares, MAX_WEIGHT)", "(cpus * shares, cpus * shares)"),
+    m(SHARES, "Tasks => (tasks * shares, tasks", "Tasks => (tasks * shares, cpus"),
+    m(SHARES, "if with_runnable { delta(runnable) } else { 0 }", "0"),
+    m(SHARES, "|| with_runnable && moved(runnable)", ""),
+    m(SHARES, "then(|| (delta(load),", "then(|| (if moved(load) { delta(load) } else { 0 },"),
 ];

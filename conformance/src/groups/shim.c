@@ -6,7 +6,7 @@
  * Replaced: lists (a queue is on one or not), timers (a start is recorded), locks; what else a throttled queue that
  * goes on does.
  *
- * FORM_6_1: the tree is of before 6.4.
+ * FORM_6_1: the tree is of before 6.4. FORM_7_3: it has cgroup_mode.
  */
 #include "kernel_types.h"
 #include "protocol.h"
@@ -22,7 +22,7 @@
 #define NSEC_PER_MSEC 1000000ULL
 
 struct load_weight { unsigned long weight; };
-struct sched_avg { unsigned long load_avg; };
+struct sched_avg { unsigned long load_avg, runnable_avg; };
 struct list_head { int used; };
 struct cfs_bandwidth {
 	u64 quota, runtime, burst, runtime_snap;
@@ -31,15 +31,21 @@ struct cfs_bandwidth {
 	u64 throttled_time, burst_time;
 	struct list_head throttled_cfs_rq;
 };
-struct task_group { unsigned long shares; long load_avg; struct cfs_bandwidth cfs_bandwidth; };
-struct rq { int cpu; };
+struct cgroup { int cpus; };
+struct task_group {
+	unsigned long shares;
+	long load_avg, runnable_avg;
+	struct { struct cgroup *cgroup; } css;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+struct rq { int cpu; struct list_head cfsb_csd_list; };
 struct cfs_rq {
 	struct load_weight load;
 	struct sched_avg avg;
-	unsigned long tg_load_avg_contrib;
+	unsigned long tg_load_avg_contrib, tg_runnable_avg_contrib;
 	u64 last_update_tg_load_avg;
 	s64 runtime_remaining;
-	int throttled;
+	int throttled, h_curr;
 	struct list_head throttled_csd_list;
 	struct task_group *tg;
 };
@@ -91,6 +97,38 @@ static void unthrottle_cfs_rq(struct cfs_rq *cfs_rq)
 }
 #define unthrottle_cfs_rq_async(queue) unthrottle_cfs_rq(queue)
 
+#ifdef FORM_7_3
+static int cpus;
+
+#define SCHED_CAPACITY_SHIFT 10
+#define scale_load(weight) ((weight) << 10)
+/* The weight of nice -20. */
+static const int sched_prio_to_weight[] = { 88761 };
+#define num_online_cpus() cpus
+#define cpusets_enabled() 0
+#define cpuset_num_cpus(cgroup) ((cgroup)->cpus)
+#define READ_ONCE(value) (value)
+#undef max
+#define max(a, b) ({ __typeof__((a) + (b)) a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
+#define rq_clock(rq) clock_now
+#define update_rq_clock(rq) ((void)0)
+#define update_curr(queue) ((void)0)
+#define WARN_ON_ONCE(condition) SCHED_WARN_ON(condition)
+#define cpu_rq(cpu) (&the_rq)
+#define guard(lock) guard_##lock
+#define guard_rcu() ((void)0)
+#define guard_rq_lock_irqsave(rq) ((void)(rq))
+#define guard_raw_spinlock(lock) ((void)0)
+#define scoped_guard(...) if (1)
+#define __must_hold(lock)
+
+static void __cfsb_csd_unthrottle(struct rq *rq)
+{
+	rq->cfsb_csd_list.used = queue.throttled_csd_list.used = 0;
+	unthrottle_cfs_rq(&queue);
+}
+#endif
+
 #include "groups_extract.h"
 
 /* Whether somebody still waits when all has been handed out. */
@@ -138,15 +176,42 @@ static void operate(word op, const word *arg)
 		queue.tg_load_avg_contrib = arg[2];
 		queue.load.weight = arg[3];
 		queue.avg.load_avg = arg[4];
+#ifdef FORM_7_3
+		group.runnable_avg = (s64)arg[5] >> 16;
+		cpus = arg[5] >> 8 & 0xff;
+		switch (arg[5] & 0xff) {
+		case 0:
+			out(calc_up_shares(&queue));
+			break;
+		case 1:
+			out(calc_smp_shares(&queue));
+			break;
+		case 2:
+			out(calc_concur_shares(&queue));
+			break;
+		case 3:
+			out(calc_max_shares(&queue));
+			break;
+		case 4:
+			out(calc_tasks_shares(&queue));
+			break;
+		}
+#else
 		out(calc_group_shares(&queue));
+#endif
 		break;
 	case 1: /* contribute: always a millisecond later */
 		clock_now += 1000000;
-		group.load_avg = 0;
+		group.load_avg = group.runnable_avg = 0;
 		queue.tg_load_avg_contrib = arg[0];
 		queue.avg.load_avg = arg[1];
+		queue.tg_runnable_avg_contrib = arg[2];
+		queue.avg.runnable_avg = arg[3];
 		update_tg_load_avg(&queue);
 		out(group.load_avg);
+#ifdef FORM_7_3
+		out(group.runnable_avg);
+#endif
 		break;
 	case 2: /* limit */
 		pool->quota = arg[0];

@@ -633,6 +633,7 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize, config: &Config) -> CfsRq {
         propagate: false,
         prop_runnable_sum: 0,
         tg_load_avg_contrib: 0,
+        tg_runnable_avg_contrib: 0,
         last_update_tg_load_avg: 0,
         on_list: false,
         bandwidth: CfsRqBandwidth::default(),

@@ -7,7 +7,7 @@
 mod harness;
 
 use harness::{Board, MS, cfs_config, config, device_tree};
-use schedtwin_kernel::config::{CfsTunables, Config};
+use schedtwin_kernel::config::{CfsTunables, Config, GroupShares, TgLoadAvg};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::*;
 
@@ -315,5 +315,31 @@ fn sessions_are_inherited_and_left() {
         assert_eq!(inside.groups[session].load_avg, 0, "{:?}", config.fair);
         let queue = &inside.cfs[inside.groups[session].cfs_rq[0]];
         assert_eq!((queue.h_nr_queued, queue.avg.util_avg), (0, 0));
+    }
+}
+
+/// `group_shares`: on each of four CPUs a task of a group competes with one of the root. Four tasks in 7.3's sums count as
+/// nearly four, so as three.
+#[test]
+fn a_group_weighs_as_much_as_its_tasks_or_cpus() {
+    use GroupShares::{Concur, Max, Smp, Tasks, Up};
+    let weight = |group_shares| {
+        let config = Config { group_shares, tg_load_avg: TgLoadAvg::WithRunnable, ..with_groups() };
+        let mut scenario = String::new();
+        for cpu in 0..4 {
+            scenario += &format!("a{cpu} @0: group 1, cpus {cpu}, [run 1s]\n");
+            scenario += &format!("x{cpu} @0: cpus {cpu}, [run 1s]\n");
+        }
+        let mut board = board(4, &config, &[(0, 1024)], &scenario);
+        board.run_until(3_000 * MS);
+        let inside = board.kernel.inside();
+        let group = &inside.groups[TaskGroupId(1)];
+        let load = group.runnable_avg;
+        assert!((3 << 10..4 << 10).contains(&load), "{load}");
+        inside.se[group.se[2]].load.weight >> 10
+    };
+    for (form, expected) in [(Up, 1024), (Smp, 256), (Concur, 768), (Max, 1024), (Tasks, 768)] {
+        let got = weight(form);
+        assert!(got.abs_diff(expected) <= 2, "{form:?}: {got}");
     }
 }

@@ -123,7 +123,25 @@ macro_rules! fair {
             /// Whenever its load has changed by 1/64.
             Always = "always", "up to 6.6";
             /// Whenever it has changed by 1/64, and at most once in a millisecond.
-            OncePerMs = "once-per-ms", "6.7 and later";
+            OncePerMs = "once-per-ms", "6.7 to 6.12.y";
+            /// So, or whenever its `runnable_avg` has, which is added up for the group as well.
+            WithRunnable = "with-runnable", "7.3";
+        }
+        /// What a task group's entity on a CPU weighs, of the group's weight.
+        group_shares: choice GroupShares {
+            linux "calc_group_shares(), /sys/kernel/debug/sched/cgroup_mode";
+            unnamed Smp;
+            /// All of it.
+            Up = "up", "7.3, as cgroup_mode";
+            /// The CPU's part, as the CPU's load is of the group's.
+            Smp = "smp", "up to 6.12.y; 7.3, as cgroup_mode";
+            /// The CPU's part of as many times the weight as the group has runnable tasks, at most CPUs. Tasks are counted with
+            /// `tg_load_avg = "with-runnable"`.
+            Concur = "concur", "7.3";
+            /// The CPU's part of as many times the weight as there are CPUs, at most that of nice -20.
+            Max = "max", "7.3, as cgroup_mode";
+            /// As `concur`, however many CPUs there are.
+            Tasks = "tasks", "7.3, as cgroup_mode";
         }
         /// `cpu.max`: what a run queue asks its group for at once.
         cfs_bandwidth_slice: integer Ns {

@@ -189,7 +189,9 @@ pub struct CfsRq {
     pub prop_runnable_sum: i64,
     /// What of the group's `load_avg` is its own.
     pub tg_load_avg_contrib: u64,
-    /// When that was changed last.
+    /// What of the group's `runnable_avg` is its own (7.3).
+    pub tg_runnable_avg_contrib: u64,
+    /// When these were changed last.
     pub last_update_tg_load_avg: Ns,
     /// In its CPU's list of leaf queues.
     pub on_list: bool,

@@ -22,7 +22,8 @@
 //!
 //! **Algorithm of `update_cfs_group`.** 1. load = the larger of the queued weight and `load_avg`. 2. total =
 //! the group's `load_avg`, with this CPU's contribution replaced by load. 3. weight = shares · load / total, at least
-//! 2, at most shares. 4. The entity is reweighted where it stands: its lag and what is left of its
+//! 2, at most shares. 7.3 takes n times the shares, where n is the group's runnable tasks, or CPUs if those are fewer
+//! (`group_shares`): n tasks weigh n groups. 4. The entity is reweighted where it stands: its lag and what is left of its
 //! slice keep their worth in real time. A group that has become empty keeps its weight, as its entity may still
 //! wait to be dequeued.
 //!
@@ -30,21 +31,21 @@
 //! not idle, less credit after a sleep. All tasks below one count as idle in the queues above it, whatever their
 //! policy, so a CPU that runs nothing else is as good as an idle one for a wakee (`sched_idle_cpu`).
 //!
-//! Kernel: 6.12.95 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
+//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
 //! `update_tg_load_avg`, `propagate_entity_load_avg`, `task_change_group_fair`, kernel/sched/core.c
 //! `sched_move_task`, `sched_group_set_shares`, `sched_group_set_idle`; before 6.6 as in 6.1.192.
-//! Differences: groups are made before the run and stay; the list of a CPU's
+//! Differences: groups are made before the run and stay, and have all CPUs (no cpusets); the list of a CPU's
 //! leaf queues is children first, in other respects not in Linux's order, which nothing depends on but roundings
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
 use super::{NICE_0_LOAD, scale_load_down, weight_of};
 mod shares;
 
-pub use shares::{MIN_SHARES, calc_group_shares, tg_load_avg_delta};
+pub use shares::{GroupLoad, MIN_SHARES, calc_group_shares, contribution_delta};
+use shares::{contributes_by_rq_clock, contributes_once_per_ms};
 
 use crate::Kernel;
 use crate::arena::Id;
-use crate::config::TgLoadAvg;
 use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -83,6 +84,8 @@ pub struct TaskGroup {
     pub shares: u64,
     /// What the CPUs have contributed.
     pub load_avg: i64,
+    /// What they have contributed of their queues' `runnable_avg` (7.3).
+    pub runnable_avg: i64,
     /// `cpu.idle`.
     pub idle: bool,
     /// Its run queue of each CPU.
@@ -103,6 +106,7 @@ impl TaskGroup {
             parent: None,
             shares: NICE_0_LOAD,
             load_avg: 0,
+            runnable_avg: 0,
             idle: false,
             cfs_rq,
             se: Vec::new(),
@@ -155,6 +159,7 @@ impl Kernel {
             parent: Some(parent),
             shares,
             load_avg: 0,
+            runnable_avg: 0,
             idle: false,
             cfs_rq: queues.clone(),
             se: entities.clone(),
@@ -416,15 +421,24 @@ impl Kernel {
     }
 
     fn contribute_to_group(&mut self, cfs_rq: CfsRqId) {
-        let now = self.local_clock();
+        let form = self.config.tg_load_avg;
+        let now = match contributes_by_rq_clock(form) {
+            true => self.rq[self.cfs[cfs_rq].cpu].clock,
+            false => self.local_clock(),
+        };
         let cfs = &mut self.cfs[cfs_rq];
-        let limited = self.config.tg_load_avg == TgLoadAvg::OncePerMs;
-        if limited && now.wrapping_sub(cfs.last_update_tg_load_avg) < TG_LOAD_AVG_NS {
+        let since = now.wrapping_sub(cfs.last_update_tg_load_avg);
+        if contributes_once_per_ms(form) && since < TG_LOAD_AVG_NS {
             return;
         }
-        if let Some(delta) = tg_load_avg_delta(cfs.avg.load_avg, cfs.tg_load_avg_contrib) {
-            self.groups[cfs.group].load_avg += delta;
-            cfs.tg_load_avg_contrib = cfs.avg.load_avg;
+        let load = (cfs.avg.load_avg, cfs.tg_load_avg_contrib);
+        let runnable = (cfs.avg.runnable_avg, cfs.tg_runnable_avg_contrib);
+        if let Some((load_delta, runnable_delta)) = contribution_delta(form, load, runnable) {
+            let group = &mut self.groups[cfs.group];
+            group.load_avg += load_delta;
+            group.runnable_avg += runnable_delta;
+            cfs.tg_load_avg_contrib = load.0;
+            cfs.tg_runnable_avg_contrib = runnable.1.wrapping_add_signed(runnable_delta);
             cfs.last_update_tg_load_avg = now;
         }
     }
@@ -435,7 +449,13 @@ impl Kernel {
         let cfs = &self.cfs[cfs_rq];
         let group = &self.groups[cfs.group];
         let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
-        calc_group_shares(group.shares, group.load_avg, cfs.tg_load_avg_contrib, load)
+        let whole = GroupLoad {
+            shares: group.shares,
+            load_avg: group.load_avg,
+            runnable_avg: group.runnable_avg,
+            cpus: self.rq.len() as u32,
+        };
+        calc_group_shares(self.config.group_shares, &whole, cfs.tg_load_avg_contrib, load)
     }
 
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
