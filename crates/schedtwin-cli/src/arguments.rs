@@ -23,7 +23,7 @@ use tune::TUNE_EXAMPLES;
 pub use tune::Tune;
 
 /// The kernel of a run that names none: the newest that is modelled.
-pub const DEFAULT_KERNEL: &str = "linux-6.12";
+pub const DEFAULT_KERNEL: &str = "linux-7.3";
 
 /// Threads beyond this are a typing error.
 const MOST_THREADS: u64 = 1024;
@@ -31,14 +31,14 @@ const MOST_THREADS: u64 = 1024;
 const OVERVIEW: &str = "\
 Examples:
   schedtwin list                                        what there is to choose from
-  schedtwin run -m pixel6 -w ui-phone                   one run on linux-6.12
-  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
+  schedtwin run -m pixel6 -w ui-phone                   one run on linux-7.3
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
   schedtwin run -m pixel6 -w app.json --record r.rec    keeps every decision
   schedtwin explain r.rec --at 1.5s                     says why
 
 Names and their variants:
   MACHINE   NAME[:KEY=VALUE,...]             pixel6:coupling=false
-  KERNEL    NAME[+PATCH...][:KEY=VALUE,...]  linux-6.12:schedutil.rate_limit_us=500
+  KERNEL    NAME[+PATCH...][:KEY=VALUE,...]  linux-7.3:schedutil.rate_limit_us=500
   WORKLOAD  NAME or FILE                     w1, my-app.json
 Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
@@ -75,7 +75,7 @@ pub enum Command {
     List(List),
     /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-6.12\n  schedtwin show kernel linux-6.12:hz=1000\n  schedtwin show kernel linux-6.6 linux-6.12\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-6.12\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-7.3\n  schedtwin show kernel linux-7.3:hz=1000\n  schedtwin show kernel linux-6.6 linux-7.3\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-7.3\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel, patch and workload files without running them
@@ -130,7 +130,7 @@ pub enum Command {
 const RUN_EXAMPLES: &str = "\
 Examples:
   schedtwin run -m pixel6 -w ui-phone
-  schedtwin run -m uniform8 -w w1 -k linux-6.12 --duration 10s --format json
+  schedtwin run -m uniform8 -w w1 -k linux-7.3 --duration 10s --format json
   schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
   schedtwin run -m pixel6 -w app.json --record out.rec           for schedtwin explain
@@ -139,8 +139,8 @@ The same machine, kernel, workload and seed give the same bytes on every compute
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=1000
-  schedtwin compare -m pixel6 -w ui-phone -k linux-6.12 -k linux-6.12:hz=100 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
   schedtwin compare ... --more                      parts of the machine, what explains the headlines
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
@@ -160,10 +160,10 @@ possible:power>+5% fires unless the interval rules it out.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
-  schedtwin replay trace.txt -m pixel6 -k linux-6.12
-  schedtwin replay trace.txt.xz -m pixel6 -k linux-6.12 -k linux-6.12:hz=1000 --duration 1s
-  schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-6.12
-  zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-6.12
+  schedtwin replay trace.txt -m pixel6 -k linux-7.3
+  schedtwin replay trace.txt.xz -m pixel6 -k linux-7.3 -k linux-7.3:hz=1000 --duration 1s
+  schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3
+  zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3
   schedtwin replay ... --html report.html --fail-if 'power>+5%'      as compare has them
 TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To record it:
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
@@ -201,7 +201,7 @@ What the device did not say is marked `# estimated`. Root sees more: the energy 
 
 const AA_EXAMPLES: &str = "\
 Examples:
-  schedtwin aa -m pixel6 -w ui-phone -k linux-6.12
+  schedtwin aa -m pixel6 -w ui-phone -k linux-7.3
   schedtwin aa -m uniform8 -w w1 --duration 100ms --comparisons 100 --check
 A kernel does not differ from itself, so 5% of the rows should be called significant, as the test promises.";
 

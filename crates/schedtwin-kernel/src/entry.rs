@@ -358,12 +358,16 @@ impl Kernel {
         } else if mode == Mode::User && self.rq[cpu].need_resched_lazy {
             self.schedule(true);
         }
+        if self.config.features.hrtick {
+            self.hrtimer_rearm_deferred(cpu);
+        }
     }
 
     /// Does what interrupts of these lines are sent for.
     pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
         if lines.contains(IrqLine::WakeList) {
             self.cfsb_csd_unthrottle(cpu);
+            self.hrtick_csd(cpu);
             self.sched_ttwu_pending(cpu);
         }
         if lines.contains(IrqLine::NohzKick) {
@@ -691,6 +695,7 @@ fn new_rq(cpu: CpuId, dt: &DeviceTree, config: &Config) -> Rq {
         fair_server: FairServer::new(config.fair_server_runtime, config.fair_server_period),
         dl: DlRq::new(to_ratio(config.fair_server_period, config.fair_server_runtime)),
         push_pending: false,
+        hrtick: Default::default(),
         irq_work_raised: PolicyMask::EMPTY,
         fast_switch_raised: false,
         cpufreq_callback: 0,

@@ -8,7 +8,7 @@
 mod board;
 
 use board::{Board, Do, MS, fifo, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, FrequencyGovernor};
+use schedtwin_kernel::config::{Config, EevdfForm, FrequencyGovernor};
 use schedtwin_types::*;
 
 /// 6.12 and 6.1, at the highest frequency: a reservation is of work, not of time.
@@ -94,6 +94,29 @@ fn a_hog_gets_its_runtime_and_no_more() {
             }
             assert!(throttles(&board, task) > 5);
         }
+    }
+}
+
+/// With HRTICK_DL a runtime ends when it is used up, in every period, to the switch; without it the tick is waited for.
+#[test]
+fn a_hrtick_ends_the_runtime() {
+    const RUNTIME: Ns = 2_700_000;
+    for hrtick in [true, false] {
+        let mut config = configs()[0].clone();
+        config.eevdf_form = EevdfForm::V7_3;
+        (config.features.hrtick, config.features.hrtick_dl) = (hrtick, hrtick);
+        let hog = vec![reserve(RUNTIME, 20 * MS, 20 * MS), Do::Run(10_000 * MS)];
+        let mut board = start(&config, 1, vec![hog, vec![Do::Run(10_000 * MS)]]);
+        board.run_until(1000 * MS);
+        let task = first_child(&board);
+        let most = (10..45).map(|period| {
+            let had = |at: Ns| board.cpu_time(0, at).get(&task).copied().unwrap_or(0);
+            // A period is somewhere in 40 ms, and one more at most.
+            had((period + 2) * 20 * MS) - had(period * 20 * MS)
+        });
+        let most = most.max().unwrap();
+        let exact = (2 * RUNTIME..2 * RUNTIME + 50_000).contains(&most);
+        assert_eq!(exact, hrtick, "{most}");
     }
 }
 

@@ -19,9 +19,9 @@ OUTPUT.runs until the output is written: give the command again after an interru
 performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without.
 
 Examples:
-  schedtwin sweep -m pixel6 -k 'linux-6.12:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
+  schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
-  schedtwin sweep -m pixel6 -k 'linux-6.12:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
+  schedtwin sweep -m pixel6 -k 'linux-7.3:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
   schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        a figure of both, x and y
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
 

@@ -2,7 +2,7 @@
 //! Scheduler features.
 
 use super::declare::{Setting, Value, With, feature_known_by, switch_from};
-use super::{FairClass, UtilEstForm};
+use super::{EevdfForm, FairClass, UtilEstForm};
 
 declare! { []
     /// Scheduler features (`debugfs sched/features`), named as there. A feature that a release has not is false.
@@ -58,6 +58,10 @@ declare! { []
         util_est: feature {}
         /// Time in interrupts counts against a CPU's capacity (`avg_irq`).
         nontask_capacity: feature {}
+        /// A timer ends the running task's slice when it is over, if others wait (7.3's; x86 and riscv have it on).
+        hrtick: feature { only EevdfForm in [V7_3]; unnamed false; }
+        /// A timer ends the running deadline task's runtime; with `hrtick` only.
+        hrtick_dl: feature { only EevdfForm in [V7_3]; unnamed false; }
         /// A CPU whose priority falls asks CPUs with waiting RT tasks by interrupt to push one, and does not pull.
         rt_push_ipi: feature {}
     }

@@ -435,6 +435,9 @@ impl Kernel {
         let prev = self.rq[cpu].curr;
         let cost = self.device_tree.path_costs.schedule;
         self.charge(cost);
+        if self.config.features.hrtick {
+            self.hrtick_schedule_enter(cpu);
+        }
         if self.rq[cpu].skip_clock_update {
             self.rq[cpu].skip_clock_update = false;
         } else {
@@ -456,7 +459,7 @@ impl Kernel {
         self.rq[cpu].next_class = self.tasks[next].class;
         self.dirty.insert(cpu);
         if next == prev {
-            self.balance_callbacks(cpu);
+            self.switch_ends(cpu);
             return;
         }
         self.rq[cpu].curr = next;
@@ -479,10 +482,19 @@ impl Kernel {
         }
         self.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
-        self.balance_callbacks(cpu);
+        self.switch_ends(cpu);
         if blocks && prev_state == TaskState::Dead && self.tasks[prev].class == Class::Fair {
             // finish_task_switch()
             self.task_dead_fair(prev);
+        }
+    }
+
+    /// `finish_lock_switch()`, also where there was nothing to switch.
+    #[inline(always)]
+    fn switch_ends(&mut self, cpu: CpuId) {
+        self.balance_callbacks(cpu);
+        if self.config.features.hrtick {
+            self.hrtick_schedule_exit(cpu);
         }
     }
 

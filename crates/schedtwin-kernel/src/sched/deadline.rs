@@ -21,8 +21,8 @@
 //! What all of them use shows in `dl.util_avg`, and what tasks and servers have reserved is a floor of the frequency.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c, cpudeadline.c.
-//! Differences: no priority inheritance, no GRUB (`SCHED_FLAG_RECLAIM`) and no signals about overruns. HRTICK_DL is off,
-//! as by default, so a task overruns its runtime by up to a tick and pays later. A task that leaves the class with its
+//! Differences: no priority inheritance, no GRUB (`SCHED_FLAG_RECLAIM`) and no signals about overruns. Without
+//! HRTICK_DL ([`crate::sched::hrtick`]) a task overruns its runtime by up to a tick and pays later. A task that leaves the class with its
 //! runtime used up, and comes back after its deadline and before its zero-lag time, is not run ever again by Linux:
 //! its timer has found it in another class, and nothing else ends the throttling. Here it begins a new period.
 
@@ -402,6 +402,7 @@ impl Kernel {
         }
         let rq = &mut self.rq[cpu];
         rq.push_pending |= !rq.dl.pushable.is_empty();
+        self.hrtick_start_dl(cpu, next);
     }
 
     /// `put_prev_task_dl()`.

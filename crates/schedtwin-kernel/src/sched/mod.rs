@@ -8,6 +8,7 @@ pub mod deadline;
 pub mod demand;
 pub mod fair;
 pub mod fair_server;
+pub mod hrtick;
 pub mod hw_pressure;
 pub mod idle;
 pub mod nohz;
@@ -392,6 +393,8 @@ pub struct Rq {
     /// RT or DEADLINE tasks wait here that are to be pushed to other CPUs after the switch
     /// (`balance_callback`).
     pub push_pending: bool,
+    /// The timer that ends slices.
+    pub hrtick: hrtick::Hrtick,
     /// Interrupt works that wait for this CPU's interrupt, one per frequency domain (`raised_list`).
     pub irq_work_raised: PolicyMask,
     /// An interrupt is on its way here to change this CPU's clock.

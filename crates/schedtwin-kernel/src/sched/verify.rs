@@ -180,7 +180,7 @@ impl Kernel {
         let only_sched_idle = self.sched_idle_cpu(cpu);
         assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");
         let off = self.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.timers[cpu].next_event() };
+        let next = if off { NEVER } else { self.timers[cpu].armed() };
         assert_eq!(self.wires[cpu].clock_event_at, next, "{cpu:?}: timer");
         if rq.ttwu_pending {
             assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");

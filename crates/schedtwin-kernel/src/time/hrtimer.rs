@@ -16,7 +16,8 @@
 //! Differences: one clock base, CLOCK_MONOTONIC. A sorted array, not a red-black tree; equal expiries
 //! keep their order of insertion, as the tree does. Sleepers stay on the CPU where they slept: their
 //! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only). What is due
-//! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again.
+//! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again. What 7.3 leaves out of access
+//! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
 use crate::config::HrtimerTarget;
 use crate::{Kernel, sorted};
@@ -47,6 +48,8 @@ pub enum TimerKind {
     StatShepherd,
     /// `bctimer`: it serves as the broadcast device.
     Broadcast,
+    /// `hrtick`: the running task's slice is over.
+    Hrtick,
 }
 
 /// A queued timer.
@@ -62,15 +65,37 @@ pub struct Hrtimer {
 
 /// `struct hrtimer_cpu_base`: the queue of a CPU, latest first, so that the earliest is popped from
 /// the end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HrtimerBase {
     queue: Vec<Hrtimer>,
+    /// The clock event is still armed for a hrtick that has been cancelled or moved to a later time ([`NEVER`]: it is not).
+    left_armed: Ns,
+    /// Whether the clock event is left alone until the interrupt or the switch ends.
+    rearm: Rearm,
+}
+
+/// What is left to do at the end of a timer interrupt, or of the switch at its end (`CONFIG_HRTIMER_REARM_DEFERRED`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Rearm {
+    /// Nothing: no interrupt has been handled, or the clock event is armed again.
+    #[default]
+    Done,
+    /// The clock event is to be armed for what the interrupt left as the earliest timer (`deferred_expires_next`).
+    Cached,
+    /// A timer has been started since, so the earliest one is looked up again (`deferred_needs_update`).
+    Update,
+}
+
+impl Default for HrtimerBase {
+    fn default() -> HrtimerBase {
+        HrtimerBase::with_capacity(0)
+    }
 }
 
 impl HrtimerBase {
     /// Room for `count` timers.
     pub fn with_capacity(count: usize) -> HrtimerBase {
-        HrtimerBase { queue: Vec::with_capacity(count) }
+        HrtimerBase { queue: Vec::with_capacity(count), left_armed: NEVER, rearm: Rearm::Done }
     }
 
     /// Room for `count` more timers than are queued.
@@ -127,6 +152,32 @@ impl HrtimerBase {
         self.queue.last().map_or(NEVER, |t| t.expires)
     }
 
+    /// `expires_next`: what the clock event is armed for.
+    #[inline]
+    pub fn armed(&self) -> Ns {
+        self.next_event().min(self.left_armed)
+    }
+
+    /// Takes a timer out that is not worth an access to the device (`HRTIMER_MODE_LAZY_REARM`).
+    pub fn remove_lazily(&mut self, kind: TimerKind) {
+        let armed = self.armed();
+        if self.remove(kind) {
+            self.left_armed = if armed < self.next_event() { armed } else { NEVER };
+        }
+    }
+
+    /// `TIF_HRTIMER_REARM`: the clock event waits for the end of the interrupt, or of the switch.
+    fn defer_rearm(&mut self) {
+        self.rearm = Rearm::Cached;
+    }
+
+    /// `__hrtimer_rearm_deferred()`. A hrtick that was cancelled meanwhile is looked for only if a timer was started, too.
+    pub fn rearm_deferred(&mut self) {
+        if std::mem::take(&mut self.rearm) == Rearm::Update {
+            self.left_armed = NEVER;
+        }
+    }
+
     /// Hard expiry of the earliest timer that is not the tick ([`NEVER`]: none).
     #[inline]
     pub fn next_event_without_tick(&self) -> Ns {
@@ -167,7 +218,7 @@ impl Kernel {
             let sd = &self.topology.domains[id.0 as usize];
             // `this` is idle, so it is not among them.
             if let Some(busy) = sd.span.and_not(&self.idle_mask).lowest() {
-                let sooner = expires < self.timers[busy].next_event();
+                let sooner = expires < self.timers[busy].armed();
                 return if sooner { this } else { busy };
             }
             level = sd.parent;
@@ -190,7 +241,14 @@ impl Kernel {
 
     /// `hrtimer_start_range_ns()` on `cpu`.
     pub(crate) fn hrtimer_start(&mut self, cpu: CpuId, soft: Ns, hard: Ns, kind: TimerKind) {
-        self.timers[cpu].insert(Hrtimer { expires: hard, soft_expires: soft, kind });
+        let base = &mut self.timers[cpu];
+        if hard < base.left_armed {
+            base.left_armed = NEVER;
+        }
+        if base.rearm == Rearm::Cached {
+            base.rearm = Rearm::Update;
+        }
+        base.insert(Hrtimer { expires: hard, soft_expires: soft, kind });
         self.program_clock_event(cpu);
     }
 
@@ -205,7 +263,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn program_clock_event(&mut self, cpu: CpuId) {
         let off = self.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.timers[cpu].next_event() };
+        let next = if off { NEVER } else { self.timers[cpu].armed() };
         if self.wires[cpu].clock_event_at != next {
             self.wires[cpu].clock_event_at = next;
             self.dirty.insert(cpu);
@@ -217,6 +275,7 @@ impl Kernel {
         let cpu = self.this_cpu;
         let now = self.now;
         self.local_timers_off.remove(cpu);
+        self.timers[cpu].left_armed = NEVER;
         while let Some(timer) = self.timers[cpu].queue.last().copied() {
             if timer.soft_expires > now {
                 break;
@@ -238,11 +297,15 @@ impl Kernel {
                 TimerKind::CfsPeriod(group) => self.sched_cfs_period_timer(group, timer.expires),
                 TimerKind::CfsSlack(group) => self.sched_cfs_slack_timer(group),
                 TimerKind::StatShepherd => self.vmstat_shepherd(),
+                TimerKind::Hrtick => self.hrtick(cpu),
                 TimerKind::Broadcast => {
                     let local = self.tick_handle_oneshot_broadcast();
                     debug_assert!(!local, "its CPU keeps its own timer");
                 }
             }
+        }
+        if self.config.features.hrtick {
+            self.timers[cpu].defer_rearm();
         }
         self.program_clock_event(cpu);
     }

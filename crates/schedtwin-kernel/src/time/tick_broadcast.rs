@@ -105,7 +105,7 @@ impl Kernel {
 
     /// `tick_broadcast_enter()`: `cpu`, which executes, is about to stop its timer. `false`: it must not (-EBUSY).
     pub(crate) fn tick_broadcast_enter(&mut self, cpu: CpuId) -> bool {
-        let next = self.timers[cpu].next_event();
+        let next = self.timers[cpu].armed();
         let Some(broadcast) = &mut self.broadcast else { return true };
         if broadcast.needs(cpu) || broadcast.force.contains(cpu) {
             return false;
@@ -127,7 +127,7 @@ impl Kernel {
 
     /// `tick_broadcast_exit()`: `cpu`, which executes, has its timer back.
     pub(crate) fn tick_broadcast_exit(&mut self, cpu: CpuId) {
-        let next = self.timers[cpu].next_event();
+        let next = self.timers[cpu].armed();
         let Some(broadcast) = &mut self.broadcast else { return };
         assert!(broadcast.oneshot.contains(cpu), "{cpu:?} has handed over its event");
         broadcast.oneshot.remove(cpu);
@@ -173,7 +173,7 @@ impl Kernel {
         let mut wake = std::mem::replace(&mut broadcast.force, CpuMask::EMPTY);
         let mut next: Option<(Ns, CpuId)> = None;
         for cpu in broadcast.oneshot.iter() {
-            let at = self.timers[cpu].next_event();
+            let at = self.timers[cpu].armed();
             if at <= now {
                 wake.insert(cpu);
                 broadcast.pending.insert(cpu);
@@ -205,7 +205,7 @@ impl Kernel {
         for cpu in self.local_timers_off.iter() {
             let told = self.wires[cpu].ipi_at[IpiKind::Timer as usize] != NEVER;
             let waits = oneshot.contains(cpu) && !pending.contains(cpu);
-            let covered = *next_event <= self.timers[cpu].next_event();
+            let covered = *next_event <= self.timers[cpu].armed();
             let forced = force.contains(cpu) && *next_event != NEVER;
             assert!(told || forced || (waits && covered), "{cpu:?}: nobody wakes it");
         }

@@ -68,7 +68,7 @@ impl Kernel {
         let base = &self.timers[cpu];
         SleepLength {
             sleep_length_ns: until(base.next_event_without_tick()),
-            delta_tick_ns: until(base.next_event()),
+            delta_tick_ns: until(base.armed()),
         }
     }
 

@@ -34,7 +34,7 @@ use std::fmt::Write;
 pub const MS: Ns = 1_000_000;
 
 /// Where the scenario's time begins: at the first tick, since for PELT time 0 means never.
-const ORIGIN: Ns = 4 * MS;
+pub const ORIGIN: Ns = 4 * MS;
 
 #[derive(Clone, Debug)]
 enum Step {

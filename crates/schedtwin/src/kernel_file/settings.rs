@@ -77,10 +77,13 @@ fn exists(setting: &Setting, document: &TomlDocument) -> Option<bool> {
     }
 }
 
-/// Whether the kernel has one of the arms; `None`: that point cannot be read.
+/// Whether the kernel has one of the arms; `None`: that point cannot be read. A point that does not exist itself has none.
 fn is_with(with: &With, document: &TomlDocument) -> Option<bool> {
-    let Toml::String(word) = &document.get(with.path)?.value else { return None };
     let point = Config::setting(with.path).expect("a declared point");
+    if exists(point, document) == Some(false) {
+        return Some(false);
+    }
+    let Toml::String(word) = &document.get(with.path)?.value else { return None };
     arms(point).iter().find(|arm| arm.word == word)?;
     Some(with.words.contains(&word.as_str()))
 }

@@ -368,6 +368,9 @@ impl Kernel {
         if !task_new && !throttled {
             self.check_update_overutilized_status(cpu);
         }
+        if self.config.features.hrtick {
+            self.hrtick_update(cpu);
+        }
     }
 
     /// A level above whose entity stays where it is: what is below it has changed.
@@ -673,6 +676,9 @@ impl Kernel {
             self.cfs_tasks_move_to_head(cpu, next);
         }
         if first {
+            if self.config.features.hrtick {
+                self.hrtick_start_fair(cpu, next);
+            }
             self.update_misfit_status(Some(next), cpu);
         }
     }
@@ -684,14 +690,30 @@ impl Kernel {
 
     // ---- tick, preemption, yield --------------------------------------------------------------
 
+    /// `task_tick_fair()` for a hrtick: the slice is over.
+    pub(crate) fn task_hrtick_fair(&mut self, cpu: CpuId, curr: TaskId) {
+        let mut level = Some(self.tasks[curr].se);
+        while let Some(se) = level {
+            self.entity_tick(se);
+            level = self.se[se].parent;
+        }
+        self.resched_curr(cpu);
+    }
+
+    /// `entity_tick()`, what a tick and a hrtick both do.
+    #[inline(always)]
+    fn entity_tick(&mut self, se: EntityId) {
+        let cfs_rq = self.se[se].cfs_rq;
+        self.update_curr(cfs_rq);
+        self.update_load_avg(cfs_rq, se, UPDATE_TG);
+        self.update_cfs_group(se);
+    }
+
     pub(crate) fn task_tick_fair(&mut self, cpu: CpuId, curr: TaskId) {
         let mut level = Some(self.tasks[curr].se);
         while let Some(se) = level {
-            let cfs_rq = self.se[se].cfs_rq;
-            self.update_curr(cfs_rq);
-            self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            self.update_cfs_group(se);
-            self.tick_preempts(cfs_rq, se);
+            self.entity_tick(se);
+            self.tick_preempts(self.se[se].cfs_rq, se);
             level = self.se[se].parent;
         }
         self.update_misfit_status(Some(curr), cpu);

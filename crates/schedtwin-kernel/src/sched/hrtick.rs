@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The hrtick: a timer that ends slices when they are over, not at the next tick.
+//!
+//! **Decides** when the running task of a CPU is asked to give way, apart from ticks and wakeups.
+//!
+//! **Idea.** While more than one fair task is queued, a timer is set to the time when the running task reaches its virtual
+//! deadline if it goes on alone, with interrupt time counted in. When it fires, the averages are refreshed as by a tick, and
+//! the next task is picked. A deadline task has its timer set to what is left of its runtime.
+//!
+//! ```text
+//! tick      |               |               |               |      slice 2.8 ms, HZ=250
+//! without   A A A A A A A A B B B B B B B B C C C C C C C C A      a slice that is over goes on to the tick
+//! with      A A A A A A B B B B B B C C C C C C A A A A A A B      each at its deadline
+//!                       ^hrtick
+//! ```
+//!
+//! **Algorithm** (`hrtick_start_fair`). 1. One fair task, or none: nothing. 2. left = deadline - vruntime; past it: the running
+//! task gives way. 3. delay = left * weight / 1024 (in fixed point), divided by the share of time that interrupts leave;
+//! at least 10 us. 4. A timer that is queued already stays if it is right within 5 us. Within a switch only the last delay
+//! counts, from the switch's end. From another CPU it is set by an interrupt.
+//!
+//! A timer that is taken back when the CPU goes idle, or moved to a later time, leaves the clock event as it is: the interrupt
+//! comes without a timer.
+//!
+//! Kernel: 7.3.4 kernel/sched/core.c `hrtick`, `hrtick_start`, `hrtick_schedule_enter`, `hrtick_schedule_exit`, fair.c
+//! `hrtick_start_fair`, `hrtick_update`, deadline.c `start_hrtick_dl`, kernel/time/hrtimer.c `__hrtimer_rearm_deferred`.
+//! Differences: none known. The hrtick of earlier releases, off by default, is absent.
+
+use crate::Kernel;
+use crate::sched::deadline::DlNode;
+use crate::sched::fair::NICE_0_LOAD;
+use crate::sched::{CfsRqId, Class};
+use crate::time::hrtimer::TimerKind;
+use schedtwin_types::{CpuId, IpiKind, NEVER, Ns, TaskId};
+
+/// No slice ends sooner.
+const SHORTEST_NS: u64 = 10_000;
+/// By how much a timer may be wrong before it is moved.
+const TOLERANCE_NS: u64 = 5_000;
+
+/// What a run queue keeps of its hrtick.
+#[derive(Clone, Debug)]
+pub struct Hrtick {
+    /// `HRTICK_SCHED_DEFER`: the CPU is switching.
+    switching: bool,
+    /// `HRTICK_SCHED_START`: the delay to be counted from the end of the switch.
+    delay: Option<Ns>,
+    /// `hrtick_time`: when a timer shall expire that an interrupt is to set.
+    time: Ns,
+    /// When that interrupt was sent ([`NEVER`]: none is under way).
+    csd_at: Ns,
+}
+
+impl Default for Hrtick {
+    fn default() -> Hrtick {
+        Hrtick { switching: false, delay: None, time: 0, csd_at: NEVER }
+    }
+}
+
+/// Time until a running entity reaches its virtual deadline, in real time, while interrupts use `irq` of 1024.
+///
+/// ```
+/// use schedtwin_kernel::sched::hrtick::slice_left;
+/// const NICE_0: u64 = 1 << 20;
+/// assert_eq!(slice_left(2_800_000, NICE_0, 0), 2_800_000);
+/// assert_eq!(slice_left(2_800_000, NICE_0, 256), 3_732_421); // 1365/1024 of it
+/// assert_eq!(slice_left(8_558_806, 335 << 10, 0), 2_799_999); // nice 5
+/// ```
+pub fn slice_left(vdelta: u64, weight: u64, irq: u64) -> Ns {
+    let delta = weight.wrapping_mul(vdelta) / NICE_0_LOAD;
+    let scale = if irq != 0 && irq < 1024 { 1024 * 1024 / (1024 - irq) } else { 1024 };
+    scale.wrapping_mul(delta) / 1024
+}
+
+impl Kernel {
+    /// `hrtick()`: the timer has expired.
+    pub(crate) fn hrtick(&mut self, cpu: CpuId) {
+        self.update_rq_clock(cpu);
+        let curr = self.rq[cpu].curr;
+        match self.tasks[curr].class {
+            Class::Fair => self.task_hrtick_fair(cpu, curr),
+            Class::Deadline => self.task_hrtick_dl(cpu, curr),
+            _ => self.task_tick(cpu, curr),
+        }
+    }
+
+    /// `task_tick_dl()` for a hrtick.
+    fn task_hrtick_dl(&mut self, cpu: CpuId, curr: TaskId) {
+        self.task_tick_dl(cpu);
+        let runtime = self.tasks[curr].dl.runtime;
+        if self.hrtick_enabled_dl() && runtime > 0 && self.is_leftmost_dl(cpu, DlNode::Task(curr)) {
+            self.hrtick_start(cpu, runtime as u64);
+        }
+    }
+
+    /// `hrtick_enabled_dl()`.
+    fn hrtick_enabled_dl(&self) -> bool {
+        self.config.features.hrtick && self.config.features.hrtick_dl
+    }
+
+    /// A deadline task has been switched to.
+    pub(crate) fn hrtick_start_dl(&mut self, cpu: CpuId, next: TaskId) {
+        if self.hrtick_enabled_dl() {
+            // A runtime that is used up is a negative delay.
+            self.hrtick_start(cpu, self.tasks[next].dl.runtime.max(0) as u64);
+        }
+    }
+
+    /// `hrtick_start_fair()` for a task that runs, or is just being switched to.
+    pub(crate) fn hrtick_start_fair(&mut self, cpu: CpuId, task: TaskId) {
+        if self.cfs[CfsRqId::root(cpu)].h_nr_queued <= 1 {
+            return;
+        }
+        let se = &self.se[self.tasks[task].se];
+        let vdelta = se.deadline.wrapping_sub(se.vruntime);
+        if (vdelta as i64) < 0 {
+            if self.rq[cpu].curr == task {
+                self.resched_curr(cpu);
+            }
+            return;
+        }
+        let irq = self.rq[cpu].avg_irq.util_avg;
+        let delay = slice_left(vdelta, se.virtual_load().weight, irq);
+        self.hrtick_start(cpu, delay);
+    }
+
+    /// `hrtick_update()`: a fair task has been queued.
+    pub(crate) fn hrtick_update(&mut self, cpu: CpuId) {
+        let curr = self.rq[cpu].curr;
+        if self.tasks[curr].class == Class::Fair && !self.timers[cpu].is_queued(TimerKind::Hrtick) {
+            self.hrtick_start_fair(cpu, curr);
+        }
+    }
+
+    /// `hrtick_start()`.
+    fn hrtick_start(&mut self, cpu: CpuId, delay: Ns) {
+        let delay = delay.max(SHORTEST_NS);
+        if self.rq[cpu].hrtick.switching {
+            self.rq[cpu].hrtick.delay = Some(delay);
+            return;
+        }
+        let sent_at = self.local_clock();
+        self.rq[cpu].hrtick.time = sent_at + delay;
+        if cpu == self.this_cpu {
+            self.hrtick_cond_restart(cpu);
+        } else if self.hrtick_needs_rearm(cpu) && self.rq[cpu].hrtick.csd_at == NEVER {
+            self.rq[cpu].hrtick.csd_at = sent_at;
+            self.send_ipi(cpu, IpiKind::WakeList);
+        }
+    }
+
+    /// `__hrtick_start()`: the interrupt of another CPU has arrived. What was sent later than now has one of its own.
+    pub(crate) fn hrtick_csd(&mut self, cpu: CpuId) {
+        let sent_at = self.rq[cpu].hrtick.csd_at;
+        if sent_at == NEVER {
+            return;
+        }
+        if sent_at > self.now {
+            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+            *ipi_at = sent_at.min(*ipi_at);
+            return;
+        }
+        self.rq[cpu].hrtick.csd_at = NEVER;
+        self.hrtick_cond_restart(cpu);
+    }
+
+    /// `hrtick_needs_rearm()`.
+    fn hrtick_needs_rearm(&self, cpu: CpuId) -> bool {
+        match self.timers[cpu].expires(TimerKind::Hrtick) {
+            Some(expires) => expires.abs_diff(self.rq[cpu].hrtick.time) > TOLERANCE_NS,
+            None => true,
+        }
+    }
+
+    /// `hrtick_cond_restart()`, on the executing CPU.
+    fn hrtick_cond_restart(&mut self, cpu: CpuId) {
+        if self.hrtick_needs_rearm(cpu) {
+            let time = self.rq[cpu].hrtick.time;
+            self.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            self.hrtimer_start(cpu, time, time, TimerKind::Hrtick);
+        }
+    }
+
+    /// `hrtick_schedule_enter()`.
+    pub(crate) fn hrtick_schedule_enter(&mut self, cpu: CpuId) {
+        self.rq[cpu].hrtick.switching = true;
+    }
+
+    /// `hrtick_schedule_exit()`.
+    pub(crate) fn hrtick_schedule_exit(&mut self, cpu: CpuId) {
+        self.rq[cpu].hrtick.switching = false;
+        if let Some(delay) = self.rq[cpu].hrtick.delay.take() {
+            self.rq[cpu].hrtick.time = self.local_clock() + delay;
+            self.hrtick_cond_restart(cpu);
+        } else if self.idle_cpu(cpu) {
+            self.timers[cpu].remove_lazily(TimerKind::Hrtick);
+        }
+        self.hrtimer_rearm_deferred(cpu);
+    }
+
+    /// `hrtimer_rearm_deferred()`: an interrupt, or the switch at its end, is over.
+    pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId) {
+        self.timers[cpu].rearm_deferred();
+        self.program_clock_event(cpu);
+    }
+}
