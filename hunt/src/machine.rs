@@ -5,6 +5,7 @@
 //! no latency at all, latencies of a tenth of a second, capacities of 1, hundreds of CPUs, a cost of nothing.
 
 use crate::tape::Tape;
+use schedtwin_machine::PATHS;
 use std::fmt::Write;
 
 /// CPUs of one kind.
@@ -24,28 +25,6 @@ pub struct Machine {
 
 /// Counts of CPUs; small ones are as likely as they are telling.
 const CPUS: [u64; 20] = [1, 2, 4, 8, 2, 3, 4, 6, 8, 8, 4, 5, 6, 12, 16, 24, 32, 64, 128, 256];
-
-/// Path costs of a machine file, and what they usually are.
-pub(crate) const COSTS: [(&str, u64); 18] = [
-    ("syscall_ns", 250),
-    ("schedule_ns", 450),
-    ("context_switch_ns", 500),
-    ("wakeup_ns", 600),
-    ("select_per_cpu_ns", 30),
-    ("energy_per_domain_ns", 200),
-    ("interrupt_ns", 350),
-    ("hrtimer_ns", 200),
-    ("tick_ns", 1_000),
-    ("ipi_send_ns", 150),
-    ("softirq_ns", 300),
-    ("balance_per_cpu_ns", 120),
-    ("migrate_task_ns", 400),
-    ("idle_enter_ns", 600),
-    ("idle_exit_ns", 500),
-    ("frequency_switch_ns", 400),
-    ("fork_ns", 25_000),
-    ("exit_ns", 15_000),
-];
 
 macro_rules! line {
     ($to:expr, $($what:tt)*) => { writeln!($to, $($what)*).expect("memory takes everything") };
@@ -123,7 +102,7 @@ pub fn machine(tape: &mut Tape) -> Machine {
     line!(text, "\n[path_costs]\nscale = \"{}\"", tape.pick(&["work", "time"]));
     line!(text, "percent = {}", tape.pick(&[100, 0, 1, 50, 233, 1000]));
     let odd = tape.percent(15);
-    for (name, usual) in COSTS {
+    for (name, usual) in PATHS {
         let cost = if odd { tape.magnitude(0, 100_000) } else { usual };
         line!(text, "{name} = {cost}");
     }

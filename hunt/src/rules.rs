@@ -164,7 +164,7 @@ fn machine(nr_cpus: usize) -> String {
          [interrupts]\nipi_latency_min_ns = 300\nipi_latency_max_ns = 900\ntimer_latency_min_ns = 100\n\
          timer_latency_max_ns = 600\n\n[path_costs]\nscale = \"work\"\npercent = 100\n"
     );
-    for (name, cost) in crate::machine::COSTS {
+    for (name, cost) in schedtwin_machine::PATHS {
         writeln!(text, "{name} = {cost}").expect("memory takes everything");
     }
     text

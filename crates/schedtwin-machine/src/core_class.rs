@@ -102,8 +102,8 @@ const CLASSES: [Class; 5] = [
     Class { word: "server", interrupts: [400, 1_200, 100, 500], ..X86 },
 ];
 
-/// pixel6's path costs, ns of a Cortex-X1 at [`PATH_KHZ`].
-const PATHS: [(&str, u64); 18] = [
+/// pixel6's path costs, ns of a Cortex-X1 at 2.8 GHz: what a class's are scaled from.
+pub const PATHS: [(&str, u64); 18] = [
     ("syscall_ns", 250),
     ("schedule_ns", 450),
     ("context_switch_ns", 500),
@@ -124,7 +124,7 @@ const PATHS: [(&str, u64); 18] = [
     ("exit_ns", 15_000),
 ];
 
-/// 2.8 GHz.
+/// The frequency that [`PATHS`] is of.
 const PATH_KHZ: u64 = 2_800_000;
 
 /// The keys at the top of a file that a class stands for.

@@ -65,6 +65,7 @@ pub use broadcast::Broadcast;
 #[doc(hidden)]
 pub use builtin::keys_asked;
 pub use builtin::{builtin_names, builtin_source};
+pub use core_class::PATHS;
 pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
 pub use dependence::{DependenceTable, DependentPower, PowerDependence};
