@@ -167,6 +167,10 @@ impl Kernel {
             needs,
             frequency_hook,
             sugov_forms,
+            machine_demands: match machine_frequency {
+                Some(_) => vec![Default::default(); nr_cpus],
+                None => Vec::new(),
+            },
             machine_frequency,
             placement,
             machine_idle,

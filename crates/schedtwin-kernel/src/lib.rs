@@ -137,6 +137,8 @@ pub struct Kernel {
     sugov_forms: cpufreq::forms::SugovForms,
     /// The user's frequency governor that is one for all domains, if there is one.
     machine_frequency: Option<Box<policy::CustomMachineFrequency>>,
+    /// What it was told of each CPU when it asked last; right where the demand is not stale. Empty without it.
+    machine_demands: Vec<policy::EffectiveDemand>,
     /// The user's placement, if there is one.
     placement: Option<Box<policy::CustomPlacement>>,
     /// The user's idle governor that is one for all CPUs, if there is one.

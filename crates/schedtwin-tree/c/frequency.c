@@ -12,6 +12,7 @@ static struct cpufreq_governor *governor;
 static struct cpufreq_policy *policies;
 static u32 nr_policies;
 static u64 capacities[NR_CPUS];
+static u32 domains[NR_CPUS];
 static struct update_util_data *hooks[NR_CPUS];
 
 struct schedtwin_frequency_call *schedtwin_frequency_now(void)
@@ -40,24 +41,43 @@ unsigned long arch_scale_cpu_capacity(int cpu)
 	return capacities[cpu];
 }
 
-static unsigned long util_cfs(int cpu, bool boost)
+/* What the twin keeps of a CPU; NULL: it is of another domain than the one that the call is about. */
+static const struct schedtwin_demand *demand_of(struct schedtwin_frequency_call *call, int cpu)
+{
+	CHECK(cpu);
+	if (domains[cpu] != call->domain)
+		return NULL;
+	if (!call->demands)
+		call->demands = call->ask->demands(call->view, call->domain);
+	return &call->demands[cpu];
+}
+
+unsigned long cpu_util_cfs(int cpu)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
 	CHECK(cpu);
-	return call->cpu_util_cfs(call->view, cpu, boost);
+	return call->ask->cpu_util_cfs(call->view, cpu, false);
 }
 
-unsigned long cpu_util_cfs(int cpu) { return util_cfs(cpu, false); }
-unsigned long cpu_util_cfs_boost(int cpu) { return util_cfs(cpu, true); }
+unsigned long cpu_util_cfs_boost(int cpu)
+{
+	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
+	const struct schedtwin_demand *demand = demand_of(call, cpu);
+
+	return demand ? demand->util_cfs : call->ask->cpu_util_cfs(call->view, cpu, true);
+}
 
 unsigned long effective_cpu_util(int cpu, unsigned long util_cfs, unsigned long *min, unsigned long *max)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
+	const struct schedtwin_demand *demand = demand_of(call, cpu);
 	struct schedtwin_performance answer;
 
-	CHECK(cpu);
-	call->effective_cpu_util(call->view, cpu, util_cfs, &answer);
+	if (likely(demand && demand->util_cfs == util_cfs))
+		answer = demand->performance;
+	else
+		call->ask->effective_cpu_util(call->view, cpu, util_cfs, &answer);
 	if (min)
 		*min = answer.min;
 	if (max)
@@ -69,14 +89,14 @@ unsigned long cpu_bw_dl(struct rq *rq)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
-	return call->cpu_bw_dl(call->view, rq->cpu);
+	return likely(rq->cpu == (int)call->cpu) ? call->bw_dl : call->ask->cpu_bw_dl(call->view, rq->cpu);
 }
 
 bool uclamp_rq_is_capped(struct rq *rq)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
-	return call->uclamp_rq_is_capped(call->view, rq->cpu);
+	return call->ask->uclamp_rq_is_capped(call->view, rq->cpu);
 }
 
 unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
@@ -84,7 +104,7 @@ unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
 	CHECK(cpu);
-	return call->idle_calls(call->view, cpu);
+	return call->ask->idle_calls(call->view, cpu);
 }
 
 /* The domain of a CPU. */
@@ -127,14 +147,14 @@ bool cpufreq_this_cpu_can_update(struct cpufreq_policy *policy)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
-	return call->can_update(call->view, policy->schedtwin_domain);
+	return call->ask->can_update(call->view, policy->schedtwin_domain);
 }
 
 unsigned int cpufreq_driver_resolve_freq(struct cpufreq_policy *policy, unsigned int khz)
 {
 	struct schedtwin_frequency_call *call = schedtwin_frequency_now();
 
-	return call->resolve(call->view, policy->schedtwin_domain, khz);
+	return call->ask->resolve(call->view, policy->schedtwin_domain, khz);
 }
 
 /* The governor's decision, whichever way it takes to the driver. */
@@ -160,14 +180,14 @@ int __cpufreq_driver_target(struct cpufreq_policy *policy, unsigned int khz, uns
 #define OFFERED __attribute__((__visibility__("default")))
 
 /* Before the first domain. */
-OFFERED int schedtwin_frequency_boot(u32 domains)
+OFFERED int schedtwin_frequency_boot(u32 count)
 {
 	unsigned int cpu;
 
 	if (!governor)
 		return -ENODEV;
-	nr_policies = domains;
-	policies = schedtwin_allocate(domains * sizeof(*policies));
+	nr_policies = count;
+	policies = schedtwin_allocate(count * sizeof(*policies));
 	for (cpu = 0; cpu < schedtwin_nr_cpus; cpu++)
 		schedtwin_rqs[cpu].cpu = cpu;
 	return 0;
@@ -179,6 +199,7 @@ OFFERED void schedtwin_frequency_add_cpu(u32 domain, u32 cpu, u64 capacity)
 	cpumask_set_cpu(cpu, policies[domain].related_cpus);
 	cpumask_set_cpu(cpu, policies[domain].real_cpus);
 	capacities[cpu] = capacity;
+	domains[cpu] = domain;
 }
 
 /* All CPUs of the domain are there: the governor takes it over. */

@@ -8,7 +8,8 @@ use crate::sources::Sources;
 use crate::watch::{Question, Watched};
 use crate::{Fault, Tree};
 use schedtwin_kernel::policy::{
-    FrequencyDomain, GovernedDomain, GovernorView, HookCall, MachineFrequencyGovernor,
+    CpuPerformance, EffectiveDemand, FrequencyDomain, GovernedDomain, GovernorView, HookCall,
+    MachineFrequencyGovernor,
 };
 use schedtwin_types::{CpuId, CpuMask, Khz, PolicyId};
 use std::ffi::{c_int, c_void};
@@ -94,26 +95,38 @@ impl FrequencyCode {
     }
 }
 
-/// `struct schedtwin_performance` of `c/include/schedtwin/cpufreq.h`.
+/// `struct schedtwin_frequency_questions` of `c/include/schedtwin/cpufreq.h`.
 #[repr(C)]
-struct Performance {
-    util: u64,
-    min: u64,
-    max: u64,
-}
-
-/// `struct schedtwin_frequency_call` of the same file.
-#[repr(C)]
-struct FrequencyCall {
-    view: *const c_void,
+struct Questions {
     cpu_util_cfs: unsafe extern "C" fn(*const c_void, u32, u32) -> u64,
-    effective_cpu_util: unsafe extern "C" fn(*const c_void, u32, u64, *mut Performance),
+    effective_cpu_util: unsafe extern "C" fn(*const c_void, u32, u64, *mut CpuPerformance),
+    demands: unsafe extern "C" fn(*const c_void, u32) -> *const EffectiveDemand,
     cpu_bw_dl: unsafe extern "C" fn(*const c_void, u32) -> u64,
     uclamp_rq_is_capped: unsafe extern "C" fn(*const c_void, u32) -> u32,
     idle_calls: unsafe extern "C" fn(*const c_void, u32) -> u64,
     can_update: unsafe extern "C" fn(*const c_void, u32) -> u32,
     resolve: unsafe extern "C" fn(*const c_void, u32, u32) -> u32,
+}
+
+static QUESTIONS: Questions = Questions {
+    cpu_util_cfs: ask_util,
+    effective_cpu_util: ask_performance,
+    demands: ask_demands,
+    cpu_bw_dl: ask_bandwidth,
+    uclamp_rq_is_capped: ask_capped,
+    idle_calls: ask_idle_calls,
+    can_update: ask_can_update,
+    resolve: ask_resolve,
+};
+
+/// `struct schedtwin_frequency_call` of the same file.
+#[repr(C)]
+struct FrequencyCall {
+    view: *const c_void,
+    ask: &'static Questions,
+    demands: *const EffectiveDemand,
     time: u64,
+    bw_dl: u64,
     cpu: u32,
     this_cpu: u32,
     domain: u32,
@@ -193,14 +206,10 @@ impl MachineFrequencyGovernor for TreeFrequency {
     fn update_util(&mut self, hook: &HookCall, view: &GovernorView) -> Option<Khz> {
         let mut call = FrequencyCall {
             view: std::ptr::from_ref(view).cast(),
-            cpu_util_cfs: ask_util,
-            effective_cpu_util: ask_performance,
-            cpu_bw_dl: ask_bandwidth,
-            uclamp_rq_is_capped: ask_capped,
-            idle_calls: ask_idle_calls,
-            can_update: ask_can_update,
-            resolve: ask_resolve,
+            ask: &QUESTIONS,
+            demands: std::ptr::null(),
             time: hook.time,
+            bw_dl: view.cpu_bw_dl(hook.cpu),
             cpu: hook.cpu.0.into(),
             this_cpu: view.this_cpu().0.into(),
             domain: hook.policy.0.into(),
@@ -253,13 +262,15 @@ unsafe extern "C" fn ask_performance(
     view: *const c_void,
     cpu: u32,
     util_cfs: u64,
-    answer: *mut Performance,
+    answer: *mut CpuPerformance,
 ) {
     // SAFETY: see above; the answer goes to a variable of the caller.
-    unsafe {
-        let found = kernel(view).effective_cpu_util(CpuId(cpu as u16), util_cfs);
-        *answer = Performance { util: found.util, min: found.min, max: found.max };
-    }
+    unsafe { *answer = kernel(view).effective_cpu_util(CpuId(cpu as u16), util_cfs) }
+}
+
+unsafe extern "C" fn ask_demands(view: *const c_void, domain: u32) -> *const EffectiveDemand {
+    // SAFETY: see above. There is one for each CPU, and they are not written before the call has ended.
+    unsafe { kernel(view) }.demands(PolicyId(domain as u16)).as_ptr().cast()
 }
 
 unsafe extern "C" fn ask_bandwidth(view: *const c_void, cpu: u32) -> u64 {

@@ -222,9 +222,18 @@ impl KernelFile {
         text
     }
 
-    /// The kernel, patches and settings included, as the text of a kernel file.
+    /// The kernel, patches and settings included, as the text of a kernel file. Code is no setting: of a kernel with
+    /// policies of the user's own the text begins with a comment for each, and reads back as the kernel without them.
     pub fn to_file(&self) -> String {
-        write(&self.identity, &self.description, &self.config)
+        let mut text = String::new();
+        for (mechanism, name) in self.policies.names() {
+            let of_tree = self.code.iter().find(|code| code.name == name);
+            let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
+            let line = format!("# Not in this file: {mechanism} {code}");
+            text.push_str(&printable::line(&line));
+            text.push('\n');
+        }
+        text + &write(&self.identity, &self.description, &self.config)
     }
 }
 

@@ -285,6 +285,12 @@ fn linux_6_12s_schedutil_is_the_built_in_form() {
     for machine in ["pixel6", "i5-10600k", "uniform8", "juno-r2", "pixel6:switch=stock"] {
         assert_eq!(digest(machine, of(&tree)), digest(machine, load("linux-6.12")), "{machine}");
     }
+    let folder = without_headroom(&tree);
+    assert_ne!(digest("pixel6", of(folder.path())), digest("pixel6", of(&tree)), "headroom");
+}
+
+/// A folder with a tree's schedutil, which gives no headroom.
+fn without_headroom(tree: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = "kernel/sched/cpufreq_schedutil.c";
     std::fs::create_dir_all(folder.path().join("kernel/sched")).unwrap();
@@ -292,7 +298,22 @@ fn linux_6_12s_schedutil_is_the_built_in_form() {
     let changed = text.replacen("actual = map_util_perf(actual);", "", 1);
     assert_ne!(text, changed);
     std::fs::write(folder.path().join(file), changed).unwrap();
-    assert_ne!(digest("pixel6", of(folder.path())), digest("pixel6", of(&tree)), "headroom");
+    folder
+}
+
+/// What schedutil's C is told of CPUs whose demand has not changed is what it would be told anew.
+#[test]
+fn demands_that_are_kept_are_right() {
+    let Some(tree) = kernel_tree("demands_that_are_kept_are_right", "SCHEDTWIN_KERNEL_TREE") else {
+        return;
+    };
+    let kernel = load(&format!("linux-6.12:tree={},cpufreq=tree", tree.display()));
+    for machine in ["pixel6", "uniform8"] {
+        let verified = RunOptions { verify: true, ..RunOptions::default() };
+        let scenario = scenario(machine, kernel.clone());
+        let plain = scenario.run(3, RunOptions::default()).unwrap();
+        assert_eq!(scenario.run(3, verified).unwrap().digest, plain.digest, "{machine}");
+    }
 }
 
 /// The same with the C of 7.3, all of it together.
@@ -310,6 +331,26 @@ fn linux_7_3s_c_is_the_built_in_form() {
     }
 }
 
+/// A line of 7.3's C that is changed shows, in each of the three files.
+#[test]
+fn a_changed_line_of_linux_7_3_shows() {
+    let test = "a_changed_line_of_linux_7_3_shows";
+    let Some(tree) = kernel_tree(test, "SCHEDTWIN_KERNEL_TREE_7_3") else { return };
+    let of = |tree: &Path, setting: &str| {
+        digest("i5-10600k", load(&format!("linux-7.3:tree={},{setting}", tree.display())))
+    };
+    for (governor, from, to) in [
+        ("teo", "DECAY_SHIFT\t3", "DECAY_SHIFT\t2"),
+        ("menu", "#define DECAY 8", "#define DECAY 4"),
+    ] {
+        let folder = changed(&tree, &format!("{governor}.c"), from, to);
+        let setting = format!("cpuidle=tree/{governor}.c");
+        assert_ne!(of(&tree, &setting), of(folder.path(), &setting), "{governor}: `{to}`");
+    }
+    let folder = without_headroom(&tree);
+    assert_ne!(of(&tree, "cpufreq=tree"), of(folder.path(), "cpufreq=tree"), "headroom");
+}
+
 /// Where schedutil does not run, nobody would ask.
 #[test]
 fn a_frequency_governor_that_nobody_would_ask_is_refused() {
@@ -323,25 +364,56 @@ fn a_frequency_governor_that_nobody_would_ask_is_refused() {
     }
 }
 
-/// The workload of the benches on its machine.
+/// Digest of the workload of the benches on its machine.
+fn w1(kernel: KernelFile) -> u64 {
+    let w1 = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/w1.json");
+    let scenario =
+        Scenario::with_kernel("uniform8", kernel, w1.to_str().unwrap(), Some(5 * SECOND));
+    scenario.unwrap().run(1, RunOptions::default()).unwrap().digest
+}
+
 #[test]
 fn w1_is_the_same_with_linux_6_12s_c() {
     let Some(tree) = kernel_tree("w1_is_the_same_with_linux_6_12s_c", "SCHEDTWIN_KERNEL_TREE")
     else {
         return;
     };
-    let w1 = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads/w1.json");
-    let run = |kernel: KernelFile| {
-        let scenario =
-            Scenario::with_kernel("uniform8", kernel, w1.to_str().unwrap(), Some(5 * SECOND));
-        scenario.unwrap().run(1, RunOptions::default()).unwrap().digest
-    };
     for governor in ["teo", "menu"] {
-        let built_in = run(load(&format!("linux-6.12:cpuidle={governor}")));
-        assert_eq!(run(kernel(&tree, &format!("tree/{governor}.c"))), built_in, "{governor}");
+        let built_in = w1(load(&format!("linux-6.12:cpuidle={governor}")));
+        assert_eq!(w1(kernel(&tree, &format!("tree/{governor}.c"))), built_in, "{governor}");
     }
     let all = load(&format!("linux-6.12:tree={},cpuidle=tree,cpufreq=tree", tree.display()));
-    assert_eq!(run(all), run(load("linux-6.12")), "teo and schedutil");
+    assert_eq!(w1(all), w1(load("linux-6.12")), "teo and schedutil");
+}
+
+#[test]
+fn w1_is_the_same_with_linux_7_3s_c() {
+    let Some(tree) = kernel_tree("w1_is_the_same_with_linux_7_3s_c", "SCHEDTWIN_KERNEL_TREE_7_3")
+    else {
+        return;
+    };
+    for governor in ["teo", "menu"] {
+        let built_in = w1(load(&format!("linux-7.3:cpuidle={governor}")));
+        let tree = tree.display();
+        let c = load(&format!("linux-7.3:tree={tree},cpuidle=tree/{governor}.c,cpufreq=tree"));
+        assert_eq!(w1(c), built_in, "{governor} and schedutil");
+    }
+}
+
+/// The text of a kernel file says what it leaves out, and reads back as the kernel without it.
+#[test]
+fn a_kernel_file_names_the_code_that_it_has_not() {
+    if !compiles("a_kernel_file_names_the_code_that_it_has_not") {
+        return;
+    }
+    let kernel = kernel(&ours(), "tree/average.c");
+    let text = kernel.to_file();
+    let first = format!("# Not in this file: idle governor {}\n", kernel.code[0].text());
+    assert!(text.starts_with(&first), "{text}");
+    let source = schedtwin_input::Source::new("mine.toml", &*text);
+    let spec = schedtwin_input::Spec::parse_kernel("mine").unwrap();
+    assert_eq!(KernelFile::from_source(&source, &spec).unwrap().config, kernel.config);
+    assert!(!load("linux-6.12").to_file().contains('#'));
 }
 
 /// What the decision records say of it.

@@ -5,6 +5,10 @@
 //! is time to decide at all, and asks for utilisation only then, CPU by CPU. So this one is told what the hook is told,
 //! the CPU, the time and the flags, and gets a [`GovernorView`] to ask.
 //!
+//! **Demands are kept.** schedutil asks for every CPU of a domain at each decision, though few have changed. What the answers
+//! follow from is a [`Signal`](crate::sched::demand::signal), so those that nobody has made stale are still right: the kernel keeps an
+//! [`EffectiveDemand`] of each CPU and computes the stale ones of a domain when the governor first asks in a call.
+//!
 //! **What is whose.** The governor's: rate limit, boost after I/O, holding of a frequency, what it remembers. The
 //! kernel's: what utilisation is, the frequency table with its limits, and the way of a decision to the driver,
 //! a thread included ([`crate::cpufreq::sugov_kthread`]).
@@ -29,7 +33,8 @@ pub struct HookCall {
 }
 
 /// What `effective_cpu_util()` answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct CpuPerformance {
     /// How much is used, 0..=capacity.
     pub util: u64,
@@ -39,9 +44,22 @@ pub struct CpuPerformance {
     pub max: u64,
 }
 
+/// What a governor asks about every CPU of a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct EffectiveDemand {
+    /// `cpu_util_cfs_boost()`.
+    pub util_cfs: u64,
+    /// `effective_cpu_util()` of that.
+    pub performance: CpuPerformance,
+}
+
 /// The kernel as a governor may ask it, at the moment of a call.
 pub struct GovernorView<'a> {
     kernel: &'a Kernel,
+    /// By CPU; those of the domain in `told` are up to date.
+    demands: &'a [Cell<EffectiveDemand>],
+    told: Cell<Option<PolicyId>>,
     /// It has asked for utilisation: it decides.
     decides: Cell<bool>,
     /// It was told that the executing CPU may not change the domain.
@@ -49,6 +67,24 @@ pub struct GovernorView<'a> {
 }
 
 impl GovernorView<'_> {
+    /// The demands of all CPUs by their number, of which those of this domain are what the kernel would answer now.
+    pub fn demands(&self, policy: PolicyId) -> &[Cell<EffectiveDemand>] {
+        self.decides.set(true);
+        let kernel = self.kernel;
+        let cpus = &kernel.policies[policy].cpus;
+        let mut next = Some(0);
+        while let Some(word) = next {
+            for cpu in kernel.stale_demands.among(cpus, word) {
+                let util_cfs = kernel.demanded_cpu_util(cpu, None, None);
+                let performance = kernel.cpu_performance(cpu, util_cfs);
+                self.demands[cpu.index()].set(EffectiveDemand { util_cfs, performance });
+            }
+            next = kernel.stale_demands.next_word(word);
+        }
+        self.told.set(Some(policy));
+        self.demands
+    }
+
     /// `smp_processor_id()`.
     pub fn this_cpu(&self) -> CpuId {
         self.kernel.this_cpu
@@ -157,11 +193,21 @@ impl Kernel {
         // What a change is dated to, as schedutil's are.
         let time = self.rq[cpu].clock;
         let mut custom = self.machine_frequency.take().expect("the hook is this governor's");
-        let (decides, elsewhere) = (Cell::new(false), Cell::new(false));
-        let view = GovernorView { kernel: self, decides, elsewhere };
+        let mut kept = std::mem::take(&mut self.machine_demands);
+        let view = GovernorView {
+            kernel: self,
+            demands: Cell::from_mut(kept.as_mut_slice()).as_slice_of_cells(),
+            told: Cell::new(None),
+            decides: Cell::new(false),
+            elsewhere: Cell::new(false),
+        };
         let call = HookCall { cpu, policy: index, time, flags };
         let decided = custom.policy.update_util(&call, &view);
-        let GovernorView { decides, elsewhere, .. } = view;
+        let GovernorView { decides, elsewhere, told, .. } = view;
+        if let Some(told) = told.get() {
+            self.keep_demands(told, &kept);
+        }
+        self.machine_demands = kept;
         let rule = FrequencyRule::Custom(custom.policy.rule());
         self.machine_frequency = Some(custom);
         let busy = self.rq[cpu].nr_running > 0;
@@ -187,6 +233,30 @@ impl Kernel {
             let sugov = &mut self.policies[index].sugov;
             (sugov.next_freq, sugov.last_freq_update_time) = (khz, time);
             self.cpufreq_driver_request(index, khz, time);
+        }
+    }
+
+    /// The governor has been told the demands of a domain: they are up to date until a signal changes.
+    fn keep_demands(&mut self, index: PolicyId, demands: &[EffectiveDemand]) {
+        let mut next = Some(0);
+        while let Some(word) = next {
+            for cpu in self.stale_demands.among(&self.policies[index].cpus, word) {
+                let (util, bw_min) = self.demand_with(cpu, &demands[cpu.index()].performance);
+                let sg = &mut self.sugov_cpus[cpu];
+                (sg.util, sg.bw_min) = (util, bw_min);
+                self.stale_demands.computed(cpu);
+            }
+            next = self.stale_demands.next_word(word);
+        }
+    }
+
+    /// Asserts that what the governor was told of a CPU is what the signals say, unless its demand is stale.
+    pub(crate) fn verify_machine_demand(&self, cpu: CpuId) {
+        if !self.stale_demands.contains(cpu) {
+            let util_cfs = self.demanded_cpu_util(cpu, None, None);
+            let performance = self.cpu_performance(cpu, util_cfs);
+            let told = EffectiveDemand { util_cfs, performance };
+            assert_eq!(self.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
         }
     }
 

@@ -32,7 +32,8 @@ mod placement;
 pub use frequency::{CpuDemand, FrequencyDecision, FrequencyDomain, FrequencyGovernor, PolicyView};
 pub use idle::{IdleCpu, IdleDecision, IdleGovernor, MachineIdleGovernor};
 pub use machine_frequency::{
-    CpuPerformance, GovernedDomain, GovernorView, HookCall, MachineFrequencyGovernor,
+    CpuPerformance, EffectiveDemand, GovernedDomain, GovernorView, HookCall,
+    MachineFrequencyGovernor,
 };
 pub use placement::{
     Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,

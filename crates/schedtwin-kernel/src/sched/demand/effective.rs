@@ -111,6 +111,19 @@ impl Kernel {
         CpuPerformance { util, min, max }
     }
 
+    /// [`Kernel::sugov_demand`] without a boost, where `effective_cpu_util()` has been computed already.
+    pub(crate) fn demand_with(&self, cpu: CpuId, performance: &CpuPerformance) -> (u64, u64) {
+        match self.config.effective_cpu_util {
+            EffectiveCpuUtil::ClampLast => {
+                let CpuPerformance { util, min, max } = *performance;
+                (sugov_effective_cpu_perf(&EffectiveUtil { util, min, max }), min)
+            }
+            EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
+                self.sugov_demand(cpu, None)
+            }
+        }
+    }
+
     /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.
     fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
         let rq = &self.rq[cpu];

@@ -39,7 +39,8 @@ use schedtwin_types::CpuId;
 impl Kernel {
     /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
-        if self.frequency_hook != FrequencyHook::Schedutil {
+        let keeps = [FrequencyHook::Schedutil, FrequencyHook::OfMachine];
+        if !keeps.contains(&self.frequency_hook) {
             // Nobody keeps demands: they are computed when they are asked for.
             return;
         }
@@ -47,6 +48,9 @@ impl Kernel {
             let sg = &self.sugov_cpus[cpu];
             assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
+        }
+        if self.frequency_hook == FrequencyHook::OfMachine {
+            return self.verify_machine_demand(cpu);
         }
         let policy = &self.policies[self.policy_of(cpu)];
         let (highest, _) = self.sugov_domain_demand(&policy.cpus, cpu, None);

@@ -18,17 +18,30 @@
 /* ---- what the twin answers; it fills this in before each call ------------------------------------------------------- */
 
 struct schedtwin_performance { u64 util, min, max; };
+/* cpu_util_cfs_boost() of a CPU, and effective_cpu_util() of that. */
+struct schedtwin_demand { u64 util_cfs; struct schedtwin_performance performance; };
 
-struct schedtwin_frequency_call {
-	void *view;
+/* Questions that go back to the twin. */
+struct schedtwin_frequency_questions {
 	u64 (*cpu_util_cfs)(void *view, u32 cpu, u32 boost);
 	void (*effective_cpu_util)(void *view, u32 cpu, u64 util_cfs, struct schedtwin_performance *answer);
+	/* By CPU; of this domain they are up to date. */
+	const struct schedtwin_demand *(*demands)(void *view, u32 domain);
 	u64 (*cpu_bw_dl)(void *view, u32 cpu);
 	u32 (*uclamp_rq_is_capped)(void *view, u32 cpu);
 	u64 (*idle_calls)(void *view, u32 cpu);
 	u32 (*can_update)(void *view, u32 domain);
 	u32 (*resolve)(void *view, u32 domain, u32 khz);
+};
+
+struct schedtwin_frequency_call {
+	void *view;
+	const struct schedtwin_frequency_questions *ask;
+	/* NULL until the first question about a CPU of the domain. */
+	const struct schedtwin_demand *demands;
 	u64 time;
+	/* Of `cpu`. */
+	u64 bw_dl;
 	u32 cpu, this_cpu, domain, flags;
 	/* Of the domain that it is about. */
 	u32 current_khz, limit_khz, invariant;
