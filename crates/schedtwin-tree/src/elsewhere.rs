@@ -42,3 +42,20 @@ macro_rules! refused {
 
 refused!(IdleCode, IdleCpu, MachineIdleGovernor);
 refused!(FrequencyCode, GovernedDomain, MachineFrequencyGovernor);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compiled here for this test alone: the host of the tests has the other form.
+    #[test]
+    fn the_host_is_refused_by_name() {
+        let tree = Tree::find(".").expect("a folder is a tree");
+        let idle = IdleCode::build(&tree, "teo.c", 250).expect_err("refused");
+        let frequency = FrequencyCode::build(&tree, "x.c", 250).expect_err("refused");
+        for fault in [idle, frequency] {
+            assert!(fault.message.contains("on Linux with 64 bits only"), "{fault:?}");
+            assert!(fault.help.is_some_and(|help| help.contains("built-in forms")));
+        }
+    }
+}

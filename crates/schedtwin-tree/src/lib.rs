@@ -52,7 +52,8 @@ mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+#[cfg(any(test, not(all(target_os = "linux", target_pointer_width = "64"))))]
+#[cfg_attr(test, allow(dead_code))]
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]

@@ -4,12 +4,13 @@
 //!
 //! | what | how it is noticed | the end |
 //! |---|---|---|
-//! | an address that there is not, a division by zero, an index outside of an array | its signal | the message, then the signal as ever (a debugger or a core file sees the place) |
+//! | an address that there is not, a division by zero, an index outside of an array | its signal | the message, exit code 2 (a debugger has stopped at the place before) |
 //! | a loop | a thread looks ten times a second; the limit is processor time within one call | the message, exit code 2 |
 //! | a question that the twin has no answer to | the C calls [`refuse`] | the message, exit code 2 |
 //!
 //! **The message** is put together by the watching thread, since a signal's handler may do next to nothing: the handler
-//! notes what happened and waits. Where binutils are installed, `addr2line` adds function and line.
+//! notes what happened and waits. Where binutils are installed, `addr2line` adds function and line. It is told once: of
+//! threads that run into the same mistake one ends the program, and the others wait for that ([`fatal`]).
 //!
 //! **Limits.** A wild pointer that hits memory which is there is not noticed: C in the same process can write
 //! everywhere. Pages around the heap and the checks of array bounds catch the usual slips. A loop that ends
@@ -70,13 +71,22 @@ impl Label {
         let mut lines = text.lines();
         match (lines.next(), lines.next()) {
             (Some(function), Some(line)) if function != "??" => {
-                let line = line.split_once("THE-TREE/").map_or(line, |(_, line)| line);
                 let line = line.split(" (").next().unwrap_or(line);
-                format!("{function}(), {line}")
+                format!("{function}(), {}", as_in_tree(line))
             }
             _ => format!("offset {offset} of {}", self.object.display()),
         }
     }
+}
+
+/// A path of the compiler as the user knows it: inside of the tree, or of ours below `c/`.
+fn as_in_tree(path: &str) -> &str {
+    let path = path.split_once("THE-TREE/").map_or(path, |(_, path)| path);
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest;
+    }
+    path
 }
 
 /// A question to a governor.
@@ -152,8 +162,6 @@ struct Slot {
     program_counter: AtomicUsize,
     /// The limit has been reached.
     too_long: AtomicBool,
-    /// The message has been written.
-    told: AtomicBool,
     thread: Mutex<Option<libc::pthread_t>>,
 }
 
@@ -267,23 +275,18 @@ extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
         slot.program_counter.store(program_counter(context), Ordering::Relaxed);
     }
     slot.signal.store(signal, Ordering::Release);
-    // The watching thread ends the program, or says that it has told.
+    // The watching thread ends the program within this time, if it lives.
     for _ in 0..100 {
-        if slot.told.load(Ordering::Acquire) {
-            break;
-        }
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         // SAFETY: nanosleep may be called in a handler; the first pointer is valid, the second may be null.
         unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
     }
-    if !slot.told.load(Ordering::Acquire) {
-        let text = b"error: the C of a governor from a tree crashed\n";
-        // SAFETY: write may be called in a handler; the bytes are there.
-        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    let text = b"error: the C of a governor from a tree crashed\n";
+    // SAFETY: write and _exit may be called in a handler; the bytes are there.
+    unsafe {
+        libc::write(2, text.as_ptr().cast(), text.len());
+        libc::_exit(BAD_INPUT);
     }
-    // What crashes crashes again, this time as ever.
-    // SAFETY: signal may be called in a handler.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 /// Whoever was there before handles the signal when it comes again, at once.
@@ -337,7 +340,7 @@ fn watch(limit: Duration) {
                 continue;
             };
             let signal = slot.signal.load(Ordering::Acquire);
-            if signal != 0 && !slot.told.load(Ordering::Relaxed) {
+            if signal != 0 {
                 tell(slot, label, signal, limit);
             }
             let Some(now) = slot.processor_time() else { continue };
@@ -380,8 +383,8 @@ impl Slot {
     }
 }
 
-/// Writes the message about a signal; ends the program if nothing else will.
-fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) {
+/// Writes the message about a signal and ends the program.
+fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) -> ! {
     let place = label.place(slot.program_counter.load(Ordering::Relaxed));
     if signal == TOO_LONG {
         let seconds = limit.as_secs();
@@ -398,8 +401,7 @@ fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) {
     };
     let help = "this is the tree's code, not the twin's; a debugger stops at the place";
     let lines = [("where", place.as_str()), ("why", &why), ("help", help)];
-    eprintln!("{}", message(slot, label, "crashed", &lines));
-    slot.told.store(true, Ordering::Release);
+    fatal(&message(slot, label, "crashed", &lines));
 }
 
 /// What has happened to a governor, in lines.
@@ -411,10 +413,19 @@ fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> St
     text
 }
 
-/// Ends the program: what a user's code has done is bad input.
+/// The exit code of bad input, which a user's code is that crashes, loops or asks for what there is not.
+const BAD_INPUT: c_int = 2;
+
+/// Ends the program with a message, which is that of whoever comes first: others wait here for the end.
 fn fatal(message: &str) -> ! {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    if ENDS.swap(true, Ordering::AcqRel) {
+        loop {
+            std::thread::park();
+        }
+    }
     eprintln!("{message}");
-    std::process::exit(2)
+    std::process::exit(BAD_INPUT)
 }
 
 /// The C refuses to go on: what it says, with a number.
@@ -442,7 +453,24 @@ pub(crate) fn refuse_here(what: &str) -> ! {
 pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *const c_char) {
     // SAFETY: `c/` hands over texts that are constants.
     let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };
-    let file = file.to_string_lossy();
-    let file = file.split_once("THE-TREE/").map_or(&*file, |(_, file)| file);
-    eprintln!("warning: WARN_ON({}) at {file}:{line}", what.to_string_lossy());
+    let (file, what) = (file.to_string_lossy(), what.to_string_lossy());
+    eprintln!("warning: WARN_ON({what}) at {}:{line}", as_in_tree(&file));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_those_of_the_tree() {
+        for (path, shown) in [
+            ("./THE-TREE/drivers/cpuidle/governors/teo.c:7", "drivers/cpuidle/governors/teo.c:7"),
+            ("THE-TREE/kernel/sched/x.c", "kernel/sched/x.c"),
+            ("././idle.c:90", "idle.c:90"),
+            ("./include/schedtwin/kernel.h:3", "include/schedtwin/kernel.h:3"),
+            ("/usr/include/x.h", "/usr/include/x.h"),
+        ] {
+            assert_eq!(as_in_tree(path), shown);
+        }
+    }
 }
