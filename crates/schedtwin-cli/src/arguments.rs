@@ -141,6 +141,8 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:hz={100,250,1000}'
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
   schedtwin compare ... --more                      parts of the machine, what explains the headlines
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv carry everything
@@ -327,7 +329,8 @@ pub struct Run {
 pub struct Compare {
     #[command(flatten)]
     pub subject: Subject,
-    /// A kernel; the first is the baseline, give it again for each other
+    /// A kernel; the first is the baseline, give it again for each other, or name several at once:
+    /// 'linux-7.3:hz={250,1000}'
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
     pub kernels: Vec<String>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...

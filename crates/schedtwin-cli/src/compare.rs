@@ -13,6 +13,7 @@ use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::{Moment, longest_wait};
 use schedtwin_lab::report;
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab, crash};
 use schedtwin_trace::{AtomicFile, Destination};
@@ -114,8 +115,9 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     let mut faults = Diagnostics::new();
     let mut columns: Vec<Column> = Vec::new();
     let (machine, workload) = (&arguments.subject.machine, &arguments.subject.workload);
-    for (at, kernel) in arguments.kernels.iter().enumerate() {
-        if arguments.kernels[..at].contains(kernel) {
+    let kernels = named_kernels(&arguments.kernels, &mut faults);
+    for (at, kernel) in kernels.iter().enumerate() {
+        if kernels[..at].contains(kernel) {
             let source = Source::new("<command line>", kernel.clone());
             let help = "schedtwin aa compares a kernel with itself".to_string();
             faults.push(&source, 0..kernel.len(), "this kernel is named twice", Some(help));
@@ -130,10 +132,17 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     distinct(faults).into_result(())?;
     if columns.len() < 2 {
         return Err(Failure::bad(
-            "a comparison has at least two kernels: -k BASE -k OTHER; for one there is schedtwin run",
+            "a comparison has at least two kernels: -k BASE -k OTHER, or -k 'BASE:KEY={VALUE,VALUE}'; for one there is \
+             schedtwin run",
         ));
     }
     Ok(Understood { columns, conditions, selectors })
+}
+
+/// The kernels that are named: one with a list of choices, `linux-6.12:hz={250,1000}`, is as many as the list has.
+pub fn named_kernels(texts: &[String], faults: &mut Diagnostics) -> Vec<String> {
+    let all = texts.iter().filter_map(|text| faults.absorb(choices(text)));
+    all.flatten().map(|choice| choice.text).collect()
 }
 
 /// What `--fail-if` asks of a comparison with so many runs of each kernel.

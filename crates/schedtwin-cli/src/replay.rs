@@ -18,8 +18,8 @@ use schedtwin_trace::Format;
 use crate::arguments::Replay;
 use crate::bar::Bar;
 use crate::compare::{
-    check_seeds, conditions, distinct, judge, moments, print_first_differences, with_threads,
-    write_page,
+    check_seeds, conditions, distinct, judge, moments, named_kernels, print_first_differences,
+    with_threads, write_page,
 };
 use crate::failure::{Failure, warn_of};
 use crate::run::writable;
@@ -118,8 +118,9 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
         trace = faults.absorb(read_trace(path, device, machine, arguments.duration));
     }
     let mut columns: Vec<Column> = Vec::new();
-    for (at, kernel) in arguments.kernels.iter().enumerate() {
-        if arguments.kernels[..at].contains(kernel) {
+    let kernels = named_kernels(&arguments.kernels, &mut faults);
+    for (at, kernel) in kernels.iter().enumerate() {
+        if kernels[..at].contains(kernel) {
             let source = Source::new("<command line>", kernel.clone());
             faults.push(&source, 0..kernel.len(), "this kernel is named twice", None);
             continue;

@@ -726,10 +726,12 @@ fn the_examples_of_the_help_run() {
         let help = schedtwin(&[command, "--help"]).stdout;
         for line in help.lines().filter_map(|line| line.strip_prefix("  schedtwin ")) {
             let example = line.split("  ").next().expect("a line has a beginning");
-            if ["app.json", "...", " > "].iter().any(|word| example.contains(word)) {
+            if ["app.json", "...", " > ", "~/"].iter().any(|word| example.contains(word)) {
                 continue;
             }
-            let mut arguments: Vec<&str> = example.split(' ').collect();
+            // As a shell has it: no quoted word of these has a blank.
+            let mut arguments: Vec<&str> =
+                example.split(' ').map(|w| w.trim_matches('\'')).collect();
             if ["run", "compare"].contains(&command) && !example.contains("--duration") {
                 arguments.extend(["--duration", "20ms"]);
             }

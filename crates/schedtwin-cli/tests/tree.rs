@@ -26,22 +26,28 @@ fn governor(headers: &str, select: &str) -> String {
     )
 }
 
-/// Runs a second of a phone with the governor `text`; `None`: there is no compiler.
-fn run(text: &str, with: &[(&str, &str)]) -> Option<Output> {
+/// Says what is skipped.
+fn there_is_a_compiler() -> bool {
     let cc = std::env::var("CC").unwrap_or("cc".to_string());
-    if Command::new(cc).arg("--version").output().is_err() {
+    let found = Command::new(cc).arg("--version").output().is_ok();
+    if !found {
         eprintln!("skipped: there is no C compiler");
-        return None;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let governors = folder.path().join(GOVERNORS);
+    found
+}
+
+/// A kernel with the governor `text`, which a folder has afterwards.
+fn written(folder: &Path, text: &str) -> String {
+    let governors = folder.join(GOVERNORS);
     fs::create_dir_all(&governors).expect("made");
     fs::write(governors.join("small.c"), text).expect("written");
-    Some(ask(
-        folder.path(),
-        &format!("linux-6.12:tree={},cpuidle=tree/small.c", folder.path().display()),
-        with,
-    ))
+    format!("linux-6.12:tree={},cpuidle=tree/small.c", folder.display())
+}
+
+/// Runs a phone for a moment with the governor `text`; `None`: there is no compiler.
+fn run(text: &str, with: &[(&str, &str)]) -> Option<Output> {
+    let folder = tempfile::tempdir().expect("a folder");
+    there_is_a_compiler().then(|| ask(folder.path(), &written(folder.path(), text), with))
 }
 
 fn ask(folder: &Path, kernel: &str, with: &[(&str, &str)]) -> Output {
@@ -96,48 +102,156 @@ fn what_does_not_compile_is_told_in_both_languages() {
     }
 }
 
-/// What it does at run time and must not: the message names governor, function and question.
+/// What it does at run time and must not: the message names governor, function and question, and the code is that of bad input.
 #[test]
 fn what_crashes_or_loops_is_named() {
-    use std::os::unix::process::ExitStatusExt;
     const LOOP_LIMIT: [(&str, &str); 1] = [("SCHEDTWIN_TREE_LIMIT_S", "1")];
-    for (select, signals, code, what) in [
-        ("if (late) *(volatile int *)16 = 1;", &[11][..], None, "that is not its own (0x10)"),
-        (
-            "if (late) (*this_cpu_ptr(&last))[4 + dev->cpu] = 1;",
-            &[4, 5],
-            None,
-            "outside of its array",
-        ),
-        ("mine[0] = 5 / (late ? mine[3] : 1);", &[8], None, "divided by zero"),
-        ("if (late) deep(1);", &[11], None, "deep()"),
-        ("while (late) barrier();", &[], Some(2), "seems to loop for ever"),
-        ("if (late) return 7;", &[], Some(2), "it chose state 7, and the CPU has 0 to 1"),
-        ("if (late) return -1;", &[], Some(2), "it chose state -1"),
-        ("if (late) mine = per_cpu(last, 99);", &[], Some(2), "of a CPU that there is not: 99"),
-        (
-            "if (late) mine[0] = nr_iowait_cpu(dev->cpu ^ 1);",
-            &[],
-            Some(2),
-            "the CPU that it is asked for only",
-        ),
-        ("if (late) dev->poll_limit_ns = 5;", &[], Some(2), "cannot set poll_limit_ns; it set 5"),
-        ("BUG_ON(late);", &[], Some(2), "BUG_ON(late) in line"),
-        ("if (late) mine = kzalloc(1 << 25, GFP_KERNEL);", &[], Some(2), "has been allocated"),
+    for (select, what) in [
+        ("if (late) *(volatile int *)16 = 1;", "that is not its own (0x10)"),
+        ("if (late) (*this_cpu_ptr(&last))[4 + dev->cpu] = 1;", "outside of its array"),
+        ("mine[0] = 5 / (late ? mine[3] : 1);", "divided by zero"),
+        ("if (late) deep(1);", "deep()"),
+        ("while (late) barrier();", "seems to loop for ever"),
+        ("if (late) return 7;", "it chose state 7, and the CPU has 0 to 1"),
+        ("if (late) return -1;", "it chose state -1"),
+        ("if (late) mine = per_cpu(last, 99);", "of a CPU that there is not: 99"),
+        ("if (late) mine[0] = nr_iowait_cpu(dev->cpu ^ 1);", "the CPU that it is asked for only"),
+        ("if (late) dev->poll_limit_ns = 5;", "cannot set poll_limit_ns; it set 5"),
+        ("BUG_ON(late);", "BUG_ON(late) in line"),
+        ("if (late) mine = kzalloc(1 << 25, GFP_KERNEL);", "has been allocated"),
     ] {
         let Some(output) = run(&governor("#include <linux/slab.h>", select), &LOOP_LIMIT) else {
             return;
         };
         let text = said(&output);
-        assert_eq!(output.status.code(), code, "{select}\n{text}");
-        let signal = output.status.signal().unwrap_or(0);
-        assert!(
-            signal == 0 && code.is_some() || signals.contains(&signal),
-            "{select}: {signal}\n{text}"
-        );
+        assert_eq!(output.status.code(), Some(2), "{select}\n{text}");
         for part in ["error: small.c of ", "asked: for an idle state, select(), CPU ", what] {
             assert!(text.contains(part), "{select}: no `{part}` in:\n{text}");
         }
+        assert!(!text.contains("./"), "{select}: {text}");
+    }
+}
+
+/// Threads that run into the same mistake say it once.
+#[test]
+fn what_many_threads_do_is_told_once() {
+    for (select, what) in
+        [("if (late) *(volatile int *)16 = 1;", "crashed"), ("if (late) return 7;", "cannot go on")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let kernel = written(folder.path(), &governor("", select));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args(["compare", "-m", "pixel6", "-w", "ui-phone", "--duration", "300ms"]);
+        command.args(["-n", "8", "--threads", "8", "-k", "linux-6.12", "-k", &kernel]);
+        command.env("SCHEDTWIN_CACHE", folder.path().join("cache"));
+        if !there_is_a_compiler() {
+            return;
+        }
+        let output = command.output().expect("the binary starts");
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert_eq!(text.matches("error: ").count(), 1, "{text}");
+        assert!(text.contains(what), "{text}");
+    }
+}
+
+/// Another compiler than the system's.
+#[test]
+fn clang_will_do() {
+    if Command::new("clang").arg("--version").output().is_err() {
+        eprintln!("clang_will_do: skipped, there is no clang");
+        return;
+    }
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedtwin/tests/tree-of-ours");
+    let mut asked = vec![(ours, "linux-6.12", "cpuidle=tree/average.c")];
+    for (variable, release) in
+        [("SCHEDTWIN_KERNEL_TREE", "linux-6.12"), ("SCHEDTWIN_KERNEL_TREE_7_3", "linux-7.3")]
+    {
+        match std::env::var_os(variable) {
+            Some(tree) => asked.push((tree.into(), release, "cpuidle=tree,cpufreq=tree")),
+            None => eprintln!("clang_will_do: {release} skipped, set {variable} to a kernel tree"),
+        }
+    }
+    for (tree, release, settings) in asked {
+        let kernel = format!("{release}:tree={},{settings}", tree.display());
+        let run = |compiler: &str| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let output = ask(folder.path(), &kernel, &[("CC", compiler)]);
+            assert!(output.status.success(), "{compiler}, {kernel}: {}", said(&output));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let by_clang = run("clang");
+        if there_is_a_compiler() {
+            assert_eq!(by_clang, run("cc"), "{kernel}");
+        }
+    }
+}
+
+/// Both ends of a commit in one name.
+#[test]
+fn revisions_are_listed_in_braces() {
+    let git = |folder: &Path, command: &str| {
+        let output = Command::new("sh").args(["-ec", command]).current_dir(folder).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernel = written(folder.path(), &governor("", ""));
+    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m c";
+    if !there_is_a_compiler() || !git(folder.path(), &format!("git init -q . && {commit}")) {
+        eprintln!("revisions_are_listed_in_braces: skipped, there is no git or no compiler");
+        return;
+    }
+    written(folder.path(), &governor("", "if (late) *stop_tick = false;"));
+    assert!(git(folder.path(), commit));
+    let compare = |kernel: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args([
+            "compare",
+            "-m",
+            "pixel6",
+            "-w",
+            "ui-phone",
+            "--duration",
+            "300ms",
+            "-n",
+            "2",
+        ]);
+        command.args(["-k", kernel]).env("SCHEDTWIN_CACHE", folder.path().join("cache"));
+        command.output().expect("the binary starts")
+    };
+    let output = compare(&kernel.replace(",cpuidle", "@{HEAD~1,HEAD},cpuidle"));
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["@HEAD~1,cpuidle", "@HEAD,cpuidle", "B vs A"] {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+    for (kernel, wanted) in [
+        ("linux-6.12:hz={250,}", "this is no list of values"),
+        ("linux-6.12:hz={250,250}", "this kernel is named twice"),
+        ("linux-6.12:hz={250}", "at least two kernels"),
+    ] {
+        let text = said(&compare(kernel));
+        assert!(text.contains(wanted), "no `{wanted}` in:\n{text}");
+    }
+}
+
+/// The fair class cannot be had, and the message says why and what can.
+#[test]
+fn the_fair_class_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().display();
+    for settings in [
+        format!("tree={here},sched=tree"),
+        format!("tree={here},fair=tree/fair.c"),
+        "sched=tree".to_string(),
+    ] {
+        let output = ask(folder.path(), &format!("linux-7.3:{settings}"), &[]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        for part in ["the fair class cannot be taken from a tree", "conformance/judge --kernel"] {
+            assert!(text.contains(part), "no `{part}` in:\n{text}");
+        }
+        assert_eq!(text.matches("error: ").count(), 1, "{text}");
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `cpuidle=tree/menu.c` | another file of that folder |
 //! | `cpuidle=tree/drivers/x/own.c` | another file of the tree |
 //! | `cpufreq=tree` | schedutil's file, `kernel/sched/cpufreq_schedutil.c`; other files likewise |
+//! | `sched=tree`, `fair=tree` | the fair class: refused, with the reason |
 //!
 //! These are no settings of a kernel file: the C stands behind the policy door, in the place of what the settings choose.
 
@@ -21,8 +22,17 @@ const TREE: &str = "tree";
 const CPUIDLE: &str = "cpuidle";
 const CPUFREQ: &str = "cpufreq";
 
+/// How the fair class is asked for: as a file of the tree, or as the point that names its form.
+const FAIR: [&str; 2] = ["sched", "fair"];
+
 /// What `cpufreq=tree` takes.
 const SCHEDUTIL: &str = "cpufreq_schedutil.c";
+
+/// Why there is no fair class from a tree, and what there is instead.
+const NO_FAIR_CLASS: &str = "the fair class cannot be taken from a tree: fair.c keeps its state in run queues and tasks that core.c, \
+                             rt.c, deadline.c and topology.c write, too, and those are the twin's own";
+const JUDGE: &str = "conformance/judge --kernel TREE boots the tree under emulation and says where the twin parts from it; \
+                     docs/fair-from-a-tree.md has what it would take";
 
 /// What of a kernel's settings is asked of a tree.
 #[derive(Default)]
@@ -56,15 +66,21 @@ impl Asked {
     /// Takes what is asked of a tree out of the settings; the others remain.
     pub(super) fn take(settings: &[Setting], faults: &mut Diagnostics) -> (Asked, Vec<Setting>) {
         let (mut asked, mut others) = (Asked::default(), Vec::new());
+        let mut fair = false;
         for setting in settings {
             match (setting.key.text.as_str(), from_tree(&setting.value.text)) {
                 (TREE, _) => asked.tree = Some(setting.value.clone()),
                 (CPUIDLE, Some(file)) => asked.cpuidle = Some((file, setting.value.clone())),
                 (CPUFREQ, Some(file)) => asked.cpufreq = Some((file, setting.value.clone())),
+                (key, Some(_)) if FAIR.contains(&key) => {
+                    fair = true;
+                    faults.push_at(&setting.value.at, NO_FAIR_CLASS, Some(JUDGE.into()));
+                }
                 _ => others.push(setting.clone()),
             }
         }
         match (&asked.tree, asked.cpuidle.as_ref().or(asked.cpufreq.as_ref())) {
+            (Some(_), None) if fair => {}
             (Some(tree), None) => {
                 let message = "nothing is taken from the tree".to_string();
                 let help = "cpuidle=tree takes the idle governor that the kernel has, cpuidle=tree/FILE.c another; cpufreq=tree takes schedutil";
