@@ -7,7 +7,7 @@ use crate::program;
 use crate::recorded::{Done, Replay};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, FutexId, NEVER, Ns, Op, Outcome, TaskGroupFiles, TaskGroupId, ThreadId,
+    CpuId, FutexId, Mark, NEVER, Ns, Op, Outcome, TaskGroupFiles, TaskGroupId, ThreadId,
 };
 
 /// All threads of a workload with their user memory. A clone goes on independently.
@@ -272,5 +272,26 @@ impl Programs {
             Kind::Benchmark(player) => player.next(thread, outcome, now),
             Kind::Jobs(jobs) => jobs.next(thread, outcome, now),
         }
+    }
+
+    /// As [`Programs::next`], but marks go to `mark`: what is returned takes time, or ends the thread, or is work of 0.
+    #[inline]
+    pub fn next_in_time(
+        &mut self,
+        thread: ThreadId,
+        outcome: Outcome,
+        now: Ns,
+        mut mark: impl FnMut(Mark),
+    ) -> Op {
+        if let Kind::RtApp(programs) = &mut self.0 {
+            return programs.next_in_time(thread, now, mark);
+        }
+        for _ in 0..program::STEPS_AT_ONCE {
+            match self.next(thread, outcome, now) {
+                Op::Mark(said) => mark(said),
+                op => return op,
+            }
+        }
+        program::NO_TIME
     }
 }

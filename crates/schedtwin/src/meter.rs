@@ -296,8 +296,9 @@ impl Latencies {
 
     #[inline]
     fn record(&mut self, group: usize, place: usize, latency: Ns) {
-        self.by_group[group].record(latency);
-        self.by_place[place].record(latency);
+        let bucket = Distribution::bucket(latency);
+        self.by_group[group].record_in(bucket, latency);
+        self.by_place[place].record_in(bucket, latency);
     }
 }
 
@@ -469,7 +470,7 @@ impl Meter {
     }
 
     /// Takes in one fact.
-    #[inline]
+    #[inline(always)]
     pub fn fact(&mut self, fact: &Fact) {
         let at = fact.at;
         let cpu = fact.cpu;
@@ -575,17 +576,6 @@ impl Meter {
         let meter = &mut self.cpus[cpu.index()];
         let before = std::mem::replace(&mut meter.idle_level, level);
         self.cluster_idle[meter.cluster as usize].moves(at, before, level);
-    }
-
-    /// `task` is queued on `cpu` from now on, or nowhere.
-    #[inline(always)]
-    fn queued(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
-        let meter = &mut self.tasks[task.index()];
-        let before = std::mem::replace(&mut meter.queued_on, cpu);
-        if before != cpu && !meter.kernel {
-            before.into_iter().for_each(|cpu| self.contention.leave(at, cpu));
-            cpu.into_iter().for_each(|cpu| self.contention.arrive(at, cpu));
-        }
     }
 
     /// `next` gets `cpu` from `prev`.

@@ -56,8 +56,8 @@ use schedtwin_machine::{Machine, PERMILLE};
 use schedtwin_types::arena::{Arena, PerCpu};
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines, Khz,
-    Mode, NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
+    ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IrqLine, IrqLines, Khz, Mode,
+    NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
 use std::sync::Arc;
@@ -127,8 +127,8 @@ struct CpuState {
     /// How long the next IPI will take, and its ordinal.
     ipi_latency: Ns,
     ipi_ordinal: u64,
-    /// A slot of an IPI may hold an event.
-    ipis_armed: bool,
+    /// The kinds of IPIs whose slots may hold an event, a bit each.
+    ipis_armed: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl<B: Board> Twin<B> {
                     timer_ordinal: 0,
                     ipi_latency: 0,
                     ipi_ordinal: 0,
-                    ipis_armed: false,
+                    ipis_armed: 0,
                 })
                 .collect(),
             tasks: Vec::with_capacity(nr_cpus + 2 + programs.nr_threads()),
@@ -688,7 +688,7 @@ impl<B: Board> Twin<B> {
     }
 
     /// Re-arms a CPU's interrupt slots.
-    #[inline]
+    #[inline(always)]
     fn sync_wires(&mut self, cpu: CpuId) {
         let wires = self.kernel.hardware().wires(cpu);
         let c = &self.cpus[cpu];
@@ -704,26 +704,12 @@ impl<B: Board> Twin<B> {
             // Somebody may have set the flag that the loop watches.
             self.poll_goes_on(cpu);
         }
-        let wires = self.kernel.hardware().wires(cpu);
-        let c = &self.cpus[cpu];
+        let (wires, c) = (self.kernel.hardware().wires(cpu), &self.cpus[cpu]);
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
-        if !in_flight && !c.ipis_armed && !self.eager {
-            return;
+        if in_flight || c.ipis_armed != 0 || self.eager {
+            self.sync_ipis(cpu);
         }
-        for kind in IpiKind::ALL {
-            if !c.pending.contains(IrqLine::ipi(kind)) {
-                let at = match wires.ipi_at[kind as usize] {
-                    NEVER => NEVER,
-                    sent => {
-                        let way = self.ipi_way(wires.ipi_from[kind as usize], cpu);
-                        (sent + c.ipi_latency + way).max(self.now)
-                    }
-                };
-                self.board.set(self.slots.cpu(cpu, CpuSlot::Ipi(kind)), at);
-            }
-        }
-        self.cpus[cpu].ipis_armed = in_flight;
     }
 
     /// The reference twin's extra work: re-arms every slot of every CPU, recomputes the time of its work,

@@ -63,11 +63,14 @@ const NAME_BYTES_MAX: usize = 15;
 const START_FUTEX: FutexId = FutexId(0);
 const JOIN_FUTEX: FutexId = FutexId(1);
 const FIRST_FUTEX: u32 = 2;
+/// Steps of a thread in one call of [`Programs::next_in_time`]: who calls counts the calls, so that a loop without end is
+/// noticed. An iteration has a handful.
+pub(crate) const STEPS_AT_ONCE: u32 = 1000;
 /// All of rt-app's work is its loop, see [`Programs::work_kind`].
 pub const WORK_KIND: &str = "rt-app";
 /// A step that takes no time and asks for nothing: no program means work of 0. A value of its own kind
 /// rather than an `Option`, so that an operation is written where its reader finds it.
-const NO_TIME: Op = Op::Compute { work: 0, mode: Mode::User };
+pub(crate) const NO_TIME: Op = Op::Compute { work: 0, mode: Mode::User };
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
@@ -217,6 +220,20 @@ impl Programs {
         }
     }
 
+    /// As [`Programs::next`], but hands marks over on the way, without being asked again.
+    #[inline]
+    pub fn next_in_time(&mut self, thread: ThreadId, now: Ns, mut mark: impl FnMut(Mark)) -> Op {
+        let Some(at) = thread.index().checked_sub(1) else { return self.next_of_main() };
+        for _ in 0..STEPS_AT_ONCE {
+            match self.step(at, now) {
+                Op::Compute { work: 0, .. } => {}
+                Op::Mark(said) => mark(said),
+                op => return op,
+            }
+        }
+        NO_TIME
+    }
+
     /// Adds a thread of `task`, created by `parent` (or by thread 0).
     fn create(&mut self, task: u32, parent: Option<usize>) {
         let index = self.threads.len();
@@ -273,6 +290,7 @@ impl Programs {
     }
 
     /// One step of a thread: an operation, or [`NO_TIME`].
+    #[inline(always)]
     fn step(&mut self, at: usize, now: Ns) -> Op {
         match self.threads[at].state {
             State::Execute => self.execute(at, now),
@@ -452,6 +470,7 @@ impl Programs {
         self.threads[at].busy(state);
     }
 
+    #[inline(always)]
     fn execute(&mut self, at: usize, now: Ns) -> Op {
         let thread = &mut self.threads[at];
         match self.code.instructions[thread.pc as usize] {

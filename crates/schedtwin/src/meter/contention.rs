@@ -11,7 +11,8 @@
 //!                      |contended  |     |    |
 //! ```
 
-use schedtwin_types::{CpuId, Ns};
+use super::Meter;
+use schedtwin_types::{CpuId, Ns, TaskId};
 
 /// Runnable tasks of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +81,23 @@ impl Contention {
     /// How many tasks are runnable on `cpu` now.
     pub(super) fn runnable(&self, cpu: usize) -> u32 {
         self.cpus[cpu].runnable
+    }
+}
+
+impl Meter {
+    /// `task` is queued on `cpu` from now on, or nowhere.
+    #[inline(always)]
+    pub(super) fn queued(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
+        let meter = &mut self.tasks[task.index()];
+        let before = std::mem::replace(&mut meter.queued_on, cpu);
+        if before != cpu && !meter.kernel {
+            if let Some(before) = before {
+                self.contention.leave(at, before);
+            }
+            if let Some(cpu) = cpu {
+                self.contention.arrive(at, cpu);
+            }
+        }
     }
 }
 

@@ -61,11 +61,23 @@ impl Distribution {
     /// Counts one sample.
     #[inline]
     pub(super) fn record(&mut self, value: Ns) {
+        self.record_in(Distribution::bucket(value), value);
+    }
+
+    /// Where a sample counts: the same in all distributions.
+    #[inline]
+    pub(super) fn bucket(value: Ns) -> usize {
+        bucket_of(value.min(LONGEST_NS))
+    }
+
+    /// Counts one sample in its bucket.
+    #[inline]
+    pub(super) fn record_in(&mut self, bucket: usize, value: Ns) {
         self.count += 1;
         self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        let samples = &mut self.buckets[bucket_of(value.min(LONGEST_NS))];
+        let samples = &mut self.buckets[bucket];
         *samples = samples.saturating_add(1);
     }
 

@@ -147,8 +147,10 @@ pub(super) struct Truth {
     pub(super) domains: Arena<ClockDomainId, DomainTruth>,
     pub(super) power_domains: Arena<PowerDomainId, PowerTruth>,
     ns: Vec<Ns>,
-    /// Power of each cell, µW; empty unless heat is wanted.
+    /// Power of each cell, µW.
     cell_uw: Vec<u64>,
+    /// Whether heat is wanted.
+    heats: bool,
     visits: Vec<Visits>,
     /// All heat that was taken, fJ.
     taken_fj: u128,
@@ -232,7 +234,8 @@ impl Truth {
             power_domains: setup.power_domains.iter().map(PowerTruth::new).collect(),
             cpus,
             ns: vec![0; cells],
-            cell_uw: if setup.heats { cell_powers(setup) } else { Vec::new() },
+            cell_uw: cell_powers(setup),
+            heats: setup.heats,
             taken_fj: 0,
             visits: vec![Visits::default(); states],
             verified_fj: Cell::new(0),
@@ -493,8 +496,9 @@ impl Truth {
     fn close_cpu(&mut self, cpu: usize, at: Ns) {
         let truth = &mut self.cpus[cpu];
         self.ns[truth.cell] += at.max(self.window_start) - truth.since.max(self.window_start);
-        if let Some(uw) = self.cell_uw.get(truth.cell) {
-            self.domains[truth.domain].heat_fj += energy(*uw, at - truth.since);
+        if self.heats {
+            self.domains[truth.domain].heat_fj +=
+                energy(self.cell_uw[truth.cell], at - truth.since);
         }
         truth.since = at;
     }
@@ -594,8 +598,7 @@ impl Truth {
             Level::Executing => opp.static_uw,
         };
         for cpu in &truth.cpus {
-            let slot = self.cpus[*cpu].slot();
-            power += slot_uw(&setup.cpus[*cpu], slot, opp);
+            power += self.cell_uw[self.cpus[*cpu].cell];
         }
         power
     }

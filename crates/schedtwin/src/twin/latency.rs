@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long interrupts are under way: by chance, and by where they come from.
+//! How long interrupts are under way, by chance and by where they come from, and when those of other CPUs arrive.
 
 use super::Twin;
-use crate::board::Board;
+use crate::board::{Board, CpuSlot};
 use schedtwin_types::draw::{Purpose, draw};
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::{CpuId, IpiKind, IrqLine, NEVER, Ns};
 
 impl<B: Board> Twin<B> {
     /// How late the next timer interrupt of a CPU will be.
@@ -26,9 +26,35 @@ impl<B: Board> Twin<B> {
         c.ipi_latency = draw(self.seed, cpu.0 as u64, Purpose::IpiLatency, c.ipi_ordinal, min, max);
     }
 
+    /// Re-arms a CPU's slots of IPIs.
+    pub(super) fn sync_ipis(&mut self, cpu: CpuId) {
+        let armed_before = std::mem::take(&mut self.cpus[cpu].ipis_armed);
+        for kind in IpiKind::ALL {
+            let wires = self.kernel.hardware().wires(cpu);
+            let (c, bit) = (&mut self.cpus[cpu], 1 << kind as u8);
+            let sent = wires.ipi_at[kind as usize];
+            if sent != NEVER {
+                c.ipis_armed |= bit;
+            } else if armed_before & bit == 0 && !self.eager {
+                continue;
+            }
+            if !c.pending.contains(IrqLine::ipi(kind)) {
+                let latency = c.ipi_latency;
+                let at = match sent {
+                    NEVER => NEVER,
+                    sent => {
+                        let way = self.ipi_way(wires.ipi_from[kind as usize], cpu);
+                        (sent + latency + way).max(self.now)
+                    }
+                };
+                self.board.set(self.slots.cpu(cpu, CpuSlot::Ipi(kind)), at);
+            }
+        }
+    }
+
     /// What an interrupt takes longer because its sender is far.
     #[inline]
-    pub(super) fn ipi_way(&self, from: CpuId, to: CpuId) -> Ns {
+    fn ipi_way(&self, from: CpuId, to: CpuId) -> Ns {
         let distances = self.machine.distances.as_ref();
         distances.map_or(0, |distances| distances.ipi(self.machine.distance(from, to)))
     }

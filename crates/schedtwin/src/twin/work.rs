@@ -156,8 +156,10 @@ impl<B: Board> Twin<B> {
         observer: &mut O,
     ) {
         for _ in 0..MAX_OPS_AT_ONCE {
-            match self.programs.next(thread, outcome, self.now) {
-                Op::Mark(mark) => self.meter.mark(self.now, task, mark),
+            let Twin { programs, meter, now, .. } = self;
+            let mark = |mark| meter.mark(*now, task, mark);
+            match programs.next_in_time(thread, outcome, *now, mark) {
+                Op::Mark(_) => unreachable!("marks are handed over"),
                 Op::Compute { work: 0, .. } => {}
                 Op::Compute { work, mode } => {
                     let t = &mut self.tasks[task.index()];
