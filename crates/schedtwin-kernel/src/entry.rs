@@ -206,7 +206,7 @@ impl Kernel {
             in_irq: false,
             irq_time_unaccounted: 0,
             stat_works: Vec::new(),
-            ns_per_work_shift_10: vec![1 << 10; nr_cpus],
+            ns_per_work_shift_10: vec![1 << 10; nr_cpus].into_iter().collect(),
             thread_speed_permille: vec![1000; nr_cpus],
             facts: Vec::with_capacity(256),
             want_signals: false,
@@ -627,6 +627,7 @@ pub(crate) fn new_cfs_rq(cpu: CpuId, hint: usize, config: &Config) -> CfsRq {
         avg_load: 0,
         // init_cfs_rq(): a little before the wrap, so that wrapping code is exercised.
         zero_vruntime: (-(1i64 << 20)) as u64,
+        discipline: crate::sched::fair::discipline::of(config),
         full_weights: crate::sched::fair::eevdf::sums_full_weights(config),
         min_vruntime: (-(1i64 << 20)) as u64,
         curr: None,

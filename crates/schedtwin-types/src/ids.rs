@@ -234,22 +234,36 @@ impl CpuMask {
         cpus.into_iter().collect()
     }
 
+    /// The word that a CPU's bit is in. It is cut to those that there are, not compared with them.
+    #[inline(always)]
+    fn word(cpu: CpuId) -> usize {
+        debug_assert!(cpu.index() < MAX_CPUS, "{cpu:?} of {MAX_CPUS}");
+        cpu.index() % MAX_CPUS / 64
+    }
+
     /// Whether `cpu` is in the set.
     #[inline(always)]
     pub fn contains(&self, cpu: CpuId) -> bool {
-        self.0[(cpu.0 >> 6) as usize] >> (cpu.0 & 63) & 1 != 0
+        self.0[CpuMask::word(cpu)] >> (cpu.0 % 64) & 1 != 0
     }
 
     /// Adds `cpu`.
     #[inline(always)]
     pub fn insert(&mut self, cpu: CpuId) {
-        self.0[(cpu.0 >> 6) as usize] |= 1 << (cpu.0 & 63);
+        self.0[CpuMask::word(cpu)] |= 1 << (cpu.0 % 64);
     }
 
     /// Removes `cpu`.
     #[inline(always)]
     pub fn remove(&mut self, cpu: CpuId) {
-        self.0[(cpu.0 >> 6) as usize] &= !(1 << (cpu.0 & 63));
+        self.0[CpuMask::word(cpu)] &= !(1 << (cpu.0 % 64));
+    }
+
+    /// Adds `cpu` or removes it.
+    #[inline(always)]
+    pub fn set(&mut self, cpu: CpuId, contained: bool) {
+        let (word, bit) = (&mut self.0[CpuMask::word(cpu)], cpu.0 % 64);
+        *word = *word & !(1 << bit) | u64::from(contained) << bit;
     }
 
     /// Whether the set is empty.

@@ -132,6 +132,12 @@ pub struct FrequencyChoice {
 }
 
 impl CpufreqPolicy {
+    /// [`Kernel::may_update`], with `this_cpu` executing.
+    #[inline(always)]
+    fn may_be_updated(&self, this_cpu: CpuId, forms: SugovForms) -> bool {
+        self.dvfs_possible_from_any_cpu || self.cpus.contains(this_cpu) || forms.after_preemption
+    }
+
     /// `get_next_freq()`, and the holding of a single CPU's frequency. Read-only. `util`: the domain's
     /// demand with its headroom. `hold`: the domain's only CPU has not been idle since the last request.
     ///
@@ -199,10 +205,11 @@ impl Kernel {
         let (time, busy, bw_dl) = (rq.clock, rq.nr_running > 0, rq.dl.cpu_bw_dl());
         self.sugov_iowait_boost(cpu, time, flags);
         let index = self.policy_of(cpu);
-        let may_update = self.may_update(index);
         let sg = &mut self.sugov_cpus[cpu];
         sg.last_update = time;
-        let sugov = &mut self.policies[index].sugov;
+        let policy = &mut self.policies[index];
+        let may_update = policy.may_be_updated(self.this_cpu, self.sugov_forms);
+        let sugov = &mut policy.sugov;
         if cpu != self.this_cpu && busy {
             sugov.counts.changed_from_elsewhere(self.now);
         }
@@ -246,12 +253,7 @@ impl Kernel {
         let mut next = Some(0);
         while let Some(word) = next {
             for j in self.stale_demands.among(&self.policies[index].cpus, word) {
-                let SugovCpu { util: before, iowait_boost, .. } = self.sugov_cpus[j];
-                let boost = match iowait_boost {
-                    0 => None,
-                    _ => self.sugov_iowait_apply(j, time, self.iowait_boost_capacity(j, cpu)),
-                };
-                let demand = self.sugov_get_util(j, boost);
+                let (before, demand) = self.sugov_get_util(j, cpu, time);
                 highest_fell |= before == highest && demand < before;
                 highest = highest.max(demand);
             }
@@ -296,10 +298,7 @@ impl Kernel {
     /// posted send an interrupt to a CPU that may.
     #[inline]
     pub(crate) fn may_update(&self, index: PolicyId) -> bool {
-        let policy = &self.policies[index];
-        policy.dvfs_possible_from_any_cpu
-            || policy.cpus.contains(self.this_cpu)
-            || self.sugov_forms.after_preemption
+        self.policies[index].may_be_updated(self.this_cpu, self.sugov_forms)
     }
 
     /// The governor was called, and did not look at anything.
@@ -336,16 +335,21 @@ impl Kernel {
         });
     }
 
-    /// `sugov_get_util()`: computes the CPU's demand.
-    #[inline]
-    fn sugov_get_util(&mut self, cpu: CpuId, boost: Option<u64>) -> u64 {
+    /// `sugov_get_util()`: computes a CPU's demand with its boost, for a request of CPU `hook`. What it was before, and what
+    /// it is.
+    fn sugov_get_util(&mut self, cpu: CpuId, hook: CpuId, time: Ns) -> (u64, u64) {
+        let boost = match self.sugov_cpus[cpu].iowait_boost {
+            0 => None,
+            _ => self.sugov_iowait_apply(cpu, time, self.iowait_boost_capacity(cpu, hook)),
+        };
         let (util, bw_min) = self.sugov_demand(cpu, boost);
         let sg = &mut self.sugov_cpus[cpu];
-        (sg.util, sg.bw_min) = (util, bw_min);
+        sg.bw_min = bw_min;
+        let before = std::mem::replace(&mut sg.util, util);
         if sg.iowait_boost == 0 {
             self.stale_demands.computed(cpu);
         }
-        util
+        (before, util)
     }
 
     /// What a record shows of a CPU.

@@ -89,21 +89,13 @@ impl Kernel {
     /// Keeps `idle_mask` in step after a change of what `idle_cpu()` reads.
     #[inline(always)]
     pub(crate) fn refresh_idle(&mut self, cpu: CpuId) {
-        if self.idle_cpu(cpu) {
-            self.idle_mask.insert(cpu);
-        } else {
-            self.idle_mask.remove(cpu);
-        }
+        self.idle_mask.set(cpu, self.idle_cpu(cpu));
     }
 
     /// Keeps `sched_idle_mask` in step after a change of the number of tasks.
     #[inline(always)]
     pub(crate) fn refresh_sched_idle(&mut self, cpu: CpuId) {
-        if self.sched_idle_cpu(cpu) {
-            self.sched_idle_mask.insert(cpu);
-        } else {
-            self.sched_idle_mask.remove(cpu);
-        }
+        self.sched_idle_mask.set(cpu, self.sched_idle_cpu(cpu));
     }
 
     /// `add_nr_running()`.
@@ -263,15 +255,15 @@ impl Kernel {
         wake_flags: u32,
         source: WakeSource,
     ) -> bool {
-        if self.tasks[task].state == TaskState::Running || self.tasks[task].state == TaskState::Dead
-        {
+        let t = &self.tasks[task];
+        if matches!(t.state, TaskState::Running | TaskState::Dead) {
             return false;
         }
-        let prev_cpu = self.tasks[task].cpu;
+        let (prev_cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
         self.fact(FactKind::Waking { task, source, prev_cpu });
         let cost = self.device_tree.path_costs.wakeup;
         self.charge(cost);
-        if self.tasks[task].on_rq == OnRq::Queued {
+        if queued {
             self.ttwu_runnable(task, wake_flags);
             return true;
         }

@@ -23,6 +23,7 @@ pub mod topology;
 mod verify;
 
 use crate::arena::Id;
+use crate::config::FairClass;
 use demand::signal::Signal;
 use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
@@ -80,6 +81,8 @@ pub struct LoadWeight {
 
 /// `struct sched_entity`.
 #[derive(Clone, Debug)]
+// What is touched at each event comes first, see [`crate::Kernel`].
+#[repr(C)]
 pub struct SchedEntity {
     /// Its PELT signals and util_est.
     pub avg: SchedAvg,
@@ -89,20 +92,10 @@ pub struct SchedEntity {
     pub deadline: u64,
     /// EEVDF: lag in virtual units while off the queue; up to 6.12 slice-protection mark while running.
     pub vlag: i64,
-    /// EEVDF of 7.3: up to where its slice is protected while it runs.
-    pub vprot: u64,
-    /// EEVDF: requested slice.
-    pub slice: Ns,
     /// `clock_task` up to which its runtime is accounted.
     pub exec_start: u64,
-    /// Total runtime.
-    pub sum_exec_runtime: u64,
-    /// `sum_exec_runtime` when it was installed last.
-    pub prev_sum_exec_runtime: u64,
     /// Weight.
     pub load: LoadWeight,
-    /// EEVDF of 7.3: the weight with which it is in the timeline, where that is not `load` (`h_load`).
-    pub timeline_load: Option<LoadWeight>,
     /// Queued (or running).
     pub on_rq: bool,
     /// Asleep, but still queued until it is eligible.
@@ -111,14 +104,24 @@ pub struct SchedEntity {
     pub custom_slice: bool,
     /// `deadline` is relative to `vruntime` while off the queue.
     pub rel_deadline: bool,
-    /// The group entity above; `None` at root level.
-    pub parent: Option<EntityId>,
     /// The fair run queue on which it is (to be) queued.
     pub cfs_rq: CfsRqId,
-    /// How many entities are above.
-    pub depth: u32,
     /// A group's own run queue; `None` for a task.
     pub my_q: Option<CfsRqId>,
+    /// EEVDF of 7.3: up to where its slice is protected while it runs.
+    pub vprot: u64,
+    /// EEVDF: requested slice.
+    pub slice: Ns,
+    /// Total runtime.
+    pub sum_exec_runtime: u64,
+    /// `sum_exec_runtime` when it was installed last.
+    pub prev_sum_exec_runtime: u64,
+    /// EEVDF of 7.3: the weight with which it is in the timeline, where that is not `load` (`h_load`).
+    pub timeline_load: Option<LoadWeight>,
+    /// The group entity above; `None` at root level.
+    pub parent: Option<EntityId>,
+    /// How many entities are above.
+    pub depth: u32,
     /// A group's runnable tasks, as of the last enqueue or dequeue below.
     pub runnable_weight: u32,
     /// The task; meaningless for a group.
@@ -138,6 +141,8 @@ pub struct TimelineNode {
 
 /// `struct cfs_rq`.
 #[derive(Clone, Debug)]
+// What is touched at each event comes first, see [`crate::Kernel`].
+#[repr(C)]
 pub struct CfsRq {
     /// PELT signals and util_est of the queue.
     pub avg: Signal<SchedAvg>,
@@ -151,21 +156,27 @@ pub struct CfsRq {
     pub h_nr_runnable: u32,
     /// Tasks in the hierarchy below that are delayed.
     pub h_nr_delayed: u32,
-    /// Tasks in the hierarchy below that are of `SCHED_IDLE`, or in an idle group below this queue
-    /// (`idle_h_nr_running`).
-    pub h_nr_idle: u32,
+    /// The running entity; not in the timeline.
+    pub curr: Option<EntityId>,
     /// EEVDF: Σ (v − zero_vruntime) · w over the timeline.
     pub avg_vruntime: i64,
     /// EEVDF: Σ w over the timeline.
     pub avg_load: u64,
     /// EEVDF: base of `avg_vruntime`.
     pub zero_vruntime: u64,
+    /// Its CPU.
+    pub cpu: CpuId,
+    /// Which virtual time the timeline is ordered by.
+    pub discipline: FairClass,
     /// EEVDF of 7.3: weights in these sums have all of their bits.
     pub full_weights: bool,
+    /// Its group is idle (`cpu.idle`).
+    pub idle: bool,
+    /// Tasks in the hierarchy below that are of `SCHED_IDLE`, or in an idle group below this queue
+    /// (`idle_h_nr_running`).
+    pub h_nr_idle: u32,
     /// CFS: the smallest virtual runtime here, which never goes back.
     pub min_vruntime: u64,
-    /// The running entity; not in the timeline.
-    pub curr: Option<EntityId>,
     /// Next buddy: is to run as soon as that is not unfair.
     pub next: Option<EntityId>,
     /// CFS, last buddy: was preempted by a wakee, and is to run after it.
@@ -178,12 +189,8 @@ pub struct CfsRq {
     pub timeline: Vec<TimelineNode>,
     /// Averages of tasks that left for another CPU while asleep.
     pub removed: Removed,
-    /// Its CPU.
-    pub cpu: CpuId,
     /// Its group.
     pub group: TaskGroupId,
-    /// Its group is idle (`cpu.idle`).
-    pub idle: bool,
     /// Something has changed that the levels above do not know yet.
     pub propagate: bool,
     /// By how much the unweighted runnable sum has changed since they were told.
@@ -259,69 +266,71 @@ pub enum OnRq {
 
 /// `struct task_struct`.
 #[derive(Clone, Debug)]
+// What is touched at each event comes first, see [`crate::Kernel`].
+#[repr(C)]
 pub struct Task {
     /// Its entity in the fair class.
     pub se: EntityId,
     /// Its task group (`sched_task_group`).
     pub group: TaskGroupId,
-    /// The cgroup that it was put into: its task group, unless that is its session's.
-    pub cgroup: TaskGroupId,
-    /// The task group of its session (`signal->autogroup`); the root: it has none.
-    pub autogroup: TaskGroupId,
-    /// Class.
-    pub class: Class,
-    /// Policy.
-    pub policy: Policy,
-    /// Nice value.
-    pub nice: i8,
-    /// Kernel priority: −1 DEADLINE, 0..=98 RT, 100..=139 fair.
-    pub prio: i32,
     /// CPU it is (or was last) on.
     pub cpu: CpuId,
     /// `recent_used_cpu`.
     pub recent_used_cpu: CpuId,
-    /// Allowed CPUs.
-    pub cpus_mask: CpuMask,
-    /// Their number.
-    pub nr_cpus_allowed: u32,
-    /// Largest capacity its affinity touches (`max_allowed_capacity`).
-    pub max_allowed_capacity: u64,
+    /// Class.
+    pub class: Class,
+    /// Policy.
+    pub policy: Policy,
     /// State; `Running` while runnable.
     pub state: TaskState,
     /// Queued?
     pub on_rq: OnRq,
     /// Waits for I/O.
     pub in_iowait: bool,
-    /// Utilisation clamps it asked for.
-    pub uclamp_req: demand::uclamp::UclampRequest,
-    /// What it is counted with in its run queue's clamps (`uclamp`).
-    pub uclamp: demand::uclamp::TaskClamps,
+    /// Their number.
+    pub nr_cpus_allowed: u32,
+    /// Kernel priority: −1 DEADLINE, 0..=98 RT, 100..=139 fair.
+    pub prio: i32,
+    /// Neighbour towards the head of `rq.cfs_tasks`.
+    pub cfs_tasks_prev: Option<TaskId>,
+    /// Neighbour towards the tail of `rq.cfs_tasks`.
+    pub cfs_tasks_next: Option<TaskId>,
+    /// Allowed CPUs.
+    pub cpus_mask: CpuMask,
     /// Wake-wide heuristic: whom it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.
     pub wakee_flips: u32,
     /// Wake-wide heuristic: jiffies of the last decay.
     pub wakee_flip_decay_ts: u64,
+    /// Whose code it runs.
+    pub kind: TaskKind,
+    /// How its last operation ended.
+    pub outcome: Outcome,
+    /// Its sleep timer is queued on this CPU.
+    pub sleep_timer_on: Option<CpuId>,
+    /// The cgroup that it was put into: its task group, unless that is its session's.
+    pub cgroup: TaskGroupId,
+    /// The task group of its session (`signal->autogroup`); the root: it has none.
+    pub autogroup: TaskGroupId,
+    /// Nice value.
+    pub nice: i8,
+    /// Largest capacity its affinity touches (`max_allowed_capacity`).
+    pub max_allowed_capacity: u64,
+    /// Utilisation clamps it asked for.
+    pub uclamp_req: demand::uclamp::UclampRequest,
+    /// What it is counted with in its run queue's clamps (`uclamp`).
+    pub uclamp: demand::uclamp::TaskClamps,
     /// `sched_remote_wakeup`: a wake-list entry stands for a migration.
     pub sched_remote_wakeup: bool,
-    /// Neighbour towards the head of `rq.cfs_tasks`.
-    pub cfs_tasks_prev: Option<TaskId>,
-    /// Neighbour towards the tail of `rq.cfs_tasks`.
-    pub cfs_tasks_next: Option<TaskId>,
     /// Remaining ticks of a `SCHED_RR` task.
     pub rr_time_slice: u32,
     /// Its entity in the DEADLINE class.
     pub dl: deadline::DlEntity,
     /// What it does first when it runs: a blocked system call to be looked at again, or a lock to be given back.
     pub(crate) resume: Option<crate::sync::wait::Resume>,
-    /// How its last operation ended.
-    pub outcome: Outcome,
     /// The futex it waits on.
     pub futex: Option<schedtwin_types::FutexId>,
-    /// Its sleep timer is queued on this CPU.
-    pub sleep_timer_on: Option<CpuId>,
-    /// Whose code it runs.
-    pub kind: TaskKind,
     /// `PF_EXITING`.
     pub exiting: bool,
 }
@@ -337,15 +346,11 @@ pub struct WakeListEntry {
 
 /// `struct rq`.
 #[derive(Clone, Debug)]
+// What is touched at each event comes first, see [`crate::Kernel`].
+#[repr(C)]
 pub struct Rq {
     /// Its CPU.
     pub cpu: CpuId,
-    /// Runnable tasks of all classes, delayed ones and the enqueued fair server included.
-    pub nr_running: u32,
-    /// Tasks that went to sleep here until I/O is done, and have not been woken.
-    pub nr_iowait: u32,
-    /// The running task.
-    pub curr: TaskId,
     /// The class that was picked last, or a higher one that has been raised since.
     pub next_class: Class,
     /// `TIF_NEED_RESCHED` of the running task.
@@ -354,6 +359,19 @@ pub struct Rq {
     pub need_resched_lazy: bool,
     /// The next `__schedule` does not update the clock (`RQCF_REQ_SKIP`).
     pub skip_clock_update: bool,
+    /// The wake list is being worked on or waits for its interrupt.
+    pub ttwu_pending: bool,
+    /// RT or DEADLINE tasks wait here that are to be pushed to other CPUs after the switch
+    /// (`balance_callback`).
+    pub push_pending: bool,
+    /// Runnable tasks of all classes, delayed ones and the enqueued fair server included.
+    pub nr_running: u32,
+    /// The running task.
+    pub curr: TaskId,
+    /// Tasks that went to sleep here until I/O is done, and have not been woken.
+    pub nr_iowait: u32,
+    /// Flags of a call of the governor that waits for the decision about preemption; 0: none does.
+    pub cpufreq_callback: u32,
     /// `rq->clock`.
     pub clock: u64,
     /// `rq->clock_task`.
@@ -366,12 +384,12 @@ pub struct Rq {
     pub prev_irq_time: u64,
     /// `arch_scale_cpu_capacity`.
     pub arch_capacity: u64,
+    /// `arch_scale_freq_capacity`.
+    pub freq_scale: u64,
     /// `cpufreq_pressure`: what a limited frequency takes off it.
     pub cpufreq_pressure: u64,
     /// `hw_pressure`: what firmware takes off it at this moment.
     pub hw_pressure: u64,
-    /// `arch_scale_freq_capacity`.
-    pub freq_scale: u64,
     /// `rq->cpu_capacity` (`capacity_of`).
     pub cpu_capacity: u64,
     /// The utilisation clamps of its runnable tasks.
@@ -390,17 +408,12 @@ pub struct Rq {
     pub fair_server: fair_server::FairServer,
     /// DEADLINE run queue.
     pub dl: deadline::DlRq,
-    /// RT or DEADLINE tasks wait here that are to be pushed to other CPUs after the switch
-    /// (`balance_callback`).
-    pub push_pending: bool,
     /// The timer that ends slices.
     pub hrtick: hrtick::Hrtick,
     /// Interrupt works that wait for this CPU's interrupt, one per frequency domain (`raised_list`).
     pub irq_work_raised: PolicyMask,
     /// An interrupt is on its way here to change this CPU's clock.
     pub fast_switch_raised: bool,
-    /// Flags of a call of the governor that waits for the decision about preemption; 0: none does.
-    pub cpufreq_callback: u32,
     /// Head (most recently run) of `cfs_tasks`.
     pub cfs_tasks_head: Option<TaskId>,
     /// Tail (least recently run).
@@ -439,8 +452,6 @@ pub struct Rq {
     pub wake_list: Vec<WakeListEntry>,
     /// Queues of groups that this CPU lets go on with the same interrupt (`cfsb_csd_list`).
     pub unthrottle_list: Vec<fair::bandwidth::UnthrottleEntry>,
-    /// The wake list is being worked on or waits for its interrupt.
-    pub ttwu_pending: bool,
     /// An active balance is under way.
     pub active_balance: bool,
     /// Where it pushes to.

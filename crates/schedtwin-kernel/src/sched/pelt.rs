@@ -360,13 +360,13 @@ pub fn update_load_avg_cfs_rq(
 /// Updates a CPU's RT signal (`update_rt_rq_load_avg`), on the PELT clock.
 #[inline]
 pub fn update_rt_rq_load_avg(now: u64, sa: &mut SchedAvg, running: bool) -> bool {
-    update_rq_signal(now, sa, running as u64, running as u64, running as u32)
+    update_rare_signal(now, sa, running as u64, running as u64, running as u32)
 }
 
 /// Updates a CPU's deadline signal (`update_dl_rq_load_avg`), on the PELT clock.
 #[inline]
 pub fn update_dl_rq_load_avg(now: u64, sa: &mut SchedAvg, running: bool) -> bool {
-    update_rq_signal(now, sa, running as u64, running as u64, running as u32)
+    update_rare_signal(now, sa, running as u64, running as u64, running as u32)
 }
 
 /// Updates a CPU's hardware pressure (`update_hw_load_avg`), on the unscaled task clock.
@@ -376,7 +376,7 @@ pub fn update_dl_rq_load_avg(now: u64, sa: &mut SchedAvg, running: bool) -> bool
 #[inline]
 pub fn update_hw_load_avg(now: u64, sa: &mut SchedAvg, capacity: u64) -> bool {
     // C passes the u64 as an int where only "zero or not" matters.
-    update_rq_signal(now, sa, capacity, capacity, capacity as u32)
+    update_rare_signal(now, sa, capacity, capacity, capacity as u32)
 }
 
 /// Updates a CPU's interrupt signal (`update_irq_load_avg`), on the plain runqueue clock.
@@ -400,6 +400,30 @@ pub fn update_irq_load_avg(
         update_load_avg(sa, 1);
     }
     crossed
+}
+
+impl SchedAvg {
+    /// Whether the owner has not been seen busy for so long that nothing is left of it.
+    #[inline(always)]
+    fn is_zero(&self) -> bool {
+        let sums = self.load_sum | self.runnable_sum | u64::from(self.util_sum);
+        sums | self.load_avg | self.runnable_avg | self.util_avg == 0
+    }
+}
+
+/// [`update_rq_signal`] of what is mostly zero and stays zero: then only the position in time changes. Most CPUs have never
+/// run a task of RT or DEADLINE, nor been throttled.
+#[inline(always)]
+fn update_rare_signal(now: u64, sa: &mut SchedAvg, load: u64, runnable: u64, running: u32) -> bool {
+    let elapsed_ns = now.wrapping_sub(sa.last_update_time);
+    if load != 0 || !sa.is_zero() || (elapsed_ns as i64) < 0 {
+        return update_rq_signal(now, sa, load, runnable, running);
+    }
+    let delta = elapsed_ns >> 10;
+    let position = delta.wrapping_add(u64::from(sa.period_contrib));
+    sa.last_update_time = sa.last_update_time.wrapping_add(delta << 10);
+    sa.period_contrib = (position % SEGMENT) as u32;
+    (position / SEGMENT) as u32 != 0
 }
 
 #[inline(always)]

@@ -92,7 +92,7 @@ impl Kernel {
     /// How long a path of that much work takes on the executing CPU.
     #[inline(always)]
     pub(crate) fn time_of(&self, work: u64) -> Ns {
-        (work * self.ns_per_work_shift_10[self.this_cpu.index()]) >> 10
+        (work * self.ns_per_work_shift_10[self.this_cpu]) >> 10
     }
 
     /// The executing CPU spends `time` in the kernel.
@@ -100,15 +100,17 @@ impl Kernel {
     pub(crate) fn owe(&mut self, time: Ns) {
         self.debt += time;
         if self.in_irq {
-            self.irq_time_unaccounted += time;
-            if !self.device_tree.path_costs.running_clocks {
-                self.account_irq_time();
+            if self.device_tree.path_costs.running_clocks {
+                self.irq_time_unaccounted += time;
+            } else {
+                self.rq[self.this_cpu].irq_time += time;
             }
         }
     }
 
     /// `irqtime_account_irq()`. It is called at the end of an interrupt, so a clock that is read within one has
-    /// counted its time, and loses it afterwards. Clocks that read the entry's time have none to lose.
+    /// counted its time, and loses it afterwards. Clocks that read the entry's time have none to lose: theirs is counted
+    /// at once.
     #[inline(always)]
     pub(crate) fn account_irq_time(&mut self) {
         let time = std::mem::take(&mut self.irq_time_unaccounted);
@@ -130,7 +132,7 @@ impl Kernel {
             if self.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
         let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
         let shared = self.thread_speed_permille[cpu.index()];
-        self.ns_per_work_shift_10[cpu.index()] = if self.device_tree.path_costs.constant_time {
+        self.ns_per_work_shift_10[cpu] = if self.device_tree.path_costs.constant_time {
             1 << 10
         } else {
             (1000 << 20) / (speed * shared)

@@ -159,7 +159,7 @@ impl Kernel {
 
     /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
     /// CPU has one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
         let util_cfs = self.demanded_cpu_util(cpu, None, None);
         match self.config.effective_cpu_util {

@@ -111,16 +111,23 @@ impl Kernel {
         let mut next = Some(0);
         while let Some(word) = next {
             for cpu in self.stale_demands.take_unseen(word) {
-                let demand = self.at_full_clock(cpu, self.present_demand(cpu));
-                let need = &mut self.needs.cpus[cpu];
-                let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
-                if need.opp != opp {
-                    need.opp = opp;
-                    see(cpu, usize::from(opp));
+                if let Some(opp) = self.changed_need(cpu) {
+                    see(cpu, opp);
                 }
             }
             next = self.stale_demands.next_word(word);
         }
+    }
+
+    /// Another frequency that a CPU needs now. A call of its own: nearly always one CPU is looked at, and a loop would
+    /// prepare for many.
+    #[inline(never)]
+    fn changed_need(&mut self, cpu: CpuId) -> Option<usize> {
+        let demand = self.at_full_clock(cpu, self.present_demand(cpu));
+        let need = &mut self.needs.cpus[cpu];
+        let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
+        let before = std::mem::replace(&mut need.opp, opp);
+        (before != opp).then_some(usize::from(opp))
     }
 
     /// A CPU's demand without the boost after I/O: the governor's own number where that is up to date.

@@ -37,13 +37,13 @@ struct Unseen {
 impl Unseen {
     #[inline(always)]
     fn insert(&mut self, cpu: CpuId) {
-        self.words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+        self.words[cpu.index() % MAX_CPUS / 64] |= 1 << (cpu.index() % 64);
         self.any = true;
     }
 
     #[inline(always)]
     fn contains(&self, cpu: CpuId) -> bool {
-        self.words[cpu.index() / 64] & (1 << (cpu.index() % 64)) != 0
+        self.words[cpu.index() % MAX_CPUS / 64] & (1 << (cpu.index() % 64)) != 0
     }
 }
 

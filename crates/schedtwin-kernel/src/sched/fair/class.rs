@@ -75,9 +75,14 @@ impl Kernel {
 
     // ---- accounting ---------------------------------------------------------------------------
 
+    /// An entity is queued: into the timeline, unless it runs, and into the sums (`account_entity_enqueue()`).
     #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        entity.on_rq = true;
+        if cfs.curr != Some(se) {
+            cfs.timeline_insert(se, entity);
+        }
         cfs.load_weight += entity.load.weight;
         cfs.nr_queued += 1;
         if entity.my_q.is_none() {
@@ -86,9 +91,14 @@ impl Kernel {
         }
     }
 
+    /// And out again (`account_entity_dequeue()`).
     #[inline(always)]
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        if cfs.curr != Some(se) {
+            cfs.timeline_remove(se, entity);
+        }
+        entity.on_rq = false;
         cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
         if entity.my_q.is_none() {
@@ -230,16 +240,11 @@ impl Kernel {
         self.se_update_runnable(se);
         self.update_cfs_group(se);
         self.place_after_update(cfs_rq, se, flags);
-        self.account_entity_enqueue(cfs_rq, se);
-        let entity = &mut self.se[se];
         if flags & ENQUEUE_MIGRATED != 0 {
             // It counts as not cache hot.
-            entity.exec_start = 0;
+            self.se[se].exec_start = 0;
         }
-        entity.on_rq = true;
-        if self.cfs[cfs_rq].curr != Some(se) {
-            self.timeline_insert(cfs_rq, se);
-        }
+        self.account_entity_enqueue(cfs_rq, se);
         if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
@@ -288,10 +293,11 @@ impl Kernel {
     }
 
     pub(crate) fn enqueue_task_fair(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
-        let se = self.tasks[task].se;
+        let t = &self.tasks[task];
+        let (se, in_iowait, mut idle) = (t.se, t.in_iowait, (t.policy == Policy::Idle) as u32);
+        let moving = t.on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         let root = CfsRqId::root(cpu);
         let delayed = self.se[se].sched_delayed;
-        let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         if !(delayed && moving) && self.config.features.util_est {
             let own = &self.se[se].avg;
             self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
@@ -305,12 +311,11 @@ impl Kernel {
             self.requeue_delayed_entity(se);
             return;
         }
-        if self.tasks[task].in_iowait {
+        if in_iowait {
             self.cpufreq_update_util(cpu, SCHED_CPUFREQ_IOWAIT);
         }
         let task_new = flags & ENQUEUE_WAKEUP == 0;
         let still_delayed = task_new && delayed;
-        let mut idle = (self.tasks[task].policy == Policy::Idle) as u32;
         let queued_before = self.cfs[root].h_nr_queued;
 
         let mut level = Some(se);
@@ -318,9 +323,10 @@ impl Kernel {
         let mut slice_below = None;
         let mut throttled = false;
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
-            if parent_is_queued || self.se[id].on_rq {
-                if !parent_is_queued && self.se[id].sched_delayed {
+            let entity = &self.se[id];
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
+            if parent_is_queued || entity.on_rq {
+                if !parent_is_queued && entity.sched_delayed {
                     self.requeue_delayed_entity(id);
                 }
                 parent_is_queued = true;
@@ -332,7 +338,7 @@ impl Kernel {
                 self.enqueue_entity(cfs_rq, id, flags);
                 flags = ENQUEUE_WAKEUP;
             }
-            if self.se[id].parent.is_some() {
+            if parent.is_some() {
                 slice_below = self.slice_for_above(cfs_rq);
             }
             let cfs = &mut self.cfs[cfs_rq];
@@ -350,7 +356,7 @@ impl Kernel {
             if throttled {
                 break;
             }
-            level = self.se[id].parent;
+            level = parent;
         }
 
         if !throttled {
@@ -413,10 +419,6 @@ impl Kernel {
         }
         self.se_update_runnable(se);
         self.before_leaving(cfs_rq, se, flags);
-        if self.cfs[cfs_rq].curr != Some(se) {
-            self.timeline_remove(cfs_rq, se);
-        }
-        self.se[se].on_rq = false;
         self.account_entity_dequeue(cfs_rq, se);
         if self.cfs_bandwidth_used {
             self.return_cfs_rq_runtime(cfs_rq);
@@ -434,7 +436,7 @@ impl Kernel {
 
     /// `dequeue_entities()`; `false`: the task stays, delayed.
     pub(super) fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
-        let was_sched_idle = self.sched_idle_cpu(cpu);
+        let was_sched_idle = self.sched_idle_mask.contains(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.se[se];
@@ -449,8 +451,8 @@ impl Kernel {
         let mut slice_below = None;
         let mut throttled = false;
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
-            let parent = self.se[id].parent;
+            let entity = &self.se[id];
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
             if parent_stays {
                 self.stays_queued(id, slice_below);
             } else if !self.dequeue_entity(cfs_rq, id, flags) {
@@ -497,7 +499,7 @@ impl Kernel {
         {
             self.util_bias_dequeue(cpu, task);
         }
-        if !throttled && !was_sched_idle && self.sched_idle_cpu(cpu) {
+        if !throttled && !was_sched_idle && self.sched_idle_mask.contains(cpu) {
             self.rq[cpu].next_balance = self.jiffies();
         }
         if let Some(task) = task
@@ -509,9 +511,9 @@ impl Kernel {
     }
 
     pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
-        let se = self.tasks[task].se;
-        let root = CfsRqId::root(cpu);
-        let moving = self.tasks[task].on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
+        let t = &self.tasks[task];
+        let (se, root) = (t.se, CfsRqId::root(cpu));
+        let moving = t.on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
         let util_est = self.config.features.util_est;
         if util_est && !(self.se[se].sched_delayed && moving) {
             let own = &self.se[se].avg;
@@ -632,8 +634,9 @@ impl Kernel {
         if self.cfs_bandwidth_used {
             self.check_cfs_rq_runtime(cfs_rq);
         }
-        if self.se[se].on_rq {
-            self.timeline_insert(cfs_rq, se);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        if entity.on_rq {
+            cfs.timeline_insert(se, entity);
             self.update_load_avg(cfs_rq, se, 0);
         }
         self.cfs[cfs_rq].curr = None;
@@ -657,8 +660,9 @@ impl Kernel {
     pub(super) fn set_next_entity(&mut self, se: EntityId, first: bool) {
         let cfs_rq = self.se[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
-        if self.se[se].on_rq {
-            self.timeline_remove(cfs_rq, se);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        if entity.on_rq {
+            cfs.timeline_remove(se, entity);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
             self.installed(cfs_rq, se, first);
         }

@@ -28,28 +28,45 @@
 //! Kernel: kernel/sched/fair.c, 6.12.95 for EEVDF, 6.1.192 for CFS.
 
 use crate::Kernel;
-use crate::config::FairClass;
-use crate::sched::{CfsRqId, EntityId};
+use crate::config::{Config, FairClass};
+use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
 use crate::see::See;
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
-impl Kernel {
+/// What a run queue of a kernel orders its timeline by.
+pub(crate) fn of(config: &Config) -> FairClass {
+    config.fair
+}
+
+impl CfsRq {
     /// `__enqueue_entity()`: into the timeline.
     #[inline(always)]
-    pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.config.fair {
-            FairClass::Eevdf => self.cfs[cfs_rq].enqueue(se, &self.se[se]),
-            FairClass::Cfs => self.cfs[cfs_rq].enqueue_by_vruntime(se, &self.se[se]),
+    pub(super) fn timeline_insert(&mut self, id: EntityId, se: &SchedEntity) {
+        match self.discipline {
+            FairClass::Eevdf => self.enqueue(id, se),
+            FairClass::Cfs => self.enqueue_by_vruntime(id, se),
         }
     }
 
     /// `__dequeue_entity()`: out of the timeline.
     #[inline(always)]
-    pub(super) fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.config.fair {
-            FairClass::Eevdf => self.cfs[cfs_rq].dequeue(se, &self.se[se]),
-            FairClass::Cfs => self.cfs[cfs_rq].dequeue_by_vruntime(se),
+    pub(super) fn timeline_remove(&mut self, id: EntityId, se: &SchedEntity) {
+        match self.discipline {
+            FairClass::Eevdf => self.dequeue(id, se),
+            FairClass::Cfs => self.dequeue_by_vruntime(id),
         }
+    }
+}
+
+impl Kernel {
+    /// [`CfsRq::timeline_insert`], by number.
+    pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        self.cfs[cfs_rq].timeline_insert(se, &self.se[se]);
+    }
+
+    /// [`CfsRq::timeline_remove`], by number.
+    pub(super) fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        self.cfs[cfs_rq].timeline_remove(se, &self.se[se]);
     }
 
     /// An entity joins a queue whose time is not accounted yet.

@@ -22,7 +22,7 @@ pub mod cfs;
 pub mod class;
 #[doc(hidden)]
 pub mod conformance;
-mod discipline;
+pub(crate) mod discipline;
 pub mod eevdf;
 pub mod energy;
 pub mod group;

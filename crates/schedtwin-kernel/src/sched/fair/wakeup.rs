@@ -122,7 +122,7 @@ impl Kernel {
     }
 
     /// Charges for what was decided, and remembers it.
-    #[inline]
+    #[inline(always)]
     fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail) {
         if trail.aged {
             self.sync_entity_load_avg(task);
@@ -159,6 +159,7 @@ impl Kernel {
         }
     }
 
+    #[inline(always)]
     fn decide_placement(
         &self,
         task: TaskId,
@@ -214,6 +215,7 @@ impl Kernel {
     }
 
     /// `select_idle_sibling()`.
+    #[inline(always)]
     fn select_idle_sibling(
         &self,
         task: TaskId,

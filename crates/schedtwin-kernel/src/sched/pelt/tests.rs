@@ -192,6 +192,33 @@ fn a_gap_of_2_to_the_32_segments_reports_no_crossing() {
     assert_eq!((sa.util_sum, sa.load_sum, sa.util_avg), (0, 0, before.util_avg));
 }
 
+/// What is zero takes a shorter way to the same place as what is computed in full.
+#[test]
+fn zero_signals_only_move_in_time() {
+    let start = SchedAvg { last_update_time: 5_000, period_contrib: 700, ..SchedAvg::default() };
+    let (mut short, mut full) = (start, start);
+    let gaps =
+        [0, 1_023, 1_024, 330_000, 331_776, 1 << 20, 3 << 20, 70_000_000_000, (1 << 32) << 20];
+    let mut now = 5_000;
+    for gap in gaps {
+        now += gap;
+        let crossed = update_rq_signal(now, &mut full, 0, 0, 0);
+        assert_eq!(update_rare_signal(now, &mut short, 0, 0, 0), crossed, "{gap}");
+        assert_eq!(short, full, "{gap}");
+    }
+    assert!(!update_rare_signal(now - 5_000, &mut short, 0, 0, 0), "time goes back");
+    assert_eq!(short.last_update_time, now - 5_000);
+    // Once it is busy it is no longer zero, and falls as usual.
+    for (ms, running) in [(4, true), (9, true), (12, false), (40, false)] {
+        let at = now + (ms << 20);
+        short.last_update_time = short.last_update_time.max(full.last_update_time);
+        let crossed =
+            update_rq_signal(at, &mut full, running as u64, running as u64, running as u32);
+        assert_eq!(update_rt_rq_load_avg(at, &mut short, running), crossed, "{ms}");
+        assert_eq!(short, full, "{ms}");
+    }
+}
+
 #[test]
 fn slow_cpu_gets_its_idle_time_back_unless_saturated() {
     // 8 ms at half capacity, then idle.

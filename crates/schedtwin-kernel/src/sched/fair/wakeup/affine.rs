@@ -17,6 +17,7 @@ use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
 impl Kernel {
     /// `record_wakee()`: how many different tasks the running one wakes.
+    #[inline(always)]
     pub(super) fn record_wakee(&mut self, task: TaskId) {
         let jiffies = self.jiffies();
         let hz = self.config.hz as u64;
@@ -39,6 +40,7 @@ impl Kernel {
     }
 
     /// `wake_wide()`: a master that wakes many is not pulled towards them.
+    #[inline(always)]
     pub(super) fn wake_wide(&self, task: TaskId) -> bool {
         let current = self.rq[self.this_cpu].curr;
         let a = if current.is_idle() {
