@@ -549,6 +549,7 @@ static void describe(FILE *meta)
 {
 	static const char *const about[] = { "/proc/version", "/proc/cmdline", CPU "cpuidle/current_governor", DEBUG "sched/features", DEBUG "sched/base_slice_ns",
 		DEBUG "sched/tunable_scaling", DEBUG "sched/migration_cost_ns", DEBUG "sched/nr_migrate", DEBUG "sched/fair_server", DEBUG "sched/domains",
+		DEBUG "sched/llc_balancing",
 		"/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_util_clamp_min_rt_default", "/proc/sys/kernel/sched_energy_aware",
 		CPU "cpufreq", DEBUG "energy_model", DEBUG "vdvfs" };
 	char path[128];

@@ -251,13 +251,13 @@ PRINTER int preempt_out(struct kretprobe_instance *ri, struct pt_regs *r)
 /* ---- placement: what select_task_rq_fair reads besides the averages, and what it says ---- */
 static int idle_scan(int cpu)
 {
-	struct sched_domain_shared *s = rcu_dereference_sched(per_cpu(sd_llc_shared, cpu));
+	struct sched_domain_shared *s = rcu_dereference_sched(per_cpu(IDLE_SHARED, cpu));
 
 	return s ? s->nr_idle_scan : -1;
 }
 static int idle_cores(int cpu)
 {
-	struct sched_domain_shared *s = rcu_dereference_sched(per_cpu(sd_llc_shared, cpu));
+	struct sched_domain_shared *s = rcu_dereference_sched(per_cpu(IDLE_SHARED, cpu));
 
 	return s && s->has_idle_cores;
 }
@@ -306,9 +306,9 @@ PRINTER int balance_in(struct kprobe *k, struct pt_regs *r)
 	for_each_cpu(cpu, sched_domain_span(sd)) {
 		struct rq *rq = cpu_rq(cpu);
 
-		len += scnprintf(text + len, sizeof(line) - len, "%s%d:%u:%u:%lu:%lu:%lu:%u:%lu", len ? "," : "", cpu, rq->nr_running,
-				 CFS_HQ(&rq->cfs), rq->cfs.avg.load_avg, rq->cfs.avg.runnable_avg, rq->cfs.avg.util_avg,
-				 UTIL_EST(&rq->cfs.avg), rq->cpu_capacity);
+		len += scnprintf(text + len, sizeof(line) - len, "%s%d:%u:%u:%lu:%lu:%lu:%u:%lu" RUNNABLE_F, len ? "," : "", cpu,
+				 rq->nr_running, CFS_HQ(&rq->cfs), rq->cfs.avg.load_avg, rq->cfs.avg.runnable_avg, rq->cfs.avg.util_avg,
+				 UTIL_EST(&rq->cfs.avg), rq->cpu_capacity RUNNABLE_A(&rq->cfs));
 	}
 	len += scnprintf(text + len, sizeof(line) - len, " groups=");
 	do {

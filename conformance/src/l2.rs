@@ -8,7 +8,7 @@
 //! A WORKLOAD is `NAME.wl.txt`, with its recordings `NAME.N.trace.txt.xz` beside it; a folder is all of its
 //! workloads. Without any: `recordings/side-by-side` of this crate.
 //!
-//! The twin executes the workload ([`scenario`]) with many seeds; the same [`figures`] are computed of both sides
+//! The twin executes the workload ([`scenario`]) with many seeds, on the built-in kernel of the recordings' release; the same [`figures`] are computed of both sides
 //! ([`execution`]), and [`spread`] says when they agree. `--with` gives the twin another kernel or machine than the one
 //! recorded, for negative controls: they must miss the bars.
 
@@ -21,6 +21,7 @@ pub mod workload;
 
 mod costs;
 
+use crate::l1::machine::Machine;
 use execution::Execution;
 use figures::Figure;
 use rayon::prelude::*;
@@ -36,7 +37,7 @@ pub struct Options {
     /// Runs of the twin per workload
     #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Runs the twin with something else: linux-6.12:hz=1000, linux-6.12+PATCH, rig8:settle_us=100
+    /// Runs the twin with something else than the recordings' kernel on rig8: linux-6.12:hz=1000, linux-6.12+PATCH, rig8:settle_us=100
     #[arg(long = "with", value_name = "SPEC")]
     variants: Vec<String>,
     /// Writes the twin's traces there, NAME.SEED.twin.txt
@@ -174,6 +175,13 @@ fn print_score(name: &str, score: Score) {
     );
 }
 
+/// The variant with the kernel of the first of these recordings, unless it names one.
+pub fn beside(variant: &Variant, files: &[PathBuf]) -> Result<Variant, String> {
+    let Some(first) = files.first() else { return Ok(variant.clone()) };
+    let machine = Machine::of_recording(first).map_err(|error| error.to_string())?;
+    Ok(variant.beside(machine.kernel_name()))
+}
+
 /// One workload: its rows, or why there are none.
 pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Row>, String> {
     let workload = read_workload(path).map_err(|faults| faults.to_string())?;
@@ -181,6 +189,7 @@ pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Ro
     if files.is_empty() {
         return Err(format!("{}: no recordings beside it (NAME.N.trace.txt.xz)", path.display()));
     }
+    let variant = &beside(variant, &files)?;
     let twin = figures_of_twin(&workload, seeds, files.len() as u64, variant)
         .map_err(|faults| faults.to_string())?;
     Ok(spread::compare(&figures_recorded(&files, &workload)?, &twin))
@@ -188,6 +197,8 @@ pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Ro
 
 fn write_traces(path: &Path, folder: &Path, seeds: u64, variant: &Variant) -> Result<(), String> {
     let workload = read_workload(path).map_err(|faults| faults.to_string())?;
+    let files = recordings_of(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let variant = &beside(variant, &files)?;
     for seed in 1..=seeds {
         let text = execution::twin_trace(&workload, Seeds::of_run(seed, seeds), variant)
             .map_err(|faults| faults.to_string())?;

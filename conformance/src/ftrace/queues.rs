@@ -21,6 +21,8 @@ pub struct Queue {
     pub util_est: u16,
     /// `cpu_capacity`.
     pub capacity: u16,
+    /// `h_nr_runnable`, if it is printed.
+    pub told_runnable: Option<u16>,
 }
 
 /// The queues and the groups of a balanced domain.
@@ -33,7 +35,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// `CPU:NR:QUEUED:LOAD:RUNNABLE:UTIL:UTIL_EST:CAPACITY,…` and `CAPACITY:IMBALANCE,…`.
+    /// `CPU:NR:QUEUED:LOAD:RUNNABLE:UTIL:UTIL_EST:CAPACITY[:RUNNABLE_TASKS],…` and `CAPACITY:IMBALANCE,…`.
     pub(super) fn parse(queues: &str, groups: &str) -> Option<Queues> {
         fn numbers<const N: usize>(text: &str) -> Option<[u32; N]> {
             let mut words = text.split(':').map(str::parse);
@@ -46,7 +48,11 @@ impl Queues {
         let mut found = Queues { of: [None; QUEUES_MAX], groups: [None; QUEUES_MAX] };
         let small = |number: u32| u16::try_from(number).ok();
         for text in queues.split(',') {
-            let [cpu, nr, queued, load, runnable, util, util_est, capacity] = numbers(text)?;
+            let (first, told_runnable) = match text.match_indices(':').nth(7) {
+                Some((at, _)) => (&text[..at], Some(text[at + 1..].parse().ok()?)),
+                None => (text, None),
+            };
+            let [cpu, nr, queued, load, runnable, util, util_est, capacity] = numbers(first)?;
             *found.of.get_mut(cpu as usize)? = Some(Queue {
                 nr: small(nr)?,
                 queued: small(queued)?,
@@ -55,6 +61,7 @@ impl Queues {
                 util: small(util)?,
                 util_est: small(util_est)?,
                 capacity: small(capacity)?,
+                told_runnable,
             });
         }
         for (i, text) in groups.split(',').enumerate() {

@@ -81,7 +81,9 @@ fn ask(board: &mut Board, pass: &Pass<'_>) -> Option<Found> {
         } else {
             inside.idle_mask.remove(at);
         }
-        inside.cfs[CfsRqId::root(at)].h_nr_queued = queue.queued.into();
+        let cfs = &mut inside.cfs[CfsRqId::root(at)];
+        cfs.h_nr_queued = queue.queued.into();
+        cfs.h_nr_runnable = queue.told_runnable.unwrap_or(queue.queued).into();
     }
     let inside = board.kernel.inside_mut();
     inside.topology[sd].nr_balance_failed = pass.failed;

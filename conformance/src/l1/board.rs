@@ -114,7 +114,7 @@ impl Board {
             } else {
                 RunnableBoost::On
             },
-            ..Config::linux_6_12()
+            ..machine.kernel()
         };
         let mut kernel = Kernel::boot(device_tree(machine), config);
         let task = kernel.new_task(None, TaskKind::User);

@@ -19,7 +19,7 @@ use drive::IdleDrive;
 
 /// Re-drives one recording; `None`: another governor chose.
 pub fn drive_file<'a>(path: &Path, machine: &'a Machine) -> io::Result<Option<IdleDrive<'a>>> {
-    if drive::corners(&machine.governor, 0).is_none() {
+    if drive::corners(&machine.kernel(), &machine.governor, 0).is_none() {
         return Ok(None);
     }
     let mut drive = IdleDrive::new(machine);

@@ -24,6 +24,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use schedtwin::kernel_file::KernelFile;
+use schedtwin_kernel::config::Config;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, IdleStateParams};
 use schedtwin_types::Khz;
 
@@ -115,6 +117,16 @@ impl Machine {
             }
         }
         Ok(machine)
+    }
+
+    /// The kernel of ours that is asked.
+    pub fn kernel(&self) -> Config {
+        kernel_of(self.release)
+    }
+
+    /// Its name.
+    pub fn kernel_name(&self) -> String {
+        name_of_kernel(self.release)
     }
 
     /// Reads a description.
@@ -323,8 +335,20 @@ impl Lines {
     }
 }
 
+/// The built-in kernel of a release; of one that has none, and where a description names none, 6.12.
+pub(super) fn kernel_of(release: [u32; 3]) -> Config {
+    let named = KernelFile::load(&name_of_kernel(release));
+    named.map_or_else(|_| Config::linux_6_12(), |kernel| kernel.config)
+}
+
+/// The name of that kernel.
+pub fn name_of_kernel([major, minor, _]: [u32; 3]) -> String {
+    let name = format!("linux-{major}.{minor}");
+    if KernelFile::load(&name).is_ok() { name } else { "linux-6.12".into() }
+}
+
 /// `Linux version 6.12.107 (…`.
-fn release(version: &str) -> [u32; 3] {
+pub(super) fn release(version: &str) -> [u32; 3] {
     let words = version.split([' ', '-', '+']).find(|word| word.starts_with(char::is_numeric));
     let mut numbers = words.unwrap_or_default().split('.').map(|n| n.parse().unwrap_or(0));
     std::array::from_fn(|_| numbers.next().unwrap_or(0))

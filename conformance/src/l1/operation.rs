@@ -163,7 +163,10 @@ pub fn look_ahead<'a>(
                 found.operation = Operation::Inactive { pid };
                 return found;
             }
-            Event::SchedWakeup { pid, target_cpu, new, .. } if target_cpu == cpu && change >= 0 => {
+            // The picks of 7.3's wakeups finish delayed dequeues of others.
+            Event::SchedWakeup { pid, target_cpu, new, .. }
+                if target_cpu == cpu && (change >= 0 || delayed(pid)) =>
+            {
                 found.operation = if change > 0 {
                     Operation::Wakeup { pid, new }
                 } else {

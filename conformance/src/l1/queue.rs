@@ -6,11 +6,11 @@
 //! Attach and detach move averages in between, before the last `pelt_cfs` line. Delayed dequeues have no
 //! `nr` line at the sleep, and no `ue_cfs` line when the pick finishes them.
 
-use schedtwin_kernel::config::AttachFloor;
+use schedtwin_kernel::config::UtilEstUpdate;
 use schedtwin_kernel::sched::pelt::{
     UTIL_AVG_UNCHANGED, attach_entity, dequeue_load_avg, detach_entity, enqueue_load_avg,
     post_init_entity_util_avg, reweight_load_avg, util_est_dequeue, util_est_enqueue,
-    util_est_update,
+    util_est_limit, util_est_update,
 };
 
 use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
@@ -28,7 +28,7 @@ impl Redrive {
         let tasks = &self.tasks;
         let delayed = |pid| tasks.get(&pid).is_some_and(|t| t.cpu == cpu && t.on_rq && t.delayed);
         let found = look_ahead(r, cpu, trace.ahead(r.cpu), moving, saved, delayed);
-        self.fair_begin(r, trace, cpu, found.operation);
+        self.fair_begin(r, trace, cpu, found.operation, found.clock_task.is_some());
         let enqueue = matches!(
             found.operation,
             Operation::Wakeup { .. }
@@ -53,6 +53,8 @@ impl Redrive {
             Operation::DetachMigrating { pid } => self.clamps.leave(cpu, pid),
             _ => {}
         }
+        let sleeps =
+            matches!(found.operation, Operation::Sleep { .. } | Operation::SleepDelayed { .. });
         let mut told_here = false;
         let capacity = self.machine.capacity(cpu);
         if let Some(pid) = found.operation.pid() {
@@ -76,7 +78,7 @@ impl Redrive {
                     util_est_dequeue(&mut c.cfs[run], &t.avg[run]);
                 }
             }
-            if matches!(found.operation, Operation::Sleep { .. } | Operation::SleepDelayed { .. }) {
+            if sleeps && self.kernel.util_est_update != UtilEstUpdate::InDequeue {
                 for avg in &mut t.avg {
                     util_est_update(avg, capacity);
                 }
@@ -89,7 +91,8 @@ impl Redrive {
                 }
             }
         }
-        self.cpus[r.cpu].active = Some(Active { cpu, found, done: false, moved: false });
+        let learns = sleeps && self.kernel.util_est_update == UtilEstUpdate::InDequeue;
+        self.cpus[r.cpu].active = Some(Active { cpu, found, done: false, moved: false, learns });
         let c = &self.cpus[cpu];
         if c.cfs_started && !told_here {
             let (ours, causes) = (c.cfs[FREE].util_est, c.causes[FREE]);
@@ -107,7 +110,25 @@ impl Redrive {
         }
     }
 
+    /// Since 7.3 a task learns at the end of the update that its sleep makes.
+    fn learn(&mut self, by: usize, pid: i32) {
+        let Some(active) = self.cpus[by].active.as_mut().filter(|a| a.learns) else { return };
+        if active.found.operation.pid() != Some(pid) {
+            return;
+        }
+        active.learns = false;
+        let cpu = active.cpu;
+        self.update_load_avg(cpu, pid, self.cpus[cpu].now);
+        let limit = util_est_limit(self.kernel.util_est_update, self.machine.capacity(cpu));
+        if let Some(t) = self.tasks.get_mut(&pid) {
+            for avg in &mut t.avg {
+                util_est_update(avg, limit);
+            }
+        }
+    }
+
     pub(super) fn ue_se(&mut self, r: &Record, pid: i32, ue: u32, uf: bool) {
+        self.learn(r.cpu, pid);
         let Some(t) = self.tasks.get_mut(&pid) else {
             return;
         };
@@ -138,6 +159,13 @@ impl Redrive {
         let now = cp.wrapping_sub(self.cpus[cpu].lost);
         self.cpus[cpu].now = now;
         let mut active = self.cpus[r.cpu].active.filter(|a| a.cpu == cpu && !a.done);
+        if ch < 0
+            && active.is_some_and(|a| matches!(a.found.operation, Operation::RequeueDelayed { .. }))
+        {
+            // The wakeup of one delayed task has met another.
+            self.rq_at_wake(r, trace, cpu, now);
+            active = None;
+        }
         if let Some(active) = &mut active
             && let Operation::Sleep { pid } = active.found.operation
             && self.fair_stays(r, cpu, pid)
@@ -196,7 +224,7 @@ impl Redrive {
                 if self.tasks.get(&pid).is_some_and(|t| t.delayed) {
                     self.attach(cpu, pid, now);
                     self.enqueued(cpu, pid, Enqueue::Migrated);
-                    self.fair_arrived(r, cpu, pid);
+                    self.fair_arrived(r, trace, cpu, pid, false);
                     return;
                 }
             }
@@ -267,7 +295,7 @@ impl Redrive {
                 }
                 self.enqueued(cpu, pid, if new { Enqueue::New } else { Enqueue::Wakeup });
                 self.clamps.join(cpu, pid);
-                self.fair_arrived(r, cpu, pid);
+                self.fair_arrived(r, trace, cpu, pid, new);
             }
             Operation::AttachMigrating { pid } => {
                 if !active.moved {
@@ -278,7 +306,7 @@ impl Redrive {
                 if self.tasks.get(&pid).is_some_and(|t| !t.delayed) {
                     self.clamps.join(cpu, pid);
                 }
-                self.fair_arrived(r, cpu, pid);
+                self.fair_arrived(r, trace, cpu, pid, false);
             }
             Operation::Restore { pid } => {
                 self.update_load_avg(cpu, pid, now);
@@ -289,6 +317,7 @@ impl Redrive {
             }
             Operation::Sleep { pid } => {
                 self.update_load_avg(cpu, pid, now);
+                self.learn(by, pid);
                 self.fair_sleep(r, trace, cpu, pid, false);
                 self.dequeued(cpu, pid, Dequeue::Leave);
             }
@@ -354,7 +383,7 @@ impl Redrive {
         for run in 0..RUNS {
             dequeue_load_avg(&mut c.cfs[run], &t.avg[run], t.weight);
             reweight_load_avg(&mut t.avg[run], weight);
-            enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight, AttachFloor::Absent);
+            enqueue_load_avg(&mut c.cfs[run], &t.avg[run], weight, self.kernel.attach_floor);
         }
         t.weight = weight;
         self.fair.twin.reweight(pid, weight);
@@ -374,7 +403,7 @@ impl Redrive {
                 return;
             }
             for run in 0..RUNS {
-                attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight, AttachFloor::Absent);
+                attach_entity(&mut c.cfs[run], &mut t.avg[run], t.weight, self.kernel.attach_floor);
                 if !t.started {
                     t.causes[run].add(Cause::FirstUtilisation);
                 }
@@ -468,6 +497,7 @@ impl Redrive {
         if !at_switch {
             return;
         }
+        self.learn(by, pid);
         if let Some(a) = &mut self.cpus[by].active {
             a.done = true;
         }
@@ -479,7 +509,7 @@ impl Redrive {
     }
 
     /// The clock of a wakeup: the only one that tells when a delayed task was requeued.
-    pub(super) fn rq_at_wake(&mut self, r: &Record, cpu: usize, now: u64) {
+    pub(super) fn rq_at_wake(&mut self, r: &Record, trace: &Trace, cpu: usize, now: u64) {
         let by = r.cpu;
         let Some(active) = self.cpus[by].active.filter(|a| a.cpu == cpu && !a.done) else {
             return;
@@ -492,7 +522,7 @@ impl Redrive {
             a.done = true;
         }
         self.clamps.join(cpu, pid);
-        self.fair_arrived(r, cpu, pid);
+        self.fair_arrived(r, trace, cpu, pid, false);
         if let Some(t) = self.tasks.get_mut(&pid).filter(|t| t.delayed) {
             t.delayed = false;
             let c = &mut self.cpus[cpu];

@@ -29,6 +29,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use schedtwin_kernel::config::Config;
 use schedtwin_kernel::sched::pelt::{
     self, RqClockPelt, init_entity, remove_entity, update_dl_rq_load_avg, update_irq_load_avg,
     update_rt_rq_load_avg,
@@ -62,6 +63,8 @@ const MISSES_KEPT: usize = 4000;
 /// Drives one recording.
 pub struct Redrive {
     pub(super) machine: Rc<Machine>,
+    /// The kernel of ours.
+    pub(super) kernel: Config,
     pub(super) tasks: BTreeMap<i32, Task>,
     pub(super) cpus: Vec<Cpu>,
     pub(super) clamps: Queues,
@@ -84,6 +87,7 @@ impl Redrive {
     /// Nothing driven yet; `keep_misses`: keep texts of misses, up to some thousand.
     pub fn new(machine: Rc<Machine>, keep_misses: bool) -> Redrive {
         let mut redrive = Redrive {
+            kernel: machine.kernel(),
             machine,
             tasks: BTreeMap::new(),
             cpus: Vec::new(),
@@ -194,7 +198,7 @@ impl Redrive {
                         c.switch_now = cp.wrapping_sub(lost);
                         c.switch_clock_task = ct;
                     }
-                    RqAt::Wake => self.rq_at_wake(r, cpu, cp.wrapping_sub(lost)),
+                    RqAt::Wake => self.rq_at_wake(r, trace, cpu, cp.wrapping_sub(lost)),
                 }
                 self.compare_clamps(r, cpu, (umin, umax));
             }
@@ -236,7 +240,7 @@ impl Redrive {
             Event::SchedWaking { pid, target_cpu, .. } => self.fair_waking(r, pid, target_cpu),
             Event::SchedWakeup { pid, prio, target_cpu, .. } => {
                 self.driving = true;
-                self.fair_woken(r, pid, target_cpu);
+                self.fair_woken(r, trace, pid, target_cpu);
                 if class_of(pid, prio, false) == Class::Fair {
                     self.cpus[r.cpu].active = None;
                 }

@@ -173,6 +173,8 @@ pub(super) struct Active {
     pub(super) done: bool,
     /// An attach or detach has moved the averages.
     pub(super) moved: bool,
+    /// A sleeper's estimate is still to be made.
+    pub(super) learns: bool,
 }
 
 impl Cpu {

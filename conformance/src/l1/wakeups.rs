@@ -171,7 +171,7 @@ impl Wakeups {
             t.recent_used_cpu = CpuId(used as u16);
             t.wakee_flips = flips[1];
             for (number, cpu) in [this, prev].into_iter().enumerate() {
-                let Some(shared) = kernel.inside().topology.sd_llc_shared[cpu.index()] else {
+                let Some(shared) = kernel.inside().topology.sd_balance_shared[cpu.index()] else {
                     continue;
                 };
                 let shared = &mut kernel.inside_mut().topology.shared[shared];

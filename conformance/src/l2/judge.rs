@@ -3,7 +3,7 @@
 //!
 //! Somebody who changes the scheduler has a patched tree, and a patch of the twin that is meant to say the same. The judge builds the
 //! board from the tree, boots it on the work several times and once more with the kernel's signals printed, runs
-//! the twin with `linux-6.12+PATCH`, and says where the two part: which figures of the executions lie outside of what the real kernel
+//! the twin with the built-in kernel of the tree's release and the patch (`linux-6.12+PATCH`), and says where the two part: which figures of the executions lie outside of what the real kernel
 //! does ([`super`]), and, re-driven from the printed signals, which mechanism differs first ([`crate::l1`]).
 //!
 //! Without `--patch` the unpatched twin is judged, which must be the case that agrees.
@@ -111,9 +111,13 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
     // What the twin cannot run is known before anything is built.
     let workload =
         read_workload(&arguments.options.workload).map_err(|faults| faults.to_string())?;
-    workload
-        .scenario(Seeds::of_run(1, 1), &arguments.variant)
-        .map_err(|faults| faults.to_string())?;
+    let tree = arguments.options.kernel.clone().filter(|tree| tree.is_dir());
+    let tree = tree.unwrap_or_else(|| arguments.build.join("source"));
+    let variant = &match kernel_of_tree(&tree) {
+        Some(name) => arguments.variant.beside(name),
+        None => arguments.variant.clone(),
+    };
+    workload.scenario(Seeds::of_run(1, 1), variant).map_err(|faults| faults.to_string())?;
 
     if let Some(tree) = &arguments.options.kernel {
         println!("building the board from {}", tree.display());
@@ -142,39 +146,59 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
     record(arguments, &quiet, arguments.options.boots)?;
     record(arguments, &full, 1)?;
 
-    println!("\nExecutions: {} and the recordings", workload.kernel_spec(&arguments.variant));
-    let rows = side_by_side(&quiet, arguments.options.seeds, &arguments.variant)?;
+    // A tarball has told its release by now.
+    let variant = super::beside(
+        &arguments.variant,
+        &super::recordings_of(&quiet).map_err(|e| e.to_string())?,
+    )?;
+    println!("\nExecutions: {} and the recordings", workload.kernel_spec(&variant));
+    let rows = side_by_side(&quiet, arguments.options.seeds, &variant)?;
     let score = Score::of(&rows);
     print!("{}", print_table(&rows, false));
     print_score(&workload.name, score);
 
-    println!(
-        "\nMechanisms: unpatched linux-6.12, re-driven from the signals that the kernel printed"
-    );
     let full = super::recordings_of(&full).map_err(|error| error.to_string())?;
+    let unpatched = super::beside(&Variant::default(), &full)?;
+    let unpatched = unpatched.kernel_name();
+    println!(
+        "\nMechanisms: unpatched {unpatched}, re-driven from the signals that the kernel printed"
+    );
     let mechanisms = crate::l1::mechanisms::main(&crate::l1::mechanisms::Options::of(full));
     if mechanisms == 2 {
         return Err("the recording with signals could not be re-driven; why stands above".into());
     }
-    println!("\n{}", verdict(score, mechanisms == 0));
+    println!("\n{}", verdict(score, mechanisms == 0, unpatched));
     Ok(score.passes())
 }
 
 /// What to make of the two together.
-fn verdict(score: Score, mechanisms: bool) -> &'static str {
-    match (score.passes(), mechanisms) {
+fn verdict(score: Score, mechanisms: bool, unpatched: &str) -> String {
+    let text = match (score.passes(), mechanisms) {
         (true, true) => "The twin is like this kernel, and so is each mechanism.",
         (true, false) => {
-            "The executions agree, but mechanisms of this kernel are not linux-6.12's: the work does not show it."
+            "The executions agree, but mechanisms of this kernel are not UNPATCHED's: the work does not show it."
         }
         (false, true) => {
-            "The executions part though each mechanism of this kernel is linux-6.12's: look at the figures that are OUT."
+            "The executions part though each mechanism of this kernel is UNPATCHED's: look at the figures that are OUT."
         }
         (false, false) => {
-            "They part. The rows above name the mechanisms that differ from linux-6.12; if the tree has the change and \
+            "They part. The rows above name the mechanisms that differ from UNPATCHED; if the tree has the change and \
              --patch says it, the patch says something else."
         }
-    }
+    };
+    text.replace("UNPATCHED", unpatched)
+}
+
+/// The built-in kernel of a tree's release, as its Makefile says it.
+fn kernel_of_tree(tree: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(tree.join("Makefile")).ok()?;
+    let number = |key: &str| {
+        let of = |line: &str| {
+            line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim().parse().ok()
+        };
+        text.lines().find_map(of)
+    };
+    Some(crate::l1::machine::name_of_kernel([number("VERSION")?, number("PATCHLEVEL")?, 0]))
 }
 
 /// The command; returns the exit code.

@@ -25,6 +25,7 @@
 
 use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, Then};
 use schedtwin::Scenario;
+use schedtwin::kernel_file::KernelFile;
 use schedtwin::twin::{Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
@@ -65,6 +66,8 @@ impl Seeds {
 /// What else than the board a comparison runs the twin with.
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
+    /// The kernel, if it is another than that of the recordings beside it, or there are none: then 6.12.
+    pub name: Option<String>,
     /// Patches of the kernel.
     pub patches: Vec<String>,
     /// Settings of the kernel, over those of the workload.
@@ -81,17 +84,30 @@ impl Variant {
         Ok(variant)
     }
 
-    /// Takes in a spelling as `linux-6.12:hz=1000`, `linux-6.12+runnable-boost` or `rig8:settle_us=100`.
+    /// The same beside recordings of that kernel: theirs, unless it names another.
+    pub fn beside(&self, kernel: String) -> Variant {
+        Variant { name: self.name.clone().or(Some(kernel)), ..self.clone() }
+    }
+
+    /// The kernel's name.
+    pub fn kernel_name(&self) -> &str {
+        self.name.as_deref().unwrap_or("linux-6.12")
+    }
+
+    /// Takes in a spelling as `linux-6.12:hz=1000`, `linux-7.3+runnable-boost` or `rig8:settle_us=100`.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let (word, settings) = text.split_once(':').unwrap_or((text, ""));
         let mut names = word.split('+');
         let list = match names.next() {
             Some("rig8") => &mut self.machine,
-            Some("linux-6.12") => &mut self.kernel,
+            Some(name) if name.starts_with("linux-") && KernelFile::load(name).is_ok() => {
+                self.name = Some(name.to_string());
+                &mut self.kernel
+            }
             _ => {
                 return Err(format!(
-                    "`{text}` is neither linux-6.12[+PATCH][:KEY=VALUE,...] nor rig8:KEY=VALUE,..., \
-                     the kernel and the machine of the board"
+                    "`{text}` is neither linux-6.12[+PATCH][:KEY=VALUE,...] nor another kernel, nor rig8:KEY=VALUE,..., \
+                     the machine of the board"
                 ));
             }
         };
@@ -160,7 +176,7 @@ impl BoardWorkload {
         }
         settings.extend(variant.kernel.iter().cloned());
         let patches = variant.patches.iter().map(|patch| format!("+{patch}"));
-        spelled(format!("linux-6.12{}", patches.collect::<String>()), settings)
+        spelled(format!("{}{}", variant.kernel_name(), patches.collect::<String>()), settings)
     }
 
     /// When the work of a run begins, ns.
@@ -511,7 +527,10 @@ mod tests {
         let spec = wl.kernel_spec(&variant);
         assert!(spec.starts_with("linux-6.12+runnable-boost:cpuidle=teo,"), "{spec}");
         assert!(spec.contains(",hz=1000,") && wl.machine_spec(&variant).contains("settle_us=5"));
-        assert!(variant.add("linux-6.3").is_err() && variant.add("rig8:x").is_err());
+        assert!(variant.add("linux-6.13").is_err() && variant.add("rig8:x").is_err());
+        // The recordings' kernel, unless another is named.
+        assert!(wl.kernel_spec(&plain.beside("linux-7.3".into())).starts_with("linux-7.3:"));
+        assert_eq!(variant.beside("linux-7.3".into()).kernel_name(), "linux-6.12");
         // And the twin knows all of them.
         wl.scenario(ONE, &plain).unwrap_or_else(|faults| panic!("{faults}"));
     }

@@ -6,8 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schedtwin_kernel::sched::fair::calc_delta_fair;
-
 use super::super::mechanism::{Difference, Mechanism};
 use super::super::operation::Operation;
 use super::super::redrive::Redrive;
@@ -40,12 +38,37 @@ struct Asked {
     preempts: bool,
 }
 
+/// An operation on an entity of a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    cpu: usize,
+    pid: i32,
+    /// A delayed task is woken; else somebody leaves.
+    requeue: bool,
+}
+
+/// Who has arrived at a queue, and whether it was just forked.
+#[derive(Clone, Copy, Debug)]
+struct Arrived {
+    cpu: usize,
+    pid: i32,
+    new: bool,
+}
+
 /// The twin, and what came of the questions.
 pub(in crate::l1) struct Fair {
     pub(in crate::l1) twin: Twin,
     pub(in crate::l1) rows: BTreeMap<&'static str, Mechanism>,
     /// By the CPU that does the work.
     asked: [Option<Asked>; NR_CPUS],
+    /// By the CPU that does it: what an operation does next, once the running task has been charged.
+    begun: [Option<Begun>; NR_CPUS],
+    /// By the CPU that does the work: who has arrived, and is asked about after the queue has been printed.
+    arrived: [Option<Arrived>; NR_CPUS],
+    /// By our answers the picks of a wakeup have finished these delayed dequeues, CPU and task; no line has told it yet.
+    finished: Vec<(usize, i32)>,
+    /// Told, and out of our queue already.
+    gone: BTreeSet<i32>,
     /// `TIF_NEED_RESCHED` as recorded.
     resched: [bool; NR_CPUS],
     /// By the CPU that wakes: whom, and whether who runs there had been told to give way before.
@@ -74,6 +97,10 @@ impl Fair {
             twin: Twin::new(settings),
             rows: BTreeMap::new(),
             asked: [None; NR_CPUS],
+            begun: [None; NR_CPUS],
+            arrived: [None; NR_CPUS],
+            finished: Vec::new(),
+            gone: BTreeSet::new(),
             resched: [false; NR_CPUS],
             waking: [None; NR_CPUS],
             printed: BTreeMap::new(),
@@ -118,6 +145,11 @@ impl Redrive {
         }
         if r.cpu >= NR_CPUS {
             return;
+        }
+        if !matches!(r.event, Event::Queue { .. } | Event::Ent { .. })
+            && let Some(arrived) = self.fair.arrived[r.cpu].take()
+        {
+            self.fair_check(r, arrived);
         }
         let switches =
             matches!(r.event, Event::SchedSwitch { .. } | Event::Rq { at: RqAt::Switch, .. });
@@ -195,6 +227,7 @@ impl Redrive {
         let in_operation = self.cpus[r.cpu].active.is_some_and(|active| !active.done);
         if !tick || in_operation || twin.curr(cpu) != Some(pid) || r.need_resched {
             twin.charge(cpu, pid, clock_task);
+            self.fair_goes_on(r.cpu, cpu);
             let asked = r.cpu != cpu || r.hardirq || r.softirq || r.need_resched;
             if !in_operation && !asked && self.fair_yields(trace, cpu) {
                 self.fair.twin.yields(cpu);
@@ -236,27 +269,56 @@ impl Redrive {
         self.fair.row(TICK).count(ours == recorded, !recorded, || Difference::ModelWrong);
     }
 
-    /// An operation begins.
+    /// The running task has been charged in an operation: what it does then.
+    fn fair_goes_on(&mut self, by: usize, cpu: usize) {
+        let Some(Begun { pid, requeue, .. }) = self.fair.begun[by].take_if(|b| b.cpu == cpu) else {
+            return;
+        };
+        if requeue {
+            let times = self.fair.twin.times(pid);
+            self.fair.placed.insert(pid, times);
+            self.fair.twin.requeue(cpu, pid);
+        } else {
+            self.fair.twin.begin_dequeue(cpu, pid);
+        }
+    }
+
+    /// An operation begins; `charges`: it will charge the running task.
     pub(in crate::l1) fn fair_begin(
         &mut self,
         r: &Record,
         trace: &Trace,
         cpu: usize,
         operation: Operation,
+        charges: bool,
     ) {
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
         }
         self.fair.asked[r.cpu] = None;
         self.fair.picking[r.cpu] = false;
+        let fixes_lag = self.fair.twin.fixes_lag();
+        let requeue = matches!(operation, Operation::RequeueDelayed { .. });
+        self.fair.begun[r.cpu] = match operation {
+            Operation::Wakeup { .. }
+            | Operation::AttachMigrating { .. }
+            | Operation::Restore { .. } => None,
+            _ => operation.pid().filter(|_| requeue || fixes_lag).map(|pid| Begun {
+                cpu,
+                pid,
+                requeue,
+            }),
+        };
+        if !requeue && !charges {
+            self.fair_goes_on(r.cpu, cpu);
+        }
         let (pid, arrives) = match operation {
             Operation::Wakeup { pid, .. } | Operation::RequeueDelayed { pid } => (pid, false),
             Operation::AttachMigrating { pid } => (pid, true),
             _ => return,
         };
         if !arrives {
-            let delayed = matches!(operation, Operation::RequeueDelayed { .. });
-            self.sleeper_wakes(r, cpu, pid, delayed);
+            self.sleeper_wakes(r, cpu, pid, requeue);
         }
         let pending = self.fair.resched[cpu];
         let twin = &mut self.fair.twin;
@@ -265,24 +327,42 @@ impl Redrive {
             let preempts = preempts(r, trace, cpu, operation, arrives);
             self.fair.asked[r.cpu] = Some(Asked { cpu, pid, preempts });
         }
-        if matches!(operation, Operation::RequeueDelayed { .. }) {
-            let times = self.fair.twin.times(pid);
-            self.fair.placed.insert(pid, times);
-            self.fair.twin.requeue(cpu, pid);
+        // 6.12 places it before it charges the running task.
+        if requeue && !(fixes_lag && charges) {
+            self.fair_goes_on(r.cpu, cpu);
         }
     }
 
-    /// An entity has been enqueued (or requeued) by `by`: is it to run at once?
-    pub(in crate::l1) fn fair_arrived(&mut self, r: &Record, cpu: usize, pid: i32) {
+    /// An entity has been enqueued (or requeued) by `by`: is it to run at once? The queue may be printed before it is asked.
+    pub(in crate::l1) fn fair_arrived(
+        &mut self,
+        r: &Record,
+        trace: &Trace,
+        cpu: usize,
+        pid: i32,
+        new: bool,
+    ) {
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
         }
+        let arrived = Arrived { cpu, pid, new };
+        let next = trace.ahead(r.cpu).next().map(|next| &next.event);
+        if matches!(next, Some(Event::Queue { cpu: c, pick: false, .. }) if *c == cpu) {
+            self.fair.arrived[r.cpu] = Some(arrived);
+        } else {
+            self.fair_check(r, arrived);
+        }
+    }
+
+    fn fair_check(&mut self, r: &Record, Arrived { cpu, pid, new }: Arrived) {
         let keep = self.keep_misses;
         let twin = &mut self.fair.twin;
         let before = if keep { twin.text(cpu) } else { String::new() };
         let curr = twin.curr(cpu);
         self.fair.before_check[cpu] = curr.and_then(|curr| Some((curr, twin.times(curr)?)));
-        twin.wakeup_preempt(cpu, pid);
+        let finished = twin.wakeup_preempt(cpu, pid, new);
+        self.fair.finished.extend(finished.into_iter().map(|pid| (cpu, pid)));
+        let twin = &self.fair.twin;
         let asked = self.fair.asked[r.cpu].take();
         let Some(asked) = asked.filter(|asked| asked.cpu == cpu && asked.pid == pid) else {
             return;
@@ -312,9 +392,16 @@ impl Redrive {
 
     /// A wakeup ends. One that enqueued nothing found its task queued, on the way to a sleep that it was kept from:
     /// that, too, asks whether it is to run at once.
-    pub(in crate::l1) fn fair_woken(&mut self, r: &Record, pid: i32, cpu: usize) {
+    pub(in crate::l1) fn fair_woken(&mut self, r: &Record, trace: &Trace, pid: i32, cpu: usize) {
         if cpu >= NR_CPUS || r.cpu >= NR_CPUS {
             return;
+        }
+        // Whose dequeue was finished by our answer, but not by the kernel's.
+        for (_, pid) in self.fair.finished.extract_if(.., |(of, _)| *of == cpu).collect::<Vec<_>>()
+        {
+            self.miss(r, || format!("fair: {PICK} {cpu}: a wakeup makes {pid} leave"));
+            self.fair.row(PICK).count(false, true, || Difference::ModelWrong);
+            self.fair.twin.lose(pid);
         }
         let waking = self.fair.waking[r.cpu].take();
         let active = self.cpus[r.cpu].active;
@@ -328,7 +415,7 @@ impl Redrive {
             let preempts = self.fair.resched[cpu];
             self.fair.asked[r.cpu] = Some(Asked { cpu, pid, preempts });
         }
-        self.fair_arrived(r, cpu, pid);
+        self.fair_arrived(r, trace, cpu, pid, false);
     }
 
     /// Places an entity that is enqueued.
@@ -351,7 +438,9 @@ impl Redrive {
     /// An entity leaves.
     pub(in crate::l1) fn fair_dequeue(&mut self, cpu: usize, pid: i32, why: Dequeue) {
         if cpu < NR_CPUS {
-            self.fair.twin.dequeue(cpu, pid, why);
+            if !self.fair.gone.remove(&pid) {
+                self.fair.twin.dequeue(cpu, pid, why);
+            }
             self.fair.placed.remove(&pid);
         }
     }
@@ -360,6 +449,17 @@ impl Redrive {
     pub(in crate::l1) fn fair_finished(&mut self, r: &Record, cpu: usize) -> Option<i32> {
         if cpu >= NR_CPUS {
             return None;
+        }
+        if let Some(at) = self.fair.finished.iter().position(|(of, _)| *of == cpu) {
+            // A pick of a wakeup's has met it, ours too.
+            let (_, pid) = self.fair.finished.remove(at);
+            if self.fair.twin.knows(pid) {
+                self.fair.row(PICK).count(true, false, || Difference::ModelWrong);
+            } else {
+                self.fair.row(PICK).skip();
+            }
+            self.fair.gone.insert(pid);
+            return Some(pid);
         }
         let ours = self.judge_pick(r, cpu, Picked::Delayed);
         let twin = &self.fair.twin;
@@ -429,7 +529,12 @@ impl Redrive {
             ours.slice = recorded.slice;
         }
         let checked = self.fair.before_check.get(cpu).copied().flatten();
-        let equal = ours == recorded || checked == Some((pid, recorded));
+        // A line of a dequeue may come after it has begun.
+        let leaving = |twin: &mut Twin| {
+            cpu < NR_CPUS && twin.fixes_lag() && twin.times_in_dequeue(cpu, pid) == Some(recorded)
+        };
+        let equal =
+            ours == recorded || checked == Some((pid, recorded)) || leaving(&mut self.fair.twin);
         if self.cpus[r.cpu].active.is_none_or(|active| active.done) {
             self.sleeper_seen(r, (cpu, pid), on, recorded.vlag, equal);
         }
@@ -459,7 +564,7 @@ impl Redrive {
             }
             Event::Run { pid, ct, .. } if pid == curr => {
                 let ran = ct.saturating_sub(ran_to);
-                vruntime = vruntime.wrapping_add(calc_delta_fair(ran, &load));
+                vruntime = vruntime.wrapping_add(twin.virtual_time(ran, &load));
                 ran_to = ct;
                 None
             }

@@ -12,18 +12,20 @@
 use std::collections::BTreeMap;
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, FrequencyGovernor};
+use schedtwin_kernel::config::{Config, EevdfForm, FrequencyGovernor};
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL,
     ENQUEUE_DELAYED, ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
-    ENQUEUE_WAKEUP,
+    ENQUEUE_WAKEUP, WF_FORK,
 };
-use schedtwin_kernel::sched::fair::conformance::FairSteps;
+use schedtwin_kernel::sched::fair::conformance::{self, FairSteps};
 use schedtwin_kernel::sched::fair::{scale_load_down, weight_of};
 use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
 use schedtwin_types::{CpuId, Policy, TaskId};
+
+use super::super::machine::{kernel_of, release};
 
 /// CPUs that a recording may have; more of them cost nothing.
 pub const NR_CPUS: usize = 16;
@@ -35,6 +37,8 @@ pub struct FairSettings {
     pub base_slice: u64,
     /// `CONFIG_HZ`.
     pub hz: u32,
+    /// The kernel's release; zeros if the description does not say.
+    release: [u32; 3],
     /// Features that are off.
     off: [bool; FEATURES.len()],
 }
@@ -64,6 +68,10 @@ impl FairSettings {
             base_slice: number("base_slice_ns = ")
                 .map_or(2_800_000, |ns| ns.clamp(SLICE_MIN, SLICE_MAX)),
             hz: number("CONFIG_HZ=").map_or(250, |hz| hz.clamp(100, 1000)) as u32,
+            release: text
+                .lines()
+                .find_map(|line| line.split_once("/proc/version = "))
+                .map_or([0; 3], |(_, version)| release(version)),
             off: FEATURES.map(|name| {
                 features.split_whitespace().any(|word| word.strip_prefix("NO_") == Some(name))
             }),
@@ -71,7 +79,7 @@ impl FairSettings {
     }
 
     fn config(&self) -> Config {
-        let mut config = Config::linux_6_12();
+        let mut config = kernel_of(self.release);
         config.cpufreq = FrequencyGovernor::Performance;
         config.fair_server_runtime = 0;
         // On eight CPUs or more it is scaled by 4.
@@ -338,7 +346,7 @@ impl Twin {
         let mut sums = Sums { zero: cfs.zero_vruntime, sum: cfs.avg_vruntime, load: cfs.avg_load };
         for (pid, sign) in [(with, 1), (without, -1)] {
             if let Some(se) = pid.and_then(|pid| self.entity(pid)).filter(|se| se.on_rq) {
-                let weight = scale_load_down(se.load.weight) as i64 * sign;
+                let weight = cfs.weight_in_sums(se) as i64 * sign;
                 let key = se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
                 sums.sum = sums.sum.wrapping_add(key.wrapping_mul(weight));
                 sums.load = sums.load.wrapping_add(weight as u64);
@@ -399,7 +407,7 @@ impl Twin {
         cfs.zero_vruntime = zero;
         cfs.avg_vruntime = 0;
         for node in &cfs.timeline {
-            let weight = scale_load_down(inside.se[node.se].load.weight) as i64;
+            let weight = cfs.weight_in_sums(&inside.se[node.se]) as i64;
             let key = node.vruntime.wrapping_sub(zero) as i64;
             cfs.avg_vruntime = cfs.avg_vruntime.wrapping_add(key.wrapping_mul(weight));
         }
@@ -533,12 +541,52 @@ impl Twin {
         }
     }
 
-    /// `check_preempt_wakeup_fair`, if a fair task runs; sets [`Twin::need_resched`].
-    pub fn wakeup_preempt(&mut self, cpu: usize, pid: i32) {
+    /// `check_preempt_wakeup_fair`, if a fair task runs; sets [`Twin::need_resched`]. Returns the delayed tasks whose
+    /// dequeue its picks have finished.
+    pub fn wakeup_preempt(&mut self, cpu: usize, pid: i32, new: bool) -> Vec<i32> {
         let task = self.task(pid);
-        if self.curr(cpu).is_some() && self.queued(cpu, pid) {
-            self.steps(cpu).wakeup_preempt(task);
+        if self.curr(cpu).is_none() || !self.queued(cpu, pid) {
+            return Vec::new();
         }
+        let mut delayed: Vec<i32> = self.delayed_ones(cpu).collect();
+        self.steps(cpu).wakeup_preempt_flags(task, if new { WF_FORK } else { 0 });
+        delayed.retain(|pid| !self.queued(cpu, *pid));
+        for &pid in &delayed {
+            let task = self.task(pid);
+            self.kernel.inside_mut().tasks[task].on_rq = OnRq::No;
+        }
+        delayed
+    }
+
+    /// Whether a lag is measured when a dequeue begins, before it is known whether it will be delayed.
+    pub fn fixes_lag(&self) -> bool {
+        self.kernel.inside().config.eevdf_form == EevdfForm::V7_3
+    }
+
+    /// The beginning of a dequeue.
+    pub fn begin_dequeue(&mut self, cpu: usize, pid: i32) {
+        let task = self.task(pid);
+        if self.queued(cpu, pid) {
+            self.steps(cpu).begin_dequeue(task);
+        }
+    }
+
+    /// The virtual times of a delayed entity once its dequeue has begun, if they are known.
+    pub fn times_in_dequeue(&mut self, cpu: usize, pid: i32) -> Option<Virtual> {
+        if !self.delayed(pid) || !self.queued(cpu, pid) {
+            return None;
+        }
+        let before = self.times(pid)?;
+        self.begin_dequeue(cpu, pid);
+        let times = self.times(pid);
+        let task = self.task(pid);
+        self.entity_mut(task).vlag = before.vlag;
+        times
+    }
+
+    /// What `ran` ns are worth to a task in virtual time.
+    pub fn virtual_time(&self, ran: u64, load: &LoadWeight) -> u64 {
+        conformance::calc_delta_fair(&self.kernel, ran, load)
     }
 
     /// A switch at `clock_task`; `next`: the fair task that comes, if it is one.
@@ -639,7 +687,8 @@ mod tests {
 
     #[test]
     fn a_description_tells_slice_tick_and_features() {
-        let usual = FairSettings { base_slice: 2_800_000, hz: 250, off: [false; 8] };
+        let usual =
+            FairSettings { base_slice: 2_800_000, hz: 250, release: [0; 3], off: [false; 8] };
         assert_eq!(FairSettings::parse(""), usual);
         let text = "/sys/sched/features = PLACE_LAG NO_RUN_TO_PARITY DELAY_ZERO \n\
             /sys/sched/base_slice_ns = 3000000\nCONFIG_HZ=1000\n";

@@ -37,12 +37,13 @@
 
 use std::collections::BTreeMap;
 
+use schedtwin_kernel::config::{Config, MenuForm, TeoForm};
 use schedtwin_kernel::cpuidle::CpuIdle;
 use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu};
 use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
-use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE};
+use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE, v7_3};
 
 use super::wheel::Wheel;
 use crate::ftrace::{Event, Record, Trace};
@@ -121,12 +122,43 @@ impl Cpu {
 
 /// The corners of all pasts of a CPU with that many states; the first knows nothing. `None` if nobody here
 /// knows the governor.
-pub fn corners(governor: &str, states: usize) -> Option<Vec<Governor>> {
-    match governor {
-        "teo" => Some(teo_corners(states).into_iter().map(Governor::Teo).collect()),
-        "menu" => Some(menu_corners().map(Governor::Menu).to_vec()),
+pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Governor>> {
+    match (governor, kernel.teo, kernel.menu) {
+        ("teo", TeoForm::V6_12, _) => {
+            Some(teo_corners(states).into_iter().map(Governor::Teo).collect())
+        }
+        ("teo", TeoForm::V7_3, _) => {
+            Some(teo_7_3_corners(states).into_iter().map(Governor::TeoTimers).collect())
+        }
+        ("menu", _, MenuForm::V6_12) => Some(menu_corners().map(Governor::Menu).to_vec()),
+        ("menu", _, MenuForm::V7_3) => Some(menu_corners().map(Governor::MenuOutliers).to_vec()),
         _ => None,
     }
+}
+
+/// What is beside the bins is bounded as their sum is, each by itself.
+fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
+    let zero = v7_3::TeoCpu { last_state_idx: None, ..v7_3::TeoCpu::default() };
+    let mut corners = vec![zero.clone()];
+    for bits in 0..1 << 3 {
+        let or_none = |bit: u32| if bits >> bit & 1 != 0 { SUM_MAX } else { 0 };
+        for state in 0..states {
+            for bin in
+                [TeoBin { hits: SUM_MAX, intercepts: 0 }, TeoBin { hits: 0, intercepts: SUM_MAX }]
+            {
+                let mut corner = v7_3::TeoCpu {
+                    total: SUM_MAX,
+                    total_tick: or_none(0),
+                    tick_intercepts: or_none(1),
+                    short_idles: or_none(2),
+                    ..zero.clone()
+                };
+                corner.state_bins[state] = bin;
+                corners.push(corner);
+            }
+        }
+    }
+    corners
 }
 
 fn teo_corners(states: usize) -> Vec<TeoCpu> {
@@ -157,6 +189,8 @@ fn menu_corners() -> [MenuCpu; 2] {
 /// Drives one recording.
 pub struct IdleDrive<'a> {
     machine: &'a Machine,
+    /// The kernel of ours.
+    kernel: Config,
     /// The rows of the governor: its states, its ticks.
     what: [What; 2],
     cpus: BTreeMap<usize, Cpu>,
@@ -175,6 +209,7 @@ impl<'a> IdleDrive<'a> {
     pub fn new(machine: &'a Machine) -> IdleDrive<'a> {
         IdleDrive {
             machine,
+            kernel: machine.kernel(),
             what: match machine.governor.as_str() {
                 "menu" => [What::MenuState, What::MenuTick],
                 _ => [What::TeoState, What::TeoTick],
@@ -214,13 +249,14 @@ impl<'a> IdleDrive<'a> {
     fn record(&mut self, r: &Record, trace: &Trace) {
         let machine = self.machine;
         let states = machine.states(r.cpu);
+        let kernel = &self.kernel;
         let now = r.time_us.saturating_mul(1000);
         self.wheel.record(r, machine.tick_nsec as u64);
         if states.is_empty() {
             return;
         }
         let cpu = self.cpus.entry(r.cpu).or_insert_with(|| {
-            let corners = corners(&machine.governor, states.len());
+            let corners = corners(kernel, &machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
         match r.event {
@@ -380,7 +416,8 @@ impl Cpu {
     /// Whether what all corners choose is what every possible past would.
     fn bounded(&self, sleep: Option<SleepLength>) -> bool {
         match &self.corners[..] {
-            [Governor::Menu(low), Governor::Menu(high)] => {
+            [Governor::Menu(low), Governor::Menu(high)]
+            | [Governor::MenuOutliers(low), Governor::MenuOutliers(high)] => {
                 low.intervals == high.intervals
                     && sleep.is_none_or(|sleep| sleep.sleep_length_ns < MENU_WRAPS_NS)
             }

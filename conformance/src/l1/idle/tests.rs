@@ -4,6 +4,7 @@ use super::*;
 use crate::l1::machine::meta_path;
 use crate::l1::mechanism::{Difference, Mechanism, Unknown, What};
 use crate::l1::recordings_dir;
+use schedtwin_kernel::config::Config;
 use std::io::Cursor;
 
 const META: &str = "\
@@ -257,5 +258,5 @@ fn recordings_are_met() {
 
 #[test]
 fn another_governor_is_not_driven() {
-    assert!(drive::corners("ladder", 2).is_none());
+    assert!(drive::corners(&Config::linux_6_12(), "ladder", 2).is_none());
 }

@@ -11,6 +11,11 @@ use crate::Kernel;
 use crate::sched::{CfsRqId, LoadWeight};
 use schedtwin_types::{CpuId, TaskId};
 
+/// `calc_delta_fair()` in the kernel's form.
+pub fn calc_delta_fair(kernel: &Kernel, delta: u64, load: &LoadWeight) -> u64 {
+    kernel.calc_delta_fair(delta, load)
+}
+
 /// The fair class of a CPU.
 pub struct FairSteps<'a>(pub &'a mut Kernel, pub CpuId);
 
@@ -88,6 +93,11 @@ impl FairSteps<'_> {
     pub fn pick_eevdf(&self) -> Option<TaskId> {
         let se = self.0.pick_next_entity(CfsRqId::root(self.1), &mut ());
         se.map(|se| self.0.se[se].task)
+    }
+
+    /// What comes first in `dequeue_task()`: where the lag is measured before it is known whether the dequeue will be delayed.
+    pub fn begin_dequeue(&mut self, task: TaskId) {
+        self.0.before_delaying(CfsRqId::root(self.1), self.0.tasks[task].se);
     }
 
     /// `entity_eligible()`.

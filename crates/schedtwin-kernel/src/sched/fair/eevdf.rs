@@ -90,7 +90,7 @@ impl SchedEntity {
 impl CfsRq {
     /// `avg_vruntime_weight()`: what an entity's weight counts in the sums.
     #[inline(always)]
-    fn weight_in_sums(&self, se: &SchedEntity) -> u64 {
+    pub fn weight_in_sums(&self, se: &SchedEntity) -> u64 {
         let weight = se.virtual_load().weight;
         if self.full_weights { weight } else { scale_load_down(weight) }
     }
