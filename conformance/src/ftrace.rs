@@ -156,6 +156,8 @@ pub enum Event {
         d: u64,
         vlag: i64,
         sl: u64,
+        /// `vprot`, where the release has it.
+        vp: Option<u64>,
         w: u64,
         dly: bool,
     },
@@ -405,6 +407,16 @@ fn flag(f: &mut Fields<'_>, key: &str) -> Result<bool, String> {
     Ok(f.number::<u32>(key)? != 0)
 }
 
+/// Tasks of a queue: all, runnable, delayed. A release that does not count the delayed does not print them.
+fn counts(f: &mut Fields<'_>) -> Result<[u32; 3], String> {
+    let (queued, runnable): (u32, u32) = (f.number("hq")?, f.number("hr")?);
+    let delayed = match f.rest().starts_with("hd=") {
+        true => f.number("hd")?,
+        false => queued.checked_sub(runnable).ok_or_else(|| f.bad("hr"))?,
+    };
+    Ok([queued, runnable, delayed])
+}
+
 /// A CPU, or none, which is printed as −1.
 fn cpu_or_none(f: &mut Fields<'_>, key: &str) -> Result<Option<usize>, String> {
     let cpu: i32 = f.number(key)?;
@@ -486,18 +498,12 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             vlag: f.number("vlag")?,
             sl: f.number("sl")?,
         },
-        "p_cfs" => Event::PeltCfs {
-            cpu: f.cpu("cpu")?,
-            avg: averages(f)?,
-            nr: f.number("nr")?,
-            hq: f.number("hq")?,
-            hr: f.number("hr")?,
-            hd: f.number("hd")?,
-            av: f.number("av")?,
-            al: f.number("al")?,
-            zv: f.number("zv")?,
-            cur: f.number("cur")?,
-        },
+        "p_cfs" => {
+            let (cpu, avg, nr) = (f.cpu("cpu")?, averages(f)?, f.number("nr")?);
+            let [hq, hr, hd] = counts(f)?;
+            let (av, al, zv) = (f.number("av")?, f.number("al")?, f.number("zv")?);
+            Event::PeltCfs { cpu, avg, nr, hq, hr, hd, av, al, zv, cur: f.number("cur")? }
+        }
         "p_queue" => Event::Queue {
             cpu: f.cpu("cpu")?,
             root: f.number::<u32>("tg")? == 1,
@@ -512,6 +518,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
             d: f.number("d")?,
             vlag: f.number("vlag")?,
             sl: f.number("sl")?,
+            vp: if f.rest().starts_with("vp=") { Some(f.number("vp")?) } else { None },
             w: f.number("w")?,
             dly: flag(f, "dly")?,
         },

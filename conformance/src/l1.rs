@@ -55,8 +55,8 @@ use tally::{Row, Steps, Tally};
 /// Which recordings.
 #[derive(Debug, Default, clap::Args)]
 pub struct Recordings {
-    /// *.trace.txt or *.trace.txt.xz, each with its *.meta.txt [default: ../shared/rig/recordings and those in
-    /// conformance/recordings]
+    /// *.trace.txt or *.trace.txt.xz, each with its *.meta.txt, or folders of them [default: ../shared/rig/recordings and
+    /// those of 6.12 in conformance/recordings]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -64,7 +64,15 @@ pub struct Recordings {
 impl Recordings {
     /// The files, or all; `None`, said, if there are none.
     fn found(&self) -> Option<Vec<PathBuf>> {
-        let files = if self.files.is_empty() { all_recordings() } else { self.files.clone() };
+        let of = |path: &PathBuf| match path.is_dir() {
+            // A folder that cannot be listed has none.
+            true => recordings_in(path).unwrap_or_default(),
+            false => vec![path.clone()],
+        };
+        let files = match self.files.is_empty() {
+            true => all_recordings(),
+            false => self.files.iter().flat_map(of).collect(),
+        };
         if files.is_empty() {
             eprintln!("no recordings in {}", recordings_dir().display());
             return None;
@@ -91,7 +99,12 @@ pub fn recordings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
 }
 
-/// All recordings with the kernel's signals: those beside the checkout, and those in it.
+/// The recordings of 7.3 with its signals.
+pub fn recordings_of_7_3() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/linux-7.3/redrive")
+}
+
+/// All recordings of 6.12 with the kernel's signals: those beside the checkout, and those in it.
 pub fn all_recordings() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings");
     let dirs = [recordings_dir(), own.join("redrive"), own.join("other-boards")];

@@ -104,10 +104,10 @@ impl Redrive {
         let Event::Balance { cpu, dom, kind, failed, idle, ref queues } = r.event else { return };
         let all = 0..self.machine.nr_cpus();
         let named = queues.of.iter().enumerate().filter(|(_, queue)| queue.is_some());
-        if self.machine.is_asymmetric()
-            || !all.contains(&cpu)
-            || named.clone().any(|(number, _)| !all.contains(&number))
-        {
+        if self.machine.is_asymmetric() {
+            return;
+        }
+        if !all.contains(&cpu) || named.clone().any(|(number, _)| !all.contains(&number)) {
             judge.table.row(What::BalanceWho).skip();
             return;
         }

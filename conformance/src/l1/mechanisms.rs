@@ -101,8 +101,9 @@ pub fn main(options: &Options) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fair::{DELAY, PICK, TICK, WAKEUP};
     use super::super::mechanism::What;
-    use super::super::{all_recordings, recordings_dir};
+    use super::super::{all_recordings, recordings_dir, recordings_in, recordings_of_7_3};
     use super::*;
 
     fn table_of(files: &[PathBuf]) -> Table {
@@ -166,6 +167,22 @@ mod tests {
         }
         let table = table_of(&files);
         assert_eq!(table.missed(), [""; 0], "{table}");
+    }
+
+    /// Those of 7.3, asked of the forms of 7.3.
+    #[test]
+    fn recordings_of_7_3_keep_the_bars() {
+        let files = recordings_in(&recordings_of_7_3()).unwrap_or_default();
+        if files.is_empty() {
+            eprintln!("skipped: no recordings of 7.3");
+            return;
+        }
+        let table = table_of(&files);
+        assert_eq!(table.missed(), [""; 0], "{table}");
+        let fair = |table: &Table, name| table.get(What::Fair(name)).map_or(0, |row| row.wrong());
+        for name in [PICK, WAKEUP, TICK, DELAY] {
+            assert_eq!(fair(&table, name), 0, "{name}\n{table}");
+        }
     }
 
     #[test]

@@ -349,6 +349,18 @@ impl Redrive {
     /// Between its save and restore a task's weight and slice may have changed. The next line that has them tells;
     /// else, of the weight, the priority at its next switch.
     pub(super) fn reweight(&mut self, trace: &Trace, cpu: usize, pid: i32) {
+        // Of several changes in a row, whose first lines come after the last, that is what changed it: a thread
+        // of the board sets its affinity before its nice value.
+        let mut left = false;
+        for next in trace.ahead(cpu) {
+            match next.event {
+                Event::Nr { cpu: c, ch, .. } if c == cpu && ch < 0 => left = true,
+                Event::Nr { cpu: c, ch, .. } if c == cpu && ch > 0 && left => return,
+                Event::SchedSwitch { .. } => break,
+                Event::PeltSe { pid: who, .. } | Event::Ent { who, .. } if who == pid => break,
+                _ => {}
+            }
+        }
         let told = trace.ahead_all().find_map(|r| match r.event {
             Event::PeltSe { pid: who, w, sl, .. } | Event::Ent { who, w, sl, .. } if who == pid => {
                 Some((scale_load_down(w), sl))

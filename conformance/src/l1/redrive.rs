@@ -217,9 +217,11 @@ impl Redrive {
             }
             Event::UeSe { pid, ue, uf, .. } => self.ue_se(r, pid, ue, uf),
             Event::Sugov { cpu, time, .. } => {
-                // Something decayed. If it was not a crossed segment, it was a removal.
+                // Something decayed. If it was not a crossed segment, it was a removal. But RT calls, too, after it has
+                // counted its task; the fair class does before.
+                let by_rt = self.cpu(r.cpu).counted == Some(cpu);
                 let c = self.cpu(cpu);
-                if c.removed[FREE].nr > 0 {
+                if c.removed[FREE].nr > 0 && !by_rt {
                     c.cause(Cause::RemovedFold);
                     c.fold();
                 }
@@ -281,6 +283,10 @@ impl Redrive {
             }
             _ => {}
         }
+        self.cpus[r.cpu].counted = match r.event {
+            Event::Nr { cpu, .. } => Some(cpu),
+            _ => None,
+        };
         self.fair_after(r, trace);
         self.judge_record(r, trace);
     }

@@ -156,6 +156,8 @@ pub(super) struct Cpu {
     pub(super) freq_scale: Option<u64>,
     /// Lines printed *by* this CPU: its tick has fired and `run` not yet been printed.
     pub(super) tick: bool,
+    /// Printed *by* this CPU: its last line was the `nr` line of this queue.
+    pub(super) counted: Option<usize>,
     /// Lines printed *by* this CPU: the operation under way.
     pub(super) active: Option<Active>,
     /// Printed *by* this CPU: queued tasks on their way, and to where.
@@ -209,6 +211,7 @@ impl Cpu {
             switch_clock_task: 0,
             freq_scale: None,
             tick: false,
+            counted: None,
             active: None,
             moving: Vec::new(),
             saved: None,

@@ -87,6 +87,8 @@ pub(in crate::l1) struct Fair {
     pub(super) picking: [bool; NR_CPUS],
     /// Who ran when a wakeup was asked about, and its times before that may have ended its protection.
     before_check: [Option<(i32, Virtual)>; NR_CPUS],
+    /// Entities taken over while they ran: how long they are protected is still to be taken over.
+    protection: BTreeSet<i32>,
     /// Entities that may have been given another slice: the next line shows it.
     changed: BTreeSet<i32>,
 }
@@ -109,6 +111,7 @@ impl Fair {
             parted: BTreeSet::new(),
             untold: BTreeMap::new(),
             changed: BTreeSet::new(),
+            protection: BTreeSet::new(),
             lists_queues: false,
             listed: [0; NR_CPUS],
             picking: [false; NR_CPUS],
@@ -476,6 +479,7 @@ impl Redrive {
             return;
         }
         if let Some(pid) = next {
+            self.fair.protection.remove(&pid);
             self.fair.sleeper_installed(pid);
             self.judge_pick(r, r.cpu, Picked::Task(pid));
         }
@@ -499,6 +503,11 @@ impl Redrive {
         if pid <= 0 {
             return;
         }
+        if let Event::Ent { vp: Some(vprot), .. } = r.event
+            && self.fair.protection.remove(&pid)
+        {
+            self.fair.twin.protect(pid, vprot);
+        }
         let before = self.fair.printed.insert(pid, recorded);
         let twin = &mut self.fair.twin;
         if twin.weight(pid).is_some_and(|weight| weight != scale_load_down(w)) {
@@ -509,6 +518,10 @@ impl Redrive {
         let Some(ours) = ours.filter(|_| self.driving) else {
             if cpu < NR_CPUS {
                 twin.adopt(cpu, pid, recorded, scale_load_down(w), on);
+                match r.event {
+                    Event::Ent { vp: Some(vprot), .. } => twin.protect(pid, vprot),
+                    _ => _ = self.fair.protection.insert(pid),
+                }
                 if self.fair.changed.remove(&pid) {
                     twin.set_slice(pid, recorded.slice);
                 }

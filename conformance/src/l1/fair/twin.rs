@@ -386,6 +386,12 @@ impl Twin {
         }
     }
 
+    /// Takes over up to where an entity may run.
+    pub fn protect(&mut self, pid: i32, vprot: u64) {
+        let task = self.task(pid);
+        self.entity_mut(task).vprot = vprot;
+    }
+
     /// Takes over a slice that `sched_setattr()` has given. Only then it is the task's own: one that a task has from
     /// the beginning is the base slice of when it was made, when fewer CPUs were up.
     pub fn set_slice(&mut self, pid: i32, slice: u64) {

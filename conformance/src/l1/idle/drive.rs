@@ -13,10 +13,10 @@
 //! | sleep length, with and without tick | `sleep`, ns |
 //! | state and residency of the last sleep | `reflect`, ns |
 //! | tick stopped | since a `tick_stop`, until the idle loop is left |
-//! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task |
+//! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task, in its loop |
 //! | a wheel timer keeps the tick although it may stop | `timer_start` and so on ([`super::wheel`]) |
 //!
-//! Where the governor did not ask the timers (menu, after very short sleeps) there is no `sleep` line; the
+//! Where the governor did not ask the timers (menu and 7.3's teo, after very short sleeps) there is no `sleep` line; the
 //! selection is then made at the entry, and a governor that does ask is wrong.
 //!
 //! **Time.** teo compares one difference of clock readings with the sleep length: did the timer wake
@@ -82,6 +82,8 @@ struct Cpu {
     /// The tick's state is known: the CPU has left its idle loop in view.
     started: bool,
     tick_stopped: bool,
+    /// It has selected since it came, and not been told to leave.
+    in_loop: bool,
     got_tick: bool,
     last_residency_ns: u64,
     /// From each corner of the possible pasts; the first, which knows nothing, is judged.
@@ -106,6 +108,7 @@ impl Cpu {
             states: states.to_vec(),
             started: false,
             tick_stopped: false,
+            in_loop: false,
             got_tick: false,
             last_residency_ns: 0,
             bounds: [corners[0].clone(), corners[0].clone()],
@@ -136,7 +139,7 @@ pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Gov
     }
 }
 
-/// What is beside the bins is bounded as their sum is, each by itself.
+/// What is beside the bins is bounded as their sum is, each by itself; an intercept within a tick is one of the bins', too.
 fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
     let zero = v7_3::TeoCpu { last_state_idx: None, ..v7_3::TeoCpu::default() };
     let mut corners = vec![zero.clone()];
@@ -146,6 +149,9 @@ fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
             for bin in
                 [TeoBin { hits: SUM_MAX, intercepts: 0 }, TeoBin { hits: 0, intercepts: SUM_MAX }]
             {
+                if bin.intercepts == 0 && or_none(1) != 0 {
+                    continue;
+                }
                 let mut corner = v7_3::TeoCpu {
                     total: SUM_MAX,
                     total_tick: or_none(0),
@@ -200,6 +206,8 @@ pub struct IdleDrive<'a> {
     recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
     /// Wakeups near which the stamps leave open whether the timer had come.
     pub time_open: u64,
+    /// The event of stays that were too short or too long has been switched on; that of stays was before it.
+    misses_told: bool,
     /// The first misses, as text.
     pub misses: Vec<String>,
 }
@@ -219,6 +227,7 @@ impl<'a> IdleDrive<'a> {
             table: Table::default(),
             recorded: BTreeMap::new(),
             time_open: 0,
+            misses_told: false,
             misses: Vec::new(),
         }
     }
@@ -259,6 +268,15 @@ impl<'a> IdleDrive<'a> {
             let corners = corners(kernel, &machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
+        // A tick that was held up until the switch comes before the loop is entered, and is not told.
+        match r.event {
+            Event::Sleep { .. } => cpu.in_loop = true,
+            Event::CpuIdle { state, .. } if state >= 0 => cpu.in_loop = true,
+            Event::SchedSwitch { prev_pid, next_pid, .. } if prev_pid == 0 || next_pid == 0 => {
+                cpu.in_loop = false;
+            }
+            _ => {}
+        }
         match r.event {
             Event::Sleep { len, tick } if cpu.started => {
                 let sleep = SleepLength { sleep_length_ns: len, delta_tick_ns: tick };
@@ -271,7 +289,8 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::CpuIdle { state, .. } if state >= 0 => {
-                if cpu.pending.is_none() && cpu.started && machine.governor == "menu" {
+                let may_not_ask = machine.governor == "menu" || kernel.teo == TeoForm::V7_3;
+                if cpu.pending.is_none() && cpu.started && may_not_ask {
                     cpu.select(now, None, machine.tick_nsec);
                 }
                 if let Some(pending) = cpu.pending.take() {
@@ -279,11 +298,16 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::CpuIdle { .. } => cpu.stay_ended = true,
-            Event::CpuIdleMiss { state, below, .. } => cpu.miss = Some((state, below)),
-            Event::HrtimerExpire { tick: true, .. } if r.pid == 0 => cpu.got_tick = true,
+            Event::CpuIdleMiss { state, below, .. } => {
+                self.misses_told = true;
+                cpu.miss = Some((state, below));
+            }
+            Event::HrtimerExpire { tick: true, .. } if r.pid == 0 && cpu.in_loop => {
+                cpu.got_tick = true;
+            }
             Event::Reflect { st, res } => {
                 cpu.pending = None;
-                if let Some((recorded, ours)) = cpu.account(st, res) {
+                if let Some((recorded, ours)) = cpu.account(st, res).filter(|_| self.misses_told) {
                     // The trivial answer: neither.
                     let row = self.table.row(What::IdleMiss);
                     row.count(ours == recorded, recorded.is_none(), || Difference::ModelWrong);
@@ -297,6 +321,7 @@ impl<'a> IdleDrive<'a> {
                 // loop is left, also if the scheduler then picks the idle task once more.
                 cpu.got_tick = false;
                 if r.need_resched {
+                    cpu.in_loop = false;
                     cpu.tick_stopped = false;
                 }
             }
