@@ -71,6 +71,24 @@ fn the_twin_is_like_the_recordings_and_wrong_ones_are_not() {
     }
 }
 
+/// Those of 7.3: at a tick of 1 ms they are told from the twin, which is nearer.
+#[test]
+fn the_twin_of_7_3_is_nearer_than_a_wrong_one() {
+    let recorded = recorded(&recordings_dir().join("../linux-7.3/side-by-side"), RECORDINGS_MIN);
+    if recorded.is_empty() {
+        return;
+    }
+    let (right, text) = total(&recorded, 4, Some("linux-7.3"));
+    assert!(right.inside_share() > 0.75, "{right:?}\n{text}");
+    for wrong in ["linux-7.3:hz=1000", "linux-7.3:fair_server.runtime_us=0"] {
+        let (score, text) = total(&recorded, 4, Some(wrong));
+        assert!(
+            score.inside_share() < right.inside_share(),
+            "{wrong}: {score:?} {right:?}\n{text}"
+        );
+    }
+}
+
 /// teo and menu do the same where sleeps are long or ended by timers, as in most work. Where they are not, the
 /// wrong one costs a fifth of the figures. (The right one is below the bar there too, for the costs of paths.)
 #[test]

@@ -763,7 +763,10 @@ fn wakes_rt(by: usize, cpu: usize, trace: &Trace) -> bool {
             Event::SchedWakeup { pid, prio, target_cpu, .. } if target_cpu == cpu => {
                 return class_of(pid, prio, false) == Class::Rt;
             }
-            Event::SchedSwitch { .. } | Event::UeCfs { .. } => return false,
+            // A wakeup that begins later has another enqueue.
+            Event::SchedSwitch { .. } | Event::UeCfs { .. } | Event::SchedWaking { .. } => {
+                return false;
+            }
             _ => {}
         }
     }
