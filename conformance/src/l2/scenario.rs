@@ -46,10 +46,6 @@ const PHASES_MAX: usize = 2048;
 /// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
 /// The kworkers of the CPUs are the kernel's (`stat_interval_ms`).
 const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
-/// The same of 7.3, whose work is bound to CPU 0: `kworker/0:1` runs there for 20 us at 930 MHz, 1 us of work.
-const KWORKER_OF_CPU_0: (u64, u64, u32) = (1032, 1024, 1);
-/// The kernels that have it so.
-const BOUND_KWORKER: [&str; 1] = ["linux-7.3"];
 
 /// Which start and which drawn numbers, those of a recording; and what the twin itself draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,7 +231,7 @@ impl BoardWorkload {
     }
 
     /// The rt-app file of a run whose threads are made `born_us` after the beginning: rt-app counts from then.
-    pub fn rt_app(&self, seeds: Seeds, born_us: u64, kernel: &str) -> String {
+    pub fn rt_app(&self, seeds: Seeds, born_us: u64) -> String {
         let start_us = self.start(seeds) / 1000 - born_us;
         let mut tasks = Map::new();
         let mut number = 0;
@@ -262,14 +258,10 @@ impl BoardWorkload {
                 number += 1;
             }
         }
-        let bound = BOUND_KWORKER.contains(&kernel);
-        let (first_ms, period_ms, run) = if bound { KWORKER_OF_CPU_0 } else { KWORKER };
-        let mut kworker = json!({
+        let (first_ms, period_ms, run) = KWORKER;
+        let kworker = json!({
             "instance": 1, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
             "timer": { "ref": "unique", "period": period_ms * 1000 } });
-        if bound {
-            kworker["cpus"] = json!([0]);
-        }
         tasks.insert("kworker".into(), kworker);
         // Work is in microseconds at full capacity.
         json!({ "global": { "calibration": "largest" }, "tasks": tasks }).to_string()
@@ -281,10 +273,7 @@ impl BoardWorkload {
     pub fn scenario(&self, seeds: Seeds, variant: &Variant) -> Result<Scenario, Diagnostics> {
         self.refuse()?;
         let of = |born_us: u64| {
-            let source = Source::new(
-                format!("{}.json", self.name),
-                self.rt_app(seeds, born_us, variant.kernel_name()),
-            );
+            let source = Source::new(format!("{}.json", self.name), self.rt_app(seeds, born_us));
             Scenario::with_workload(
                 &self.machine_spec(variant),
                 &self.kernel_spec(variant),
@@ -566,7 +555,7 @@ mod tests {
 
     /// Phases of a thread as rt-app is told them.
     fn phases(wl: &BoardWorkload, thread: &str) -> String {
-        let file: Value = serde_json::from_str(&wl.rt_app(ONE, 0, "linux-6.12")).unwrap();
+        let file: Value = serde_json::from_str(&wl.rt_app(ONE, 0)).unwrap();
         file["tasks"][thread]["phases"].to_string()
     }
 
