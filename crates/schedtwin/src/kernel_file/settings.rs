@@ -55,12 +55,19 @@ pub(super) fn leave(document: &mut TomlDocument) {
     for setting in Config::settings() {
         let Some(only) = &setting.only else { continue };
         if exists(setting, document) == Some(false)
-            && is_chosen_later(document, only.path)
+            && is_decided_later(document, only)
             && !is_chosen_later(document, setting.path)
         {
             document.remove(setting.path);
         }
     }
+}
+
+/// Whether a patch or a setting in place chose a point's arm, or the arm of the point that it depends on itself.
+fn is_decided_later(document: &TomlDocument, with: &With) -> bool {
+    let point = Config::setting(with.path).expect("a declared point");
+    let above = || point.only.as_ref().is_some_and(|above| is_decided_later(document, above));
+    is_chosen_later(document, with.path) || above()
 }
 
 /// Whether a value came with a patch or in place.

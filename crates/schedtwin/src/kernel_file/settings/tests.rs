@@ -136,7 +136,10 @@ fn declarations_are_sound() {
         assert_eq!(setting.only.is_some(), setting.otherwise.is_some(), "{path}");
         let point = |with: &With| {
             let point = Config::setting(with.path).expect("a point");
-            assert!(point.only.is_none() && point.table_and_key().0.is_empty(), "{path}");
+            let above =
+                point.only.as_ref().map(|with| Config::setting(with.path).expect("a point"));
+            assert!(above.is_none_or(|above| above.only.is_none()), "{path}: a chain of points");
+            assert!(point.table_and_key().0.is_empty(), "{path}");
             let words: Vec<&str> = arms(point).iter().map(|arm| arm.word).collect();
             assert!(with.words.iter().all(|word| words.contains(word)), "{path}");
         };
