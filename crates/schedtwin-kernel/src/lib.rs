@@ -112,6 +112,8 @@ pub struct Kernel {
     want_signals: bool,
     /// The static key `__cfs_bandwidth_used`: some group has had a limit.
     cfs_bandwidth_used: bool,
+    /// There are groups, and the tasks of all compete in one timeline of each CPU.
+    flat_groups: bool,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     sched_uclamp_used: UclampKey,
     /// Who hears that utilisation has changed.

@@ -56,6 +56,16 @@ macro_rules! fair {
             /// The longest slice in the queue, and a tick.
             MaxSliceAndTick = "max-slice-and-tick", "7.3";
         }
+        /// In which timeline a task competes with tasks of other groups.
+        group_tree: choice GroupTree {
+            linux "enqueue_task_fair(), pick_task_fair(), __calc_prop_weight()";
+            only FairClass in [Eevdf] else Nested;
+            unnamed Nested;
+            /// In its group's; the group's entity competes in the timeline of the group above.
+            Nested = "nested", "up to 6.12.y";
+            /// In the one timeline of its CPU, with the weight that the groups above leave to it; with `eevdf_form = "6.12"` as `nested`.
+            Flat = "flat", "7.3";
+        }
         /// How real time becomes virtual time.
         calc_delta: choice CalcDelta {
             key "eevdf.calc_delta";

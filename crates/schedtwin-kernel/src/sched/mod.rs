@@ -420,6 +420,8 @@ pub struct Rq {
     pub cfs_tasks_tail: Option<TaskId>,
     /// Run queues of groups whose averages decay with the CPU's (`leaf_cfs_rq_list`), children first.
     pub leaf_cfs_rqs: Vec<CfsRqId>,
+    /// The queue with the timeline of its tasks, where that is one for all groups; else its root's.
+    pub timeline: CfsRqId,
     /// The running task's load if it does not fit the CPU.
     pub misfit_task_load: u64,
     /// When the CPU went idle (0: it did not, or the time is taken).

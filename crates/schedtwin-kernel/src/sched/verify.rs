@@ -105,7 +105,9 @@ impl Kernel {
         assert_eq!(cfs.load_weight, load, "{what:?}: weight");
         assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
         let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
-        assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
+        if !self.flat_groups {
+            assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
+        }
         for node in &cfs.timeline {
             let se = &self.se[node.se];
             assert_eq!(
@@ -134,6 +136,9 @@ impl Kernel {
         let rq = &self.rq[cpu];
         for group in self.groups.ids() {
             self.verify_cfs_rq(self.groups[group].cfs_rq[cpu.index()]);
+        }
+        if self.flat_groups {
+            self.verify_flat(cpu);
         }
         let queued = self.cfs[CfsRqId::root(cpu)].h_nr_queued;
 

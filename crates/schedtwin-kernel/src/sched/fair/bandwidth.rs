@@ -79,6 +79,7 @@ impl Kernel {
         assert!((1_000_000..=1_000_000_000).contains(&period), "a period of {period} ns");
         assert!(quota.is_none_or(|q| q >= 1_000_000 && burst <= q), "a quota of {quota:?}");
         self.cfs_bandwidth_used |= quota.is_some();
+        self.choose_group_tree();
         let bandwidth = &mut self.groups[group].bandwidth;
         (bandwidth.period, bandwidth.quota, bandwidth.burst) = (period, quota, burst);
         bandwidth.refill();

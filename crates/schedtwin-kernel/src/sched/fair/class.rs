@@ -37,7 +37,7 @@ pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
 impl Kernel {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
-    fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
         let rq = &mut self.rq[cpu];
         let head = rq.cfs_tasks_head.replace(task);
         if head.is_none() {
@@ -51,7 +51,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
         let t = &self.tasks[task];
         let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
         match prev {
@@ -139,10 +139,13 @@ impl Kernel {
         if self.cfs_bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
+        if self.flat_groups && !is_task {
+            return;
+        }
         if is_task && self.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
-        self.virtual_time_passed(cfs_rq, curr);
+        self.virtual_time_passed(self.timeline_of(curr), curr);
     }
 
     // ---- buddies ------------------------------------------------------------------------------
@@ -165,12 +168,13 @@ impl Kernel {
     ) {
         let mut level = Some(se);
         while let Some(se) = level {
-            let buddy = buddy(&mut self.cfs[self.se[se].cfs_rq]);
+            let cfs_rq = self.timeline_of(se);
+            let buddy = buddy(&mut self.cfs[cfs_rq]);
             if *buddy != Some(se) {
                 return;
             }
             *buddy = None;
-            level = self.se[se].parent;
+            level = self.se[se].parent.filter(|_| !self.flat_groups);
         }
     }
 
@@ -191,8 +195,9 @@ impl Kernel {
             if self.se_is_idle(se) {
                 return;
             }
-            *buddy(&mut self.cfs[self.se[se].cfs_rq]) = Some(se);
-            level = self.se[se].parent;
+            let cfs_rq = self.timeline_of(se);
+            *buddy(&mut self.cfs[cfs_rq]) = Some(se);
+            level = self.se[se].parent.filter(|_| !self.flat_groups);
         }
     }
 
@@ -209,12 +214,12 @@ impl Kernel {
     /// (`CACHE_HOT_BUDDY`, the part of `task_hot()`).
     #[inline]
     pub(crate) fn cache_hot_buddy(&self, se: EntityId) -> bool {
-        let cfs = &self.cfs[self.se[se].cfs_rq];
+        let cfs = &self.cfs[self.timeline_of(se)];
         self.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
     }
 
     /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.
-    fn for_each_level(
+    pub(super) fn for_each_level(
         &mut self,
         mut se: EntityId,
         mut change: impl FnMut(&mut crate::sched::CfsRq),
@@ -252,7 +257,7 @@ impl Kernel {
 
     /// `requeue_delayed_entity()`: a delayed sleeper is woken and goes on.
     fn requeue_delayed_entity(&mut self, se: EntityId) {
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.timeline_of(se);
         if self.requeued_elsewhere(cfs_rq, se) {
             let curr = self.cfs[cfs_rq].curr == Some(se);
             self.cfs[cfs_rq].nr_queued -= 1;
@@ -265,7 +270,7 @@ impl Kernel {
             }
             self.cfs[cfs_rq].nr_queued += 1;
         }
-        self.update_load_avg(cfs_rq, se, 0);
+        self.update_load_avg(self.se[se].cfs_rq, se, 0);
         self.clear_delayed(se);
     }
 
@@ -318,7 +323,10 @@ impl Kernel {
         let still_delayed = task_new && delayed;
         let queued_before = self.cfs[root].h_nr_queued;
 
-        let mut level = Some(se);
+        let mut level = if self.flat_groups { None } else { Some(se) };
+        if self.flat_groups {
+            self.enqueue_flat(cpu, task, flags);
+        }
         let mut parent_is_queued = false;
         let mut slice_below = None;
         let mut throttled = false;
@@ -436,6 +444,9 @@ impl Kernel {
 
     /// `dequeue_entities()`; `false`: the task stays, delayed.
     pub(super) fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
+        if self.flat_groups {
+            return self.dequeue_flat(cpu, se, flags);
+        }
         let was_sched_idle = self.sched_idle_mask.contains(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
@@ -538,7 +549,7 @@ impl Kernel {
 
     /// A task goes to sleep, and its averages have just been updated (`UPDATE_UTIL_EST`).
     #[inline(always)]
-    fn learns_within_dequeue(&mut self, se: EntityId) {
+    pub(super) fn learns_within_dequeue(&mut self, se: EntityId) {
         if self.config.features.util_est
             && self.se[se].my_q.is_none()
             && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
@@ -564,6 +575,9 @@ impl Kernel {
 
     #[inline(always)]
     fn pick_task_fair_seen(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
+        if self.flat_groups {
+            return self.pick_flat(cpu, see);
+        }
         'again: loop {
             see.pick_begins();
             let mut cfs_rq = CfsRqId::root(cpu);
@@ -616,7 +630,10 @@ impl Kernel {
         }
     }
 
-    pub(crate) fn put_prev_task_fair(&mut self, _cpu: CpuId, prev: TaskId) {
+    pub(crate) fn put_prev_task_fair(&mut self, cpu: CpuId, prev: TaskId) {
+        if self.flat_groups {
+            return self.put_prev_flat(cpu, prev, None);
+        }
         let mut level = Some(self.tasks[prev].se);
         while let Some(se) = level {
             self.put_prev_entity(se);
@@ -644,6 +661,9 @@ impl Kernel {
 
     /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
     pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
+        if self.flat_groups {
+            return self.set_next_flat(cpu, next, first);
+        }
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se, first);
@@ -715,6 +735,10 @@ impl Kernel {
 
     pub(crate) fn task_tick_fair(&mut self, cpu: CpuId, curr: TaskId) {
         let mut level = Some(self.tasks[curr].se);
+        if self.flat_groups {
+            level = None;
+            self.tick_flat(cpu, curr);
+        }
         while let Some(se) = level {
             self.entity_tick(se);
             self.tick_preempts(self.se[se].cfs_rq, se);
@@ -749,7 +773,7 @@ impl Kernel {
             return;
         }
         let se = self.tasks[self.rq[cpu].curr].se;
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.timeline_of(se);
         self.clear_buddies(cfs_rq, se);
         self.yields(cpu, cfs_rq, se);
     }

@@ -83,7 +83,7 @@ impl FairSteps<'_> {
 
     /// `update_curr()` of the queue.
     pub fn update_curr(&mut self) {
-        self.0.update_curr(CfsRqId::root(self.1));
+        self.0.update_curr(self.0.rq[self.1].timeline);
     }
 }
 
@@ -91,7 +91,7 @@ impl FairSteps<'_> {
 impl FairSteps<'_> {
     /// `pick_eevdf()`, the next buddy included: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se = self.0.pick_next_entity(CfsRqId::root(self.1), &mut ());
+        let se = self.0.pick_next_entity(self.0.rq[self.1].timeline, &mut ());
         se.map(|se| self.0.se[se].task)
     }
 
@@ -102,13 +102,13 @@ impl FairSteps<'_> {
 
     /// `entity_eligible()`.
     pub fn eligible(&self, task: TaskId) -> bool {
-        self.0.entity_eligible(CfsRqId::root(self.1), self.0.tasks[task].se)
+        self.0.entity_eligible(self.0.rq[self.1].timeline, self.0.tasks[task].se)
     }
 
     /// Gives an entity other virtual times where it is, queued or not. No function of the kernel: it takes
     /// over what a recording says.
     pub fn adopt(&mut self, task: TaskId, vruntime: u64, deadline: u64, vlag: i64) {
-        let (se, root) = (self.0.tasks[task].se, CfsRqId::root(self.1));
+        let (se, root) = (self.0.tasks[task].se, self.0.rq[self.1].timeline);
         let in_timeline = self.0.se[se].on_rq && self.0.cfs[root].curr != Some(se);
         if in_timeline {
             self.0.timeline_remove(root, se);

@@ -179,7 +179,7 @@ impl Kernel {
 
     /// `entity_lag()`.
     #[inline(always)]
-    fn entity_lag(&self, cfs_rq: CfsRqId, average: u64, se: EntityId) -> i64 {
+    pub(super) fn entity_lag(&self, cfs_rq: CfsRqId, average: u64, se: EntityId) -> i64 {
         let entity = &self.se[se];
         let time = match self.config.lag_limit {
             LagLimit::TwoSlices => (2 * entity.slice).max(self.tick_nsec),
@@ -290,7 +290,7 @@ impl Kernel {
     /// `place_entity()`: where a newcomer starts.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let form = self.config.eevdf_form;
-        if form == EevdfForm::V7_3 {
+        if form == EevdfForm::V7_3 && !self.flat_groups {
             self.take_weight(se);
         }
         let average = self.avg_vruntime(cfs_rq);
@@ -352,7 +352,7 @@ impl Kernel {
 
     /// `protect_slice()`: the entity was installed and still is in that slice.
     #[inline(always)]
-    fn protect_slice(&self, se: EntityId) -> bool {
+    pub(super) fn protect_slice(&self, se: EntityId) -> bool {
         let entity = &self.se[se];
         match self.config.eevdf_form {
             EevdfForm::V6_12 => entity.vlag == entity.deadline as i64,

@@ -169,6 +169,7 @@ impl Kernel {
         let pushed = self.groups.push(group);
         debug_assert_eq!(pushed, id);
         self.sync_throttle(id);
+        self.choose_group_tree();
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
         let floor = self.attach_floor();
         for se in entities {
@@ -477,9 +478,13 @@ impl Kernel {
         let cfs_rq = self.se[se].cfs_rq;
         let curr = self.cfs[cfs_rq].curr == Some(se);
         let on_rq = self.se[se].on_rq;
+        // With one timeline for all a group has no place in one.
+        let nested = !self.flat_groups;
         let mut average = None;
         if on_rq {
-            average = self.before_reweight(cfs_rq, se, curr);
+            if nested {
+                average = self.before_reweight(cfs_rq, se, curr);
+            }
             self.cfs[cfs_rq].load_weight -= self.se[se].load.weight;
         }
         let entity = &mut self.se[se];
@@ -490,7 +495,7 @@ impl Kernel {
             if let Some(average) = average {
                 self.reweight_eevdf(se, average, weight);
             }
-        } else {
+        } else if nested {
             self.reweighted_off_queue(se, weight);
         }
         let floor = self.attach_floor();
@@ -502,7 +507,9 @@ impl Kernel {
         avg.change_load(|avg| pelt::enqueue_load_avg(avg, &entity.avg, down, floor));
         if on_rq {
             self.cfs[cfs_rq].load_weight += weight;
-            self.after_reweight(cfs_rq, se, curr);
+            if nested {
+                self.after_reweight(cfs_rq, se, curr);
+            }
         }
     }
 
@@ -513,7 +520,7 @@ impl Kernel {
     pub(super) fn se_update_runnable(&mut self, se: EntityId) {
         if let Some(my_q) = self.se[se].my_q {
             let below = &self.cfs[my_q];
-            self.se[se].runnable_weight = below.h_nr_queued - below.h_nr_delayed;
+            self.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
         }
     }
 
@@ -550,6 +557,11 @@ impl Kernel {
 
     /// `pick_next_task_fair()`, from one fair task to another: only the levels that differ are put and set.
     pub(super) fn put_prev_set_next_task_fair(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        if self.flat_groups {
+            self.put_prev_flat(cpu, prev, Some(next));
+            self.set_next_flat(cpu, next, true);
+            return;
+        }
         let (mut pse, mut se) = (self.tasks[prev].se, self.tasks[next].se);
         let above = |k: &Kernel, se: EntityId| k.se[se].parent.expect("the root is common");
         while self.se[se].cfs_rq != self.se[pse].cfs_rq {

@@ -9,6 +9,7 @@
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
 //! | `pick.rs` | what a record says of a pick |
 //! | `group.rs` | task groups: weights, propagation, moving a task |
+//! | `flat.rs` | one timeline for all groups of a CPU |
 //! | `bandwidth.rs` | limits of groups: `cpu.max` |
 //! | `load_avg.rs` | which PELT update happens when; load of a CPU |
 //! | `wakeup.rs` | CPU selection: `wake_affine`, `select_idle_sibling` |
@@ -25,6 +26,7 @@ pub mod conformance;
 pub(crate) mod discipline;
 pub mod eevdf;
 pub mod energy;
+pub mod flat;
 pub mod group;
 pub mod load_avg;
 mod pick;

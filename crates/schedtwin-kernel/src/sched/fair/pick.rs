@@ -3,7 +3,7 @@
 //!
 //! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`See`], which nobody
 //! reads in the hot path. Where groups nest, each level picks. A level with one entity decides nothing,
-//! so the rule kept is that of the lowest level that had more than one.
+//! so the rule kept is that of the lowest level that had more than one. In a flat hierarchy there is one level.
 //!
 //! ```text
 //! root    a, group G      pick_eevdf: earliest eligible deadline → G
@@ -45,9 +45,9 @@ impl Kernel {
         let is_task = entity.my_q.is_none();
         let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se);
         PickCandidate {
-            depth: entity.depth,
+            depth: if self.flat_groups { 0 } else { entity.depth },
             task: is_task.then_some(entity.task),
-            group: self.cfs[entity.my_q.unwrap_or(cfs_rq)].group,
+            group: self.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
             picked: se == picked,
             curr: self.cfs[cfs_rq].curr == Some(se),
             lag,

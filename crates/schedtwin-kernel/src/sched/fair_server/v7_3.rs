@@ -38,7 +38,7 @@ impl Kernel {
     }
 
     /// `sched_class->update_curr()` of whoever runs on `cpu`.
-    pub(super) fn update_curr_of_class(&mut self, cpu: CpuId) {
+    pub(in crate::sched) fn update_curr_of_class(&mut self, cpu: CpuId) {
         let curr = self.rq[cpu].curr;
         match self.tasks[curr].class {
             Class::Idle => self.update_curr_idle(cpu),

@@ -196,7 +196,7 @@ impl Kernel {
         let se = self.tasks[task].se;
         self.config.features.place_lag
             && self.cfs[CfsRqId::root(dst)].h_nr_queued != 0
-            && !self.entity_eligible(self.se[se].cfs_rq, se)
+            && !self.entity_eligible(self.timeline_of(se), se)
     }
 
     /// How many fair tasks a CPU has for balancing.

@@ -23,8 +23,7 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/fair.c `set_protect_slice`, `update_protect_slice`, `update_entity_lag`, `wakeup_preempt_fair`,
 //! `reweight_eevdf`, `place_entity`.
-//! Differences: each group has a timeline of its own, to which these rules apply; 7.3 has one for all tasks of a CPU, with
-//! weights that follow from the groups above. Who compares groups will notice.
+//! Differences: none known. The timeline of all groups is in [`super::super::flat`].
 
 use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, WF_FORK};
@@ -80,12 +79,8 @@ impl Kernel {
     pub(super) fn take_weight(&mut self, se: EntityId) {
         let entity = &mut self.se[se];
         let Some(old) = entity.timeline_load.take() else { return };
-        let rescaled = |time: i64| time.wrapping_mul(old.weight as i64) / entity.load.weight as i64;
         if old.weight != entity.load.weight {
-            entity.vlag = rescaled(entity.vlag);
-            if entity.rel_deadline {
-                entity.deadline = rescaled(entity.deadline as i64) as u64;
-            }
+            entity.rescale(old.weight, entity.load.weight, false);
         }
     }
 
@@ -148,14 +143,17 @@ impl Kernel {
         if !features.wakeup_preemption {
             return (false, PreemptionRule::FeatureOff);
         }
-        let (se, pse) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
-        let cfs_rq = self.se[se].cfs_rq;
+        let (mut se, mut pse) = (self.tasks[curr].se, self.tasks[task].se);
+        if !self.flat_groups {
+            (se, pse) = self.find_matching_se(se, pse);
+        }
+        let cfs_rq = self.timeline_of(se);
         let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
             self.cancel_protect_slice(se);
             return (true, PreemptionRule::IdleGivesWay);
         }
-        self.update_curr(cfs_rq);
+        self.update_curr_of_class(cpu);
         let short = features.preempt_short && self.se[pse].slice < self.se[se].slice;
         let refused = if curr_is_idle != task_is_idle {
             Some(PreemptionRule::IdleDoesNotPreempt)
