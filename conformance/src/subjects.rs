@@ -5,7 +5,7 @@ use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
-use crate::eevdf::v7_3::Eevdf73;
+use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::intel_pstate::IntelPstate;
@@ -62,6 +62,7 @@ pub const SUBJECTS: &[Entry] = &[
     Entry { name: crate::wakeups::NAME, run: crate::wakeups::run, mutations: &[] },
     of::<Eevdf>(),
     of::<Eevdf73>(),
+    of::<Eevdf73Flat>(),
     of::<Cfs>(),
     of::<Schedutil<SINCE_6_8>>(),
     of::<Schedutil<BEFORE_6_8>>(),

@@ -6,7 +6,7 @@ use schedtwin_conformance::balance;
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::eevdf::v7_3::Eevdf73;
+use schedtwin_conformance::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
 use schedtwin_conformance::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::intel_pstate::IntelPstate;
@@ -75,6 +75,7 @@ fn golden_vectors_of_utilisation_awareness() {
 fn eevdf_golden_vectors() {
     golden::<Eevdf>();
     golden::<Eevdf73>();
+    golden::<Eevdf73Flat>();
 }
 
 #[test]
@@ -169,6 +170,7 @@ fn idle_governors_equal_the_kernels_c() {
 fn eevdf_equals_the_kernels_c() {
     oracle::<Eevdf>(2_000);
     oracle::<Eevdf73>(2_000);
+    oracle::<Eevdf73Flat>(2_000);
 }
 
 #[test]

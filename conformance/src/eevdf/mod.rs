@@ -21,7 +21,9 @@ use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{CalcDelta, Config, EevdfForm, FrequencyGovernor, LagLimit};
+use schedtwin_kernel::config::{
+    CalcDelta, Config, EevdfForm, FrequencyGovernor, GroupTree, LagLimit,
+};
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
@@ -30,8 +32,8 @@ use schedtwin_kernel::sched::core::{
 };
 use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::weight_of;
-use schedtwin_kernel::sched::{CfsRqId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, Policy, TaskId};
+use schedtwin_kernel::sched::{CfsRq, CfsRqId, LoadWeight, OnRq, SchedEntity};
+use schedtwin_types::{CpuId, Policy, TaskGroupId, TaskId};
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.
@@ -47,6 +49,7 @@ pub(crate) const CHANGE: usize = 8;
 pub(crate) const PREEMPT: usize = 9;
 pub(crate) const WEIGHT: usize = 10;
 pub(crate) const BLOCK: usize = 11;
+pub(crate) const REWEIGHT: usize = 12;
 
 /// Most tasks of a sequence; those that carry the bit mask of the eligible.
 const TASKS_MAX: u64 = 40;
@@ -67,6 +70,8 @@ pub struct Eevdf {
     base_slice: u64,
     /// 7.3's form.
     new: bool,
+    /// There is a group, so that all compete in one timeline (7.3).
+    flat: bool,
     /// Generator only: operations and tasks to come, kind of sequence.
     length: usize,
     planned: u64,
@@ -84,18 +89,26 @@ pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
 }
 
 /// A kernel without a fair server that does not move frequencies.
-fn boot(base_slice: u64, tick_nsec: u64, new: bool) -> Kernel {
+fn boot(base_slice: u64, tick_nsec: u64, new: bool, flat: bool) -> Kernel {
     let mut config = Config::linux_6_12();
     if new {
         config.eevdf_form = EevdfForm::V7_3;
         config.lag_limit = LagLimit::MaxSliceAndTick;
         config.calc_delta = CalcDelta::Division;
     }
+    if flat {
+        config.group_tree = GroupTree::Flat;
+        config.fair_group_sched = true;
+    }
     config.cpufreq = FrequencyGovernor::Performance;
     config.fair_server_runtime = 0;
     config.base_slice_unscaled = base_slice;
     config.hz = (1_000_000_000 / tick_nsec) as u32;
-    Kernel::boot(one_cpu(TASKS_MAX as usize), config)
+    let mut kernel = Kernel::boot(one_cpu(TASKS_MAX as usize), config);
+    if flat {
+        kernel.new_task_group(TaskGroupId::ROOT, 1024);
+    }
+    kernel
 }
 
 pub(crate) fn policy(number: u64) -> Policy {
@@ -103,11 +116,12 @@ pub(crate) fn policy(number: u64) -> Policy {
 }
 
 impl Eevdf {
-    /// An empty world; `new`: of 7.3.
-    fn of(new: bool) -> Eevdf {
+    /// An empty world; `new`: of 7.3; `flat`: with one timeline for all groups.
+    fn of(new: bool, flat: bool) -> Eevdf {
         Eevdf {
-            kernel: boot(700_000, 4_000_000, new),
+            kernel: boot(700_000, 4_000_000, new, flat),
             new,
+            flat,
             tasks: Vec::new(),
             base_slice: 700_000,
             length: 0,
@@ -150,9 +164,20 @@ impl Eevdf {
         self.kernel.inside().rq[CPU].need_resched
     }
 
+    /// The queue whose timeline is picked from.
+    fn timeline(&self) -> &CfsRq {
+        &self.kernel.inside().cfs[self.kernel.inside().rq[CPU].timeline]
+    }
+
+    /// The weight by which a task's virtual time passes.
+    fn virtual_weight(&self, task: TaskId) -> u64 {
+        let entity = self.entity(task);
+        entity.timeline_load.unwrap_or(entity.load).weight
+    }
+
     /// `zero_vruntime`, `avg_vruntime`, `avg_load`.
     pub(crate) fn sums(&self) -> (u64, i64, u64) {
-        let cfs = &self.kernel.inside().cfs[ROOT];
+        let cfs = self.timeline();
         (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
     }
 
@@ -234,10 +259,11 @@ impl Eevdf {
     fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
         let curr = self.number_of(self.curr());
         let (rq, cfs) = (&self.kernel.inside().rq[CPU], &self.kernel.inside().cfs[ROOT]);
+        let timeline = self.timeline();
         out.word("", "result", result);
-        out.word("cfs", "avg_vruntime", cfs.avg_vruntime as u64);
-        out.word("cfs", "avg_load", cfs.avg_load);
-        out.word("cfs", "zero_vruntime", cfs.zero_vruntime);
+        out.word("cfs", "avg_vruntime", timeline.avg_vruntime as u64);
+        out.word("cfs", "avg_load", timeline.avg_load);
+        out.word("cfs", "zero_vruntime", timeline.zero_vruntime);
         out.word("cfs", "load", cfs.load_weight);
         out.word("cfs", "nr_queued", cfs.nr_queued as u64);
         out.word("cfs", "h_nr_queued", cfs.h_nr_queued as u64);
@@ -249,11 +275,12 @@ impl Eevdf {
         out.word(
             "cfs",
             "curr",
-            self.number_of(cfs.curr.map(|se| self.kernel.inside().se[se].task)),
+            self.number_of(timeline.curr.map(|se| self.kernel.inside().se[se].task)),
         );
         out.word("rq", "need_resched", rq.need_resched as u64);
         let fold = |digest, task| mix(digest, self.number_of(Some(task)));
-        let by_deadline = cfs.timeline.iter().map(|node| self.kernel.inside().se[node.se].task);
+        let by_deadline =
+            timeline.timeline.iter().map(|node| self.kernel.inside().se[node.se].task);
         out.word("cfs", "timeline", by_deadline.fold(0, fold));
         let next = |task: &TaskId| self.kernel.inside().tasks[*task].cfs_tasks_next;
         let by_run = std::iter::successors(rq.cfs_tasks_head, next);
@@ -273,7 +300,7 @@ impl Eevdf {
         out.word("cfs", "eligible", eligible);
         out.word("cfs", "everything", everything);
         if self.new {
-            let next = self.kernel.inside().cfs[ROOT].next;
+            let next = self.timeline().next;
             out.word(
                 "cfs",
                 "next",
@@ -294,19 +321,22 @@ impl Eevdf {
             if self.new {
                 out.word("se", "vprot", self.entity(task).vprot);
             }
+            if self.flat {
+                out.word("se", "h_load", self.virtual_weight(task));
+            }
         }
     }
 
     /// Whether (v − base) · Σ w comes near the 64 bits that the kernel has for it. Beyond them nobody is
     /// eligible, and the kernel's pick ends in a null pointer (ours in an assertion).
     fn sums_may_overflow(&self) -> bool {
-        let cfs = &self.kernel.inside().cfs[ROOT];
-        let queued = || self.tasks.iter().map(|&task| self.entity(task)).filter(|se| se.on_rq);
+        let cfs = self.timeline();
+        let queued = || self.tasks.iter().filter(|task| self.entity(**task).on_rq);
         // 7.3 multiplies full weights, each by itself.
         let scale = if self.new { 0 } else { 10 };
-        let load: u64 = queued().map(|se| se.load.weight >> scale).sum();
+        let load: u64 = queued().map(|task| self.virtual_weight(*task) >> scale).sum();
         let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-        queued().any(|se| key(se).unsigned_abs() as u128 * load as u128 > 1 << 58)
+        queued().any(|task| key(self.entity(*task)).unsigned_abs() as u128 * load as u128 > 1 << 58)
     }
 
     fn state_bits(&self, task: TaskId) -> u64 {
@@ -349,6 +379,7 @@ impl Subject for Eevdf {
         OpSpec { name: "preempt", args: &["delta", "task"] },
         OpSpec { name: "weight", args: &["delta", "index"] },
         OpSpec { name: "block", args: &["delta"] },
+        OpSpec { name: "reweight", args: &["delta", "task", "weight"] },
     ];
 
     const SOURCES: Sources = FAIR_SOURCES;
@@ -357,7 +388,7 @@ impl Subject for Eevdf {
     const GOLDEN_CASES: u64 = 10_000;
 
     fn new() -> Eevdf {
-        Eevdf::of(false)
+        Eevdf::of(false, false)
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -371,7 +402,7 @@ impl Subject for Eevdf {
         let mut subject = None;
         match record.op {
             CONFIG => {
-                self.kernel = boot(a, b, self.new).with_config(|config| {
+                self.kernel = boot(a, b, self.new, self.flat).with_config(|config| {
                     let bit = |number: u32| c >> number & 1 != 0;
                     let features = &mut config.features;
                     features.place_lag = bit(0);
@@ -384,7 +415,8 @@ impl Subject for Eevdf {
                     features.wakeup_preemption = bit(7);
                 });
                 self.base_slice = a;
-                self.kernel.inside_mut().cfs[ROOT].zero_vruntime = d;
+                let timeline = self.kernel.inside().rq[CPU].timeline;
+                self.kernel.inside_mut().cfs[timeline].zero_vruntime = d;
                 *self.kernel.inside_mut().now = e;
                 self.kernel.update_rq_clock(CPU);
             }
@@ -452,6 +484,10 @@ impl Subject for Eevdf {
             WEIGHT => {
                 result = nice_weight(b);
             }
+            REWEIGHT => {
+                subject = numbered(&self.tasks);
+                self.steps().reweight_in_timeline(subject.expect("a task"), c);
+            }
             _ => panic!("unknown operation {}", record.op),
         }
         self.report(out, result, subject);
@@ -502,6 +538,11 @@ impl Subject for Eevdf {
         let number = rng.below(self.tasks.len() as u64);
         let task = self.tasks[number as usize];
         let curr = self.curr();
+        if self.flat && rng.one_in(6) {
+            // A group that weighs as much as three tasks, or any part of it.
+            let weight = self.entity(task).load.weight * (1 + rng.below(3072)) / 1024;
+            return op(REWEIGHT, &[delta, number, weight.max(2)]);
+        }
         if rng.one_in(50) {
             return op(WEIGHT, &[delta, rng.below(40)]);
         }

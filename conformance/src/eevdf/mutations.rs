@@ -45,6 +45,28 @@ pub const EEVDF: &[Mutation] = &[
 ];
 
 const NEW_FILE: &str = "sched/fair/eevdf/v7_3.rs";
+const FLAT_FILE: &str = "sched/fair/flat.rs";
+
+/// Mutations of the walk through one timeline for all groups.
+pub const EEVDF_7_3_FLAT: &[Mutation] = &[
+    m(FLAT_FILE, "let protected = curr && self", "let protected = !curr && self"),
+    m(FLAT_FILE, "entity.vlag = lag;", ""),
+    m(FLAT_FILE, "entity.rescale(old, weight, protected)", "entity.rescale(old, weight, false)"),
+    m(FLAT_FILE, "entity.rescale(old, weight, false)", "entity.rescale(weight, old, false)"),
+    m(FLAT_FILE, "average.wrapping_sub(entity.vlag as u64)", "average"),
+    m(
+        FLAT_FILE,
+        "                self.update_curr(timeline);\n            }\n            let picked",
+        "            }\n            let picked",
+    ),
+    m(FLAT_FILE, "self.reweight_in_timeline(timeline, se, weight, false)", "()"),
+    m(FLAT_FILE, "self.reweight_in_timeline(self.rq[cpu].timeline, se, weight, true)", "()"),
+    m(
+        FLAT_FILE,
+        "        self.clear_buddies(timeline, se);\n        if on_rq {",
+        "        if on_rq {",
+    ),
+];
 
 /// Mutations of the form of 7.3.
 pub const EEVDF_7_3: &[Mutation] = &[
@@ -55,8 +77,8 @@ pub const EEVDF_7_3: &[Mutation] = &[
     m(NEW_FILE, "lag.max(entity.vlag)", "lag.min(entity.vlag)"),
     m(NEW_FILE, "lag = lag.min(0)", "lag = lag.max(0)"),
     m(NEW_FILE, "as u64) != entity.vruntime", "as u64) == entity.vruntime"),
-    m(NEW_FILE, "old.weight as i64) / entity", "old.weight as i64 + 1) / entity"),
-    m(NEW_FILE, "if entity.rel_deadline", "if !entity.rel_deadline"),
+    m(FLAT_FILE, "wrapping_mul(old as i64) / weight", "wrapping_mul(old as i64 + 1) / weight"),
+    m(FLAT_FILE, "if self.rel_deadline", "if !self.rel_deadline"),
     m(NEW_FILE, "if shortest >= entity.slice", "if shortest > entity.slice"),
     m(NEW_FILE, "(sum / load) as u64).wrapping_add(1)", "(sum / load) as u64).wrapping_add(2)"),
     m(NEW_FILE, "sum -= load - 1;", "sum -= load;"),

@@ -7,7 +7,7 @@
  * Whole functions from enqueue_task_fair() down, so that the order of steps is compared too. Nothing
  * of the kernel is in this file. fair_left_out.h has what those functions call and is left out.
  *
- * With KERNEL_7_3 it is for a tree of 7.3, in which some things have other names (the macros below) and
+ * With FLAT tasks get weights in the timeline that are not their own. With KERNEL_7_3 it is for a tree of 7.3, in which some things have other names (the macros below) and
  * tasks a weight, a protection and a buddy of their own.
  */
 #define MAX_T_AS_WRITTEN
@@ -263,6 +263,9 @@ static void out_task(const struct task_struct *task)
 #ifdef KERNEL_7_3
 	out(se->vprot);
 #endif
+#ifdef FLAT
+	out(se->h_load.weight);
+#endif
 }
 
 /* The run queue, the task that the operation was about, and a digest of all tasks and of both orders. */
@@ -486,6 +489,12 @@ static void operate(word op, const word *arg)
 		task = this_rq.curr;
 		block(task, 1);
 		break;
+#ifdef FLAT
+	case OP_FIRST + 12: /* a weight in the timeline, as groups above might leave it */
+		task = task_by_number(arg[1]);
+		reweight_eevdf(&this_rq.cfs, &task->se, arg[2], task->se.on_rq);
+		break;
+#endif
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);
 		exit(2);

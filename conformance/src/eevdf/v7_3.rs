@@ -2,7 +2,8 @@
 //! The same world with the form of 7.3: lag limit, slice protection, wakeup preemption, lag of delayed tasks, full weights and
 //! division.
 //!
-//! Without groups 7.3's one timeline for all tasks of a CPU is the root's, so its functions are compared as they stand.
+//! Without groups 7.3's one timeline for all tasks of a CPU is the root's, so its functions are compared as they stand. Levels
+//! of groups are not in the world; what they leave to a task is drawn.
 
 use super::{Eevdf, build, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
@@ -11,19 +12,26 @@ use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract};
 use std::path::{Path, PathBuf};
 
 /// One CPU and its tasks, as of 7.3.
-pub struct Eevdf73(Eevdf);
+pub type Eevdf73 = Eevdf73Of<false>;
+/// The same where a group exists, so that we walk the hierarchy as of 7.3; tasks get weights in the timeline as groups above
+/// would leave them.
+pub type Eevdf73Flat = Eevdf73Of<true>;
 
-impl Subject for Eevdf73 {
-    const NAME: &'static str = "eevdf-7.3";
+/// The world of both.
+pub struct Eevdf73Of<const FLAT: bool>(Eevdf);
+
+impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
+    const NAME: &'static str = if FLAT { "eevdf-7.3-flat" } else { "eevdf-7.3" };
     const TREE: &'static str = TREE_7_3;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
     const SOURCES: Sources = Sources { modules: &["eevdf"], kernel: None };
-    const MUTATIONS: &'static [Mutation] = mutations::EEVDF_7_3;
+    const MUTATIONS: &'static [Mutation] =
+        if FLAT { mutations::EEVDF_7_3_FLAT } else { mutations::EEVDF_7_3 };
     const GOLDEN_SHOWN: u64 = 1;
     const GOLDEN_CASES: u64 = 10_000;
 
-    fn new() -> Eevdf73 {
-        Eevdf73(Eevdf::of(true))
+    fn new() -> Self {
+        Eevdf73Of(Eevdf::of(true, FLAT))
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -44,8 +52,8 @@ impl Subject for Eevdf73 {
         let actions = actions.ok_or("this kernel tree has no preempt_wakeup_action")?;
         let text =
             calc_delta + &actions + &cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
-        let flags: Vec<&str> = flags.iter().copied().chain(["-DKERNEL_7_3"]).collect();
-        build(tree, build_dir, &flags, ("eevdf", Self::NAME), &text)
+        let form: &[&str] = if FLAT { &["-DKERNEL_7_3", "-DFLAT"] } else { &["-DKERNEL_7_3"] };
+        build(tree, build_dir, &[flags, form].concat(), ("eevdf", "eevdf-7.3"), &text)
     }
 }
 

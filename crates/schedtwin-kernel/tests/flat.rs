@@ -175,3 +175,16 @@ fn without_tasks_in_groups_it_is_the_same_timeline() {
     assert!(switches(GroupTree::Flat, &[]) == expected);
     assert!(switches(GroupTree::Flat, &[(0, 1024), (1, 1024)]) == expected);
 }
+
+/// A group with a limit: the groups nest, and the limit holds.
+#[test]
+fn with_a_limit_groups_nest() {
+    let tasks = "a @0: group 1, [run 1s]\nb @0: group 2, [run 1s]\nc @0: [run 1s]";
+    let mut board = board(1, &flat(), &[(0, 1024), (0, 1024)], tasks);
+    board.kernel.tg_set_cfs_bandwidth(TaskGroupId(1), 100 * MS, Some(20 * MS), 0);
+    board.run_until(10_000 * MS);
+    for (name, per_mille) in [("a", 200), ("b", 400), ("c", 400)] {
+        let got = board.cpu_time(name) / (10 * MS);
+        assert!(got.abs_diff(per_mille) <= 12, "{name}: {got}, not {per_mille}");
+    }
+}

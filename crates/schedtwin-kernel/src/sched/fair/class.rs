@@ -145,7 +145,8 @@ impl Kernel {
         if is_task && self.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
-        self.virtual_time_passed(self.timeline_of(curr), curr);
+        let timeline = if self.flat_groups { self.rq[cpu].timeline } else { cfs_rq };
+        self.virtual_time_passed(timeline, curr);
     }
 
     // ---- buddies ------------------------------------------------------------------------------
@@ -323,8 +324,8 @@ impl Kernel {
         let still_delayed = task_new && delayed;
         let queued_before = self.cfs[root].h_nr_queued;
 
-        let mut level = if self.flat_groups { None } else { Some(se) };
-        if self.flat_groups {
+        let mut level = self.nested_levels(task);
+        if level.is_none() {
             self.enqueue_flat(cpu, task, flags);
         }
         let mut parent_is_queued = false;
@@ -716,7 +717,10 @@ impl Kernel {
 
     /// `task_tick_fair()` for a hrtick: the slice is over.
     pub(crate) fn task_hrtick_fair(&mut self, cpu: CpuId, curr: TaskId) {
-        let mut level = Some(self.tasks[curr].se);
+        let mut level = self.nested_levels(curr);
+        if level.is_none() {
+            self.tick_flat(cpu, curr);
+        }
         while let Some(se) = level {
             self.entity_tick(se);
             level = self.se[se].parent;
@@ -726,7 +730,7 @@ impl Kernel {
 
     /// `entity_tick()`, what a tick and a hrtick both do.
     #[inline(always)]
-    fn entity_tick(&mut self, se: EntityId) {
+    pub(super) fn entity_tick(&mut self, se: EntityId) {
         let cfs_rq = self.se[se].cfs_rq;
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG);
@@ -734,9 +738,8 @@ impl Kernel {
     }
 
     pub(crate) fn task_tick_fair(&mut self, cpu: CpuId, curr: TaskId) {
-        let mut level = Some(self.tasks[curr].se);
-        if self.flat_groups {
-            level = None;
+        let mut level = self.nested_levels(curr);
+        if level.is_none() {
             self.tick_flat(cpu, curr);
         }
         while let Some(se) = level {

@@ -105,6 +105,13 @@ impl FairSteps<'_> {
         self.0.entity_eligible(self.0.rq[self.1].timeline, self.0.tasks[task].se)
     }
 
+    /// `reweight_eevdf()`: another weight in the timeline, as groups above might leave it.
+    pub fn reweight_in_timeline(&mut self, task: TaskId, weight: u64) {
+        let (se, timeline) = (self.0.tasks[task].se, self.0.rq[self.1].timeline);
+        let queued = self.0.se[se].on_rq;
+        self.0.reweight_in_timeline(timeline, se, weight, queued);
+    }
+
     /// Gives an entity other virtual times where it is, queued or not. No function of the kernel: it takes
     /// over what a recording says.
     pub fn adopt(&mut self, task: TaskId, vruntime: u64, deadline: u64, vlag: i64) {

@@ -27,7 +27,7 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/fair.c `enqueue_hierarchy`, `dequeue_hierarchy`, `__dequeue_task`, `set_next_task_fair`,
 //! `put_prev_task_fair`, `task_tick_fair`, `reweight_eevdf`, `__calc_prop_weight`.
-//! Differences: where a group has a limit (`cpu.max`), its machine's hierarchy nests, as before 7.3.
+//! Differences: where a group has a limit (`cpu.max`), the hierarchies of all CPUs nest, as before 7.3.
 
 use super::NICE_0_LOAD;
 use super::eevdf::sums_full_weights;
@@ -124,6 +124,12 @@ impl Kernel {
         if self.flat_groups { self.rq[self.cfs[cfs_rq].cpu].timeline } else { cfs_rq }
     }
 
+    /// Where a walk through timelines that nest begins; none where one timeline is for all.
+    #[inline(always)]
+    pub(super) fn nested_levels(&self, task: TaskId) -> Option<EntityId> {
+        if self.flat_groups { None } else { Some(self.tasks[task].se) }
+    }
+
     /// One more level of [`prop_weight`].
     fn calc_prop_weight(&self, se: EntityId, weight: u64) -> u64 {
         let entity = &self.se[se];
@@ -132,7 +138,13 @@ impl Kernel {
     }
 
     /// `reweight_eevdf()`.
-    fn reweight_in_timeline(&mut self, timeline: CfsRqId, se: EntityId, weight: u64, queued: bool) {
+    pub(super) fn reweight_in_timeline(
+        &mut self,
+        timeline: CfsRqId,
+        se: EntityId,
+        weight: u64,
+        queued: bool,
+    ) {
         let old = self.se[se].virtual_load().weight;
         let now = LoadWeight { weight, inv_weight: 0 };
         if old == weight {
@@ -454,10 +466,7 @@ impl Kernel {
         let mut weight = NICE_0_LOAD;
         let mut level = Some(se);
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
-            self.update_curr(cfs_rq);
-            self.update_load_avg(cfs_rq, id, UPDATE_TG);
-            self.update_cfs_group(id);
+            self.entity_tick(id);
             weight = self.calc_prop_weight(id, weight);
             level = self.se[id].parent;
         }
