@@ -63,7 +63,7 @@ macro_rules! fair {
             unnamed Nested;
             /// In its group's; the group's entity competes in the timeline of the group above.
             Nested = "nested", "up to 6.12.y";
-            /// In the one timeline of its CPU, with the weight that the groups above leave to it; with `eevdf_form = "6.12"` as `nested`.
+            /// In the one timeline of its CPU, with the weight that the groups above leave to it.
             Flat = "flat", "7.3";
         }
         /// How real time becomes virtual time.
