@@ -25,6 +25,7 @@ pub mod ladder;
 pub mod menu;
 pub mod pelt;
 pub mod rational;
+pub mod sched_cache;
 pub mod schedutil;
 pub mod schedutil_4_7;
 pub mod subjects;

@@ -14,6 +14,7 @@ use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73};
 use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95};
+use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
 use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
@@ -79,6 +80,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups>(),
     of::<Groups61>(),
     of::<Groups73>(),
+    of::<SchedCaches>(),
 ];
 
 #[cfg(test)]

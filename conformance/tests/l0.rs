@@ -15,6 +15,7 @@ use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73};
 use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, PeltOf};
 use schedtwin_conformance::rational;
+use schedtwin_conformance::sched_cache::SchedCaches;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
 use schedtwin_conformance::teo::{
@@ -97,6 +98,11 @@ fn golden_vectors_of_governors() {
     golden::<Dbs<true>>();
     golden::<IntelPstate<false>>();
     golden::<IntelPstate<true>>();
+}
+
+#[test]
+fn sched_cache_golden_vectors() {
+    golden::<SchedCaches>();
 }
 
 #[test]
@@ -187,6 +193,11 @@ fn governors_equal_the_kernels_c() {
     oracle::<Dbs<true>>(5_000);
     oracle::<IntelPstate<false>>(5_000);
     oracle::<IntelPstate<true>>(5_000);
+}
+
+#[test]
+fn sched_cache_equals_the_kernels_c() {
+    oracle::<SchedCaches>(5_000);
 }
 
 #[test]

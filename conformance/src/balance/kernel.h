@@ -176,10 +176,14 @@ struct task_struct {
 	int id, cpu, on_rq, idle_policy, nr_cpus_allowed, numa_preferred_nid, sched_task_hot;
 	int recent_used_cpu;
 	u64 util_est;
+	struct sched_cache_group *sched_cache_grp;
+	int preferred_llc, pref_llc_queued;
 	const int *sched_class;
 	struct cpumask mask, *cpus_ptr;
 };
 
+/* What a process prefers. */
+struct sched_cache_group { int cpu, nr_threads; u64 nr_running_avg; };
 struct root_domain { int overloaded, overutilized; unsigned long max_cpu_capacity; void *pd; };
 struct cpuidle_state { unsigned exit_latency; };
 struct rq_flags { int flags; };
@@ -196,6 +200,8 @@ struct rq {
 	unsigned long wake_stamp;
 	struct cpuidle_state *idle_state;
 	struct list_head cfs_tasks;
+	struct sched_domain *sd;
+	unsigned nr_pref_llc_running, nr_llc_running;
 };
 
 static struct rq rqs[CPUS_MAX];
@@ -257,8 +263,16 @@ static int available_idle_cpu(int cpu)
 /* Only what later decisions look at. */
 #define DEQUEUE_NOCLOCK 0
 #define ENQUEUE_NOCLOCK 0
+#ifdef FORM_7_3
+static void account_llc_enqueue(struct rq *rq, struct task_struct *task);
+static void account_llc_dequeue(struct rq *rq, struct task_struct *task);
+#else
+#define account_llc_enqueue(rq, task) ((void)0)
+#define account_llc_dequeue(rq, task) ((void)0)
+#endif
 static void deactivate_task(struct rq *rq, struct task_struct *task, int flags)
 {
+	account_llc_dequeue(rq, task);
 	list_del_init(&task->se.group_node);
 	rq->nr_running--;
 	rq->cfs.h_nr_queued--;
@@ -267,6 +281,7 @@ static void deactivate_task(struct rq *rq, struct task_struct *task, int flags)
 
 static void attach_task(struct rq *rq, struct task_struct *task)
 {
+	account_llc_enqueue(rq, task);
 	list_add(&task->se.group_node, &rq->cfs_tasks);
 	rq->nr_running++;
 	rq->cfs.h_nr_queued++;
@@ -344,7 +359,7 @@ struct sched_group {
 	int asym_prefer_cpu, flags;
 };
 
-struct sched_domain_shared { int nr_idle_scan, has_idle_cores; };
+struct sched_domain_shared { int nr_idle_scan, has_idle_cores; unsigned long util_avg, capacity; };
 
 struct sched_domain {
 	struct sched_domain *parent, *child;
@@ -355,6 +370,7 @@ struct sched_domain {
 	unsigned long balance_interval, min_interval, max_interval;
 	u64 avg_scan_cost;
 	struct sched_domain_shared *shared;
+	unsigned llc_max, llc_counts[CPUS_MAX];
 };
 
 #ifdef FORM_6_1
@@ -375,7 +391,8 @@ struct sched_domain {
 #endif
 
 #ifdef FORM_7_3
-/* What only 7.3 asks for. Cache-aware balancing, proxies and throttled groups are absent. */
+/* What only 7.3 asks for. Proxies, throttled groups and NUMA balancing are absent. */
+#define CONFIG_SCHED_CACHE 1
 enum { FEATURE_PLACE_LAG = 1 };
 #define __maybe_unused __attribute__((unused))
 #define WARN_ON(condition) WARN_ON_ONCE(condition)
@@ -384,15 +401,18 @@ enum { FEATURE_PLACE_LAG = 1 };
 #define task_current_donor(rq, task) ((rq)->curr == (task))
 #define task_is_blocked(task) 0
 #define lb_throttled_hierarchy(task, cpu) 0
-#define migrate_llc_task_wrong_dst(task, env) 0
-#define migrate_degrades_llc(task, env) 0
-#define alb_break_llc(env) 0
-#define update_llc_busiest(env, busiest, stats) 0
 #define rcu_dereference_all(pointer) (pointer)
-#define llc_balance(env, stats, group) 0
-#define record_sg_llc_stats(env, stats, group) ((void)0)
 #define update_lb_imbalance_stat(env, domain, idle) ((void)0)
-#define alb_stop_fn(env) active_load_balance_cpu_stop
+/* Whether a machine has several caches, its limits, and what processes prefer. */
+static int sched_cache_active;
+static unsigned cpu_smt_num_threads = 1, llc_aggr_tolerance = 1, llc_imb_pct, llc_overaggr_pct;
+#define sched_cache_enabled() sched_cache_active
+#define fits_capacity(value, max) ((value) * 1280 < (max) * 1024)
+#define get_nr_threads(task) ((task)->sched_cache_grp->nr_threads)
+#define task_llc(task) per_cpu(sd_llc_id, task_cpu(task))
+#define task_util(task) ((unsigned long)(task)->util_est)
+#define task_has_sched_core(task) 0
+typedef int (*cpu_stop_fn_t)(void *);
 #define sched_energy_enabled() energy_aware
 #define sched_idle_rq(rq) ((rq)->only_sched_idle)
 /* Nobody else balances meanwhile. */
@@ -406,7 +426,7 @@ static int sched_balance_running;
 #define cpumask_weight_and(a, b) cpumask_weight(&(struct cpumask){ (a)->bits & (b)->bits })
 #endif
 
-static int per_cpu_sd_llc_size[CPUS_MAX];
+static int per_cpu_sd_llc_size[CPUS_MAX], per_cpu_sd_llc_id[CPUS_MAX];
 static struct sched_domain_shared *per_cpu_sd_llc_shared[CPUS_MAX];
 static struct cpumask select_rq_mask, load_balance_mask, should_we_balance_tmpmask;
 static struct cpumask every_cpu = { ~0ULL };
@@ -422,7 +442,7 @@ static struct cpumask every_cpu = { ~0ULL };
 
 /* ---- wakeups -------------------------------------------------------------------------------------- */
 
-static int asym_capacities, sched_cluster_active, llc_id[CPUS_MAX], share_id[CPUS_MAX];
+static int asym_capacities, sched_cluster_active, share_id[CPUS_MAX];
 static struct sched_domain *sd_llc, *per_cpu_sd_llc[CPUS_MAX], *per_cpu_sd_asym_cpucapacity[CPUS_MAX];
 /* CPUs looked at by a scan, and the time that each takes. */
 static u64 scanned, scan_ns;
@@ -431,7 +451,7 @@ static u64 scanned, scan_ns;
 #define cpu_clock(cpu) (scanned * scan_ns)
 #define static_branch_unlikely(key) (*(key))
 #define sched_asym_cpucap_active() asym_capacities
-#define cpus_share_cache(a, b) ((a) == (b) || llc_id[a] == llc_id[b])
+#define cpus_share_cache(a, b) ((a) == (b) || per_cpu_sd_llc_id[a] == per_cpu_sd_llc_id[b])
 #define cpus_share_resources(a, b) ((a) == (b) || share_id[a] == share_id[b])
 #define lockdep_assert_irqs_disabled() ((void)0)
 #define is_per_cpu_kthread(task) 0
@@ -476,8 +496,19 @@ static int entity_eligible(struct cfs_rq *cfs, struct sched_entity *se)
 }
 #endif
 
-/* CPU number + 1 of the stopper that was asked to push a task, or 0. */
+/* CPU number + 1 of the stopper that was asked to push a task, or 0; 100 more if to the cache that it prefers. */
 static int stopper;
-#define stop_one_cpu_nowait(cpu, function, argument, work) ((void)(stopper = (cpu) + 1))
+static int active_load_balance_cpu_stop(void *data)
+{
+	return 0;
+}
+#ifdef FORM_7_3
+static int active_load_balance_llc_cpu_stop(void *data)
+{
+	return 1;
+}
+#endif
+#define stop_one_cpu_nowait(cpu, function, argument, work) \
+	((void)(stopper = (cpu) + 1 + 100 * (function)(NULL)))
 
 #endif

@@ -17,7 +17,8 @@
 //! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. *Wakeups*: `wake_affine`
 //! and `select_idle_sibling`, with what SIS_PROP spends.
 //!
-//! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric packing has them.
+//! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric packing has them, and
+//! decisions and passes of 7.3 also where processes prefer one of several caches.
 //!
 //! **Four forms.** Our points of 6.12 are compared with a tree that has these functions, those of 6.1
 //! with one that has `load_balance`, `find_busiest_group` and so on; 7.3 is known by what only it has, and 6.12 before
@@ -54,9 +55,35 @@ const MACROS: &[&str] = &[
     "MAX_PINNED_INTERVAL",
 ];
 /// What only 7.3 has.
-const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED"];
+const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED", "LBF_ACTIVE_LB_LLC", "util_greater"];
+const BLOCKS_7_3: &[&str] = &["enum llc_mig"];
 /// And functions, before the others.
-const FUNCTIONS_7_3: &[&str] = &["task_is_ineligible_on_dst_cpu", "choose_sched_idle_rq"];
+const FUNCTIONS_7_3: &[&str] = &[
+    "task_is_ineligible_on_dst_cpu",
+    "choose_sched_idle_rq",
+    // Caches that processes prefer.
+    "llc_id",
+    "get_sched_cache_scale",
+    "exceed_llc_capacity",
+    "invalid_llc_nr",
+    "task_pref_llc_runnable",
+    "pref_llc_running_inc",
+    "pref_llc_running_dec",
+    "account_llc_enqueue",
+    "account_llc_dequeue",
+    "fits_llc_capacity",
+    "get_llc_stats",
+    "can_migrate_llc",
+    "task_misfits_asym_cpu",
+    "can_migrate_llc_task",
+    "alb_break_llc",
+    "migrate_llc_task_wrong_dst",
+    "migrate_degrades_llc",
+    "record_sg_llc_stats",
+    "llc_balance",
+    "update_llc_busiest",
+    "alb_stop_fn",
+];
 /// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
 const FUNCTIONS: &[(&str, &str)] = &[
     // Hardware threads.
@@ -172,10 +199,10 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     let form = Form::of(&fair);
     let missing = |name: &str| format!("{}: no {name} in fair.c", tree.display());
     let mut text = String::new();
-    for head in BLOCKS {
+    let newer = form == Form::V7_3;
+    for head in BLOCKS.iter().chain(BLOCKS_7_3.iter().filter(|_| newer)) {
         text += &extract::block(&fair, head).ok_or(missing(head))?;
     }
-    let newer = form == Form::V7_3;
     let macros = MACROS.iter().chain(MACROS_7_3.iter().filter(|_| newer));
     for name in macros {
         text += &extract::macro_definition(&fair, name).ok_or(missing(name))?;
@@ -215,8 +242,9 @@ fn write_cases(form: Form, cases: u64, dir: &Path) -> Result<Vec<PathBuf>, Strin
         return Err(format!("the test that writes the cases:\n{text}"));
     }
     let kinds = ["decisions", "passes", "wakeups"];
-    let with_threads = kinds.map(|kind| file.with_extension(format!("threads-{kind}")));
-    let all = kinds.map(|kind| file.with_extension(kind)).into_iter().chain(with_threads);
+    let before = ["", "threads-", "cache-", "threads-cache-"];
+    let names = before.iter().flat_map(|before| kinds.map(|kind| format!("{before}{kind}")));
+    let all = names.map(|name| file.with_extension(name));
     // Not every form has all of them.
     let written: Vec<PathBuf> = all.filter(|file| file.exists()).collect();
     if written.is_empty() { Err("no cases were written".to_string()) } else { Ok(written) }

@@ -11,13 +11,17 @@
  *   shim wakeups     wake_affine() and select_idle_sibling()
  *
  * With "threads-" before it, cores have hardware threads: after its first number, a case lists of each CPU
- * the threads of its core, its priority, and whether its cache is said to have an idle core.
+ * the threads of its core, its priority, and whether its cache is said to have an idle core. With "cache-" (behind
+ * that), it goes on with what is known of caches and of the processes that prefer them.
  *
  * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
  */
 #include "kernel.h"
 
-static int active_load_balance_cpu_stop(void *data);
+#ifdef FORM_7_3
+struct lb_env;
+static inline bool sched_asym(struct sched_domain *sd, int dst_cpu, int src_cpu);
+#endif
 
 #include "balance_extract.h"
 
@@ -123,6 +127,63 @@ static void read_threads(int cpus)
 	}
 }
 
+#ifdef FORM_7_3
+enum { PROCESSES = 3, LLCS_MAX = 8 };
+static struct sched_domain_shared llc_shared[LLCS_MAX];
+static struct sched_domain bottoms[CPUS_MAX], other_child;
+static struct sched_cache_group groups_of_processes[PROCESSES];
+static int with_caches, nr_llcs;
+
+/* Limits, caches and processes; per CPU its cache, and where queues have no tasks, how many prefer which. */
+static void read_caches(struct sched_domain *domain, int cpus, int dst, bool counts)
+{
+	sched_cache_active = 0;
+	if (!with_caches)
+		return;
+	sched_cache_active = number();
+	if (!sched_cache_active)
+		return;
+	llc_overaggr_pct = number();
+	llc_imb_pct = number();
+	cpu_smt_num_threads = number();
+	/* Whether the domain below is the cache's. */
+	per_cpu_sd_llc[dst] = &child;
+	domain->child = number() ? &child : &other_child;
+	nr_llcs = below(number(), LLCS_MAX + 1);
+	for (int llc = 0; llc < nr_llcs; llc++) {
+		llc_shared[llc].util_avg = number();
+		llc_shared[llc].capacity = number();
+	}
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		per_cpu_sd_llc_id[cpu] = below(number(), LLCS_MAX);
+		per_cpu_sd_llc_shared[cpu] = number() ? &llc_shared[per_cpu_sd_llc_id[cpu]] : NULL;
+		per_cpu_sd_llc_size[cpu] = number();
+		bottoms[cpu].llc_max = nr_llcs;
+		for (int llc = 0; llc < nr_llcs; llc++)
+			bottoms[cpu].llc_counts[llc] = counts ? number() : 0;
+	}
+	for (int process = 0; process < PROCESSES; process++) {
+		groups_of_processes[process].cpu = number();
+		groups_of_processes[process].nr_threads = number();
+		groups_of_processes[process].nr_running_avg = number();
+	}
+}
+
+static void write_caches(char *answer)
+{
+	answer += strlen(answer);
+	if (!sched_cache_active)
+		return;
+	for (int llc = 0; llc < nr_llcs; llc++)
+		answer += sprintf(answer, " %lu,%lu", llc_shared[llc].util_avg, llc_shared[llc].capacity);
+	for (int process = 0; process < PROCESSES; process++)
+		answer += sprintf(answer, " %d", groups_of_processes[process].cpu);
+}
+#else
+#define read_caches(domain, cpus, dst, counts) ((void)0)
+#define write_caches(answer) ((void)0)
+#endif
+
 static struct rq *new_rq(int cpu, struct root_domain *rd)
 {
 	struct rq *rq = cpu_rq(cpu);
@@ -132,6 +193,9 @@ static struct rq *new_rq(int cpu, struct root_domain *rd)
 	rq->rd = rd;
 	rq->curr = rq->idle = &idle_task;
 	rq->cfs_tasks.next = rq->cfs_tasks.prev = &rq->cfs_tasks;
+#ifdef FORM_7_3
+	rq->sd = &bottoms[cpu];
+#endif
 	return rq;
 }
 
@@ -187,6 +251,7 @@ static void decision(int fork, char *answer)
 	domain.parent = has_parent ? &parent : NULL;
 	per_cpu_sd_llc_size[dst] = llc_sized ? nr_cpus : 1;
 	per_cpu_sd_llc_shared[dst] = &shared;
+	read_caches(&domain, nr_cpus, dst, true);
 	domain.shared = llc_sized ? &shared : NULL;
 
 	if (fork) {
@@ -211,6 +276,7 @@ static void decision(int fork, char *answer)
 			env.imbalance, group ? (int)env.migration_type : -1,
 			busiest ? busiest->cpu : -1, has_parent ? -1 : rd.overloaded,
 			energy_aware ? rd.overutilized : -1, shared.nr_idle_scan);
+		write_caches(answer);
 	}
 }
 
@@ -241,6 +307,14 @@ static void read_queue(struct rq *rq, int curr)
 		task->se.vruntime = number();
 #endif
 		list_add(&task->se.group_node, rq->cfs_tasks.prev);
+#ifdef FORM_7_3
+		task->preferred_llc = -1;
+		if (sched_cache_active) {
+			task->sched_cache_grp = &groups_of_processes[below(number(), PROCESSES)];
+			task->preferred_llc = number();
+			account_llc_enqueue(rq, task);
+		}
+#endif
 		if (task->id == curr)
 			rq->curr = task;
 	}
@@ -275,6 +349,9 @@ static void pass(char *answer)
 	read_child(&domain);
 	read_cluster();
 	read_groups(&domain, dst);
+	/* The scan depth of SIS_UTIL is compared by the decisions. */
+	per_cpu_sd_llc_size[dst] = 0;
+	read_caches(&domain, nr_cpus, dst, false);
 	for (int cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = new_rq(cpu, &rd);
 
@@ -285,8 +362,6 @@ static void pass(char *answer)
 		rq->active_balance = number();
 		read_queue(rq, curr);
 	}
-	/* The scan depth of SIS_UTIL is compared by the decisions. */
-	per_cpu_sd_llc_size[dst] = 0;
 	stopper = 0;
 
 	int moved = sched_balance_rq(dst, cpu_rq(dst), &domain, idle, &continue_balancing);
@@ -303,6 +378,7 @@ static void pass(char *answer)
 			answer += sprintf(answer, " %d",
 				container_of(at, struct task_struct, se.group_node)->id);
 	}
+	write_caches(answer);
 }
 
 /* Of 7.3 they are not compared yet. */
@@ -350,7 +426,7 @@ static void wakeup(char *answer)
 		llcs[cpu].groups = &clusters[cpu];
 		clusters[cpu].span.bits = number();
 		clusters[cpu].flags = clusters[cpu].span.bits ? SD_CLUSTER : 0;
-		llc_id[cpu] = number();
+		per_cpu_sd_llc_id[cpu] = number();
 		share_id[cpu] = number();
 		shared[cpu].nr_idle_scan = number();
 		shared[cpu].has_idle_cores = idle_cores[cpu];
@@ -387,6 +463,10 @@ int main(int argc, char **argv)
 	int kind, threads = !strncmp(what, "threads-", 8);
 
 	what += threads ? 8 : 0;
+#ifdef FORM_7_3
+	with_caches = !strncmp(what, "cache-", 6);
+	what += with_caches ? 6 : 0;
+#endif
 	idle_task.cpus_ptr = &no_cpu;
 	idle_task.on_rq = busy_task.on_rq = 1;
 	while (scanf("%d", &kind) == 1) {

@@ -3,6 +3,7 @@
 
 use schedtwin::kernel_file::{Kind, Setting, settings};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -158,8 +159,9 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
-        let is_test = path.components().any(|c| c.as_os_str() == "tests")
-            || path.file_name().is_some_and(|n| n == "tests.rs" || n == "golden.rs");
+        let is_test =
+            path.components().any(|c| ["tests", "golden"].map(OsStr::new).contains(&c.as_os_str()))
+                || path.file_name().is_some_and(|n| n == "tests.rs" || n == "golden.rs");
         if is_test {
             continue;
         }

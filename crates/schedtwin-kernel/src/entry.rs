@@ -26,6 +26,7 @@ use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::demand::uclamp::{RqClamps, UclampKey};
 use crate::sched::fair::bandwidth::CfsRqBandwidth;
 use crate::sched::fair::group::TaskGroup;
+use crate::sched::fair::sched_cache::CacheAffinity;
 use crate::sched::pelt::{Removed, RqClockPelt, SchedAvg};
 use crate::sched::root_domain::RootDomain;
 use crate::sched::rt::RtRq;
@@ -65,6 +66,7 @@ impl Kernel {
         };
         let nr_cpus = device_tree.cpus.len();
         let topology = Topology::build(&device_tree, &config);
+        let sched_cache = CacheAffinity::new(&config, &topology);
         let asymmetric = topology.sd_asym_cpucapacity.iter().any(|sd| sd.is_some());
         let rd = RootDomain::build(&device_tree, &config, asymmetric, topology.smt);
         let policies: Arena<PolicyId, CpufreqPolicy> = device_tree
@@ -162,6 +164,7 @@ impl Kernel {
             hw_pressure_told: false,
             cfs_bandwidth_used: false,
             flat_groups: false,
+            sched_cache: sched_cache.map(Box::new),
             sched_uclamp_used: UclampKey::new(&config),
             sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
             stale_demands: StaleDemands::all(device_tree.all_cpus()),
@@ -359,9 +362,13 @@ impl Kernel {
             {
                 self.mutex_preempt(cpu, arrived);
             }
+            self.cache_work_is_preempted(self.rq[cpu].curr, mode);
             self.schedule(true);
         } else if mode == Mode::User && self.rq[cpu].need_resched_lazy {
+            self.cache_work_is_preempted(self.rq[cpu].curr, mode);
             self.schedule(true);
+        } else if mode == Mode::User && self.has_cache_work(self.rq[cpu].curr) {
+            self.task_cache_work(cpu, self.rq[cpu].curr);
         }
         if self.config.features.hrtick {
             self.hrtimer_rearm_deferred(cpu);
@@ -444,6 +451,13 @@ impl Kernel {
         } else if self.rq[cpu].need_resched_lazy {
             // Not before: a call that goes on is kernel mode.
             self.preempt_point(cpu, now);
+        } else if self.has_cache_work(task) {
+            self.begin(cpu, now, false);
+            self.task_cache_work(cpu, task);
+            self.end();
+            if self.debt == 0 {
+                return UserReturn::ToUser(self.tasks[task].outcome);
+            }
         } else {
             return UserReturn::ToUser(self.tasks[task].outcome);
         }
@@ -523,10 +537,10 @@ impl Kernel {
             Syscall::Clone { .. } if self.tasks[task].class == Class::Deadline => {
                 self.tasks[task].outcome = Outcome::Failed(Errno::Again);
             }
-            Syscall::Clone { thread } => {
+            Syscall::Clone { thread, process } => {
                 let cost = self.device_tree.path_costs.fork;
                 self.charge(cost);
-                let new = self.new_task(Some(task), TaskKind::User);
+                let new = self.new_task_of(Some(task), TaskKind::User, process);
                 self.wake_up_new_task(new);
                 self.tasks[task].outcome = Outcome::Value(new.0 as u64);
                 let prio = self.tasks[new].prio;

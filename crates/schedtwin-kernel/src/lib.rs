@@ -114,6 +114,8 @@ pub struct Kernel {
     cfs_bandwidth_used: bool,
     /// There are groups, and the tasks of all compete in one timeline of each CPU.
     flat_groups: bool,
+    /// What processes prefer of several last-level caches (`sched_cache_active`).
+    sched_cache: Option<Box<sched::fair::sched_cache::CacheAffinity>>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     sched_uclamp_used: UclampKey,
     /// Who hears that utilisation has changed.

@@ -283,7 +283,7 @@ fn a_stopper_does_all_its_works() {
     kernel.inside_mut().rq[CpuId(0)].active_balance = true;
     kernel.inside_mut().rq[CpuId(0)].push_cpu = CpuId(1);
     kernel.stop_one_cpu_nowait(CpuId(0), StopWork::Migrate { task: b, dest_cpu: CpuId(1) });
-    kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance);
+    kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance { llc: false });
     board.run_until(20 * MS);
     assert_eq!(board.kernel.inside().tasks[b].cpu, CpuId(1), "the first work was done");
     assert!(!board.kernel.inside().rq[CpuId(0)].active_balance, "and the second");

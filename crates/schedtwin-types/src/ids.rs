@@ -39,6 +39,10 @@ pub struct TaskGroupId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct SessionId(pub u32);
 
+/// A process: threads that share memory. Numbered by the workload, densely or nearly so; 0 is the one of its first thread.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct ProcessId(pub u32);
+
 /// A cpufreq policy: the CPUs whose frequency the kernel sets together, as the kernel knows them. Firmware describes
 /// one for each clock domain of the machine, under the same number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]

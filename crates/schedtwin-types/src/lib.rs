@@ -28,7 +28,7 @@ pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCand
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{
     ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,
-    PowerSource, SessionId, SocketId, TaskGroupId, TaskId, ThreadId, WordIter,
+    PowerSource, ProcessId, SessionId, SocketId, TaskGroupId, TaskId, ThreadId, WordIter,
 };
 pub use irq::{IrqLine, IrqLines};
 pub use op::{

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a thread of a workload asks for, one operation at a time.
 
-use crate::{CpuMask, FutexId, Ns, PipeId, SessionId, SocketId, TaskGroupId, ThreadId, Work};
+use crate::{
+    CpuMask, FutexId, Ns, PipeId, ProcessId, SessionId, SocketId, TaskGroupId, ThreadId, Work,
+};
 
 /// The next thing that a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +113,8 @@ pub enum Syscall {
     Clone {
         /// The workload's number of the new thread.
         thread: ThreadId,
+        /// The process that it belongs to: one that has threads (`CLONE_VM | CLONE_THREAD`), or a new one.
+        process: ProcessId,
     },
     /// `write()` to a pipe; blocks while it is full.
     PipeWrite {

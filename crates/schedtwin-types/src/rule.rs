@@ -272,6 +272,8 @@ rules! {
         WithinImbalancePct = "find_src_group: load differs by less than imbalance_pct",
         /// The local group has fewer tasks than its sibling.
         SiblingsHaveFewer = "find_src_group: siblings have fewer tasks",
+        /// The busiest group has tasks that prefer the last-level cache here.
+        LlcBalance = "find_src_group: tasks prefer the cache here",
         /// A busy CPU leaves a group that is not overloaded alone.
         LeaveToIdle = "find_src_group: not overloaded, leave it to an idle CPU",
         /// The local group has no more idle CPUs than the busiest.
@@ -296,6 +298,8 @@ rules! {
         ActiveAsymPacking = "active balance: asymmetric packing",
         /// The source's running task is pushed: it does not fit its CPU.
         ActiveMisfit = "active balance: misfit",
+        /// The source's running task is pushed: it prefers the destination's last-level cache.
+        ActiveLlcBalance = "active balance: it prefers the cache there",
     }
 }
 

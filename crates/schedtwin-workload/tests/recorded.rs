@@ -60,7 +60,7 @@ fn story(recording: &Recording) -> Vec<String> {
             Op::Call(Syscall::NanosleepUntil { .. }) => "sleep".to_owned(),
             Op::Call(Syscall::FutexWait { .. }) => "wait".to_owned(),
             Op::Call(Syscall::FutexWake { .. }) => "wake".to_owned(),
-            Op::Call(Syscall::Clone { thread }) => {
+            Op::Call(Syscall::Clone { thread, .. }) => {
                 format!("clone {}", programs.thread_name(thread))
             }
             Op::Call(Syscall::SchedSetattr(attr)) => match attr.policy {

@@ -90,6 +90,17 @@ macro_rules! balance {
             /// That, and how seldom there was a reason to look: 256 in 1024 for each second that 512 tries took.
             SuccessAndTime = "success-and-time", "7.3";
         }
+        /// Whether threads of a process are gathered in one last-level cache. Moves nothing where there is one.
+        sched_cache: choice SchedCache {
+            linux "CONFIG_SCHED_CACHE, /sys/kernel/debug/sched/llc_balancing/enabled";
+            unnamed Absent;
+            /// They are not.
+            Absent = "absent", "up to 6.12.y";
+            /// In the one where the process has run most of late, as long as its threads and the load leave room there.
+            Llc = "llc", "7.3";
+        }
+        /// Limits of gathering threads in a cache; zeros without it.
+        llc_balancing: table LlcBalancing {}
         /// Which domain or group says that siblings share tasks out evenly.
         prefer_sibling: choice PreferSibling {
             linux "update_sd_lb_stats()";

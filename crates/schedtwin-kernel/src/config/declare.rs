@@ -407,6 +407,7 @@ macro_rules! describe {
         range $min:literal ..= $max:literal $($unit:ident)?;
         none $none:literal, $means:literal;
         $(at_most $most:literal;)?
+        $(only $with:ident in [$($arms:ident),+];)?
         $(unnamed $unnamed:literal;)?
     }) => {
         $out.push(Setting {
@@ -418,6 +419,8 @@ macro_rules! describe {
                 none: Some((Value::from($none), $means)),
             },
             unnamed: optional!($(Value::from($unnamed))?),
+            only: with!($($with in [$($arms),+])?),
+            otherwise: with!($($with in [$($arms),+])?).map(|_: With| Value::from($none)),
             at_most: optional!($($most)?),
             ..Setting::new($path, $help)
         })

@@ -51,7 +51,7 @@ pub use features::Features;
 pub use retired::{Retired, retired};
 use schedtwin_types::Ns;
 use std::sync::LazyLock;
-pub use tables::{CfsTunables, PmQos, Schedutil};
+pub use tables::{CfsTunables, LlcBalancing, PmQos, Schedutil};
 
 use declare::{integer_from, limit_from, limit_to, names_from, names_to, switch_from};
 

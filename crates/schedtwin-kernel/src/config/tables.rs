@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The settings that kernel files have in tables of their own: schedutil's, CFS's, latency limits, features.
 
-use super::FairClass;
 use super::declare::{Kind, Setting, Value, With, integer_from, limit_from, limit_to};
+use super::{FairClass, SchedCache};
 use schedtwin_types::Ns;
 
 declare! { []
@@ -35,6 +35,50 @@ declare! { []
             range 0..=2_000_000_000 us;
             none "none", "no limit";
             unnamed "none";
+        }
+    }
+}
+
+declare! { []
+    /// Limits of gathering a process's threads in a last-level cache.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct LlcBalancing in "llc_balancing." {
+        /// How many running threads a process may have for each CPU of the cache (four fifths of that, and fewer with
+        /// hardware threads); 0: it is never gathered; 100: always.
+        aggr_tolerance: integer u32 {
+            linux "/sys/kernel/debug/sched/llc_balancing/aggr_tolerance";
+            range 0..=100;
+            only SchedCache in [Llc] else 0;
+            unnamed 1;
+        }
+        /// Jiffies after which running time counts half, and a process looks for its cache again.
+        epoch_period: limit u32 {
+            linux "/sys/kernel/debug/sched/llc_balancing/epoch_period";
+            range 0..=1_000_000;
+            none "HZ/100", "a hundredth of a second";
+            only SchedCache in [Llc];
+            unnamed "HZ/100";
+        }
+        /// Epochs after which a process has no cache any more, unless it has looked again.
+        epoch_affinity_timeout: integer u32 {
+            linux "/sys/kernel/debug/sched/llc_balancing/epoch_affinity_timeout";
+            range 0..=1_000_000;
+            only SchedCache in [Llc] else 0;
+            unnamed 5;
+        }
+        /// Up to which utilisation a cache takes tasks in any case, per cent; half as much again without hardware threads.
+        overaggr_pct: integer u32 {
+            linux "/sys/kernel/debug/sched/llc_balancing/overaggr_pct";
+            range 0..=1_000;
+            only SchedCache in [Llc] else 0;
+            unnamed 50;
+        }
+        /// By how many per cent one cache must be busier than another beyond that.
+        imb_pct: integer u32 {
+            linux "/sys/kernel/debug/sched/llc_balancing/imb_pct";
+            range 0..=1_000;
+            only SchedCache in [Llc] else 0;
+            unnamed 20;
         }
     }
 }

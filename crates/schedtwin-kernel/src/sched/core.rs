@@ -19,8 +19,8 @@ use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, TaskId, TaskState,
-    WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, ProcessId, TaskId,
+    TaskState, WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -419,6 +419,7 @@ impl Kernel {
         while self.rq[cpu].need_resched && !self.rq[cpu].curr.is_idle() {
             self.schedule_once(true);
         }
+        self.cache_work_after_switch(cpu);
     }
 
     /// `__schedule()`.
@@ -627,6 +628,17 @@ impl Kernel {
     /// `sched_fork()`: makes a task that has never run. `parent`'s policy, nice value, weight, slice,
     /// affinity and wakeup habits are inherited; without a parent the defaults.
     pub fn new_task(&mut self, parent: Option<TaskId>, kind: TaskKind) -> TaskId {
+        self.new_task_of(parent, kind, ProcessId::default())
+    }
+
+    /// The same, as a thread of a process; a kernel thread has none.
+    pub(crate) fn new_task_of(
+        &mut self,
+        parent: Option<TaskId>,
+        kind: TaskKind,
+        process: ProcessId,
+    ) -> TaskId {
+        self.sched_cache_fork(kind, process);
         let id = TaskId(self.tasks.len() as u32);
         let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
             Some(p) => {
@@ -732,6 +744,7 @@ impl Kernel {
     /// `do_exit()` of the running task.
     pub(crate) fn do_exit(&mut self, task: TaskId) {
         self.tasks[task].exiting = true;
+        self.sched_cache_exit(task);
         self.sched_autogroup_exit_task(task);
         self.tasks[task].state = TaskState::Dead;
         self.fact(FactKind::Exit { task });

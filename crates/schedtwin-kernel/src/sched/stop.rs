@@ -16,7 +16,10 @@ use schedtwin_types::{CpuId, TaskId, TaskState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopWork {
     /// `active_load_balance_cpu_stop`: push the task that was running to `rq.push_cpu`.
-    ActiveBalance,
+    ActiveBalance {
+        /// Only a task that prefers the last-level cache there (`active_load_balance_llc_cpu_stop`).
+        llc: bool,
+    },
     /// `migration_cpu_stop`: move a task whose affinity has changed.
     Migrate {
         /// Which task.
@@ -46,7 +49,7 @@ impl StopWorks {
         *free.expect("one active balance and one migration at most") = Some(work);
     }
 
-    fn pop(&mut self) -> Option<StopWork> {
+    pub(crate) fn pop(&mut self) -> Option<StopWork> {
         let first = self.0[0].take();
         self.0.swap(0, 1);
         first
@@ -77,7 +80,7 @@ impl Kernel {
             let cost = self.device_tree.path_costs.migrate_task;
             self.charge(cost);
             match work {
-                StopWork::ActiveBalance => self.active_load_balance_cpu_stop(cpu),
+                StopWork::ActiveBalance { llc } => self.active_load_balance_cpu_stop(cpu, llc),
                 StopWork::Migrate { task, dest_cpu } => {
                     self.migration_cpu_stop(cpu, task, dest_cpu)
                 }

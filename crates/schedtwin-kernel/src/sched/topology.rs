@@ -220,6 +220,10 @@ pub struct SchedDomainShared {
     pub idle_core: IdleCore,
     /// How many CPUs a wakeup looks at when it searches an idle one.
     pub nr_idle_scan: u32,
+    /// Utilisation of the CPUs of a last-level cache, as the last pass saw it (cache-aware balancing).
+    pub util_avg: u64,
+    /// Their capacity likewise.
+    pub capacity: u64,
 }
 
 /// What a cache knows of its cores, if it remembers more than whether one is idle (`sd_llc_shared->idle_core`).

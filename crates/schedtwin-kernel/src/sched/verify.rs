@@ -16,6 +16,7 @@ impl Kernel {
             self.verify_cpu(cpu);
         }
         self.verify_sugov();
+        self.verify_sched_cache();
         self.verify_broadcast();
         let throttled = self.rq.ids().any(|cpu| self.rq[cpu].rt.is_throttled());
         let timer = self.rq.ids().any(|cpu| self.timers[cpu].is_queued(TimerKind::RtPeriod));

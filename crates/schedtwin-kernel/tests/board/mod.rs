@@ -10,8 +10,8 @@ use schedtwin_kernel::config::Config;
 use schedtwin_kernel::device_tree::{DeviceTree, DtDomain, DtIdleState, PathCosts};
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, IpiKind, IrqLine, IrqLines, Mode, NEVER, Ns, Policy, SchedAttr, Syscall,
-    TaskId, ThreadId,
+    CpuId, CpuMask, Fact, IpiKind, IrqLine, IrqLines, Mode, NEVER, Ns, Policy, ProcessId,
+    SchedAttr, Syscall, TaskId, ThreadId,
 };
 use std::collections::BTreeMap;
 
@@ -228,7 +228,7 @@ impl Board {
                 self.kernel.syscall(cpu, self.now, call);
             }
             Do::Start(steps) => {
-                let call = Syscall::Clone { thread: ThreadId(0) };
+                let call = Syscall::Clone { thread: ThreadId(0), process: ProcessId(0) };
                 let child =
                     self.kernel.syscall(cpu, self.now, call).child.expect("a new task").task;
                 self.programs.insert(child, Program { steps, at: 0, left: None });

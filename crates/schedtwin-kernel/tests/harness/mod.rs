@@ -421,7 +421,8 @@ impl Board {
 
     fn fork(&mut self, cpu: CpuId, name: &str) {
         let parent = self.kernel.inside().rq[cpu].curr;
-        let call = Syscall::Clone { thread: ThreadId(self.threads.len() as u32) };
+        let thread = ThreadId(self.threads.len() as u32);
+        let call = Syscall::Clone { thread, process: ProcessId(0) };
         let task = self.kernel.syscall(cpu, self.now, call).child.expect("a new task").task;
         let attr = self.threads[&parent].attr;
         self.threads.insert(task, Thread { attr, ..Thread::new(name) });

@@ -45,6 +45,7 @@ pub(super) fn add(script: &mut Script, hint_target: Option<Ns>) -> Browser {
     let message = Step::Work(burst(20_000));
     script
         .thread("Chrome_IOThread", nice(-4))
+        .of("browser")
         .then(&[Step::Wait(browser.ask), message])
         .either(
             answers,
@@ -54,6 +55,7 @@ pub(super) fn add(script: &mut Script, hint_target: Option<Ns>) -> Browser {
         .for_ever();
     script
         .thread("CrRendererMain", nice(-10))
+        .of("renderer")
         .then(&[Step::Wait(main)])
         .times(counter, PIECES, |piece| {
             piece
@@ -69,21 +71,28 @@ pub(super) fn add(script: &mut Script, hint_target: Option<Ns>) -> Browser {
     let share = |percent_of_piece: u64| Step::WorkShare(browser.work, percent_of_piece);
     script
         .thread("Compositor", nice(-10))
+        .of("renderer")
         .then(&[Step::Wait(paint)])
         .hints(session, |session| [Step::HintTake(session)])
         .then(&[share(1), Step::Post(tile), Step::Post(tile), Step::Post(viz)])
         .for_ever();
     for _ in 0..2 {
-        script.thread("ThreadPoolForeg", nice(0)).then(&[Step::Wait(tile), share(1)]).for_ever();
+        script
+            .thread("ThreadPoolForeg", nice(0))
+            .of("renderer")
+            .then(&[Step::Wait(tile), share(1)])
+            .for_ever();
     }
     script
         .thread("VizCompositorTh", nice(-10))
+        .of("gpu")
         .then(&[Step::Wait(viz)])
         .hints(session, |session| [Step::HintTake(session)])
         .then(&[Step::Work(burst(60_000)), Step::Post(gpu)])
         .for_ever();
     script
         .thread("CrGpuMain", nice(-10))
+        .of("gpu")
         .then(&[Step::Wait(gpu)])
         .hints(session, |session| [Step::HintTake(session)])
         .then(&[Step::Work(burst(150_000))])
@@ -91,6 +100,7 @@ pub(super) fn add(script: &mut Script, hint_target: Option<Ns>) -> Browser {
     // The browser process hears of what was loaded.
     script
         .thread(".android.chrome", nice(-10))
+        .of("browser")
         .then(&[Step::Wait(answer), Step::Work(Amount::Uniform(50_000, 250_000))])
         .for_ever();
     browser

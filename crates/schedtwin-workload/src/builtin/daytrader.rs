@@ -279,7 +279,10 @@ fn jvm(script: &mut Script, s: &Settings, nic: &[Device], number: u64) {
         script.arrivals.push((queue, user * RAMP_UP / s.users, request));
     }
     let moment = script.register(0);
-    let selector = script.thread(&format!("selector-{number}"), nice(0)).group("selector");
+    let selector = script
+        .thread(&format!("selector-{number}"), nice(0))
+        .group("selector")
+        .of(&jvm_name(number));
     let selector = selector.then(&[Step::Wait(jvm.incoming)]);
     enter(selector, &jvm)
         .then(&[
@@ -301,6 +304,7 @@ fn jvm(script: &mut Script, s: &Settings, nic: &[Device], number: u64) {
         script
             .thread(&format!("gc-{number}-{thread}"), nice(0))
             .group("gc")
+            .of(&jvm_name(number))
             .then(&[Step::Wait(jvm.gc_start), Step::Work(work), Step::Take(jvm.collecting)])
             .unless_set(jvm.collecting, |last| {
                 last.then(&[Step::Set(jvm.gc, 0), Step::PostAll(jvm.gc_done, jvm.stopped)])
@@ -312,11 +316,16 @@ fn jvm(script: &mut Script, s: &Settings, nic: &[Device], number: u64) {
         let begin = s.jit / (4 * NS_PER_MS);
         let pause = |mean| Step::Sleep(Amount::Exponential(mean));
         let name = format!("jit-{number}-{thread}");
-        let busy = script.thread(&name, nice(0)).group("jit");
+        let busy = script.thread(&name, nice(0)).group("jit").of(&jvm_name(number));
         let busy = busy.repeat(counter, (begin, [pause(NS_PER_MS), Step::Work(COMPILES)]));
         let again = busy.here();
         busy.then(&[pause(2 * NS_PER_S), Step::Work(COMPILES), Step::Jump(again)]).for_ever();
     }
+}
+
+/// The process of a server.
+fn jvm_name(number: u64) -> String {
+    format!("java-{number}")
 }
 
 fn worker_thread(
@@ -330,7 +339,11 @@ fn worker_thread(
     let (since, answered) = (script.register(0), script.flag(0));
     let answer = Delivery { flag: answered, moment: None };
     let name = format!("web-{number}-{worker}");
-    let mut steps = script.thread(&name, nice(0)).group("web").then(&[Step::Wait(jvm.jobs)]);
+    let mut steps = script
+        .thread(&name, nice(0))
+        .group("web")
+        .of(&jvm_name(number))
+        .then(&[Step::Wait(jvm.jobs)]);
     steps = enter(steps, jvm).then(&[Step::Get(jvm.waiting, since), Step::KernelWork(s.own_call)]);
     for piece in 0..=s.queries {
         let lock = jvm.locks[((worker + piece) % s.locks) as usize];

@@ -256,7 +256,7 @@ fn vsyncs(script: &mut Script, s: &Shared) {
     } else {
         (app, compositor, &tell_app[..], &tell_compositor[..])
     };
-    let timers = script.thread("TimerDispatch", fifo(2));
+    let timers = script.thread("TimerDispatch", fifo(2)).of("surfaceflinger");
     let timers = timers.then(&[Step::Wait(s.armed), Step::Until(first), work]).then(tell_first);
     let timers = match second.phase - first.phase {
         ..TIMER_SLACK => timers,
@@ -265,6 +265,7 @@ fn vsyncs(script: &mut Script, s: &Shared) {
     timers.then(tell_second).for_ever();
     script
         .thread("app", fifo(2))
+        .of("surfaceflinger")
         .then(&[Step::Wait(s.app_event), Step::Work(burst(9_500))])
         .if_set(s.app_tick, |tick| {
             tick.then(&[Step::Set(s.app_tick, 0)]).if_set(s.display.wanted, |wanted| {
@@ -280,12 +281,13 @@ fn vsyncs(script: &mut Script, s: &Shared) {
         .for_ever();
     script
         .thread("sf", fifo(2))
+        .of("surfaceflinger")
         .then(&[Step::Wait(s.sf_tick), Step::Work(burst(6_900))])
         .if_set(s.queued, |queued| queued.then(&[Step::Raise(s.latch)]))
         .for_ever();
     let vsync_asked =
         [Step::Wait(s.display.request), Step::Work(burst(31_300)), Step::Post(s.app_event)];
-    script.thread("Binder:sf_1", nice(-10)).then(&vsync_asked).for_ever();
+    script.thread("Binder:sf_1", nice(-10)).of("surfaceflinger").then(&vsync_asked).for_ever();
 }
 
 /// The UI thread: frames, input, and what its app does besides (starting an activity).
@@ -296,6 +298,7 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
     let d = &s.display;
     script
         .thread(settings.ui_name, nice(-10))
+        .of("app")
         .then(&[Step::Wait(d.ui_event)])
         .if_set(d.launch, |launch| launch.then(&[Step::WorkRest(d.launch), Step::Post(d.launched)]))
         .if_set(s.input_due, |input| {
@@ -339,6 +342,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
     let waits_since = script.register(0);
     script
         .thread("RenderThread", nice(-10))
+        .of("app")
         .then(&[Step::Wait(s.draw)])
         .hints(s.session, |session| [Step::HintTake(session)])
         .then(&[
@@ -377,7 +381,7 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
         .hints(s.session, |session| [Step::HintEnd(session), Step::HintTake(session)])
         .for_ever();
     let serve = [Step::Wait(call), Step::Work(burst(31_300)), Step::Post(reply)];
-    script.thread("Binder:sf_2", nice(-10)).then(&serve).for_ever();
+    script.thread("Binder:sf_2", nice(-10)).of("surfaceflinger").then(&serve).for_ever();
 }
 
 /// The GPU, its worker, and the app's thread that waits for its fences.
@@ -406,6 +410,7 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
         .for_ever();
     script
         .thread("GPU completion", nice(-10))
+        .of("app")
         .then(&[Step::Wait(waiter), Step::Work(burst(4_000))])
         .for_ever();
     device

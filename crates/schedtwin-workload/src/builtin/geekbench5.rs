@@ -149,6 +149,7 @@ fn build(values: &Values, host: &Host) -> Script {
     let mut steps = script
         .thread("AsyncTask #1", nice(0))
         .group("AsyncTask")
+        .of("app")
         .then(&[Step::RecordAmount(2, reference)])
         .then(&[gap]);
     for section in sections {
@@ -188,7 +189,7 @@ impl Workers {
     fn add(&self, script: &mut Script) {
         let take = [Step::Take(self.pieces), Step::Work(Amount::Fixed(PIECE))];
         for _ in 0..self.count {
-            let steps = script.thread("AsyncTask #1", nice(0)).group("AsyncTask workers");
+            let steps = script.thread("AsyncTask #1", nice(0)).group("AsyncTask workers").of("app");
             steps
                 .then(&[Step::Wait(self.begin)])
                 .while_set(self.pieces, |piece| piece.then(&take))

@@ -266,17 +266,17 @@ pub(super) fn build_activities(
         motion_events,
     };
     let steps = [Step::Wait(app.display.drawn), Step::Work(burst(20_000))];
-    script.thread("FrameStatsCollectorThread", nice(0)).then(&steps).for_ever();
+    script.thread("FrameStatsCollectorThread", nice(0)).of("app").then(&steps).for_ever();
     let steps = [Step::Wait(app.started), Step::Work(burst(3_000_000))];
     script.thread("ActivityManager", nice(-2)).then(&steps).for_ever();
     let steps = [Step::Wait(app.image), Step::Work(burst(4_000_000))];
-    script.thread("AsyncTask #1", nice(10)).then(&steps).for_ever();
+    script.thread("AsyncTask #1", nice(10)).of("app").then(&steps).for_ever();
 
     runtime(&mut script);
 
     let chosen = values.words("tests");
     script.tests = chosen.iter().map(|test| tests[*test].name).collect();
-    let mut steps = script.thread("AutomatorThread", nice(0));
+    let mut steps = script.thread("AutomatorThread", nice(0)).of("app");
     for (number, test) in chosen.iter().enumerate() {
         for _ in 0..values.whole("iterations") {
             steps = app.test(steps, number as u16, &tests[*test]);
@@ -291,9 +291,13 @@ pub(super) fn build_activities(
 /// Android's runtime in the app: the compiler's thread and the collector of garbage.
 fn runtime(script: &mut Script) {
     let sleep = Step::Sleep(Amount::Exponential(NS_PER_S / JIT_PER_S));
-    script.thread("Jit thread pool", nice(9)).then(&[sleep, Step::Work(JIT)]).for_ever();
+    script.thread("Jit thread pool", nice(9)).of("app").then(&[sleep, Step::Work(JIT)]).for_ever();
     let sleep = Step::Sleep(BETWEEN_COLLECTIONS);
-    script.thread("HeapTaskDaemon", nice(4)).then(&[sleep, Step::Work(COLLECTION)]).for_ever();
+    script
+        .thread("HeapTaskDaemon", nice(4))
+        .of("app")
+        .then(&[sleep, Step::Work(COLLECTION)])
+        .for_ever();
 }
 
 /// What the app shares with the display.

@@ -33,6 +33,8 @@ use schedtwin_types::{SocketKind, Work};
 
 /// Around a system call, user work. [E]
 const USER_WORK: Work = 30;
+/// The process that starts the others, or has them as threads.
+const MAIN: &str = "main";
 /// What a process costs more than a thread, at its beginning and its end. [E]
 const PROCESS: [Work; 2] = [60_000, 40_000];
 /// Receivers, and senders, of a group of `perf bench sched messaging`.
@@ -214,6 +216,7 @@ impl Shape {
         let mut main = script
             .thread(self.comm, nice(0))
             .group("main")
+            .of(MAIN)
             .times(counter, nr_children, |child| child.then(&[Step::Read(ready[0], 1)]))
             .then(&[Step::Clock(start), Step::Write(wake[1], 1)]);
         for flag in ended {
@@ -236,9 +239,9 @@ impl Shape {
         let process = PROCESS
             .map(|work| Step::KernelWork(Amount::Fixed(if self.threads { 0 } else { work })));
         let user = Step::Work(Amount::Fixed(USER_WORK * round.len() as Work));
-        script
-            .thread(self.comm, nice(0))
-            .group(group)
+        let child = script.thread(self.comm, nice(0)).group(group);
+        let child = if self.threads { child.of(MAIN) } else { child };
+        child
             .then(&[process[0], Step::Write(ready, 1), Step::Poll(wake)])
             .times(counter, self.loops, |steps| steps.then(&[user]).then(round))
             .then(&[process[1], Step::Post(ended), Step::Leave])

@@ -113,7 +113,12 @@ fn build(values: &Values, host: &Host) -> Script {
         let phase = if values.whole("together") == 1 { 0 } else { period * thread / threads };
         let steps = [Step::Until(Grid { period, phase }), Step::Work(Amount::Fixed(work))];
         let name = format!("periodic-{thread}");
-        script.thread(&name, SchedAttr::default()).group("periodic").then(&steps).for_ever();
+        script
+            .thread(&name, SchedAttr::default())
+            .group("periodic")
+            .of("periodic")
+            .then(&steps)
+            .for_ever();
     }
     script
 }

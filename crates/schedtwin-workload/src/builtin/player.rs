@@ -22,8 +22,8 @@ use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, File, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, SchedAttr, SocketId, Syscall,
-    ThreadId, Work,
+    CpuId, File, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, ProcessId, SchedAttr, SocketId,
+    Syscall, ThreadId, Work,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -325,7 +325,8 @@ impl Player {
         if let Main::Clone { next } = self.main {
             if (next as usize) < self.threads.len() {
                 self.main = Main::Clone { next: next + 1 };
-                return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
+                let process = self.process_of(next);
+                return Op::Call(Syscall::Clone { thread: ThreadId(next + 1), process });
             }
             self.main = Main::Wait;
         }
@@ -338,6 +339,12 @@ impl Player {
         }
         self.main = Main::Done;
         Op::Exit
+    }
+
+    /// Thread 0 is a process of its own; then come those of several threads, then those of one.
+    fn process_of(&self, at: u32) -> ProcessId {
+        let shared = self.script.processes.len() as u32;
+        ProcessId(1 + self.script.threads[at as usize].process.unwrap_or(shared + at))
     }
 
     /// Devices that come by themselves come for the first time after a part of their gap.

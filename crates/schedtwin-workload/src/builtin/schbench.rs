@@ -268,6 +268,7 @@ fn crew(
     script
         .thread("schbench", nice(0))
         .group("message threads")
+        .of("schbench")
         .then(&[user, Step::RaiseAll(list), Step::Wait(posted)])
         .then(pause)
         .for_ever();
@@ -277,6 +278,7 @@ fn crew(
         script
             .thread("schbench-worker", nice(0))
             .group("workers")
+            .of("schbench")
             .then(&[user, Step::Enlist(list, woken, moment), Step::Raise(posted)])
             .then(&[Step::Wait(woken), Step::Record(WAKEUP, moment)])
             .then(&request(begin))
@@ -296,6 +298,7 @@ fn on_request(script: &mut Script, workers: u64, rps: u64, request: &[Step], rat
         script
             .thread("schbench-worker", nice(0))
             .group("workers")
+            .of("schbench")
             .then(&[user])
             .unless_set(requests, |idle| {
                 idle.then(&[Step::Wait(woken), Step::Record(WAKEUP, moment)])
@@ -305,7 +308,7 @@ fn on_request(script: &mut Script, workers: u64, rps: u64, request: &[Step], rat
             })
             .for_ever();
     }
-    let mut steps = script.thread("schbench", nice(0)).group("message threads");
+    let mut steps = script.thread("schbench", nice(0)).group("message threads").of("schbench");
     for at in 0..rps {
         let [add, clock, raise] = given[(at % workers) as usize];
         steps = steps.then(&[user, clock, add, raise]);

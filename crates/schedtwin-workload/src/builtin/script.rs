@@ -209,6 +209,8 @@ pub(crate) struct ThreadScript {
     pub name: String,
     /// Under which its measurements are summed.
     pub group: String,
+    /// Whose memory it shares, among [`Script::processes`]; `None`: nobody's.
+    pub process: Option<u32>,
     pub attributes: SchedAttr,
     /// Where it may run; `None`: everywhere.
     pub cpus: Option<CpuMask>,
@@ -231,6 +233,8 @@ pub(crate) struct DeviceScript {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     pub threads: Vec<ThreadScript>,
+    /// Processes that have several threads, by name.
+    pub processes: Vec<String>,
     pub steps: Vec<Step>,
     /// The value of each flag at the beginning.
     pub flags: Vec<u32>,
@@ -337,6 +341,7 @@ impl Script {
         self.threads.push(ThreadScript {
             name: name[..end].to_owned(),
             group: name.to_owned(),
+            process: None,
             attributes,
             cpus: None,
             first_step: self.steps.len() as u32,
@@ -351,6 +356,17 @@ pub(crate) struct ThreadSteps<'s> {
 }
 
 impl ThreadSteps<'_> {
+    /// It is a thread of a process that has others. Without this it is a process of its own, or stands for a kernel thread.
+    pub fn of(self, process: &str) -> Self {
+        let processes = &mut self.script.processes;
+        let at = processes.iter().position(|known| known == process).unwrap_or_else(|| {
+            processes.push(process.to_owned());
+            processes.len() - 1
+        });
+        self.script.threads.last_mut().expect("a thread").process = Some(at as u32);
+        self
+    }
+
     /// Its measurements are summed under another name.
     pub fn group(self, group: &str) -> Self {
         self.script.threads.last_mut().expect("a thread").group = group.to_owned();

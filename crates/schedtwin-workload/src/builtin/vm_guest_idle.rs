@@ -70,11 +70,14 @@ fn build(values: &Values, host: &Host) -> Script {
     let work = Step::Work(burst(values.whole("work-us") * NS_PER_US));
     for vcpu in 0..values.whole("vcpus") {
         let name = format!("CPU {vcpu}/KVM");
-        script.thread(&name, nice(0)).group("CPU/KVM").then(&[Step::Sleep(every), work]).for_ever();
+        let vcpu = script.thread(&name, nice(0)).group("CPU/KVM").of("qemu");
+        vcpu.then(&[Step::Sleep(every), work]).for_ever();
     }
     let io = script.flag(0);
     let poll = Step::Sleep(Amount::Exponential(NS_PER_S / 60));
-    script.thread("qemu-system-x86", nice(0)).then(&[poll, work, Step::Post(io)]).for_ever();
-    script.thread("IO mon_iothread", nice(0)).then(&[Step::Wait(io), work]).for_ever();
+    let main = script.thread("qemu-system-x86", nice(0)).of("qemu");
+    main.then(&[poll, work, Step::Post(io)]).for_ever();
+    let io_thread = script.thread("IO mon_iothread", nice(0)).of("qemu");
+    io_thread.then(&[Step::Wait(io), work]).for_ever();
     script
 }

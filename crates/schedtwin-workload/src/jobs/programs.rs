@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The running threads of several jobs.
 //!
-//! Thread 0 is the shell: it starts the first thread of each job and waits. What jobs number is numbered anew, in turn: thread, futex,
+//! Thread 0 is the shell: it starts the first thread of each job and waits. What jobs number is numbered anew, in turn: thread, process, futex,
 //! pipe and socket `i` of job `k` of `n` are number `i · n + k` of all, behind the shell's own.
 //!
 //! ```text
@@ -12,8 +12,8 @@
 use crate::Programs;
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, File, FutexId, Ns, Op, Outcome, PipeId, SessionId, SocketId, Syscall, TaskGroupFiles,
-    TaskGroupId, ThreadId,
+    CpuId, File, FutexId, Ns, Op, Outcome, PipeId, ProcessId, SessionId, SocketId, Syscall,
+    TaskGroupFiles, TaskGroupId, ThreadId,
 };
 
 /// Where the shell waits.
@@ -267,8 +267,9 @@ impl Jobs {
         }
         let main = self.jobs[self.next].programs.main();
         let thread = ThreadId(self.of_all(self.next, main.0));
+        let process = ProcessId(self.of_all(self.next, 0));
         self.next += 1;
-        Op::Call(Syscall::Clone { thread })
+        Op::Call(Syscall::Clone { thread, process })
     }
 
     /// A job's call, with the numbers of all jobs.
@@ -286,9 +287,10 @@ impl Jobs {
                 let group = self.jobs[job].start.groups[group.0 as usize - 1];
                 Syscall::CgroupAttach { group }
             }
-            Syscall::Clone { thread } => {
-                Syscall::Clone { thread: ThreadId(self.of_all(job, thread.0)) }
-            }
+            Syscall::Clone { thread, process } => Syscall::Clone {
+                thread: ThreadId(self.of_all(job, thread.0)),
+                process: ProcessId(self.of_all(job, process.0)),
+            },
             Syscall::PipeWrite { pipe: own, bytes } => {
                 Syscall::PipeWrite { pipe: pipe(own), bytes }
             }

@@ -8,7 +8,7 @@
 //! Without a duration it joins at once. A join waits on one futex, which the thread that is waited
 //! for wakes before it exits; the kernel does that when it clears the thread's id.
 
-use super::{JOIN_FUTEX, Programs, State, wake};
+use super::{JOIN_FUTEX, PROCESS, Programs, State, wake};
 use schedtwin_types::{Op, Syscall, ThreadId};
 
 /// What thread 0 does next.
@@ -34,7 +34,10 @@ impl Programs {
                         continue;
                     }
                     self.main = Main::Clone { next: next + 1 };
-                    return Op::Call(Syscall::Clone { thread: ThreadId(next + 1) });
+                    return Op::Call(Syscall::Clone {
+                        thread: ThreadId(next + 1),
+                        process: PROCESS,
+                    });
                 }
                 Main::Sleep => match self.code.duration {
                     Some(duration) => {

@@ -50,10 +50,14 @@ use code::{AttributeCode, Code, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
-    FutexId, Mark, Mode, Ns, Op, Outcome, SchedAttr, Syscall, TaskGroupFiles, TaskGroupId, ThreadId,
+    FutexId, Mark, Mode, Ns, Op, Outcome, ProcessId, SchedAttr, Syscall, TaskGroupFiles,
+    TaskGroupId, ThreadId,
 };
 use std::sync::Arc;
 use thread::{State, Thread};
+
+/// rt-app is one process, and all that it starts are its threads.
+const PROCESS: ProcessId = ProcessId(0);
 
 /// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
 const FORKS_MAX: u32 = 1024;
@@ -696,7 +700,8 @@ impl Programs {
         self.create(task, Some(at));
         self.forks[task as usize] += 1;
         self.threads[at].quiet = false;
-        Op::Call(Syscall::Clone { thread: ThreadId(self.threads.len() as u32) })
+        let thread = ThreadId(self.threads.len() as u32);
+        Op::Call(Syscall::Clone { thread, process: PROCESS })
     }
 }
 

@@ -14,7 +14,8 @@
 use super::Code;
 use super::Step;
 use schedtwin_types::{
-    CpuId, CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, SchedAttr, Syscall, ThreadId,
+    CpuId, CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, ProcessId, SchedAttr, Syscall,
+    ThreadId,
 };
 use std::sync::Arc;
 
@@ -163,7 +164,7 @@ impl Replay {
             let rest = self.code.threads.iter().enumerate().skip(next as usize);
             if let Some((index, _)) = rest.into_iter().find(|(_, thread)| !thread.forked) {
                 self.main = Main::Clone { next: index as u32 + 1 };
-                return Op::Call(Syscall::Clone { thread: ThreadId(index as u32 + 1) });
+                return Op::Call(clone(ThreadId(index as u32 + 1)));
             }
             self.main = Main::Sleep;
             return Op::Call(Syscall::NanosleepUntil { until: self.begin + self.code.span });
@@ -261,7 +262,7 @@ impl Replay {
                     let (prio, pinned) = (thread.prio, thread.pinned);
                     let child_thread = &mut self.threads[child.index() - 1];
                     (child_thread.prio, child_thread.pinned) = (prio, pinned);
-                    return Op::Call(Syscall::Clone { thread: child });
+                    return Op::Call(clone(child));
                 }
                 Step::Exit => return Op::Exit,
             }
@@ -319,6 +320,11 @@ fn attributes(prio: i32) -> SchedAttr {
     // A damaged trace may name any priority.
     let rt_priority = (MAX_RT_PRIO - 1).saturating_sub(prio).clamp(1, 99) as u8;
     SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
+}
+
+/// Recordings do not say which threads are of one process, so each is one of its own.
+fn clone(thread: ThreadId) -> Syscall {
+    Syscall::Clone { thread, process: ProcessId(thread.0) }
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Executor {
                 }
                 self.at(time + 1, thread, Outcome::Value(woken));
             }
-            Syscall::Clone { thread: child } => {
+            Syscall::Clone { thread: child, .. } => {
                 let delay = self.delay();
                 self.at(time + 1 + delay, child, Outcome::Started);
                 self.at(time + 1, thread, Outcome::Done);

@@ -53,6 +53,7 @@ mod recordings;
 mod releases;
 mod runnable_boost;
 mod scenarios;
+mod sched_cache;
 mod slow_path;
 mod smt;
 mod task_groups;

@@ -36,6 +36,7 @@
 //! | `detach.rs` | which tasks |
 //! | `active.rs` | when to push the running task instead |
 //! | `capacity.rs` | what CPUs and groups can do |
+//! | `llc.rs` | whether tasks may leave or join a last-level cache |
 //! | `misfit.rs` | tasks too big for their CPU; overutilization |
 //! | `idle_scan.rs` | how far wakeups search for an idle CPU |
 //!
@@ -54,6 +55,8 @@ mod detach;
 #[cfg(test)]
 pub(in crate::sched::fair) mod golden;
 mod idle_scan;
+#[doc(hidden)]
+pub mod llc;
 mod misfit;
 mod newidle;
 mod pass;
@@ -102,6 +105,7 @@ enum MigrationType {
     Util,
     Task,
     Misfit,
+    LlcTask,
 }
 
 impl MigrationType {
@@ -112,6 +116,7 @@ impl MigrationType {
             MigrationType::Util => "migrate_util",
             MigrationType::Task => "migrate_task",
             MigrationType::Misfit => "migrate_misfit",
+            MigrationType::LlcTask => "migrate_llc_task",
         }
     }
 }
@@ -145,6 +150,10 @@ struct LbEnv {
     need_break: bool,
     /// `LBF_ACTIVE_LB`: the running task is being pushed.
     active_lb: bool,
+    /// `LBF_ACTIVE_LB_LLC`: to the last-level cache that it prefers.
+    active_lb_llc: bool,
+    /// `LBF_LLC_PINNED`: some task was left in the last-level cache that it prefers.
+    llc_pinned: bool,
     /// Detached tasks, the last one first, linked by `Task::cfs_tasks_next`.
     tasks: Option<TaskId>,
     /// Tasks moved so far, while decisions are recorded.
@@ -174,6 +183,8 @@ impl LbEnv {
             dst_pinned: false,
             need_break: false,
             active_lb: false,
+            active_lb_llc: false,
+            llc_pinned: false,
             tasks: None,
             moved: Vec::new(),
         }

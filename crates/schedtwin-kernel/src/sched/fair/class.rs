@@ -88,6 +88,9 @@ impl Kernel {
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.cfs_tasks_add(cpu, task);
+            if self.sched_cache.is_some() {
+                self.account_llc(cpu, se, true);
+            }
         }
     }
 
@@ -104,6 +107,9 @@ impl Kernel {
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.cfs_tasks_del(cpu, task);
+            if self.sched_cache.is_some() {
+                self.account_llc(cpu, se, false);
+            }
         }
     }
 
@@ -136,6 +142,9 @@ impl Kernel {
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
         let is_task = entity.my_q.is_none();
+        if is_task && self.sched_cache.is_some() {
+            self.account_mm_sched(cpu, curr, delta);
+        }
         if self.cfs_bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
@@ -280,6 +289,9 @@ impl Kernel {
         if self.se[se].my_q.is_some() {
             return;
         }
+        if self.sched_cache.is_some() {
+            self.account_llc_delayed(se, true);
+        }
         self.for_each_level(se, |cfs| {
             cfs.h_nr_runnable -= 1;
             cfs.h_nr_delayed += 1;
@@ -291,6 +303,9 @@ impl Kernel {
         self.se[se].sched_delayed = false;
         if self.se[se].my_q.is_some() {
             return;
+        }
+        if self.sched_cache.is_some() {
+            self.account_llc_delayed(se, false);
         }
         self.for_each_level(se, |cfs| {
             cfs.h_nr_runnable += 1;
@@ -746,6 +761,9 @@ impl Kernel {
             self.entity_tick(se);
             self.tick_preempts(self.se[se].cfs_rq, se);
             level = self.se[se].parent;
+        }
+        if let Some(cache) = &mut self.sched_cache {
+            cache.task_tick_cache(cpu, curr);
         }
         self.update_misfit_status(Some(curr), cpu);
         self.check_update_overutilized_status(cpu);

@@ -16,6 +16,7 @@
 //! | `energy.rs` | CPU selection by energy: `find_energy_efficient_cpu` |
 //! | `slow_path.rs` | CPU selection for fork and exec |
 //! | `balance.rs` | load balancing |
+//! | `sched_cache.rs` | the last-level cache that a process prefers |
 
 pub mod balance;
 pub mod bandwidth;
@@ -30,6 +31,8 @@ pub mod flat;
 pub mod group;
 pub mod load_avg;
 mod pick;
+#[doc(hidden)]
+pub mod sched_cache;
 pub mod slow_path;
 pub mod wakeup;
 

@@ -117,7 +117,10 @@ impl Kernel {
                     || idlest_sgs.avg_load >= local_sgs.avg_load + margin
                     || 100 * local_sgs.avg_load <= pct * idlest_sgs.avg_load
             }
-            GroupType::Imbalanced | GroupType::SmtBalance | GroupType::AsymPacking => true,
+            GroupType::LlcBalance
+            | GroupType::Imbalanced
+            | GroupType::SmtBalance
+            | GroupType::AsymPacking => true,
             GroupType::MisfitTask => self.max_capacity(local) >= self.max_capacity(idlest),
             GroupType::HasSpare => {
                 // How many tasks a node may have more than another, fewer if the task may use only a
@@ -147,7 +150,10 @@ impl Kernel {
         }
         match sgs.group_type {
             GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load < idlest_sgs.avg_load,
-            GroupType::Imbalanced | GroupType::SmtBalance | GroupType::AsymPacking => false,
+            GroupType::LlcBalance
+            | GroupType::Imbalanced
+            | GroupType::SmtBalance
+            | GroupType::AsymPacking => false,
             GroupType::MisfitTask => {
                 let idlest = idlest.expect("the start is of type overloaded");
                 self.max_capacity(group) > self.max_capacity(idlest)

@@ -38,6 +38,8 @@ fn object(nr_busy_cpus: u32, nr_idle_scan: u32) -> SchedDomainShared {
         has_idle_cores: false,
         idle_core: IdleCore::Unknown,
         nr_idle_scan,
+        util_avg: 0,
+        capacity: 0,
     }
 }
 

@@ -47,8 +47,9 @@ fn player(script: Script) -> Player {
     let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
     for thread in 0..player.threads.len() {
         let op = player.next(ThreadId(0), Outcome::Started, 0);
+        let process = player.process_of(thread as u32);
         let thread = ThreadId(thread as u32 + 1);
-        assert_eq!(op, Op::Call(Syscall::Clone { thread }));
+        assert_eq!(op, Op::Call(Syscall::Clone { thread, process }));
     }
     let wait = Op::Call(Syscall::FutexWait { futex: MAIN_FUTEX });
     assert_eq!(player.next(ThreadId(0), Outcome::Done, 0), wait);

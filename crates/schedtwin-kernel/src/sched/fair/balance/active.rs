@@ -23,6 +23,9 @@ impl Kernel {
         {
             return Some(BalanceRule::ActiveAsymPacking);
         }
+        if self.alb_break_llc(env) {
+            return None;
+        }
         let sd = &self.topology[env.sd];
         if env.migration_type == MigrationType::Task
             && sd.nr_balance_failed > sd.cache_nice_tries + 2
@@ -39,12 +42,16 @@ impl Kernel {
         if env.migration_type == MigrationType::Misfit {
             return Some(BalanceRule::ActiveMisfit);
         }
+        if env.migration_type == MigrationType::LlcTask {
+            return Some(BalanceRule::ActiveLlcBalance);
+        }
         None
     }
 
     /// `active_load_balance_cpu_stop()`: the stopper of `busiest_cpu` pushes one task, the one that it
-    /// preempted unless another was waiting longer, to `push_cpu`.
-    pub fn active_load_balance_cpu_stop(&mut self, busiest_cpu: CpuId) {
+    /// preempted unless another was waiting longer, to `push_cpu`. `llc`: one that prefers the last-level cache there
+    /// (`active_load_balance_llc_cpu_stop()`).
+    pub fn active_load_balance_cpu_stop(&mut self, busiest_cpu: CpuId, llc: bool) {
         let target_cpu = self.rq[busiest_cpu].push_cpu;
         let mut pushed = None;
         // The stopper itself counts as running.
@@ -58,6 +65,7 @@ impl Kernel {
                 let mut env = LbEnv::new(sd, target_cpu, CpuIdleType::Idle);
                 env.src_cpu = busiest_cpu;
                 env.active_lb = true;
+                env.active_lb_llc = llc;
                 self.update_rq_clock(busiest_cpu);
                 pushed = self.detach_one_task(&mut env);
                 if pushed.is_some() {

@@ -4,7 +4,8 @@
 //! Candidates are taken from the end of the source's list, those that ran least recently, and the
 //! unsuitable go to the front. A task is left if it may not run on the destination, runs, or ran within
 //! the last half millisecond (its cache is hot), unless passes have failed too often; since 7.3 also if it would have
-//! to wait where it is, as long as the destination is busy and no pass has failed. Each task moved
+//! to wait where it is, as long as the destination is busy and no pass has failed, and if it should stay in its
+//! last-level cache (`llc.rs`). Each task moved
 //! lessens the imbalance by its load, its utilisation or 1; the one that crosses 0 still moves.
 //!
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
@@ -46,7 +47,7 @@ impl Kernel {
     }
 
     /// `can_migrate_task()`.
-    fn can_migrate_task(&self, task: TaskId, env: &mut LbEnv) -> bool {
+    fn can_migrate_task(&mut self, task: TaskId, env: &mut LbEnv) -> bool {
         let t = &self.tasks[task];
         let sd = &self.topology[env.sd];
         if self.se[t.se].sched_delayed
@@ -90,8 +91,13 @@ impl Kernel {
             return false;
         }
         if env.active_lb {
-            return true;
+            return !self.migrate_llc_task_wrong_dst(env, task);
         }
+        if self.migrate_degrades_llc(env, task) {
+            env.llc_pinned |= env.migration_type != MigrationType::LlcTask;
+            return false;
+        }
+        let sd = &self.topology[env.sd];
         !self.task_hot(task, env) || sd.nr_balance_failed > sd.cache_nice_tries
     }
 
@@ -150,7 +156,7 @@ impl Kernel {
                     let util = self.task_util_est(task);
                     (shr_bound(util, failed) <= env.imbalance as u64).then_some(util as i64)
                 }
-                MigrationType::Task => Some(1),
+                MigrationType::Task | MigrationType::LlcTask => Some(1),
                 MigrationType::Misfit => (!self.task_fits_cpu(task, src)).then_some(env.imbalance),
             });
             let Some(share) = share.flatten() else {

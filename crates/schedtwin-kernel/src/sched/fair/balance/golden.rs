@@ -12,8 +12,10 @@
 //! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always. Wakeups go the
 //! same way (`wakeup/golden.rs`).
 //!
-//! Cases called `threads-...` are of machines whose cores have hardware threads; each CPU's threads and priority stand
+//! Cases called `cache-...` have what `caches.rs` draws. Cases called `threads-...` are of machines whose cores have hardware threads; each CPU's threads and priority stand
 //! after the first number of a line.
+
+mod caches;
 
 use super::tests::Board;
 use super::*;
@@ -313,7 +315,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.rd.overutilized = r.one_in(2);
     k.rd.overloaded = false;
     k.topology.sd_llc_size[dst.index()] = if llc_sized { NR_CPUS as u32 } else { 1 };
-    k.topology.sd_llc_shared[dst.index()] = Some(0);
+    if k.sched_cache.is_none() {
+        k.topology.sd_llc_shared[dst.index()] = Some(0);
+    }
     k.topology.sd_balance_shared[dst.index()] = Some(0);
     k.topology.shared[0].nr_idle_scan = u32::MAX;
     if knows_delayed(k) {
@@ -384,6 +388,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
         write!(line, "{} {state} {stamp} ", busy as u8).unwrap();
     }
+    line += &caches::draw(k, sd, dst, r, true);
     let number = |g: GroupId| groups.iter().position(|x| *x == g).unwrap() as i32;
     if fork {
         let task = k.new_task(None, TaskKind::User);
@@ -413,6 +418,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
             k.topology.shared[0].nr_idle_scan as i32,
         )
         .unwrap();
+        line += &caches::answer(k);
     }
     k.clear_facts();
     insert_threads(&mut line, &threads);
@@ -444,7 +450,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
         };
         let mut queued = Vec::new();
         for _ in 0..nr {
-            let task = k.new_task(None, TaskKind::User);
+            let task = caches::new_task(k, r);
             let se = k.tasks[task].se;
             k.tasks[task].cpu = cpu;
             k.se[se].cfs_rq = CfsRqId::root(cpu);
@@ -579,6 +585,8 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     draw_child(k, sd, r, &mut line);
     draw_cluster(k, r, &mut line);
     write_groups(k, &groups, &mut line);
+    line += &caches::draw(k, sd, dst, r, false);
+    caches::draw_preferences(k, r);
     for cpu in all.iter() {
         let (rq, cfs) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)]);
         let curr = if rq.curr.is_idle() { -1 } else { rq.curr.0 as i32 };
@@ -598,12 +606,12 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
             if knows_delayed(k) {
                 write!(line, "{} {} ", se.sched_delayed as u8, se.vruntime as i64).unwrap();
             }
+            line += &caches::of_task(k, task);
         }
     }
     let mut continue_balancing = true;
     let moved = k.sched_balance_rq(dst, sd, idle, &mut continue_balancing);
-    // CPU number + 1 of the stopper that was asked.
-    let stopper = all.iter().find(|c| k.rq[*c].stop_work.is_some()).map_or(0, |c| c.0 + 1);
+    let stopper = caches::stopper(k);
     let domain = &k.topology[sd];
     write!(
         line,
@@ -622,6 +630,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
             write!(line, " {task}").unwrap();
         }
     }
+    line += &caches::answer(k);
     insert_threads(&mut line, &threads);
     line
 }
@@ -701,6 +710,20 @@ mod linux_7_3 {
     fn passes_with_threads_agree_with_the_kernel() {
         let digest = passes("threads-passes", kernels_with_threads(balance_as_7_3));
         assert_eq!(digest, 0x1497_80bb_e984_f82b, "{digest:#x}");
+    }
+
+    #[test]
+    fn decisions_for_caches_agree_with_the_kernel() {
+        let digests = [("cache-decisions", false), ("threads-cache-decisions", true)]
+            .map(|(name, threads)| decisions(name, caches::kernels(threads)));
+        assert_eq!(digests, [0x623a_41ce_aad7_5700, 0x2930_ff73_e1e1_0fd3], "{digests:#x?}");
+    }
+
+    #[test]
+    fn passes_for_caches_agree_with_the_kernel() {
+        let digests = [("cache-passes", false), ("threads-cache-passes", true)]
+            .map(|(name, threads)| passes(name, caches::kernels(threads)));
+        assert_eq!(digests, [0xd875_0f69_5186_ecb3, 0xc8ac_fb91_b6da_c801], "{digests:#x?}");
     }
 }
 

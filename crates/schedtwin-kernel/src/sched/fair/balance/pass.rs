@@ -237,7 +237,7 @@ impl Kernel {
         if moved != 0 {
             self.topology[env.sd].nr_balance_failed = 0;
         } else {
-            if self.counts_failures(env) {
+            if self.counts_failures(env) && !env.llc_pinned {
                 self.topology[env.sd].nr_balance_failed += 1;
             }
             if let Some(reason) = self.need_active_balance(env) {
@@ -254,7 +254,8 @@ impl Kernel {
                     rq.active_balance = true;
                     rq.push_cpu = this_cpu;
                     started = true;
-                    self.stop_one_cpu_nowait(env.src_cpu, StopWork::ActiveBalance);
+                    let llc = env.migration_type == MigrationType::LlcTask;
+                    self.stop_one_cpu_nowait(env.src_cpu, StopWork::ActiveBalance { llc });
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! | fully_busy | idle CPUs | idle CPUs | – | – |
 //! | misfit_task | pull | | | |
 //! | imbalanced | pull | pull | pull | pull |
+//! | llc_balance | pull or idle CPUs | idle CPUs | idle CPUs | – |
 //! | overloaded | pull | pull | pull | by load |
 //!
 //! "Idle CPUs": only an idle CPU pulls, and only if its group has at least two idle CPUs more; single
@@ -117,11 +118,13 @@ impl Kernel {
                 return balanced(BalanceRule::WithinImbalancePct);
             }
         }
-        if sds.prefer_sibling
-            && local.group_type == GroupType::HasSpare
-            && self.sibling_imbalance(env, sds, group) > 1
-        {
-            return force(BalanceRule::SiblingsHaveFewer);
+        if sds.prefer_sibling && local.group_type == GroupType::HasSpare {
+            if busiest.group_type == GroupType::LlcBalance {
+                return force(BalanceRule::LlcBalance);
+            }
+            if self.sibling_imbalance(env, sds, group) > 1 {
+                return force(BalanceRule::SiblingsHaveFewer);
+            }
         }
         if busiest.group_type != GroupType::Overloaded {
             if !env.idle.is_idle() {
@@ -138,7 +141,10 @@ impl Kernel {
             if busiest.sum_h_nr_running == 1 {
                 return balanced(BalanceRule::NobodyWaits);
             }
-            return force(BalanceRule::MoreIdleHere);
+            return force(match busiest.group_type {
+                GroupType::LlcBalance => BalanceRule::LlcBalance,
+                _ => BalanceRule::MoreIdleHere,
+            });
         }
         force(BalanceRule::Overloaded)
     }
@@ -172,6 +178,9 @@ impl Kernel {
         }
         if busiest.group_type == GroupType::AsymPacking {
             return of(MigrationType::Task, busiest.sum_h_nr_running as i64);
+        }
+        if busiest.group_type == GroupType::LlcBalance {
+            return of(MigrationType::LlcTask, 1);
         }
         if matches!(busiest.group_type, GroupType::SmtBalance | GroupType::Imbalanced) {
             return of(MigrationType::Task, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From which queue of the busiest group to pull.
 //!
-//! The measure follows what is to be moved: load per capacity, utilisation, number of tasks, or the
-//! biggest misfit. Of equals the lowest CPU wins.
+//! The measure follows what is to be moved: load per capacity, utilisation, number of tasks, the
+//! biggest misfit, or how many tasks prefer the destination's last-level cache. Of equals the lowest CPU wins.
 //!
 //! Utilisation cannot tell saturated CPUs apart: all have that of their capacity. With the runnable
 //! boost (6.5 and later) the number of waiting tasks shows, for CPUs whose utilisation is still rising.
@@ -54,6 +54,7 @@ impl Kernel {
                 MigrationType::Util => self.cpu_util_cfs_boost(cpu),
                 MigrationType::Task => nr as u64,
                 MigrationType::Misfit => self.rq[cpu].misfit_task_load,
+                MigrationType::LlcTask => self.nr_pref_dst_llc(cpu, env.dst_cpu) as u64,
             };
             let by_capacity = env.migration_type == MigrationType::Load;
             let (mine, others) = if by_capacity { (capacity, busiest_capacity) } else { (1, 1) };

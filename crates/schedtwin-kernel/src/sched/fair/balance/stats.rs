@@ -12,6 +12,7 @@
 //! | smt_balance | is a core of which several threads have work, and the destination is idle |
 //! | asym_packing | has work that the destination, which is idle and preferred to it, should do |
 //! | imbalanced | could not be balanced inside, because of affinity |
+//! | llc_balance | has tasks that prefer the last-level cache of the destination, where there is room |
 //! | overloaded | has more tasks than CPUs, and they want more than there is |
 //!
 //! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by
@@ -41,6 +42,7 @@ pub(in crate::sched::fair) enum GroupType {
     SmtBalance,
     AsymPacking,
     Imbalanced,
+    LlcBalance,
     Overloaded,
 }
 
@@ -65,6 +67,10 @@ pub(in crate::sched::fair) struct SgLbStats {
     pub group_asym_packing: bool,
     /// Several threads of one core have work.
     pub group_smt_balance: bool,
+    /// Its tasks that prefer the last-level cache of the destination should go there.
+    pub group_llc_balance: bool,
+    /// How many do.
+    pub nr_pref_dst_llc: u32,
     /// One of its CPUs is overutilized.
     pub group_overutilized: bool,
 }
@@ -84,6 +90,8 @@ impl SgLbStats {
         group_misfit_task_load: 0,
         group_asym_packing: false,
         group_smt_balance: false,
+        group_llc_balance: false,
+        nr_pref_dst_llc: 0,
         group_overutilized: false,
     };
 
@@ -117,6 +125,8 @@ impl SgLbStats {
     ) -> GroupType {
         if may_be_overloaded && self.is_overloaded(imbalance_pct) {
             GroupType::Overloaded
+        } else if self.group_llc_balance {
+            GroupType::LlcBalance
         } else if imbalance {
             GroupType::Imbalanced
         } else if self.group_asym_packing {
@@ -241,6 +251,10 @@ impl Kernel {
         {
             sgs.group_misfit_task_load = 0;
         }
+        if !local && self.sched_cache_enabled() {
+            sgs.nr_pref_dst_llc = self.count_pref_dst_llc(env, group);
+            sgs.group_llc_balance = self.llc_balance(env, sds, &sgs, group);
+        }
         sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance, self.may_be_overloaded(&sgs));
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
@@ -349,6 +363,7 @@ impl Kernel {
         };
         let busier = match sgs.group_type {
             GroupType::Overloaded => return sgs.avg_load > busiest.avg_load,
+            GroupType::LlcBalance => return sgs.nr_pref_dst_llc > busiest.nr_pref_dst_llc,
             GroupType::Imbalanced => return false,
             GroupType::MisfitTask => {
                 let (load, busiest) = (sgs.group_misfit_task_load, busiest.group_misfit_task_load);
@@ -454,6 +469,9 @@ impl Kernel {
             self.set_rd_overutilized(sds.overutilized);
         } else if sds.overutilized {
             self.set_rd_overutilized(true);
+        }
+        if self.records_llc_stats(env) {
+            self.record_llc_stats(env);
         }
         self.update_idle_cpu_scan(env, sds.sum_util);
     }

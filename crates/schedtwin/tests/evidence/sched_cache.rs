@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cache-aware scheduling on a desktop of two caches, each of eight cores of two hardware threads.
+
+use crate::scenarios::{SECOND, run, scenario, written};
+use schedtwin::Scenario;
+use schedtwin::result::RunResult;
+use schedtwin::twin::Twin;
+use schedtwin_types::Ns;
+
+const MACHINE: &str = "ryzen-5950x";
+const GATHERED: &str = "linux-7.3:cpufreq=performance";
+const SPREAD: &str = "linux-7.3:cpufreq=performance,sched_cache=absent";
+
+/// Threads of one process, each of which runs for so many of every 10 ms.
+fn process(kernel: &str, threads: usize, run_ms: u64) -> Scenario {
+    let run = run_ms * 1_000_000 / 12;
+    let task = format!(
+        r#""worker": {{ "instance": {threads}, "loop": -1, "run": {run},
+            "timer": {{ "ref": "unique", "period": 10000 }} }}"#
+    );
+    written(MACHINE, kernel, &task, 2 * SECOND)
+}
+
+/// The part of all running time that the cache has which has most of it.
+fn in_one_cache(result: &RunResult) -> f64 {
+    let mut caches = [0, 0];
+    for task in &result.tasks {
+        for (cpu, ns) in task.cpu_time_by_cpu_ns.iter().enumerate() {
+            caches[cpu % 16 / 8] += ns;
+        }
+    }
+    let [first, second]: [Ns; 2] = caches;
+    first.max(second) as f64 / (first + second) as f64
+}
+
+fn share(kernel: &str, threads: usize, run_ms: u64) -> f64 {
+    let shares = (1..=3).map(|seed| in_one_cache(&run(&process(kernel, threads, run_ms), seed)));
+    shares.sum::<f64>() / 3.0
+}
+
+#[test]
+fn shares() {
+    for (threads, run_ms) in [(4, 4), (4, 8), (6, 5), (6, 8), (12, 5), (12, 9), (20, 9), (24, 5)] {
+        let [gathered, spread] = [GATHERED, SPREAD].map(|kernel| share(kernel, threads, run_ms));
+        println!("{threads} {run_ms}: {gathered:.3} {spread:.3}");
+    }
+}
