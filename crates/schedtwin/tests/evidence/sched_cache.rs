@@ -33,15 +33,44 @@ fn in_one_cache(result: &RunResult) -> f64 {
     first.max(second) as f64 / (first + second) as f64
 }
 
+/// On average of three seeds.
 fn share(kernel: &str, threads: usize, run_ms: u64) -> f64 {
     let shares = (1..=3).map(|seed| in_one_cache(&run(&process(kernel, threads, run_ms), seed)));
     shares.sum::<f64>() / 3.0
 }
 
+/// Up to six threads run at once where a cache has 16 CPUs: they gather. Without the rule, each cache has half of them.
 #[test]
-fn shares() {
-    for (threads, run_ms) in [(4, 4), (4, 8), (6, 5), (6, 8), (12, 5), (12, 9), (20, 9), (24, 5)] {
+fn few_threads_gather_in_one_cache() {
+    for (threads, run_ms) in [(4, 4), (4, 8), (6, 8)] {
         let [gathered, spread] = [GATHERED, SPREAD].map(|kernel| share(kernel, threads, run_ms));
-        println!("{threads} {run_ms}: {gathered:.3} {spread:.3}");
+        assert!(gathered > 0.9 && spread < 0.6, "{threads} {run_ms}: {gathered} {spread}");
     }
+}
+
+/// Twelve run at once: they stay spread.
+#[test]
+fn many_threads_do_not() {
+    for kernel in [GATHERED, SPREAD] {
+        let found = share(kernel, 12, 9);
+        assert!(found < 0.6, "{kernel}: {found}");
+    }
+}
+
+/// Processes of one thread each are placed and balanced as without the rule.
+#[test]
+fn single_threads_are_left_alone() {
+    let digest = |kernel: &str| {
+        run(&scenario(MACHINE, kernel, "messaging -g 1 -l 50", Some(SECOND / 2)), 1).digest
+    };
+    assert_eq!(digest(GATHERED), digest(SPREAD));
+}
+
+/// The reference twin, which recomputes all counts after each event, does the same.
+#[test]
+fn the_reference_twin_agrees() {
+    let scenario = process(GATHERED, 4, 8);
+    let mut eager: Twin = scenario.twin(1).eager();
+    while eager.step(&mut ()) {}
+    assert_eq!(eager.finish().digest, run(&scenario, 1).digest);
 }
