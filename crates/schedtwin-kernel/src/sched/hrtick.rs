@@ -64,7 +64,7 @@ impl Default for Hrtick {
 /// const NICE_0: u64 = 1 << 20;
 /// assert_eq!(slice_left(2_800_000, NICE_0, 0), 2_800_000);
 /// assert_eq!(slice_left(2_800_000, NICE_0, 256), 3_732_421); // 1365/1024 of it
-/// assert_eq!(slice_left(8_558_806, 335 << 10, 0), 2_799_999); // nice 5
+/// assert_eq!(slice_left(8_558_806, 335 << 10, 0), 2_800_000); // nice 5
 /// ```
 pub fn slice_left(vdelta: u64, weight: u64, irq: u64) -> Ns {
     let delta = weight.wrapping_mul(vdelta) / NICE_0_LOAD;
