@@ -158,59 +158,6 @@ impl Kernel {
         self.virtual_time_passed(timeline, curr);
     }
 
-    // ---- buddies ------------------------------------------------------------------------------
-
-    /// `clear_buddies()`: of each kind, up to where it is no longer about `se`.
-    #[inline(always)]
-    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let cfs = &self.cfs[cfs_rq];
-        if [cfs.last, cfs.next, cfs.skip].contains(&Some(se)) {
-            self.clear_buddy(se, |cfs| &mut cfs.last);
-            self.clear_buddy(se, |cfs| &mut cfs.next);
-            self.clear_buddy(se, |cfs| &mut cfs.skip);
-        }
-    }
-
-    fn clear_buddy(
-        &mut self,
-        se: EntityId,
-        buddy: impl Fn(&mut crate::sched::CfsRq) -> &mut Option<EntityId>,
-    ) {
-        let mut level = Some(se);
-        while let Some(se) = level {
-            let cfs_rq = self.timeline_of(se);
-            let buddy = buddy(&mut self.cfs[cfs_rq]);
-            if *buddy != Some(se) {
-                return;
-            }
-            *buddy = None;
-            level = self.se[se].parent.filter(|_| !self.flat_groups);
-        }
-    }
-
-    /// `set_next_buddy()`.
-    pub(super) fn set_next_buddy(&mut self, se: EntityId) {
-        self.set_buddy(se, |cfs| &mut cfs.next);
-    }
-
-    /// A buddy is set on each level, unless `SCHED_IDLE`.
-    pub(super) fn set_buddy(
-        &mut self,
-        se: EntityId,
-        buddy: impl Fn(&mut crate::sched::CfsRq) -> &mut Option<EntityId>,
-    ) {
-        let mut level = Some(se);
-        while let Some(se) = level {
-            debug_assert!(self.se[se].on_rq);
-            if self.se_is_idle(se) {
-                return;
-            }
-            let cfs_rq = self.timeline_of(se);
-            *buddy(&mut self.cfs[cfs_rq]) = Some(se);
-            level = self.se[se].parent.filter(|_| !self.flat_groups);
-        }
-    }
-
     /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
     pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
         let entity = &self.se[se];
@@ -218,14 +165,6 @@ impl Kernel {
             None => self.tasks[entity.task].policy == Policy::Idle,
             Some(my_q) => self.cfs[my_q].idle,
         }
-    }
-
-    /// Whether moving `se` elsewhere would waste its cache, since it is to run next or again
-    /// (`CACHE_HOT_BUDDY`, the part of `task_hot()`).
-    #[inline]
-    pub(crate) fn cache_hot_buddy(&self, se: EntityId) -> bool {
-        let cfs = &self.cfs[self.timeline_of(se)];
-        self.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
     }
 
     /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.

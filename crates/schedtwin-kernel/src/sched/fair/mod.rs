@@ -4,6 +4,7 @@
 //! | room | what it holds |
 //! |---|---|
 //! | `class.rs` | enqueue, dequeue, delayed dequeue, put and set, tick, wakeup preemption, yield |
+//! | `buddies.rs` | whom a run queue prefers or skips |
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
@@ -20,6 +21,7 @@
 
 pub mod balance;
 pub mod bandwidth;
+mod buddies;
 pub mod cfs;
 pub mod class;
 #[doc(hidden)]
