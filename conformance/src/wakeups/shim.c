@@ -115,7 +115,7 @@ static void wakeup(int idle_policy, char *answer)
 		llcs[cpu].groups = &clusters[cpu];
 		clusters[cpu].span.bits = number();
 		clusters[cpu].flags = clusters[cpu].span.bits ? SD_CLUSTER : 0;
-		llc_id[cpu] = number();
+		per_cpu_sd_llc_id[cpu] = number();
 		share_id[cpu] = number();
 		shared[cpu].nr_idle_scan = number();
 		llcs[cpu].shared = &shared[cpu];
