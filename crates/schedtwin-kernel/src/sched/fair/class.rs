@@ -37,7 +37,7 @@ pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
 impl Kernel {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
-    pub(super) fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
+    fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
         let rq = &mut self.rq[cpu];
         let head = rq.cfs_tasks_head.replace(task);
         if head.is_none() {
@@ -51,7 +51,7 @@ impl Kernel {
     }
 
     #[inline(always)]
-    pub(super) fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
+    fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
         let t = &self.tasks[task];
         let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
         match prev {
@@ -87,10 +87,16 @@ impl Kernel {
         cfs.nr_queued += 1;
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.cfs_tasks_add(cpu, task);
-            if self.sched_cache.is_some() {
-                self.account_llc(cpu, se, true);
-            }
+            self.task_is_queued(cpu, se, task);
+        }
+    }
+
+    /// What `account_entity_enqueue()` keeps of tasks alone.
+    #[inline(always)]
+    pub(super) fn task_is_queued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
+        self.cfs_tasks_add(cpu, task);
+        if self.sched_cache.is_some() {
+            self.account_llc(cpu, se, true);
         }
     }
 
@@ -106,10 +112,16 @@ impl Kernel {
         cfs.nr_queued -= 1;
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.cfs_tasks_del(cpu, task);
-            if self.sched_cache.is_some() {
-                self.account_llc(cpu, se, false);
-            }
+            self.task_is_dequeued(cpu, se, task);
+        }
+    }
+
+    /// What `account_entity_dequeue()` keeps of tasks alone.
+    #[inline(always)]
+    pub(super) fn task_is_dequeued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
+        self.cfs_tasks_del(cpu, task);
+        if self.sched_cache.is_some() {
+            self.account_llc(cpu, se, false);
         }
     }
 

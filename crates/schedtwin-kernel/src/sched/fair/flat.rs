@@ -254,7 +254,7 @@ impl Kernel {
         entity.on_rq = true;
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.cfs_tasks_add(cpu, task);
+            self.task_is_queued(cpu, se, task);
         }
         if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
@@ -353,7 +353,7 @@ impl Kernel {
         cfs.nr_queued -= 1;
         if is_task {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.cfs_tasks_del(cpu, task);
+            self.task_is_dequeued(cpu, se, task);
         }
         self.update_cfs_group(se);
     }
