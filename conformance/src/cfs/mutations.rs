@@ -51,5 +51,5 @@ pub const CFS: &[Mutation] = &[
     m(CFS_FILE, "crowded && entity.on_rq && entity", "crowded && entity"),
     m(CFS_FILE, "policy != Policy::Batch", "policy == Policy::Batch"),
     m(CFS_FILE, "self.cfs[cfs_rq].skip = Some(se)", "self.cfs[cfs_rq].next = Some(se)"),
-    m(CLASS, "entity.exec_start = 0", "entity.exec_start = 1"),
+    m(CLASS, ".exec_start = 0;", ".exec_start = 1;"),
 ];
