@@ -100,6 +100,7 @@ mod tests {
                 .map(|list| list.len() as u64);
         let all = machines * kernels * workloads;
         assert_eq!(sweep.scenarios + not_for_it.len() as u64, all);
-        assert!(not_for_it.len() < 60, "{}", not_for_it.len());
+        // Four workloads do.
+        assert!(not_for_it.len() as u64 <= 4 * kernels, "{}", not_for_it.len());
     }
 }
