@@ -8,6 +8,7 @@ use crate::Kernel;
 use schedtwin_types::{
     Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
 };
+use std::hint::cold_path;
 
 /// Watches a decision being made.
 pub trait See {
@@ -90,7 +91,26 @@ impl Kernel {
         self.facts.push(fact);
     }
 
-    /// Files a decision. Callers test `want_decisions` first.
+    /// Whether decisions are recorded. Most runs do not record, so the code for it is laid out apart.
+    #[inline(always)]
+    pub(crate) fn wants_decisions(&self) -> bool {
+        if self.want_decisions {
+            cold_path();
+        }
+        self.want_decisions
+    }
+
+    /// Whether facts of signals are wanted; few runs do, as above.
+    #[inline(always)]
+    pub(crate) fn wants_signals(&self) -> bool {
+        if self.want_signals {
+            cold_path();
+        }
+        self.want_signals
+    }
+
+    /// Files a decision. Callers test `wants_decisions()` first.
+    #[cold]
     pub(crate) fn record(&mut self, decision: Decision) {
         let at = self.local_clock();
         self.decisions.push(DecisionRecord { at, cpu: self.this_cpu, decision });

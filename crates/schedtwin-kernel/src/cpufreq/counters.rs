@@ -112,6 +112,7 @@ impl Kernel {
     }
 
     /// `arch_scale_freq_tick()`.
+    #[inline(never)]
     pub(crate) fn arch_scale_freq_tick(&mut self, cpu: CpuId) {
         let now = self.local_clock();
         let max = self.policies[self.policy_of(cpu)].max();

@@ -145,7 +145,7 @@ impl Kernel {
         (sugov.last_freq_update_time, sugov.next_freq) = (time, raw_khz);
         (sugov.need_freq_update, sugov.util, sugov.capacity) = (false, sg.util, capacity);
         sugov.counts.count(khz != before);
-        if self.want_decisions {
+        if self.wants_decisions() {
             let rule = match khz == before {
                 _ if hold && sg.util == util_before => FrequencyRule::Held,
                 true => FrequencyRule::Unchanged,

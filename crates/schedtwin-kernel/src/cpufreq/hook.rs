@@ -166,7 +166,7 @@ impl Kernel {
         self.note_remote_change(cpu);
         if forms.local_only && cpu != self.this_cpu {
             self.policies[index].sugov.counts.elsewhere += 1;
-            if self.want_decisions {
+            if self.wants_decisions() {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
         } else if forms.after_preemption && !self.policies[index].cpus.contains(self.this_cpu) {

@@ -113,7 +113,7 @@ impl Kernel {
         self.note_remote_change(cpu);
         if cpu != self.this_cpu {
             self.policies[index].sugov.counts.elsewhere += 1;
-            if self.want_decisions {
+            if self.wants_decisions() {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
             return;
@@ -139,7 +139,7 @@ impl Kernel {
         let changes = target != pstate.current;
         pstate.current = target;
         let khz = self.policies[index].khz_of_pstate(target);
-        if self.want_decisions {
+        if self.wants_decisions() {
             let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
             let raw_khz = raw as u32 * SCALING;
             let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };

@@ -217,7 +217,7 @@ impl Kernel {
         sugov.limits_changed |= bw_dl > sg.bw_min;
         if !may_update {
             sugov.counts.elsewhere += 1;
-            if self.want_decisions {
+            if self.wants_decisions() {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
             return;
@@ -225,13 +225,13 @@ impl Kernel {
         let drops = self.sugov_forms.drops_while_busy;
         if (drops && sugov.work_in_progress) || !sugov.should_update(time) {
             sugov.counts.rate_limited += 1;
-            if self.want_decisions {
+            if self.wants_decisions() {
                 self.record_refusal(index, FrequencyRule::RateLimit);
             }
             return;
         }
         sugov.counts.decided(self.now, busy);
-        if self.want_decisions {
+        if self.wants_decisions() {
             let mut notes = Notes::default();
             self.sugov_request(cpu, index, time, &mut notes);
         } else {
@@ -409,6 +409,7 @@ impl Kernel {
     }
 
     /// Some I/O is waited for, or was.
+    #[inline(never)]
     fn sugov_iowait_boosted(&mut self, cpu: CpuId, time: Ns, set: bool) {
         if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
             return;
@@ -424,6 +425,7 @@ impl Kernel {
     }
 
     /// `sugov_iowait_apply()`: the boost that this request gets, if any.
+    #[inline(never)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> Option<u64> {
         if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
             return None;

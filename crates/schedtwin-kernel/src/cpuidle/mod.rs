@@ -210,7 +210,7 @@ impl Kernel {
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
         if !self.has_choice(cpu) {
             let stop_tick = self.cpuidle[cpu].got_tick;
-            if self.want_decisions {
+            if self.wants_decisions() {
                 let rule = IdleRule::OnlyState;
                 self.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
             }
@@ -240,7 +240,7 @@ impl Kernel {
             _ => governor.select(&input, &mut || timers),
         };
         let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
-        if self.want_decisions {
+        if self.wants_decisions() {
             self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
         }
         // No such state: see above.

@@ -164,7 +164,7 @@ impl Kernel {
             cached_raw_khz: decision.khz,
             rule: FrequencyRule::Custom(decision.rule),
         };
-        if self.want_decisions {
+        if self.wants_decisions() {
             let inputs = cpus.iter().map(|seen| self.frequency_input(seen.cpu)).collect();
             let highest = cpus.iter().map(|seen| seen.demand).max().unwrap_or(0);
             self.record_frequency(index, inputs, highest, &choice);

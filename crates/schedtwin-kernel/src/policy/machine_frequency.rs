@@ -222,7 +222,7 @@ impl Kernel {
             (false, true) => policy.sugov.counts.elsewhere += 1,
             (false, false) => policy.sugov.counts.rate_limited += 1,
         }
-        if self.want_decisions && decides {
+        if self.wants_decisions() && decides {
             let cpus = self.policies[index].cpus;
             let inputs: Vec<_> = cpus.iter().map(|cpu| self.frequency_input(cpu)).collect();
             let highest = inputs.iter().map(|input| input.perf).max().unwrap_or(0);

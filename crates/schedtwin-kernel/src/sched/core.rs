@@ -349,6 +349,7 @@ impl Kernel {
     }
 
     /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
+    #[inline(never)]
     fn push_wake_list(&mut self, cpu: CpuId, task: TaskId) {
         let at = self.local_clock();
         let rq = &mut self.rq[cpu];
@@ -468,7 +469,7 @@ impl Kernel {
         let cost = self.device_tree.path_costs.context_switch;
         self.charge(cost);
         self.fact(FactKind::Switch { prev, next, prev_state: state });
-        if self.want_signals {
+        if self.wants_signals() {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(prev);
             self.task_signals_fact(next);
@@ -726,6 +727,7 @@ impl Kernel {
     }
 
     /// `wake_up_new_task()`: a forked task starts, by the executing CPU.
+    #[inline(never)]
     pub(crate) fn wake_up_new_task(&mut self, task: TaskId) {
         let prev = self.tasks[task].cpu;
         self.tasks[task].recent_used_cpu = prev;
@@ -756,6 +758,7 @@ impl Kernel {
     }
 
     /// Adds the signals of a CPU to the facts.
+    #[inline(never)]
     pub(crate) fn cpu_signals_fact(&mut self, cpu: CpuId) {
         let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         self.fact(FactKind::CpuSignals {
@@ -766,6 +769,7 @@ impl Kernel {
     }
 
     /// Adds the signals of a fair task to the facts.
+    #[inline(never)]
     pub(crate) fn task_signals_fact(&mut self, task: TaskId) {
         if !task.is_idle() && self.tasks[task].class == Class::Fair {
             let avg = &self.se[self.tasks[task].se].avg;

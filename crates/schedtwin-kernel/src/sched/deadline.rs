@@ -227,6 +227,7 @@ impl Kernel {
     }
 
     /// `enqueue_task_dl()`.
+    #[inline(never)]
     pub(crate) fn enqueue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         self.enqueue_dl_entity(cpu, task, flags);
         let t = &self.tasks[task];
@@ -277,6 +278,7 @@ impl Kernel {
     }
 
     /// `dequeue_task_dl()`, `dequeue_dl_entity()`.
+    #[inline(never)]
     pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         self.update_curr_dl(cpu);
         self.remove_dl_task(cpu, task);
@@ -339,6 +341,7 @@ impl Kernel {
     }
 
     /// `dl_task_timer()`: the replenishment is due.
+    #[inline(never)]
     pub(crate) fn dl_task_timer(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);

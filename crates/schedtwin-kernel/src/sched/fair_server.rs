@@ -220,9 +220,13 @@ impl Kernel {
     pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
         let server = &mut self.rq[cpu].fair_server;
         server.defer_idle = false;
-        if server.dl_runtime == 0 || server.active {
-            return;
+        if server.dl_runtime != 0 && !server.active {
+            self.fair_server_begins(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn fair_server_begins(&mut self, cpu: CpuId) {
         if self.config.fair_server_form == FairServerForm::V7_3 {
             self.update_curr_of_class(cpu);
         }
@@ -410,6 +414,7 @@ impl Kernel {
     }
 
     /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
+    #[inline(never)]
     pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
         let one_timer = self.config.fair_server_form == FairServerForm::V6_12;
         if one_timer && self.rq[cpu].fair_server.non_contending {

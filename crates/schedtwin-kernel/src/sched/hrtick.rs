@@ -74,6 +74,7 @@ pub fn slice_left(vdelta: u64, weight: u64, irq: u64) -> Ns {
 
 impl Kernel {
     /// `hrtick()`: the timer has expired.
+    #[inline(never)]
     pub(crate) fn hrtick(&mut self, cpu: CpuId) {
         self.update_rq_clock(cpu);
         let curr = self.rq[cpu].curr;
@@ -199,6 +200,7 @@ impl Kernel {
     }
 
     /// `hrtimer_rearm_deferred()`: an interrupt, or the switch at its end, is over.
+    #[inline(never)]
     pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId) {
         self.timers[cpu].rearm_deferred();
         self.program_clock_event(cpu);

@@ -34,9 +34,11 @@ impl Kernel {
     /// `update_hw_load_avg()` of a CPU whose clock is up to date; whether the signal was refreshed.
     #[inline(always)]
     pub(crate) fn update_hw_load_avg(&mut self, cpu: CpuId) -> bool {
-        if !self.hw_pressure_told {
-            return false;
-        }
+        self.hw_pressure_told && self.update_told_hw_load_avg(cpu)
+    }
+
+    #[inline(never)]
+    fn update_told_hw_load_avg(&mut self, cpu: CpuId) -> bool {
         let rq = &mut self.rq[cpu];
         pelt::update_hw_load_avg(rq.clock_task, &mut rq.avg_hw, rq.hw_pressure)
     }

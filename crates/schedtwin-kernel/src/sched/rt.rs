@@ -127,6 +127,7 @@ impl Kernel {
             || self.rq[cpu].arch_capacity >= self.rt_uclamp_min(task) as u64
     }
 
+    #[inline(never)]
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         let prio = self.tasks[task].prio;
         let rt = &mut self.rq[cpu].rt;
@@ -148,6 +149,7 @@ impl Kernel {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId) -> bool {
         self.update_curr_rt(cpu);
         let rt = &mut self.rq[cpu].rt;
@@ -230,6 +232,7 @@ impl Kernel {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn task_tick_rt(&mut self, cpu: CpuId, curr: TaskId) {
         self.update_curr_rt(cpu);
         self.update_rt_rq_load_avg(cpu, true);
@@ -269,6 +272,7 @@ impl Kernel {
         self.requeue_task_rt(cpu, curr, false);
     }
 
+    #[inline(never)]
     pub(crate) fn wakeup_preempt_rt(&mut self, cpu: CpuId, task: TaskId) {
         let curr = self.rq[cpu].curr;
         let (prio, curr_prio) = (self.tasks[task].prio, self.tasks[curr].prio);

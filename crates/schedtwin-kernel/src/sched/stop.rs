@@ -104,11 +104,13 @@ impl Kernel {
         self.wakeup_preempt(dest_cpu, task, 0);
     }
 
+    #[inline(never)]
     pub(crate) fn enqueue_task_stop(&mut self, cpu: CpuId) {
         self.rq[cpu].stop_queued = true;
         self.add_nr_running(cpu, 1);
     }
 
+    #[inline(never)]
     pub(crate) fn dequeue_task_stop(&mut self, cpu: CpuId) -> bool {
         self.rq[cpu].stop_queued = false;
         self.sub_nr_running(cpu, 1);

@@ -30,6 +30,7 @@ const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
 impl Kernel {
     /// `__sched_setscheduler()` of the running task by itself.
+    #[inline(never)]
     pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) -> Result<(), Errno> {
         if attr.policy == Policy::Deadline && !attr.dl.is_valid() {
             return Err(Errno::Inval);
@@ -157,6 +158,7 @@ impl Kernel {
     }
 
     /// `sched_setaffinity()` of the running task by itself.
+    #[inline(never)]
     pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) -> Result<(), Errno> {
         let mask = mask.and(&self.device_tree.all_cpus());
         let cpu = self.tasks[task].cpu;

@@ -95,6 +95,7 @@ impl Futexes {
 
 impl Kernel {
     /// `futex(FUTEX_WAIT)`: the caller sleeps.
+    #[inline(never)]
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {
         let prio = self.tasks[task].prio.min(MAX_RT_PRIO);
         self.futexes.wait(futex, task, prio);
@@ -105,6 +106,7 @@ impl Kernel {
 
     /// `futex(FUTEX_WAKE)`; how many were woken. A device's handler wakes by `source` Kernel, through a wait queue
     /// of its own in Linux.
+    #[inline(never)]
     pub(crate) fn futex_wake(&mut self, futex: FutexId, count: u32, source: WakeSource) -> u32 {
         let mut woken = 0;
         while woken < count {

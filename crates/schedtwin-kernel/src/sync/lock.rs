@@ -160,6 +160,7 @@ impl Kernel {
 
     /// An interrupt is going to preempt the running task: `arrived` is when it did. Within a section under a mutex
     /// the task takes the mutex along.
+    #[inline(never)]
     pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns) {
         let Some(Section { task, lock, from, until }) = self.sections[cpu] else { return };
         // After the section the call may have slept, and somebody else been switched to.

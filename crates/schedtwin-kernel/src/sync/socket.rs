@@ -158,6 +158,7 @@ impl Sockets {
 
 impl Kernel {
     /// `socketpair()`.
+    #[inline(never)]
     pub(crate) fn socketpair(
         &mut self,
         first: SocketId,

@@ -113,7 +113,7 @@ impl Kernel {
         self.tick_ends_laziness(cpu);
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);
-        if self.want_signals {
+        if self.wants_signals() {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(curr);
         }

@@ -305,6 +305,7 @@ impl Truth {
     }
 
     /// Who does most in a core may have changed.
+    #[inline(never)]
     fn settle_core(&mut self, threads: &[usize], at: Ns) {
         let least = |thread: &&usize| idleness(self.cpus[**thread].activity);
         let first = *threads.iter().min_by_key(least).expect("a core has threads");

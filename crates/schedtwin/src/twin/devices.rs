@@ -30,6 +30,7 @@ pub(super) struct BroadcastTimer {
 
 impl<B: Board> Twin<B> {
     /// The handlers of the devices that wait at a CPU run in the entry that follows.
+    #[inline(never)]
     pub(super) fn handle_devices(&mut self, cpu: CpuId) {
         let mut devices = std::mem::take(&mut self.cpus[cpu].pending_devices);
         while devices != 0 {

@@ -14,6 +14,7 @@ use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerS
 
 impl<B: Board> Twin<B> {
     /// Time begins: every source of events has its first one.
+    #[inline(never)]
     pub(super) fn silicon_begins(&mut self, observer: &mut impl Observer) {
         self.tell_all_power(observer);
         for c in 0..self.cpus.len() {
@@ -186,6 +187,7 @@ impl<B: Board> Twin<B> {
     }
 
     /// The power domains around a CPU follow where it rests.
+    #[inline(never)]
     fn power_domains_settle<O: Observer>(
         &mut self,
         cpu: CpuId,
@@ -230,6 +232,7 @@ impl<B: Board> Twin<B> {
     // ---- heat ---------------------------------------------------------------------------------
 
     /// A step of the grid is over: heat has flowed, and thermal zones may look.
+    #[inline(never)]
     pub(super) fn heat_step(&mut self, observer: &mut impl Observer) {
         self.heat_flows(self.now);
         let heat = self.heat.as_ref().expect("only heat has its slot");

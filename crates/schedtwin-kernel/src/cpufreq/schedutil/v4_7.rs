@@ -95,7 +95,7 @@ impl Kernel {
             self.sugov_cpus[cpu].passed = Passed { util, max, last_update: time };
         }
         if let Some(refusal) = self.refusal_passed(index, time) {
-            if self.want_decisions {
+            if self.wants_decisions() {
                 self.record_refusal(index, refusal);
             }
             return;

@@ -171,6 +171,7 @@ impl Kernel {
     }
 
     /// `inactive_task_timer()`.
+    #[inline(never)]
     pub(crate) fn inactive_task_timer(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (cpu, non_contending) = (t.cpu, t.dl.non_contending);
@@ -189,6 +190,7 @@ impl Kernel {
     }
 
     /// `migrate_task_rq_dl()`: it wakes on another CPU.
+    #[inline(never)]
     pub(crate) fn migrate_task_rq_dl(&mut self, task: TaskId) {
         let cpu = self.tasks[task].cpu;
         if self.tasks[task].dl.non_contending {

@@ -55,6 +55,7 @@ impl Kernel {
 
     /// `select_task_rq_dl()`: where a task wakes that last ran on `cpu`. It stays, unless a deadline task runs there that
     /// goes on or cannot go away, or the CPU is too small for it.
+    #[inline(never)]
     pub fn select_task_rq_dl(&mut self, task: TaskId, cpu: CpuId, flags: u32) -> CpuId {
         if flags & WF_TTWU == 0 {
             return cpu;
@@ -82,7 +83,7 @@ impl Kernel {
         chosen: CpuId,
         rule: PlacementRule,
     ) -> CpuId {
-        if self.want_decisions {
+        if self.wants_decisions() {
             let (allowed, cpudl) = (&self.tasks[task].cpus_mask, &self.rd.cpudl);
             let candidate = |cpu: CpuId| Candidate {
                 cpu,
@@ -162,6 +163,7 @@ impl Kernel {
     }
 
     /// `task_woken_dl()`.
+    #[inline(never)]
     pub(crate) fn task_woken_dl(&mut self, cpu: CpuId, task: TaskId) {
         let curr = self.rq[cpu].curr;
         let (t, c) = (&self.tasks[task], &self.tasks[curr]);

@@ -395,6 +395,7 @@ impl Kernel {
     }
 
     /// `sched_cfs_period_timer()`, on the executing CPU.
+    #[inline(never)]
     pub(crate) fn sched_cfs_period_timer(&mut self, group: TaskGroupId, expires: Ns) {
         let bandwidth = &mut self.groups[group].bandwidth;
         let next = hrtimer_forward(expires, self.now, bandwidth.period);
@@ -446,6 +447,7 @@ impl Kernel {
     }
 
     /// `do_sched_cfs_slack_timer()`.
+    #[inline(never)]
     pub(crate) fn sched_cfs_slack_timer(&mut self, group: TaskGroupId) {
         self.groups[group].bandwidth.slack_started = false;
         if self.runtime_refresh_within(group, MIN_BANDWIDTH_EXPIRATION) {

@@ -315,6 +315,7 @@ impl Kernel {
     }
 
     /// `check_preempt_wakeup()`: whether the wakee preempts, and by what rule. Sets the buddies.
+    #[inline(never)]
     pub(super) fn wakeup_preempts_cfs(
         &mut self,
         cpu: CpuId,

@@ -521,15 +521,20 @@ impl Kernel {
             && self.se[se].my_q.is_none()
             && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
         {
-            self.util_est_update(self.cfs[self.se[se].cfs_rq].cpu, se);
+            self.learn_within_dequeue(se);
         }
+    }
+
+    #[inline(never)]
+    fn learn_within_dequeue(&mut self, se: EntityId) {
+        self.util_est_update(self.cfs[self.se[se].cfs_rq].cpu, se);
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------
 
     /// `pick_task_fair()`.
     pub(crate) fn pick_task_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
-        if !self.want_decisions {
+        if !self.wants_decisions() {
             return self.pick_task_fair_seen(cpu, &mut ());
         }
         let mut notes = Notes::default();
@@ -731,7 +736,7 @@ impl Kernel {
         } else {
             self.wakeup_preempts(cpu, task, curr, wake_flags)
         };
-        if self.want_decisions {
+        if self.wants_decisions() {
             self.record(Decision::Preemption { task, curr, preempt, rule });
         }
         if preempt {

@@ -469,6 +469,7 @@ impl Kernel {
     }
 
     /// `check_preempt_wakeup_fair()`, `wakeup_preempt_fair()`: whether the wakee preempts, and by what rule.
+    #[inline(never)]
     pub(super) fn wakeup_preempts_eevdf(
         &mut self,
         cpu: CpuId,

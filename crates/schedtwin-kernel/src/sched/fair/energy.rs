@@ -108,6 +108,7 @@ impl Kernel {
     /// `find_energy_efficient_cpu()`; `None`: EAS cannot tell, ask the idle-sibling search. `task`'s
     /// signals have been aged to its queue's last update. `computed` counts the domains whose energy it took:
     /// those that have room.
+    #[inline(never)]
     pub fn find_energy_efficient_cpu(
         &self,
         task: TaskId,

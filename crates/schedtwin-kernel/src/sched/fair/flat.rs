@@ -187,6 +187,7 @@ impl Kernel {
     // ---- enqueue, dequeue -----------------------------------------------------------------------
 
     /// The middle of `enqueue_task_fair()`: the task's place in the hierarchy, and in the timeline.
+    #[inline(never)]
     pub(super) fn enqueue_flat(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         let se = self.tasks[task].se;
         let timeline = self.rq[cpu].timeline;
@@ -361,6 +362,7 @@ impl Kernel {
     // ---- pick, put, set, tick -------------------------------------------------------------------
 
     /// `pick_task_fair()`.
+    #[inline(never)]
     pub(super) fn pick_flat(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
         let timeline = self.rq[cpu].timeline;
         loop {

@@ -380,6 +380,7 @@ impl Kernel {
 
     /// `propagate_entity_load_avg()` of a group's entity: what has changed on its run queue is carried
     /// into the entity and the run queue above; whether there was anything.
+    #[inline(never)]
     pub(super) fn propagate_entity_load_avg(&mut self, se: EntityId, my_q: CfsRqId) -> bool {
         if !std::mem::take(&mut self.cfs[my_q].propagate) {
             return false;
@@ -462,10 +463,14 @@ impl Kernel {
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q
-            && self.cfs[my_q].load_weight != 0
-            && !self.throttled_hierarchy(my_q)
-        {
+        if let Some(my_q) = self.se[se].my_q {
+            self.follow_group_load(se, my_q);
+        }
+    }
+
+    #[inline(never)]
+    fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
+        if self.cfs[my_q].load_weight != 0 && !self.throttled_hierarchy(my_q) {
             let shares = self.calc_group_shares(my_q);
             if self.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
@@ -556,6 +561,7 @@ impl Kernel {
     }
 
     /// `pick_next_task_fair()`, from one fair task to another: only the levels that differ are put and set.
+    #[inline(never)]
     pub(super) fn put_prev_set_next_task_fair(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         if self.flat_groups {
             self.put_prev_flat(cpu, prev, Some(next));
@@ -617,6 +623,7 @@ impl Kernel {
     }
 
     /// `__update_blocked_fair()`, the groups' part: bottom up; whether something is left to decay.
+    #[inline(never)]
     pub(super) fn update_blocked_groups(&mut self, cpu: CpuId) -> bool {
         let mut blocked = false;
         let mut at = 0;

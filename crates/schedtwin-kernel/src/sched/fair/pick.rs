@@ -59,7 +59,7 @@ impl Kernel {
     /// Files the pick of another class than fair, or of nobody.
     #[inline]
     pub(crate) fn record_pick(&mut self, cpu: CpuId, next: TaskId, rule: PickRule) {
-        if self.want_decisions {
+        if self.wants_decisions() {
             let prev = self.rq[cpu].curr;
             self.record(Decision::Pick { prev, next, rule, candidates: Vec::new() });
         }

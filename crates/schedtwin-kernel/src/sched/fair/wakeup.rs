@@ -84,7 +84,7 @@ impl Kernel {
     /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
     /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
     pub fn select_task_rq_fair(&mut self, task: TaskId, prev: CpuId, wake_flags: u32) -> CpuId {
-        if !self.want_decisions {
+        if !self.wants_decisions() {
             return self.place(task, prev, wake_flags, &mut ()).0;
         }
         let mut notes = Notes::default();

@@ -108,6 +108,7 @@ impl Kernel {
     }
 
     /// `sched_rt_period_timer()`, on the executing CPU.
+    #[inline(never)]
     pub(crate) fn sched_rt_period_timer(&mut self, expires: Ns) {
         let period = self.config.rt_period;
         let next = hrtimer_forward(expires, self.now, period);

@@ -175,6 +175,7 @@ impl Kernel {
     }
 
     /// `util_bias_enqueue()`: a task has been enqueued.
+    #[inline(never)]
     pub(crate) fn util_bias_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         let bias = self.tasks[task].uclamp.sums.bias;
         self.change_sums(cpu, |sums| sums.bias += bias);
@@ -239,6 +240,7 @@ impl Kernel {
     }
 
     /// `util_est_update()` has stored a task's estimate, which is not counted now.
+    #[inline(never)]
     pub(crate) fn util_est_uclamp_update(&mut self, task: TaskId) {
         let tracked = match self.config.util_est_uclamp {
             UtilEstUclamp::Absent => false,

@@ -167,7 +167,7 @@ impl Kernel {
             self.detach_task(task, env);
             self.tasks[task].cfs_tasks_next = env.tasks;
             env.tasks = Some(task);
-            if self.want_decisions {
+            if self.wants_decisions() {
                 env.moved.push(task);
             }
             detached += 1;

@@ -69,6 +69,7 @@ impl Kernel {
     }
 
     /// The same of a group's CPUs.
+    #[inline(never)]
     pub(super) fn count_pref_dst_llc(&self, env: &LbEnv, group: &SchedGroup) -> u32 {
         let cpus = group.span.and(&env.cpus).iter();
         cpus.map(|cpu| self.nr_pref_dst_llc(cpu, env.dst_cpu)).sum()

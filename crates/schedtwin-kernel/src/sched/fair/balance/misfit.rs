@@ -38,7 +38,7 @@ impl Kernel {
     }
 
     /// `cpu_overutilized()`; meaningful only with EAS.
-    #[inline]
+    #[inline(never)]
     pub fn cpu_overutilized(&self, cpu: CpuId) -> bool {
         self.rd.energy_aware && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
     }

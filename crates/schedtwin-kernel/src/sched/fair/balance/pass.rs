@@ -112,7 +112,7 @@ impl Kernel {
         }
         let level = self.topology[sd].level;
         self.fact(FactKind::Balance { level, idle: idle as u8, moved: moved as u16 });
-        if self.want_decisions {
+        if self.wants_decisions() {
             self.record(Decision::Balance {
                 dst: this_cpu,
                 src,

@@ -38,6 +38,7 @@ fn earlier(a: u64, b: u64) -> u64 {
 impl CfsRq {
     /// The lag with which an entity has to be placed so that it has `vlag` once it counts among the others, who weigh
     /// `load`. The base of the sums follows an entity that is heavier than all others.
+    #[inline(never)]
     pub(super) fn inflated(&mut self, vlag: i64, load: u64, se: &SchedEntity) -> i64 {
         let weight = self.weight_in_sums(se) as i64;
         let lag = vlag.wrapping_add(vlag.wrapping_mul(weight) / load as i64);
@@ -76,6 +77,7 @@ impl Kernel {
     }
 
     /// `reweight_eevdf()` of an entity that is going to be queued: its weight may have changed since it left.
+    #[inline(never)]
     pub(super) fn take_weight(&mut self, se: EntityId) {
         let entity = &mut self.se[se];
         let Some(old) = entity.timeline_load.take() else { return };

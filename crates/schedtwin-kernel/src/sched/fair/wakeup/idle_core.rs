@@ -135,6 +135,7 @@ impl Kernel {
     }
 
     /// `__update_idle_core()`, `set_next_idle_core()`: `cpu` goes idle.
+    #[inline(never)]
     pub(crate) fn find_idle_core(&mut self, cpu: CpuId) {
         let Some(shared) = self.topology.sd_llc_shared[cpu.index()] else { return };
         let before = self.topology.shared[shared].idle_core;

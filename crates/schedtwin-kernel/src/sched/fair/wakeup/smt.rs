@@ -44,6 +44,7 @@ impl Kernel {
 
     /// The scan for a core that is idle as a whole (`select_idle_core()` for one CPU after the other), nearest CPUs
     /// first. Without one: the first idle thread met, and the LLC is known to have no idle core.
+    #[inline(never)]
     pub(super) fn scan_for_core(
         &self,
         task: TaskId,
