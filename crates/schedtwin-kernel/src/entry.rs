@@ -34,22 +34,29 @@ use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::sync::wait::{Blocked, Resume};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
-use crate::{Activity, Kernel, Wires};
+use crate::{Activity, Kconfig, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Errno, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines,
     Mode, NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState,
     WakeSource,
 };
+use std::marker::PhantomData;
 
 impl Kernel {
     /// Boots: all CPUs idle, ticks on the grid, governors started.
     pub fn boot(device_tree: DeviceTree, config: Config) -> Kernel {
         Kernel::boot_with(device_tree, config, &Policies::default())
     }
+}
 
+impl<K: Kconfig> Kernel<K> {
     /// Boots with users' policies in the place of what `config` names. A frequency governor takes
     /// schedutil's place, so `config` has to name that.
-    pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
+    ///
+    /// # Panics
+    ///
+    /// If this build lacks what the machine or the configuration needs ([`Kconfig::suits`]).
+    pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel<K> {
         let sugov_forms = SugovForms::new(&config, &device_tree);
         let of_domains = custom.frequency.as_ref().map(|f| (&f.name, FrequencyHook::Custom));
         let of_machine =
@@ -215,6 +222,7 @@ impl Kernel {
             facts: Vec::with_capacity(256),
             want_signals: false,
             decisions: Vec::new(),
+            built: PhantomData,
             want_decisions: false,
             device_tree,
             config: BootConfig::new(config),
@@ -225,6 +233,7 @@ impl Kernel {
         for c in 0..nr_cpus {
             kernel.hrtimer_start(CpuId(c as u16), tick_nsec, tick_nsec, TimerKind::SchedTick);
         }
+        kernel.check_build();
         kernel
     }
 

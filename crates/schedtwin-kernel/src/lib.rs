@@ -23,6 +23,7 @@ mod entry;
 pub mod hardware;
 pub mod inside;
 mod irq_work;
+mod kconfig;
 pub mod policy;
 pub mod sched;
 pub mod see;
@@ -37,6 +38,7 @@ use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
+pub use kconfig::{AllYesConfig, Kconfig, TinyConfig};
 use sched::demand::need::Needs;
 use sched::demand::signal::StaleDemands;
 use sched::demand::uclamp::UclampKey;
@@ -49,6 +51,8 @@ use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, PolicyId, PolicyMask, TaskGroupId,
     TaskId,
 };
+
+use std::marker::PhantomData;
 
 /// What the hardware sees of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +93,7 @@ pub enum Activity {
 #[derive(Clone)]
 // Fields that each entry touches come first: their addresses are short, and they share few cache lines.
 #[repr(C)]
-pub struct Kernel {
+pub struct Kernel<K: Kconfig = AllYesConfig> {
     /// Time of the current entry.
     now: Ns,
     /// Kernel time that the current entry has cost so far.
@@ -202,4 +206,5 @@ pub struct Kernel {
     /// Whose governor wants another frequency that the driver will be asked for later.
     wishing_policies: PolicyMask,
     decisions: Vec<DecisionRecord>,
+    built: PhantomData<K>,
 }

@@ -4,7 +4,7 @@
 //! Facts are always on. Decisions go through a [`See`]: `()` in the hot path, which compiles to
 //! nothing, or a list that a recorder reads afterwards.
 
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{
     Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
 };
@@ -83,7 +83,7 @@ impl See for Notes {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// States a fact, stamped with the executing CPU's local clock.
     #[inline(always)]
     pub(crate) fn fact(&mut self, kind: FactKind) {
@@ -94,19 +94,21 @@ impl Kernel {
     /// Whether decisions are recorded. Most runs do not record, so the code for it is laid out apart.
     #[inline(always)]
     pub(crate) fn wants_decisions(&self) -> bool {
-        if self.want_decisions {
+        let wanted = K::WATCHED && self.want_decisions;
+        if wanted {
             cold_path();
         }
-        self.want_decisions
+        wanted
     }
 
     /// Whether facts of signals are wanted; few runs do, as above.
     #[inline(always)]
     pub(crate) fn wants_signals(&self) -> bool {
-        if self.want_signals {
+        let wanted = K::WATCHED && self.want_signals;
+        if wanted {
             cold_path();
         }
-        self.want_signals
+        wanted
     }
 
     /// Files a decision. Callers test `wants_decisions()` first.

@@ -9,6 +9,7 @@ use crate::result::RunResult;
 use crate::twin::{DEVICES_MAX, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
+use schedtwin_kernel::{Kconfig, TinyConfig};
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
@@ -286,10 +287,24 @@ impl Scenario {
 
     /// A run that has not begun.
     pub fn twin<B: Board>(&self, seed: u64) -> Twin<B> {
-        let programs = self
-            .workload
-            .instantiate(&self.host, seed)
-            .expect("the workload was instantiated when the scenario was checked");
+        self.twin_of(seed)
+    }
+
+    /// As [`Scenario::twin`], with a kernel built as `K` says.
+    ///
+    /// # Panics
+    ///
+    /// If that lacks what the scenario needs.
+    pub fn twin_of<B: Board, K: Kconfig>(&self, seed: u64) -> Twin<B, K> {
+        self.twin_with(self.programs(seed), seed)
+    }
+
+    fn programs(&self, seed: u64) -> Programs {
+        let programs = self.workload.instantiate(&self.host, seed);
+        programs.expect("the workload was instantiated when the scenario was checked")
+    }
+
+    fn twin_with<B: Board, K: Kconfig>(&self, programs: Programs, seed: u64) -> Twin<B, K> {
         let end = match self.duration {
             Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
@@ -298,25 +313,33 @@ impl Scenario {
         Twin::with_policies(self.machine.clone(), kernel, programs, seed, end.min(LATEST))
     }
 
+    /// Whether a kernel built as `K` says has all that a run needs that nobody watches.
+    fn suits<K: Kconfig>(&self, programs: &Programs) -> bool {
+        let KernelFile { config, policies, .. } = &*self.kernel;
+        let (groups, watched) = (!programs.task_groups().is_empty(), !policies.names().is_empty());
+        K::suits(&firmware::device_tree(&self.machine, 0), config, groups, watched)
+    }
+
     /// Runs it.
     pub fn run(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
-        let mut twin: Twin<FlatBoard> = self.twin(seed);
-        if options.verify {
-            twin = twin.eager();
-        }
         let progress = options.progress;
         let tell = |now: Ns| {
             if let Some(progress) = &progress {
                 progress.store(now, Ordering::Relaxed);
             }
         };
-        if options.trace.is_none() && options.record.is_none() {
-            while twin.step(&mut ()) {
-                if twin.events().is_multiple_of(PROGRESS_EVERY) {
-                    tell(twin.now());
-                }
-            }
-            return Ok(twin.finish());
+        let observed = options.trace.is_some() || options.record.is_some();
+        let programs = self.programs(seed);
+        if !observed && !options.verify && self.suits::<TinyConfig>(&programs) {
+            let twin: Twin<FlatBoard, TinyConfig> = self.twin_with(programs, seed);
+            return Ok(run_unobserved(twin, tell));
+        }
+        let mut twin: Twin<FlatBoard> = self.twin_with(programs, seed);
+        if options.verify {
+            twin = twin.eager();
+        }
+        if !observed {
+            return Ok(run_unobserved(twin, tell));
         }
         let open =
             |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
@@ -421,6 +444,16 @@ impl Scenario {
             ),
         }
     }
+}
+
+/// Runs to the end without a trace or a record.
+fn run_unobserved<K: Kconfig>(mut twin: Twin<FlatBoard, K>, tell: impl Fn(Ns)) -> RunResult {
+    while twin.step(&mut ()) {
+        if twin.events().is_multiple_of(PROGRESS_EVERY) {
+            tell(twin.now());
+        }
+    }
+    twin.finish()
 }
 
 /// Refuses a kernel that switches off idle states which the machine does not have.

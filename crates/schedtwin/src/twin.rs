@@ -51,7 +51,7 @@ use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::Policies;
-use schedtwin_kernel::{Activity, Kernel};
+use schedtwin_kernel::{Activity, AllYesConfig, Kconfig, Kernel};
 use schedtwin_machine::{Machine, PERMILLE};
 use schedtwin_types::arena::{Arena, PerCpu};
 use schedtwin_types::draw::{Purpose, draw};
@@ -169,9 +169,9 @@ struct TaskState {
 
 /// A run in progress.
 #[derive(Clone)]
-pub struct Twin<B = FlatBoard> {
+pub struct Twin<B = FlatBoard, K: Kconfig = AllYesConfig> {
     machine: Arc<Machine>,
-    kernel: Kernel,
+    kernel: Kernel<K>,
     programs: Programs,
     board: B,
     slots: Slots,
@@ -224,7 +224,9 @@ impl<B: Board> Twin<B> {
     ) -> Twin<B> {
         Twin::with_policies(machine, (config, &Policies::default()), programs, seed, end)
     }
+}
 
+impl<B: Board, K: Kconfig> Twin<B, K> {
     /// As [`Twin::new`], with users' policies in the place of what the configuration names.
     pub fn with_policies(
         machine: Arc<Machine>,
@@ -232,7 +234,7 @@ impl<B: Board> Twin<B> {
         programs: Programs,
         seed: u64,
         end: Ns,
-    ) -> Twin<B> {
+    ) -> Twin<B, K> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
@@ -353,7 +355,7 @@ impl<B: Board> Twin<B> {
     }
 
     /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.
-    pub fn eager(mut self) -> Twin<B> {
+    pub fn eager(mut self) -> Twin<B, K> {
         self.eager = true;
         self
     }
@@ -371,13 +373,13 @@ impl<B: Board> Twin<B> {
 
     /// The kernel, for tests that look inside.
     #[doc(hidden)]
-    pub fn kernel(&self) -> &Kernel {
+    pub fn kernel(&self) -> &Kernel<K> {
         &self.kernel
     }
 
     /// The kernel, for tests that change something behind the twin's back.
     #[doc(hidden)]
-    pub fn kernel_mut(&mut self) -> &mut Kernel {
+    pub fn kernel_mut(&mut self) -> &mut Kernel<K> {
         &mut self.kernel
     }
 
@@ -489,7 +491,7 @@ impl<B: Board> Twin<B> {
             Slot::PowerLimit => self.power_limit_step(),
             Slot::Hwp => self.hwp_step(),
         }
-        if self.eager {
+        if K::WATCHED && self.eager {
             self.look_at_everything();
         }
         if O::DECISIONS {
@@ -707,7 +709,7 @@ impl<B: Board> Twin<B> {
         let (wires, c) = (self.kernel.hardware().wires(cpu), &self.cpus[cpu]);
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
-        if in_flight || c.ipis_armed != 0 || self.eager {
+        if in_flight || c.ipis_armed != 0 || K::WATCHED && self.eager {
             self.sync_ipis(cpu);
         }
     }

@@ -16,16 +16,16 @@
 //! Differences: before 6.10 it is thermal pressure, which cpufreq's own limits make, too, and which is subtracted in other
 //! places; here all releases have the form of 6.12. `sched_hw_decay_shift` of a boot is 0.
 
-use crate::Kernel;
 use crate::sched::pelt;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
     pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
         let policy = &self.policies[policy];
         for cpu in policy.cpus.iter() {
-            let capacity = self.rq[cpu].arch_capacity;
+            let capacity = self.rq[cpu].arch_capacity::<K>();
             self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);
         }
         self.hw_pressure_told = true;

@@ -3,16 +3,16 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].
 
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `set_next_task_idle()`.
     pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId) {
         if self.keeps_idle_core() {
             self.count_idle(cpu);
         }
-        if self.topology.smt {
+        if self.has_smt() {
             self.update_idle_core(cpu);
         }
         self.update_idle_rq_clock_pelt(cpu);

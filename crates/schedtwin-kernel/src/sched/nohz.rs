@@ -22,9 +22,9 @@
 //! Differences: all CPUs do housekeeping. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
-use crate::Kernel;
 use crate::config::{CheckMisfitStatus, FindNewIlb};
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
 /// Balance.
@@ -81,7 +81,7 @@ impl Nohz {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `nohz_balancer_kick()`: at the tick of `cpu`, wake an idle CPU to balance?
     pub fn nohz_balancer_kick(&mut self, cpu: CpuId) {
         if self.rq[cpu].idle_balance {
@@ -127,10 +127,10 @@ impl Kernel {
             }
         }
         // Where capacities differ, cache domains do not matter.
-        if let Some(sd) = self.topology.sd_asym_cpucapacity[cpu.index()] {
+        if let Some(sd) = self.sd_asym_cpucapacity(cpu) {
             // check_misfit_status()
             let can_be_helped = self.config.check_misfit_status == CheckMisfitStatus::AnyMisfit
-                || rq.arch_capacity < self.rd.max_cpu_capacity
+                || rq.arch_capacity::<K>() < self.rd.max_cpu_capacity
                 || self.check_cpu_capacity(cpu, sd);
             return rq.misfit_task_load != 0 && can_be_helped;
         }
@@ -148,7 +148,7 @@ impl Kernel {
         let mut idle = self.nohz.idle_cpus_mask.and(&self.idle_mask);
         idle.remove(self.this_cpu);
         let on_idle_core = match self.config.find_new_ilb {
-            FindNewIlb::IdleCore if self.topology.smt => {
+            FindNewIlb::IdleCore if self.has_smt() => {
                 idle.iter().find(|cpu| self.is_core_idle(*cpu))
             }
             _ => None,

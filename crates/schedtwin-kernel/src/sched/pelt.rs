@@ -326,7 +326,7 @@ pub fn update_load_avg_blocked_se(now: u64, sa: &mut SchedAvg, se_weight: u64) -
 ///
 /// A refresh clears [`UTIL_AVG_UNCHANGED`] (`cfs_se_util_change`): the next sleep may store a new
 /// estimate.
-#[inline]
+#[inline(always)]
 pub fn update_load_avg_se(
     now: u64,
     sa: &mut SchedAvg,

@@ -11,17 +11,18 @@
 //! frequencies that change while it is paid (a few microseconds; nobody looks there). So with what the other threads of
 //! its core do.
 
-use crate::Kernel;
 use crate::sched::{CfsRqId, pelt};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
         let running = self.device_tree.path_costs.running_clocks;
         let now = if running { self.local_clock() } else { self.now };
         let rq = &mut self.rq[cpu];
+        let capacity = rq.arch_capacity::<K>();
         let delta = now as i64 - rq.clock as i64;
         if delta <= 0 {
             return;
@@ -37,7 +38,7 @@ impl Kernel {
         rq.clock_task += delta;
         if irq_delta != 0 && self.config.features.nontask_capacity {
             rq.avg_irq.update(cpu, &mut self.stale_demands, |avg| {
-                pelt::update_irq_load_avg(avg, rq.clock, irq_delta, rq.freq_scale, rq.arch_capacity)
+                pelt::update_irq_load_avg(avg, rq.clock, irq_delta, rq.freq_scale, capacity)
             });
         }
         let idle = rq.curr.is_idle();
@@ -45,7 +46,7 @@ impl Kernel {
             delta,
             rq.clock_task,
             rq.clock,
-            rq.arch_capacity,
+            capacity,
             rq.freq_scale,
             idle,
         );
@@ -130,7 +131,7 @@ impl Kernel {
         let rq = &self.rq[cpu];
         let freq_scale =
             if self.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
-        let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
+        let speed = ((rq.arch_capacity::<K>() * freq_scale) >> 10).max(1);
         let shared = self.thread_speed_permille[cpu.index()];
         self.ns_per_work_shift_10[cpu] = if self.device_tree.path_costs.constant_time {
             1 << 10

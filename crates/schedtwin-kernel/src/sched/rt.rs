@@ -17,13 +17,13 @@ mod tests;
 
 pub use bandwidth::RtPeriod;
 
-use crate::Kernel;
 use crate::config::RtTask;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
@@ -85,7 +85,7 @@ impl RtRq {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// Full time slice of a `SCHED_RR` task: 100 ms in ticks.
     pub(crate) fn rr_time_slice(&self) -> u32 {
         100 * self.config.hz / 1000
@@ -123,8 +123,8 @@ impl Kernel {
 
     /// `rt_task_fits_capacity()`.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.topology.asym_cpucapacity
-            || self.rq[cpu].arch_capacity >= self.rt_uclamp_min(task) as u64
+        !self.has_asym_cpucapacity()
+            || self.rq[cpu].arch_capacity::<K>() >= self.rt_uclamp_min(task) as u64
     }
 
     #[inline(never)]
@@ -316,7 +316,7 @@ impl Kernel {
         if self.tasks[task].nr_cpus_allowed == 1 {
             return None;
         }
-        let mask = self.lowest_mask(task, self.topology.asym_cpucapacity);
+        let mask = self.lowest_mask(task, self.has_asym_cpucapacity());
         if mask.is_empty() {
             return None;
         }

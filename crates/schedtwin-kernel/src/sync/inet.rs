@@ -26,7 +26,7 @@
 
 use super::socket::{SK_MEM_DEFAULT, Skb, truesize};
 use super::wait::{Blocked, Hint};
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// Twice ten segments of 64 KiB as the kernel counts them.
@@ -36,7 +36,7 @@ const TCP_WINDOW: u32 = 65_536;
 /// The largest segment of the loopback device with offloading.
 const SEGMENT: u32 = 65_483;
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `tcp_sendmsg()`.
     pub(super) fn tcp_sendmsg(
         &mut self,
@@ -169,7 +169,7 @@ impl Kernel {
     }
 
     /// `do_softirq()` at the end of a network path: what it costs is interrupt time of this CPU.
-    fn in_softirq(&mut self, work: impl FnOnce(&mut Kernel)) {
+    fn in_softirq(&mut self, work: impl FnOnce(&mut Self)) {
         let nested = std::mem::replace(&mut self.in_irq, true);
         work(self);
         if !nested {

@@ -38,7 +38,7 @@
 //! caches with a lock is part of the section's cost.
 
 use super::wait::{Blocked, Resume};
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{
     CpuId, IpiKind, IrqLine, IrqLines, Ns, PipeId, SocketId, TaskId, TaskState, WakeSource,
 };
@@ -91,9 +91,9 @@ impl Mutex {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// The last `hold` ns of the path were under `lock`, which may have to be waited for first.
-    pub(super) fn spin_locked(&mut self, lock: impl Fn(&mut Kernel) -> &mut SpinLock, hold: Ns) {
+    pub(super) fn spin_locked(&mut self, lock: impl Fn(&mut Self) -> &mut SpinLock, hold: Ns) {
         if hold > 0 {
             let free_at = lock(self).free_at;
             self.spin_until(free_at, hold);

@@ -18,7 +18,7 @@
 
 use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
 use std::collections::VecDeque;
 
@@ -156,7 +156,7 @@ impl Sockets {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `socketpair()`.
     #[inline(never)]
     pub(crate) fn socketpair(

@@ -35,8 +35,8 @@ pub mod step_wise;
 #[cfg(test)]
 mod tests;
 
-use crate::Kernel;
 use crate::cpufreq::sugov_kthread::SugovKthread;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
 
 /// A temperature, thousandths of a degree Celsius.
@@ -240,7 +240,7 @@ impl ThermalZone {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// Registers thermal zones, at boot.
     pub fn register_thermal_zones(&mut self, zones: &[DtThermalZone]) {
         self.thermal_zones = zones.iter().map(ThermalZone::new).collect();
@@ -299,7 +299,7 @@ impl Kernel {
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = &self.policies[index];
         for cpu in policy.cpus.iter() {
-            let capacity = self.rq[cpu].arch_capacity;
+            let capacity = self.rq[cpu].arch_capacity::<K>();
             self.rq[cpu].cpufreq_pressure =
                 capacity - policy.capacity_within(capacity, policy.limit_max);
         }

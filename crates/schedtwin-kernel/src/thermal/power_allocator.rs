@@ -31,7 +31,7 @@
 //! the device tree has it.
 
 use super::{DtThermalZone, Trip, TripType};
-use crate::Kernel;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
 /// Fractional bits.
@@ -203,7 +203,7 @@ impl Params {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `power_allocator_manage()`.
     pub(super) fn power_allocator_manage(&mut self, zone: usize) {
         let z = &mut self.thermal_zones[zone];
@@ -268,8 +268,9 @@ impl Kernel {
 
     /// `get_load()` of all CPUs of a domain: percent of a CPU.
     fn cooling_load(&self, policy: PolicyId) -> u32 {
-        let load =
-            |cpu: CpuId| (self.sched_cpu_util(cpu) * 100 / self.rq[cpu].arch_capacity) as u32;
+        let load = |cpu: CpuId| {
+            (self.sched_cpu_util(cpu) * 100 / self.rq[cpu].arch_capacity::<K>()) as u32
+        };
         self.policies[policy].cpus.iter().map(load).sum()
     }
 

@@ -15,6 +15,7 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
+use schedtwin_kernel::Kconfig;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 
@@ -28,7 +29,7 @@ pub(super) struct BroadcastTimer {
     ordinal: u64,
 }
 
-impl<B: Board> Twin<B> {
+impl<B: Board, K: Kconfig> Twin<B, K> {
     /// The handlers of the devices that wait at a CPU run in the entry that follows.
     #[inline(never)]
     pub(super) fn handle_devices(&mut self, cpu: CpuId) {

@@ -2,6 +2,7 @@
 //! What became of the frequency governor's calls: metrics of schedutil, counted since boot.
 
 use crate::result::Metric;
+use schedtwin_kernel::Kconfig;
 use schedtwin_kernel::hardware::{HardwareView, RequestCounts};
 use schedtwin_machine::Machine;
 use schedtwin_types::PolicyId;
@@ -11,7 +12,7 @@ use schedtwin_types::metric;
 const NS_PER_US: f64 = 1e3;
 
 /// Metrics of all domains, whose numbers are those of the kernel's policies.
-pub(super) fn metrics(hardware: HardwareView, machine: &Machine) -> Vec<Metric> {
+pub(super) fn metrics<K: Kconfig>(hardware: HardwareView<K>, machine: &Machine) -> Vec<Metric> {
     let domains: Vec<(&str, RequestCounts)> = (machine.domains.iter().enumerate())
         .map(|(index, domain)| {
             (domain.name.as_str(), hardware.request_counts(PolicyId(index as u16)))

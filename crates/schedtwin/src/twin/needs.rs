@@ -5,9 +5,10 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
+use schedtwin_kernel::Kconfig;
 use schedtwin_types::{ClockDomainId, NEVER, NeedCause};
 
-impl<B: Board> Twin<B> {
+impl<B: Board, K: Kconfig> Twin<B, K> {
     /// The demand of some CPUs may have changed: the meter hears of those that need another operating point.
     #[inline(always)]
     pub(super) fn look_at_needs(&mut self) {

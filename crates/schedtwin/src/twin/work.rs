@@ -12,13 +12,14 @@
 use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
+use schedtwin_kernel::Kconfig;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
 use schedtwin_types::{CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
 
-impl<B: Board> Twin<B> {
+impl<B: Board, K: Kconfig> Twin<B, K> {
     /// Counts the work that a CPU's task has done until now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn account_work(&mut self, cpu: CpuId) {
         let c = &mut self.cpus[cpu];
         if let Phase::Task(task) = c.phase

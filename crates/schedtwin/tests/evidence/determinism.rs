@@ -108,6 +108,26 @@ fn the_reference_twin_agrees_on_the_published_workloads() {
     }
 }
 
+/// What a run builds its kernel with changes nothing that it decides.
+#[test]
+fn the_reference_twin_agrees_with_what_runs_build() {
+    for (machine, kernel, workload) in [
+        ("uniform8", "linux-5.18", "w1"),
+        ("uniform8", "linux-6.12", "ui-phone"),
+        ("uniform8", "linux-7.3", "w1"),
+        ("altra-2p160", "linux-7.3", "messaging -t -g 1 -l 20"),
+        ("pixel6", "linux-6.12-gki", "ui-phone"),
+        ("laptop-8c16t", "linux-7.3", "ui-phone"),
+        ("uniform8", "linux-6.12-debian", "w1"),
+    ] {
+        let name = format!("{machine} {kernel} {workload}");
+        let scenario = scenario(machine, kernel, workload, Some(100 * MS));
+        let built = scenario.run(1, RunOptions::default()).expect("nothing is written");
+        let options = RunOptions { verify: true, ..RunOptions::default() };
+        assert_same(&name, &built, &scenario.run(1, options).expect("nothing is written"));
+    }
+}
+
 /// A twin is a value: a clone in the middle of anything goes on as the original does.
 #[test]
 fn a_clone_goes_on_alike() {

@@ -12,13 +12,13 @@
 //! 6.1 calls a CPU overloaded if two deadline tasks are queued and one of them may move, 6.12 if one waits that may move.
 //! This is 6.12's. It could only be seen where the running one may move and the waiting ones are all pinned.
 
-use crate::Kernel;
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `enqueue_pushable_dl_task()`: behind those of the same deadline.
     pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
         let (tasks, list) = (&self.tasks, &mut self.rq[cpu].dl.pushable);
@@ -44,7 +44,7 @@ impl Kernel {
 
     /// `dl_task_fits_capacity()`.
     fn dl_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.rq[cpu].arch_capacity >= self.tasks[task].dl.dl_density >> 10
+        self.rq[cpu].arch_capacity::<K>() >= self.tasks[task].dl.dl_density >> 10
     }
 
     /// `dl_task_is_earliest_deadline()`: it would be the earliest on `cpu`.
@@ -64,7 +64,7 @@ impl Kernel {
         let occupied = curr.class == Class::Deadline
             && (curr.nr_cpus_allowed < 2 || !t.dl.preempts(&curr.dl))
             && t.nr_cpus_allowed > 1;
-        let too_small = self.topology.asym_cpucapacity && !self.dl_task_fits_capacity(task, cpu);
+        let too_small = self.has_asym_cpucapacity() && !self.dl_task_fits_capacity(task, cpu);
         if !occupied && !too_small {
             return self.record_dl_placement(task, cpu, cpu, PlacementRule::DlStays);
         }
@@ -89,7 +89,7 @@ impl Kernel {
                 cpu,
                 role: if cpudl.deadline_of(cpu).is_none() { "free" } else { "later" },
                 util: self.rq[cpu].avg_dl.util_avg,
-                capacity: self.rq[cpu].arch_capacity,
+                capacity: self.rq[cpu].arch_capacity::<K>(),
                 energy_delta: None,
                 max_util: None,
             };
@@ -121,7 +121,7 @@ impl Kernel {
             let latest = self.cpudl_latest(task);
             return (latest.map_or(CpuMask::EMPTY, CpuMask::of), PlacementRule::DlLatestDeadline);
         }
-        if !self.topology.asym_cpucapacity {
+        if !self.has_asym_cpucapacity() {
             return (free, PlacementRule::DlFreeCpu);
         }
         let fits: CpuMask = free.iter().filter(|c| self.dl_task_fits_capacity(task, *c)).collect();
@@ -129,7 +129,7 @@ impl Kernel {
             return (fits, PlacementRule::DlFreeCpu);
         }
         // Of equal ones the first, but its own before others.
-        let rank = |c: &CpuId| (self.rq[*c].arch_capacity, *c == t.cpu, u16::MAX - c.0);
+        let rank = |c: &CpuId| (self.rq[*c].arch_capacity::<K>(), *c == t.cpu, u16::MAX - c.0);
         let largest = free.iter().max_by_key(rank).map_or(CpuMask::EMPTY, CpuMask::of);
         (largest, PlacementRule::DlLargestFreeCpu)
     }

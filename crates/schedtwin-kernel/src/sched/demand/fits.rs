@@ -10,8 +10,8 @@
 
 use super::uclamp::RqClamps;
 use super::uclamp::max::Clamps;
-use crate::Kernel;
 use crate::sched::pelt;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// How well a CPU suits what is to run there (`util_fits_cpu()`), in rising order.
@@ -88,18 +88,18 @@ pub(crate) struct FitSearch {
     clamps: Clamps,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `arch_scale_cpu_capacity()`.
     #[inline(always)]
     pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity
+        self.rq[cpu].arch_capacity::<K>()
     }
 
     /// `get_actual_cpu_capacity()`.
     #[inline(always)]
     pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
         let rq = &self.rq[cpu];
-        rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
+        rq.arch_capacity::<K>() - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
     }
 
     /// `capacity_of()`.
@@ -133,7 +133,7 @@ impl Kernel {
         &self,
         task: TaskId,
         util: u64,
-        clamped: impl FnOnce(&Kernel) -> u64,
+        clamped: impl FnOnce(&Self) -> u64,
     ) -> TaskDemand {
         let wish = if self.uclamp_sums() {
             Wish::Clamped(clamped(self))

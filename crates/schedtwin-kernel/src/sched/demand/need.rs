@@ -20,12 +20,12 @@
 //!
 //! **Example.** util 512 of 1024 on a table of 0.5, 1 and 2 GHz: 1.25 GHz, so the need is the third.
 
-use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::device_tree::DeviceTree;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::demand::effective::frequency_for;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, PolicyId};
 
@@ -96,7 +96,7 @@ fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Confi
     policy.table.binary_search(&khz).expect("a frequency of the table")
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
     #[inline(always)]
     pub fn has_unseen_demands(&self) -> bool {
@@ -152,7 +152,7 @@ impl Kernel {
             let policy = &self.policies[self.policy_of(cpu)];
             let demand = self.at_full_clock(cpu, self.sugov_demand(cpu, None).0);
             let demand = demand.min(DEMANDS as u64 - 1);
-            let opp = needed_opp(policy, demand, self.rq[cpu].arch_capacity, &self.config);
+            let opp = needed_opp(policy, demand, self.rq[cpu].arch_capacity::<K>(), &self.config);
             assert_eq!(usize::from(self.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
         }
     }

@@ -40,13 +40,13 @@ mod pool;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
-use crate::Kernel;
 use crate::arena::Id;
 use crate::config::{CfsPeriodTimer, CfsUnthrottle};
 use crate::sched::CfsRqId;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
 
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
@@ -63,7 +63,7 @@ pub struct UnthrottleEntry {
     at: Ns,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     // ---- settings -------------------------------------------------------------------------------
 
     /// `tg_set_cfs_bandwidth()`: `quota` ns in each `period`, `None` without a limit. The period is 1 ms to 1 s, the quota at
@@ -119,7 +119,7 @@ impl Kernel {
         }
         let slice = self.config.cfs_bandwidth_slice;
         if !self.assign_cfs_rq_runtime(cfs_rq, slice) && self.cfs[cfs_rq].curr.is_some() {
-            self.resched_curr(self.cfs[cfs_rq].cpu);
+            self.resched_curr(self.cpu_of(cfs_rq));
         }
     }
 
@@ -174,7 +174,7 @@ impl Kernel {
         if self.assign_cfs_rq_runtime(cfs_rq, 1) {
             return false;
         }
-        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
         self.groups[group].bandwidth.throttled.push(cfs_rq);
         self.tg_throttle_down(group, cpu);
 
@@ -204,7 +204,7 @@ impl Kernel {
             cfs.h_nr_delayed -= delayed;
             cfs.h_nr_idle -= idle;
             parent_stays |= cfs.load_weight != 0;
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
         if level.is_none() {
             self.sub_nr_running(cpu, queued);
@@ -218,7 +218,7 @@ impl Kernel {
 
     /// `unthrottle_cfs_rq()`.
     fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
         self.cfs[cfs_rq].bandwidth.throttled = false;
         self.update_rq_clock(cpu);
         let clock = self.rq[cpu].clock;
@@ -234,7 +234,7 @@ impl Kernel {
             let mut level = self.groups[group].se.get(cpu.index()).copied();
             while let Some(se) = level {
                 self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
-                level = self.se[se].parent;
+                level = self.se[se].parent::<K>();
             }
         } else {
             return;
@@ -277,7 +277,7 @@ impl Kernel {
             if cfs.bandwidth.throttled {
                 return;
             }
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
         if queued_before == 0 && self.cfs[root].h_nr_queued != 0 {
             self.fair_server_start(cpu);
@@ -333,7 +333,7 @@ impl Kernel {
     /// `throttled_hierarchy()`: the queue or one above it is throttled.
     #[inline(always)]
     pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
-        self.cfs_bandwidth_used && self.cfs[cfs_rq].bandwidth.throttle_count != 0
+        self.cfs_bandwidth_used() && self.cfs[cfs_rq].bandwidth.throttle_count != 0
     }
 
     /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
@@ -341,7 +341,7 @@ impl Kernel {
     pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
         let cfs = &self.cfs[cfs_rq];
         let now = self.rq_clock_pelt(cfs.cpu);
-        if self.cfs_bandwidth_used { cfs.bandwidth.clock_pelt(now) } else { now }
+        if self.cfs_bandwidth_used() { cfs.bandwidth.clock_pelt(now) } else { now }
     }
 
     /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
@@ -353,7 +353,7 @@ impl Kernel {
 
     /// The end of `enqueue_entity()`: a queue has got its first entity.
     pub(super) fn queue_begins(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs_bandwidth_used {
+        if self.cfs_bandwidth_used() {
             self.check_enqueue_throttle(cfs_rq);
             let cfs = &mut self.cfs[cfs_rq];
             if cfs.bandwidth.throttle_count != 0 {

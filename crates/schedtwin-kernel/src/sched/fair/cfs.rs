@@ -58,7 +58,6 @@
 mod tests;
 
 use super::{NICE_0_LOAD, calc_delta, calc_delta_fair, scale_load_down};
-use crate::Kernel;
 use crate::config::IdealRuntime;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_FORK,
@@ -66,6 +65,7 @@ use crate::sched::core::{
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.
@@ -90,7 +90,7 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `sched_idle_cfs_rq()`: nothing but idle entities here. What is below a normal group does not count. Linux keeps
     /// their number (`idle_nr_running`); as only idle entities ask, it is counted here.
     fn sched_idle_cfs_rq(&self, cfs_rq: CfsRqId) -> bool {
@@ -182,7 +182,7 @@ impl Kernel {
     /// `entity_is_long_sleeper()`: so long ago that a comparison of virtual runtimes might wrap.
     fn entity_is_long_sleeper(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         let exec_start = self.se[se].exec_start;
-        let clock_task = self.rq[self.cfs[cfs_rq].cpu].clock_task;
+        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
         exec_start != 0
             && clock_task.saturating_sub(exec_start) > (1 << 63) / scale_load_down(NICE_0_LOAD)
     }
@@ -208,7 +208,7 @@ impl Kernel {
         let features = &self.config.features;
         let tunables = &self.cfs_tunables;
         let counted = if features.alt_period {
-            self.cfs[CfsRqId::root(self.cfs[cfs_rq].cpu)].h_nr_queued
+            self.cfs[CfsRqId::root(self.cpu_of(cfs_rq))].h_nr_queued
         } else {
             self.cfs[cfs_rq].nr_queued
         };
@@ -226,7 +226,7 @@ impl Kernel {
             let weight = self.cfs[entity.cfs_rq].load_weight + absent;
             let all = LoadWeight { weight, inv_weight: 0 };
             slice = calc_delta(slice, entity.load.weight, &all);
-            level = entity.parent;
+            level = entity.parent::<K>();
         }
         if features.base_slice {
             let background = self.se_is_idle(se) && !self.sched_idle_cfs_rq(cfs_rq);
@@ -242,7 +242,7 @@ impl Kernel {
         if self.cfs[cfs_rq].nr_queued <= 1 {
             return;
         }
-        let cpu = self.cfs[cfs_rq].cpu;
+        let cpu = self.cpu_of(cfs_rq);
         let slice = self.sched_slice(cfs_rq, curr);
         let ideal_runtime = match self.config.ideal_runtime {
             IdealRuntime::SchedSlice => slice,
@@ -365,7 +365,7 @@ impl Kernel {
         };
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
         let entity = &self.se[se];
-        if features.last_buddy && crowded && entity.on_rq && entity.my_q.is_none() {
+        if features.last_buddy && crowded && entity.on_rq && entity.my_q::<K>().is_none() {
             // set_last_buddy()
             self.set_buddy(se, |cfs| &mut cfs.last);
         }

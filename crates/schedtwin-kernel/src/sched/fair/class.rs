@@ -20,7 +20,6 @@
 //! RT is picked then, nobody notices.
 
 use super::{Pick, scale_load_down};
-use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
@@ -29,12 +28,13 @@ use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::see::{Notes, See};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
 pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
     fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
@@ -85,7 +85,7 @@ impl Kernel {
         }
         cfs.load_weight += entity.load.weight;
         cfs.nr_queued += 1;
-        if entity.my_q.is_none() {
+        if entity.my_q::<K>().is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_queued(cpu, se, task);
         }
@@ -110,7 +110,7 @@ impl Kernel {
         entity.on_rq = false;
         cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
-        if entity.my_q.is_none() {
+        if entity.my_q::<K>().is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_dequeued(cpu, se, task);
         }
@@ -147,33 +147,33 @@ impl Kernel {
     /// The running entity has run for `delta` ns more.
     #[inline(never)]
     fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
-        let cpu = self.cfs[cfs_rq].cpu;
+        let cpu = self.cpu_of(cfs_rq);
         let virtual_delta = self.calc_delta_fair(delta, self.se[curr].virtual_load());
         let entity = &mut self.se[curr];
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
-        let is_task = entity.my_q.is_none();
+        let is_task = entity.my_q::<K>().is_none();
         if is_task && self.sched_cache.is_some() {
             self.account_mm_sched(cpu, curr, delta);
         }
-        if self.cfs_bandwidth_used {
+        if self.cfs_bandwidth_used() {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
-        if self.flat_groups && !is_task {
+        if self.flat_groups() && !is_task {
             return;
         }
         if is_task && self.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
-        let timeline = if self.flat_groups { self.rq[cpu].timeline } else { cfs_rq };
+        let timeline = if self.flat_groups() { self.rq[cpu].timeline } else { cfs_rq };
         self.virtual_time_passed(timeline, curr);
     }
 
     /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
     pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
         let entity = &self.se[se];
-        match entity.my_q {
+        match entity.my_q::<K>() {
             None => self.tasks[entity.task].policy == Policy::Idle,
             Some(my_q) => self.cfs[my_q].idle,
         }
@@ -188,7 +188,7 @@ impl Kernel {
         loop {
             let cfs_rq = self.se[se].cfs_rq;
             change(&mut self.cfs[cfs_rq]);
-            match self.se[se].parent {
+            match self.se[se].parent::<K>() {
                 Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
                 _ => break,
             }
@@ -237,7 +237,7 @@ impl Kernel {
 
     pub(super) fn set_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = true;
-        if self.se[se].my_q.is_some() {
+        if self.se[se].my_q::<K>().is_some() {
             return;
         }
         if self.sched_cache.is_some() {
@@ -252,7 +252,7 @@ impl Kernel {
     #[inline(always)]
     fn clear_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = false;
-        if self.se[se].my_q.is_some() {
+        if self.se[se].my_q::<K>().is_some() {
             return;
         }
         if self.sched_cache.is_some() {
@@ -299,7 +299,7 @@ impl Kernel {
         let mut throttled = false;
         while let Some(id) = level {
             let entity = &self.se[id];
-            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent::<K>());
             if parent_is_queued || entity.on_rq {
                 if !parent_is_queued && entity.sched_delayed {
                     self.requeue_delayed_entity(id);
@@ -324,10 +324,10 @@ impl Kernel {
             }
             cfs.h_nr_queued += 1;
             cfs.h_nr_idle += idle;
-            if cfs.idle {
+            if K::GROUPS && cfs.idle {
                 idle = 1;
             }
-            throttled = cfs.bandwidth.throttled;
+            throttled = K::GROUPS && cfs.bandwidth.throttled;
             if throttled {
                 break;
             }
@@ -384,7 +384,8 @@ impl Kernel {
         }
         let mut action = UPDATE_TG;
         let entity = &self.se[se];
-        let migrating = entity.my_q.is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
+        let migrating =
+            entity.my_q::<K>().is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
         if migrating {
             action |= DO_DETACH;
         }
@@ -395,7 +396,7 @@ impl Kernel {
         self.se_update_runnable(se);
         self.before_leaving(cfs_rq, se, flags);
         self.account_entity_dequeue(cfs_rq, se);
-        if self.cfs_bandwidth_used {
+        if self.cfs_bandwidth_used() {
             self.return_cfs_rq_runtime(cfs_rq);
         }
         self.update_cfs_group(se);
@@ -403,7 +404,7 @@ impl Kernel {
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
         }
-        if self.cfs_bandwidth_used && self.cfs[cfs_rq].nr_queued == 0 {
+        if self.cfs_bandwidth_used() && self.cfs[cfs_rq].nr_queued == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
@@ -411,7 +412,7 @@ impl Kernel {
 
     /// `dequeue_entities()`; `false`: the task stays, delayed.
     pub(super) fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
-        if self.flat_groups {
+        if self.flat_groups() {
             return self.dequeue_flat(cpu, se, flags);
         }
         let was_sched_idle = self.sched_idle_mask.contains(cpu);
@@ -419,7 +420,7 @@ impl Kernel {
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.se[se];
         // A delayed group stands for no task: who was in it has been counted out before.
-        let task = entity.my_q.is_none().then_some(entity.task);
+        let task = entity.my_q::<K>().is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
         let mut idle = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
@@ -430,7 +431,7 @@ impl Kernel {
         let mut throttled = false;
         while let Some(id) = level {
             let entity = &self.se[id];
-            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent::<K>());
             if parent_stays {
                 self.stays_queued(id, slice_below);
             } else if !self.dequeue_entity(cfs_rq, id, flags) {
@@ -449,15 +450,15 @@ impl Kernel {
             }
             cfs.h_nr_queued -= tasks;
             cfs.h_nr_idle -= idle;
-            if cfs.idle {
+            if K::GROUPS && cfs.idle {
                 idle = tasks;
             }
-            throttled = cfs.bandwidth.throttled;
+            throttled = K::GROUPS && cfs.bandwidth.throttled;
             if throttled {
                 break;
             }
             let occupied = cfs.load_weight != 0;
-            let hierarchy_throttled = cfs.bandwidth.throttle_count != 0;
+            let hierarchy_throttled = K::GROUPS && cfs.bandwidth.throttle_count != 0;
             if let Some(parent) = parent {
                 if occupied && !parent_stays && sleep && !hierarchy_throttled {
                     // It sleeps within its slice: another one of the group shall have the rest.
@@ -518,7 +519,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn learns_within_dequeue(&mut self, se: EntityId) {
         if self.config.features.util_est
-            && self.se[se].my_q.is_none()
+            && self.se[se].my_q::<K>().is_none()
             && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
         {
             self.learn_within_dequeue(se);
@@ -547,7 +548,7 @@ impl Kernel {
 
     #[inline(always)]
     fn pick_task_fair_seen(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
-        if self.flat_groups {
+        if self.flat_groups() {
             return self.pick_flat(cpu, see);
         }
         'again: loop {
@@ -562,7 +563,7 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
-                if self.cfs_bandwidth_used && self.check_cfs_rq_runtime(cfs_rq) {
+                if self.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
                     continue 'again;
                 }
                 let picked = self.pick_next_entity(cfs_rq, see);
@@ -572,7 +573,7 @@ impl Kernel {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;
                 }
-                match self.se[se].my_q {
+                match self.se[se].my_q::<K>() {
                     Some(below) => cfs_rq = below,
                     None => return Some(self.se[se].task),
                 }
@@ -584,7 +585,7 @@ impl Kernel {
     pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
-                let common = self.groups.len() > 1 && self.tasks[prev].class == Class::Fair;
+                let common = self.has_groups() && self.tasks[prev].class == Class::Fair;
                 if next == prev {
                     self.repicked(cpu, next);
                 } else if common {
@@ -603,13 +604,13 @@ impl Kernel {
     }
 
     pub(crate) fn put_prev_task_fair(&mut self, cpu: CpuId, prev: TaskId) {
-        if self.flat_groups {
+        if self.flat_groups() {
             return self.put_prev_flat(cpu, prev, None);
         }
         let mut level = Some(self.tasks[prev].se);
         while let Some(se) = level {
             self.put_prev_entity(se);
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
     }
 
@@ -620,7 +621,7 @@ impl Kernel {
         if self.se[se].on_rq {
             self.update_curr(cfs_rq);
         }
-        if self.cfs_bandwidth_used {
+        if self.cfs_bandwidth_used() {
             self.check_cfs_rq_runtime(cfs_rq);
         }
         let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
@@ -633,16 +634,16 @@ impl Kernel {
 
     /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
     pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
-        if self.flat_groups {
+        if self.flat_groups() {
             return self.set_next_flat(cpu, next, first);
         }
         let mut level = Some(self.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se, first);
-            if self.cfs_bandwidth_used {
+            if self.cfs_bandwidth_used() {
                 self.account_cfs_rq_runtime(self.se[se].cfs_rq, 0);
             }
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
         self.next_task_is_set(cpu, next, first);
     }
@@ -658,7 +659,7 @@ impl Kernel {
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
             self.installed(cfs_rq, se, first);
         }
-        let clock_task = self.rq[self.cfs[cfs_rq].cpu].clock_task;
+        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
         let entity = &mut self.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
@@ -694,7 +695,7 @@ impl Kernel {
         }
         while let Some(se) = level {
             self.entity_tick(se);
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
         self.resched_curr(cpu);
     }
@@ -716,7 +717,7 @@ impl Kernel {
         while let Some(se) = level {
             self.entity_tick(se);
             self.tick_preempts(self.se[se].cfs_rq, se);
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
         if let Some(cache) = &mut self.sched_cache {
             cache.task_tick_cache(cpu, curr);

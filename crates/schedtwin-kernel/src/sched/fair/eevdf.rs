@@ -38,12 +38,12 @@ mod tests;
 mod v7_3;
 
 use super::scale_load_down;
-use crate::Kernel;
 use crate::config::{Config, EevdfForm, LagLimit};
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
@@ -71,7 +71,7 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
     (sum, load)
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
     #[inline(always)]
     pub(crate) fn compares_next_class(&self) -> bool {
@@ -142,7 +142,7 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `avg_vruntime()`: V, and moves the base of the sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
         let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
@@ -290,7 +290,7 @@ impl Kernel {
     /// `place_entity()`: where a newcomer starts.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let form = self.config.eevdf_form;
-        if form == EevdfForm::V7_3 && !self.flat_groups {
+        if form == EevdfForm::V7_3 && !self.flat_groups() {
             self.take_weight(se);
         }
         let average = self.avg_vruntime(cfs_rq);
@@ -393,7 +393,7 @@ impl Kernel {
             EevdfForm::V7_3 => used_up || !self.protect_slice(curr),
         };
         if loses {
-            self.resched_curr_lazy(self.cfs[cfs_rq].cpu);
+            self.resched_curr_lazy(self.cpu_of(cfs_rq));
             self.clear_buddies(cfs_rq, curr);
         }
     }

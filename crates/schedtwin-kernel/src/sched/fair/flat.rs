@@ -32,7 +32,6 @@
 use super::NICE_0_LOAD;
 use super::eevdf::sums_full_weights;
 use super::group::MIN_SHARES;
-use crate::Kernel;
 use crate::config::GroupTree;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP,
@@ -40,6 +39,7 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
 use crate::see::See;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// `__calc_prop_weight()`: `weight` below, as seen from a level further up; `queue_weight`: of all that is on the entity's
@@ -76,14 +76,14 @@ impl SchedEntity {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// A group is made, or gets a limit: from now on the timeline is one, or it nests. Nobody is in a group yet.
     pub(super) fn choose_group_tree(&mut self) {
         let flat = self.config.group_tree == GroupTree::Flat
             && sums_full_weights(&self.config)
-            && self.groups.len() > 1
-            && !self.cfs_bandwidth_used;
-        if flat == self.flat_groups {
+            && self.has_groups()
+            && !self.cfs_bandwidth_used();
+        if flat == self.flat_groups() {
             return;
         }
         assert!(self.groups_are_empty(), "a group's limit is written before anybody is in a group");
@@ -121,19 +121,19 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn timeline_of(&self, se: EntityId) -> CfsRqId {
         let cfs_rq = self.se[se].cfs_rq;
-        if self.flat_groups { self.rq[self.cfs[cfs_rq].cpu].timeline } else { cfs_rq }
+        if self.flat_groups() { self.rq[self.cpu_of(cfs_rq)].timeline } else { cfs_rq }
     }
 
     /// Where a walk through timelines that nest begins; none where one timeline is for all.
     #[inline(always)]
     pub(super) fn nested_levels(&self, task: TaskId) -> Option<EntityId> {
-        if self.flat_groups { None } else { Some(self.tasks[task].se) }
+        if self.flat_groups() { None } else { Some(self.tasks[task].se) }
     }
 
     /// One more level of [`prop_weight`].
     fn calc_prop_weight(&self, se: EntityId, weight: u64) -> u64 {
         let entity = &self.se[se];
-        let queue_weight = entity.parent.map(|_| self.cfs[entity.cfs_rq].load_weight);
+        let queue_weight = entity.parent::<K>().map(|_| self.cfs[entity.cfs_rq].load_weight);
         prop_weight(weight, entity.load.weight, queue_weight)
     }
 
@@ -235,7 +235,7 @@ impl Kernel {
             }
             weight = self.calc_prop_weight(id, weight);
             flags = ENQUEUE_WAKEUP;
-            level = self.se[id].parent;
+            level = self.se[id].parent::<K>();
         }
         weight
     }
@@ -253,7 +253,7 @@ impl Kernel {
             entity.exec_start = 0;
         }
         entity.on_rq = true;
-        if entity.my_q.is_none() {
+        if entity.my_q::<K>().is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_queued(cpu, se, task);
         }
@@ -334,14 +334,14 @@ impl Kernel {
                 idle = 1;
             }
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
-            level = self.se[id].parent;
+            level = self.se[id].parent::<K>();
         }
     }
 
     /// `dequeue_entity()`.
     fn dequeue_level(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let entity = &self.se[se];
-        let is_task = entity.my_q.is_none();
+        let is_task = entity.my_q::<K>().is_none();
         let migrating = is_task && self.tasks[entity.task].on_rq == OnRq::Migrating;
         self.update_load_avg(cfs_rq, se, UPDATE_TG | if migrating { DO_DETACH } else { 0 });
         if is_task && flags & DEQUEUE_SLEEP != 0 && flags & DEQUEUE_DELAYED == 0 {
@@ -394,7 +394,7 @@ impl Kernel {
             if next.is_some_and(|next| self.is_on_the_way_of(cfs_rq, next)) {
                 break;
             }
-            level = self.se[id].parent;
+            level = self.se[id].parent::<K>();
         }
         let timeline = self.rq[cpu].timeline;
         self.cfs[timeline].curr = None;
@@ -405,7 +405,7 @@ impl Kernel {
 
     /// Whether an entity, or one above it, is on this queue.
     fn is_on_the_way_of(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        std::iter::successors(Some(se), |se| self.se[*se].parent)
+        std::iter::successors(Some(se), |se| self.se[*se].parent::<K>())
             .any(|se| self.se[se].cfs_rq == cfs_rq)
     }
 
@@ -437,7 +437,7 @@ impl Kernel {
             if on_rq {
                 weight = self.calc_prop_weight(id, weight);
             }
-            level = self.se[id].parent;
+            level = self.se[id].parent::<K>();
         }
         self.cfs[timeline].curr = Some(se);
         if on_rq {
@@ -452,7 +452,7 @@ impl Kernel {
         if self.se[se].on_rq {
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
         }
-        let clock_task = self.rq[self.cfs[cfs_rq].cpu].clock_task;
+        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
         let entity = &mut self.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
@@ -470,7 +470,7 @@ impl Kernel {
         while let Some(id) = level {
             self.entity_tick(id);
             weight = self.calc_prop_weight(id, weight);
-            level = self.se[id].parent;
+            level = self.se[id].parent::<K>();
         }
         self.reweight_in_timeline(self.rq[cpu].timeline, se, weight, true);
     }
@@ -486,7 +486,7 @@ impl Kernel {
         assert_eq!(cfs.timeline.len() + running, cfs.nr_queued as usize, "{cpu:?}: timeline");
         for node in &cfs.timeline {
             let se = &self.se[node.se];
-            assert!(se.my_q.is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
+            assert!(se.my_q::<K>().is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
             let times = (se.deadline, se.vruntime);
             assert_eq!((node.deadline, node.vruntime), times, "{cpu:?}: node");
             assert!(cfs.curr != Some(node.se), "{cpu:?}: the running task is queued");

@@ -44,7 +44,6 @@ mod shares;
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_shares, contribution_delta};
 use shares::{contributes_by_rq_clock, contributes_once_per_ms};
 
-use crate::Kernel;
 use crate::arena::Id;
 use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::core::{
@@ -54,6 +53,7 @@ use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::fair::bandwidth::CfsBandwidth;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `MAX_SHARES`.
@@ -116,10 +116,11 @@ impl TaskGroup {
     }
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
     pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
-        assert!(self.config.fair_group_sched, "groups need CONFIG_FAIR_GROUP_SCHED");
+        let built = K::GROUPS && self.config.fair_group_sched;
+        assert!(built, "groups need CONFIG_FAIR_GROUP_SCHED");
         let id = TaskGroupId::from_index(self.groups.len());
         let above = &self.groups[parent];
         let (above_se, above_cfs_rq) = (above.se.clone(), above.cfs_rq.clone());
@@ -188,7 +189,7 @@ impl Kernel {
     /// Whether a run queue is not a CPU's own, told by its number alone: those come first.
     #[inline(always)]
     pub(super) fn is_of_group(&self, cfs_rq: CfsRqId) -> bool {
-        cfs_rq.0 as usize >= self.rq.len()
+        K::GROUPS && cfs_rq.0 as usize >= self.rq.len()
     }
 
     /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
@@ -196,7 +197,7 @@ impl Kernel {
     pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
         let t = &self.tasks[task];
         let entity = &mut self.se[t.se];
-        if t.group == TaskGroupId::ROOT {
+        if !K::GROUPS || t.group == TaskGroupId::ROOT {
             entity.cfs_rq = CfsRqId::root(cpu);
             (entity.parent, entity.depth) = (None, 0);
         } else {
@@ -211,6 +212,9 @@ impl Kernel {
 
     /// A task's run queue if it were on `cpu`.
     pub(crate) fn task_cfs_rq_on(&self, task: TaskId, cpu: CpuId) -> CfsRqId {
+        if !K::GROUPS {
+            return CfsRqId::root(cpu);
+        }
         self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
     }
 
@@ -300,7 +304,7 @@ impl Kernel {
             while let Some(se) = level {
                 self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
                 self.update_cfs_group(se);
-                level = self.se[se].parent;
+                level = self.se[se].parent::<K>();
             }
         }
     }
@@ -329,7 +333,7 @@ impl Kernel {
                 if above.idle {
                     break;
                 }
-                level = self.se[se].parent;
+                level = self.se[se].parent::<K>();
             }
             self.refresh_sched_idle(cpu);
         }
@@ -366,7 +370,7 @@ impl Kernel {
             return;
         }
         self.list_add_leaf_unless_throttled(own);
-        let mut level = self.se[se].parent;
+        let mut level = self.se[se].parent::<K>();
         while let Some(se) = level {
             let cfs_rq = self.se[se].cfs_rq;
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
@@ -374,7 +378,7 @@ impl Kernel {
                 return;
             }
             self.list_add_leaf_unless_throttled(cfs_rq);
-            level = self.se[se].parent;
+            level = self.se[se].parent::<K>();
         }
     }
 
@@ -425,7 +429,7 @@ impl Kernel {
     fn contribute_to_group(&mut self, cfs_rq: CfsRqId) {
         let form = self.config.tg_load_avg;
         let now = match contributes_by_rq_clock(form) {
-            true => self.rq[self.cfs[cfs_rq].cpu].clock,
+            true => self.rq[self.cpu_of(cfs_rq)].clock,
             false => self.local_clock(),
         };
         let cfs = &mut self.cfs[cfs_rq];
@@ -463,7 +467,7 @@ impl Kernel {
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q {
+        if let Some(my_q) = self.se[se].my_q::<K>() {
             self.follow_group_load(se, my_q);
         }
     }
@@ -484,7 +488,7 @@ impl Kernel {
         let curr = self.cfs[cfs_rq].curr == Some(se);
         let on_rq = self.se[se].on_rq;
         // With one timeline for all a group has no place in one.
-        let nested = !self.flat_groups;
+        let nested = !self.flat_groups();
         let mut average = None;
         if on_rq {
             if nested {
@@ -523,7 +527,7 @@ impl Kernel {
     /// `se_update_runnable()`: how many tasks a group's entity stands for.
     #[inline(always)]
     pub(super) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q {
+        if let Some(my_q) = self.se[se].my_q::<K>() {
             let below = &self.cfs[my_q];
             self.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
         }
@@ -532,7 +536,7 @@ impl Kernel {
     /// `se_runnable()`.
     #[inline(always)]
     pub(super) fn se_runnable(entity: &SchedEntity) -> u64 {
-        match entity.my_q {
+        match entity.my_q::<K>() {
             _ if entity.sched_delayed => 0,
             None => entity.on_rq as u64,
             Some(_) => entity.runnable_weight as u64,
@@ -546,8 +550,9 @@ impl Kernel {
         mut se: EntityId,
         mut pse: EntityId,
     ) -> (EntityId, EntityId) {
-        let above =
-            |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
+        let above = |se: EntityId| {
+            self.se[se].parent::<K>().expect("two tasks of a CPU have a common root")
+        };
         while self.se[se].cfs_rq != self.se[pse].cfs_rq {
             let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
             if depth >= pdepth {
@@ -563,13 +568,13 @@ impl Kernel {
     /// `pick_next_task_fair()`, from one fair task to another: only the levels that differ are put and set.
     #[inline(never)]
     pub(super) fn put_prev_set_next_task_fair(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        if self.flat_groups {
+        if self.flat_groups() {
             self.put_prev_flat(cpu, prev, Some(next));
             self.set_next_flat(cpu, next, true);
             return;
         }
         let (mut pse, mut se) = (self.tasks[prev].se, self.tasks[next].se);
-        let above = |k: &Kernel, se: EntityId| k.se[se].parent.expect("the root is common");
+        let above = |k: &Self, se: EntityId| k.se[se].parent.expect("the root is common");
         while self.se[se].cfs_rq != self.se[pse].cfs_rq {
             let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
             if depth <= pdepth {
@@ -612,7 +617,7 @@ impl Kernel {
 
     fn add_leaf(&mut self, cfs_rq: CfsRqId) {
         self.cfs[cfs_rq].on_list = true;
-        let (cpu, group) = (self.cfs[cfs_rq].cpu, self.cfs[cfs_rq].group);
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
         let is_above = |other: TaskGroupId| {
             std::iter::successors(self.groups[group].parent, |g| self.groups[*g].parent)
                 .any(|above| above == other)

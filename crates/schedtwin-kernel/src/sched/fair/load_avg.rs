@@ -13,9 +13,9 @@
 //! Differences: none known. What groups add is in [`super::group`].
 
 use super::scale_load_down;
-use crate::Kernel;
 use crate::config::{AttachFloor, InitUtilWeight, MigrateSePeltLag};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
@@ -25,18 +25,18 @@ pub const DO_ATTACH: u32 = 4;
 /// `DO_DETACH`.
 pub const DO_DETACH: u32 = 8;
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `update_load_avg()`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let now = self.cfs_rq_clock_pelt(cfs_rq);
         let (cfs, entity) = (&self.cfs[cfs_rq], &mut self.se[se]);
         let known = entity.avg.last_update_time != 0;
-        let my_q = entity.my_q;
+        let my_q = entity.my_q::<K>();
         let queue_is_aged = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
         // A task that is switched to was often queued in the same entry: then nothing is to be aged.
         if known && !pelt::is_up_to_date(now, &entity.avg) {
-            let (runnable, running) = (Kernel::se_runnable(entity), cfs.curr == Some(se));
+            let (runnable, running) = (Self::se_runnable(entity), cfs.curr == Some(se));
             let weight = scale_load_down(entity.load.weight);
             let (avg, on_rq) = (&mut entity.avg, entity.on_rq);
             let refreshed = pelt::update_load_avg_se(now, avg, on_rq, runnable, running, weight);
@@ -65,7 +65,7 @@ impl Kernel {
     /// An entity's averages have been refreshed, and with them what its clamps change.
     #[inline(always)]
     fn load_avg_refreshed(&mut self, se: EntityId) {
-        if self.uclamp_sums() && self.se[se].my_q.is_none() {
+        if self.uclamp_sums() && self.se[se].my_q::<K>().is_none() {
             self.util_bias_update(self.se[se].task);
         }
     }
@@ -74,7 +74,7 @@ impl Kernel {
     #[inline(always)]
     fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
         if !self.is_of_group(cfs_rq) {
-            self.cpufreq_update_util(self.cfs[cfs_rq].cpu, 0);
+            self.cpufreq_update_util(self.cpu_of(cfs_rq), 0);
         }
     }
 
@@ -172,7 +172,7 @@ impl Kernel {
         if self.tasks[task].on_rq != OnRq::Migrating {
             self.remove_entity_load_avg(task);
             let cfs_rq = self.se[se].cfs_rq;
-            let cpu = self.cfs[cfs_rq].cpu;
+            let cpu = self.cpu_of(cfs_rq);
             let last_update_time = self.cfs[cfs_rq].avg.last_update_time;
             let throttled = self.cfs[cfs_rq].bandwidth.throttled_pelt_idle;
             let entity = &mut self.se[se];
@@ -224,14 +224,14 @@ impl Kernel {
     pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
         let se = self.tasks[task].se;
         let cfs_rq = self.se[se].cfs_rq;
-        let cpu = self.cfs[cfs_rq].cpu;
+        let cpu = self.cpu_of(cfs_rq);
         if self.tasks[task].class != Class::Fair {
             // Such a task is not attached; its time is stamped so that a later change of class finds it.
             self.se[se].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
             return;
         }
         let avg = self.cfs[cfs_rq].avg;
-        let capacity = self.rq[cpu].arch_capacity;
+        let capacity = self.rq[cpu].arch_capacity::<K>();
         let entity = &mut self.se[se];
         let weight = match self.config.init_util_weight {
             InitUtilWeight::ScaledUp => entity.load.weight,
@@ -250,7 +250,7 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
         let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
-        let capacity = self.rq[cpu].arch_capacity;
+        let capacity = self.rq[cpu].arch_capacity::<K>();
         let capacity = pelt::util_est_limit(self.config.util_est_update, capacity);
         let avg = &mut self.se[se].avg;
         let learned_before = avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
@@ -266,6 +266,7 @@ impl Kernel {
         let now = self.rq_clock_pelt(cpu);
         let curr_class = self.tasks[self.rq[cpu].curr].class;
         let rq = &mut self.rq[cpu];
+        let capacity = rq.arch_capacity::<K>();
         let stale = &mut self.stale_demands;
         let rt = rq.avg_rt.update(cpu, stale, |avg| {
             pelt::update_rt_rq_load_avg(now, avg, curr_class == Class::Rt)
@@ -275,7 +276,7 @@ impl Kernel {
         });
         let irq = self.config.irq_time_accounting
             && rq.avg_irq.update(cpu, stale, |avg| {
-                pelt::update_irq_load_avg(avg, rq.clock, 0, rq.freq_scale, rq.arch_capacity)
+                pelt::update_irq_load_avg(avg, rq.clock, 0, rq.freq_scale, capacity)
             });
         rt | dl | irq | self.update_hw_load_avg(cpu)
     }
@@ -288,7 +289,7 @@ impl Kernel {
         let mut decayed = self.update_other_load_avgs(cpu);
         let now = self.rq_clock_pelt(cpu);
         let root = CfsRqId::root(cpu);
-        let below = self.update_blocked_groups(cpu);
+        let below = K::GROUPS && self.update_blocked_groups(cpu);
         decayed |= self.update_cfs_rq_load_avg(now, root);
         let avg = &self.cfs[root].avg;
         let rq = &mut self.rq[cpu];

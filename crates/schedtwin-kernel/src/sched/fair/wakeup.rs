@@ -27,11 +27,11 @@ mod idler_llc;
 mod smt;
 mod v5_11;
 
-use crate::Kernel;
 use crate::config::{RecentUsedCpu, SelectIdleScan};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
 use crate::see::{Notes, See};
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
 
 use super::energy::Choice;
@@ -80,7 +80,7 @@ struct ScanBudget {
     measured: bool,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
     /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
     pub fn select_task_rq_fair(&mut self, task: TaskId, prev: CpuId, wake_flags: u32) -> CpuId {
@@ -224,19 +224,18 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Choice {
-        let asym = self.topology.asym_cpucapacity;
+        let asym = self.has_asym_cpucapacity();
         trail.aged |= asym;
         let demand = asym.then(|| self.synced_task_demand(task));
-        let fits =
-            |k: &Kernel, cpu: CpuId| demand.is_none_or(|demand| k.asym_fits_cpu(&demand, cpu));
-        let idle = |k: &Kernel, cpu: CpuId| k.choose_idle_cpu(cpu, task);
+        let fits = |k: &Self, cpu: CpuId| demand.is_none_or(|demand| k.asym_fits_cpu(&demand, cpu));
+        let idle = |k: &Self, cpu: CpuId| k.choose_idle_cpu(cpu, task);
         // 1.
         if idle(self, target) && fits(self, target) {
             return (target, PlacementRule::SisTargetIdle);
         }
         // 2.
-        let share_cache = |k: &Kernel, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
-        let same_cluster = |k: &Kernel, cpu: CpuId| {
+        let share_cache = |k: &Self, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
+        let same_cluster = |k: &Self, cpu: CpuId| {
             !k.wakeups_know_clusters() || k.topology.cpus_share_resources(cpu, target)
         };
         let mut prev_aff = None;
@@ -266,7 +265,7 @@ impl Kernel {
         }
         // 5.
         if let Some(demand) = demand
-            && let Some(sd) = self.topology.sd_asym_cpucapacity[target.index()]
+            && let Some(sd) = self.sd_asym_cpucapacity(target)
         {
             return match self.select_idle_capacity(task, sd, target, &demand, trail, see) {
                 Some(cpu) => (cpu, PlacementRule::SelectIdleCapacity),
@@ -286,7 +285,7 @@ impl Kernel {
         }
         // 6.
         let idle_core = self.idle_core_of(target, trail);
-        if self.topology.smt
+        if self.has_smt()
             && !idle_core.known
             && share_cache(self, prev)
             && let Some(cpu) = self.select_idle_smt(task, prev, trail, see)

@@ -32,11 +32,11 @@ pub mod group;
 pub mod max;
 pub mod sum;
 
-use crate::Kernel;
 use crate::config::{Config, Uclamp, UclampAggregation, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
+use crate::{Kconfig, Kernel};
 use max::Clamps;
 use schedtwin_types::{CpuId, SchedAttr, TaskGroupId, TaskId};
 
@@ -146,7 +146,7 @@ fn gives_clamps(attr: &SchedAttr) -> bool {
     attr.util_min.is_some() || attr.util_max.is_some()
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
         self.config.uclamp.is_compiled_in()
@@ -354,7 +354,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn floor_and_cap(&self, cpu: CpuId) -> (u64, u64) {
         if !self.uclamp_is_used() {
-            let floor = if self.rt_gets_all(cpu) { self.rq[cpu].arch_capacity } else { 0 };
+            let floor = if self.rt_gets_all(cpu) { self.rq[cpu].arch_capacity::<K>() } else { 0 };
             return (floor, SCHED_CAPACITY_SCALE);
         }
         let Clamps { min, max } = self.rq[cpu].uclamp.clamps();

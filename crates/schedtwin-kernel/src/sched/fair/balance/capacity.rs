@@ -20,7 +20,7 @@ pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
     a * 1024 > b * 1078
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `scale_rt_capacity()`: what is left of a CPU for fair tasks.
     fn scale_rt_capacity(&self, cpu: CpuId) -> u64 {
         let max = self.get_actual_cpu_capacity(cpu);
@@ -99,6 +99,6 @@ impl Kernel {
     #[inline]
     pub(crate) fn check_cpu_capacity(&self, cpu: CpuId, sd: DomainId) -> bool {
         let pct = self.topology[sd].imbalance_pct as u64;
-        self.rq[cpu].cpu_capacity * pct < self.rq[cpu].arch_capacity * 100
+        self.rq[cpu].cpu_capacity * pct < self.rq[cpu].arch_capacity::<K>() * 100
     }
 }

@@ -16,11 +16,11 @@ use crate::config::MisfitStatus;
 use crate::sched::topology::SD_ASYM_CPUCAPACITY;
 use schedtwin_types::FactKind;
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `update_misfit_status()`: `task` now runs on `cpu` (`None`: nothing fair does).
     #[inline(always)]
     pub fn update_misfit_status(&mut self, task: Option<TaskId>, cpu: CpuId) {
-        if !self.topology.asym_cpucapacity {
+        if !self.has_asym_cpucapacity() {
             return;
         }
         let misfit = task.filter(|p| {
@@ -40,18 +40,18 @@ impl Kernel {
     /// `cpu_overutilized()`; meaningful only with EAS.
     #[inline(never)]
     pub fn cpu_overutilized(&self, cpu: CpuId) -> bool {
-        self.rd.energy_aware && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
+        self.is_energy_aware() && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
     }
 
     /// `is_rd_overutilized()`: balancing decides, not energy. Always so without EAS.
     #[inline]
     pub fn is_rd_overutilized(&self) -> bool {
-        !self.rd.energy_aware || self.rd.overutilized
+        !self.is_energy_aware() || self.rd.overutilized
     }
 
     /// `set_rd_overutilized()`.
     pub(super) fn set_rd_overutilized(&mut self, on: bool) {
-        if self.rd.energy_aware && self.rd.overutilized != on {
+        if self.is_energy_aware() && self.rd.overutilized != on {
             self.rd.overutilized = on;
             self.fact(FactKind::Overutilized { on });
         }
@@ -68,6 +68,6 @@ impl Kernel {
     /// Whether CPUs of a domain differ in capacity.
     #[inline]
     pub(super) fn is_asym(&self, sd: DomainId) -> bool {
-        self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
+        K::CAPACITIES && self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
     }
 }

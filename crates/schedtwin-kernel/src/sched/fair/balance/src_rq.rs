@@ -15,7 +15,7 @@ use super::*;
 use crate::config::FindSrcRq;
 use crate::sched::topology::GroupId;
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `sched_balance_find_src_rq()`.
     pub(super) fn find_src_rq(&self, env: &LbEnv, group: GroupId) -> Option<CpuId> {
         let asym = self.is_asym(env.sd);
@@ -70,8 +70,8 @@ impl Kernel {
     /// and clusters of equal CPUs share work out.
     fn may_have_only_task(&self, env: &LbEnv, cpu: CpuId) -> bool {
         self.config.find_src_rq == FindSrcRq::SmallerOrShared
-            && (self.topology.smt && !self.is_core_idle(cpu)
-                || self.topology.cluster
+            && (self.has_smt() && !self.is_core_idle(cpu)
+                || self.has_clusters()
                     && self.get_actual_cpu_capacity(env.dst_cpu)
                         == self.get_actual_cpu_capacity(cpu))
     }

@@ -166,7 +166,7 @@ pub(super) struct SdLbStats {
     pub cpus_read: u64,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
     #[inline(never)]
     pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
@@ -237,7 +237,8 @@ impl Kernel {
         let imbalance_pct = domain.imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
-        if (self.topology.smt || domain.flags & SD_ASYM_PACKING != 0)
+        if K::THREADS
+            && (self.has_smt() || domain.flags & SD_ASYM_PACKING != 0)
             && !local
             && env.idle.is_idle()
             && sgs.sum_h_nr_running != 0
@@ -266,7 +267,7 @@ impl Kernel {
     #[inline]
     pub(in crate::sched::fair) fn may_be_overloaded(&self, sgs: &SgLbStats) -> bool {
         sgs.group_overutilized
-            || !self.rd.energy_aware
+            || !self.is_energy_aware()
             || self.config.group_is_overloaded == GroupIsOverloaded::ByTasks
     }
 
@@ -306,7 +307,7 @@ impl Kernel {
         sgs.sum_nr_running += rq.nr_running;
         sds.cpus_read += 1;
         sds.overloaded |= rq.nr_running > 1;
-        sgs.group_overutilized |= self.rd.energy_aware && self.util_exceeds(util, cpu);
+        sgs.group_overutilized |= self.is_energy_aware() && self.util_exceeds(util, cpu);
         if self.idle_cpu(cpu) {
             sgs.idle_cpus += 1;
             return;
@@ -400,14 +401,14 @@ impl Kernel {
 
     /// Whether balancing knows cores with several threads.
     pub(super) fn balances_cores(&self) -> bool {
-        self.topology.smt && self.config.smt_balance == SmtBalance::Cores
+        self.has_smt() && self.config.smt_balance == SmtBalance::Cores
     }
 
     /// Where several threads of the destination's core work, a misfit would gain nothing there. The rule came late to
     /// stable releases, with that about bigger groups.
     fn shares_its_core(&self, env: &LbEnv) -> bool {
         self.config.pick_busiest_bigger == PickBusiestBigger::Always
-            && self.topology.smt
+            && self.has_smt()
             && !self.is_core_idle(env.dst_cpu)
     }
 
@@ -450,7 +451,7 @@ impl Kernel {
     pub(super) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId) -> bool {
         let flags = self.topology[sd].flags;
         flags & SD_ASYM_PACKING != 0
-            && (!self.topology.smt
+            && (!self.has_smt()
                 || self.config.asym_packing == AsymPacking::BusyThreads
                 || flags & SD_SHARE_CPUCAPACITY != 0
                 || self.is_core_idle(cpu))

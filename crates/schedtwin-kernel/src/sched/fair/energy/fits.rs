@@ -17,12 +17,12 @@
 //! domain left behind.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
-use crate::Kernel;
 use crate::config::MaxSpareCap;
 use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 /// `struct energy_env`.
@@ -33,7 +33,7 @@ pub(super) struct EnergyEnv {
     pd_cap: u64,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
     pub(super) fn feec_fits(
         &self,
@@ -153,7 +153,7 @@ impl Kernel {
     /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
     fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
         let irq = self.rq[prev].avg_irq.util_avg;
-        let max = self.rq[prev].arch_capacity;
+        let max = self.rq[prev].arch_capacity::<K>();
         if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
     }
 

@@ -26,11 +26,11 @@
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `select_idle_capacity`, `asym_fits_cpu`.
 
 use super::Trail;
-use crate::Kernel;
 use crate::config::SelectIdleCapacity;
 use crate::sched::demand::fits::{Fits, TaskDemand};
 use crate::sched::topology::DomainId;
 use crate::see::See;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `ASYM_IDLE_*`: the best rank is the smallest.
@@ -47,12 +47,12 @@ mod rank {
     pub const CORE_BIAS: i32 = -3;
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `asym_fits_cpu()`, where capacities differ.
     pub(super) fn asym_fits_cpu(&self, demand: &TaskDemand, cpu: CpuId) -> bool {
         let core = match self.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => true,
-            SelectIdleCapacity::SisUtil => !self.topology.smt || self.is_core_idle(cpu),
+            SelectIdleCapacity::SisUtil => !self.has_smt() || self.is_core_idle(cpu),
         };
         core && self.fits_cpu(demand, cpu) == Fits::Yes
     }
@@ -130,7 +130,7 @@ impl Kernel {
         let shared = |index: Option<usize>| index.map(|index| &self.topology.shared[index]);
         let balance_shared = self.topology.sd_balance_shared[target.index()];
         let has_idle_core =
-            self.topology.smt && shared(balance_shared).is_some_and(|known| known.has_idle_cores);
+            self.has_smt() && shared(balance_shared).is_some_and(|known| known.has_idle_cores);
         let mut left = i32::MAX as u32;
         if self.config.features.sis_util
             && let Some(known) = shared(self.topology[sd].shared)

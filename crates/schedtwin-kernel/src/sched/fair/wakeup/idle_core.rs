@@ -37,9 +37,9 @@
 //! References: the mails; 2/8 and 6/8 were read as their reviews quote them.
 
 use super::Trail;
-use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::IdleCore;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
 /// What a wakeup asks a cache about idle cores.
@@ -51,7 +51,7 @@ pub(super) struct KnownIdleCore {
     pub possible: bool,
 }
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `wake_affine_idle()` and `wake_affine_idler_llc()` of the series.
     pub(super) fn wake_affine_by_idle_core(
         &self,
@@ -78,7 +78,7 @@ impl Kernel {
             }
             let shared = self.topology.sd_llc_shared[cpu.index()]?;
             if let IdleCore::Core(core) = self.topology.shared[shared].idle_core
-                && self.topology.smt
+                && self.has_smt()
                 && self.tasks[task].cpus_mask.contains(core)
             {
                 trail.idle_core_taken = Some(shared);
@@ -105,13 +105,13 @@ impl Kernel {
     pub(super) fn idle_core_of(&self, cpu: CpuId, trail: &Trail) -> KnownIdleCore {
         if !self.keeps_idle_core() {
             let shared = self.topology.sd_balance_shared[cpu.index()];
-            let known = self.topology.smt
+            let known = self.has_smt()
                 && shared.is_some_and(|shared| self.topology.shared[shared].has_idle_cores);
             return KnownIdleCore { known, possible: known };
         }
         let shared = self.topology.sd_llc_shared[cpu.index()];
         let hint = match shared {
-            Some(shared) if self.topology.smt && trail.idle_core_taken != Some(shared) => {
+            Some(shared) if self.has_smt() && trail.idle_core_taken != Some(shared) => {
                 self.topology.shared[shared].idle_core
             }
             _ => IdleCore::Unknown,

@@ -16,14 +16,14 @@
 //! features.
 
 use super::{ScanBudget, Trail};
-use crate::Kernel;
 use crate::config::{IdleCoreUnseen, SchedIdleCpus, SelectIdleCluster};
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SchedDomain};
 use crate::see::See;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `choose_sched_idle_rq()` without the CPU: whether one with `SCHED_IDLE` tasks only is as good as an idle one.
     #[inline]
     pub(crate) fn displaces_idle_tasks(&self, task: TaskId) -> bool {
@@ -41,7 +41,7 @@ impl Kernel {
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.
     pub(super) fn wakeups_know_clusters(&self) -> bool {
-        self.topology.cluster && self.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
+        self.has_clusters() && self.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
     }
 
     /// SIS_PROP: how many CPUs the executing one may look at, and what that follows from. `None`: there
@@ -108,7 +108,7 @@ impl Kernel {
         }
         let start = CpuId(target.0 + 1);
         let near = self.cluster_within(sd, target);
-        if has_idle_core && !self.topology.smt {
+        if has_idle_core && !self.has_smt() {
             // Without threads each CPU is a core, and the search for one knows no limit.
             left = i32::MAX as u32;
         } else if has_idle_core {

@@ -15,13 +15,13 @@
 //! Differences: of SIS_PROP the time that counts is the cost of the CPUs looked at in step 2.
 
 use super::{ScanBudget, Trail};
-use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
 use crate::see::See;
+use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl Kernel {
+impl<K: Kconfig> Kernel<K> {
     /// `select_idle_core()`, `select_idle_cpu()`, `select_idle_smt()`, in this order.
     pub(super) fn scan_smt_last(
         &self,
@@ -51,7 +51,7 @@ impl Kernel {
         if let Some(cpu) = found {
             return Some((cpu, PlacementRule::SelectIdleCpu));
         }
-        if !self.topology.smt {
+        if !self.has_smt() {
             return None;
         }
         let thread = self.select_idle_smt(task, target, trail, see)?;
@@ -67,7 +67,7 @@ impl Kernel {
         see: &mut impl See,
     ) -> Option<CpuId> {
         let shared = self.topology.sd_balance_shared[target.index()]?;
-        if !self.topology.smt || !self.idle_core_of(target, trail).possible {
+        if !self.has_smt() || !self.idle_core_of(target, trail).possible {
             return None;
         }
         let mut cpus = *allowed;
