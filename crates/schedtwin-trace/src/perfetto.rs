@@ -7,12 +7,12 @@
 //! plain events. Signals and power, which no tracepoint carries, are *counter tracks*.
 //!
 //! **Steps.**
-//! 1. [`Sink::fact`] only appends the fact to its CPU's batch (with the priority that the task has
-//!    now), except signals, which become a packet at once if they changed.
-//! 2. A full batch is encoded in one pass, by hand into reused byte buffers, to a bundle.
-//! 3. The end flushes all batches. Readers sort by time, so bundles of CPUs may come in any order.
+//! 1. [`Sink::fact`] encodes the fact, by hand, to its CPU's bundle (with the priority that the task has
+//!    now), except signals, which become packets at once if they changed.
+//! 2. A bundle of [`BATCH`] facts becomes a packet.
+//! 3. The end writes all bundles. Readers sort by time, so bundles of CPUs may come in any order.
 //!
-//! **Memory**: a batch of [`BATCH`] facts a CPU (40 KiB), and what was last written of each counter.
+//! **Memory**: a bundle for each CPU (about 40 KiB), and what was last written of each counter.
 //!
 //! **How the twin's words appear**
 //!
@@ -36,26 +36,28 @@
 //! References: `protos/perfetto/trace/trace_packet.proto` and `ftrace/ftrace_event_bundle.proto`
 //! in the Perfetto repository; numbers checked by `tests/perfetto_schema.rs`.
 
+mod bundle;
+
 use crate::atomic_file::Output;
 use crate::perfetto_messages::{
     Clock, ClockSnapshot, CounterDescriptor, Data, DebugAnnotation, Process, ProcessTree,
     SystemInfo, Thread, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Utsname,
 };
 use crate::tasks::Tasks;
-use crate::wire::{Short, bytes, int, message, uint, varint};
+use crate::wire::{Buffer, Encoded, Room, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
+use bundle::{Bundle, Columns};
 use prost::Message;
-use schedtwin_types::{
-    CpuId, CpuMask, Fact, FactKind, IpiKind, IrqLine, IrqLines, Ns, TaskId, TaskState, WakeSource,
-};
+use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, IpiKind, IrqLine, IrqLines, Ns, TaskId};
 use std::io;
 
 /// Facts per CPU that become one bundle. Larger saves a name table and a header per bundle, which
 /// at this size are below one byte a fact; smaller saves memory: 160 CPUs hold 6.4 MiB.
 pub const BATCH: usize = 1024;
 
-/// So many bytes of packets are written together.
-const WRITE_BYTES: usize = 1 << 15;
+/// So many bytes of packets are written together. Blocks of this size, and only whole ones, suit the page cache: large pages
+/// are made for them, and none is written in two parts. It is also from where on a file's own buffer is passed by.
+const WRITE_BYTES: usize = 1 << 18;
 
 /// The process that all tasks are threads of: the highest number below `PID_MAX_LIMIT`, which no
 /// task of a run has.
@@ -106,40 +108,37 @@ const _: () =
     assert!(track::CPU_FIRST + 4 * schedtwin_types::MAX_CPUS as u64 <= track::DOMAIN_FIRST);
 const _: () = assert!(track::DOMAIN_FIRST + (u16::MAX as u64) < track::TASK_FIRST);
 
-/// A fact that waits for its bundle.
+/// The counters of three signals.
 #[derive(Clone, Copy)]
-struct Waiting {
-    fact: Fact,
-    /// The priority, when it happened, of the task that the event names.
-    prio: i32,
+struct Signals {
+    /// Values written last.
+    values: [u32; 3],
+    /// What the first one's events begin with.
+    first: Encoded,
 }
-
-/// Last values of three signals; `None` before the first.
-type Signals = Option<[u32; 3]>;
 
 /// A Perfetto trace being written; see the module.
 pub struct Perfetto<D: Destination> {
     output: Output<D>,
     meta: Meta,
     tasks: Tasks,
-    batches: Vec<Vec<Waiting>>,
-    /// Who runs on each CPU at the end of what was flushed: events carry it as their `pid`.
-    current: Vec<TaskId>,
-    /// Lines of the interrupt that each CPU is in, for its end.
-    lines: Vec<u16>,
-    cpu_signals: Vec<Signals>,
-    task_signals: Vec<Signals>,
+    /// By CPU.
+    bundles: Vec<Bundle>,
+    columns: Columns,
+    /// `None` before the first.
+    cpu_signals: Vec<Option<Signals>>,
+    task_signals: Vec<Option<Signals>>,
     cpu_instants: CpuMask,
-    power: Vec<Option<u64>>,
+    /// By power domain: microwatts, and what their events begin with.
+    power: Vec<Option<(u64, Encoded)>>,
     overutilized: Option<bool>,
     /// Time of the last fact, for packets that have none of their own.
     now: Ns,
-    encoder: Encoder,
-    /// What packets of counters begin with, and the time that it says: several counters have one.
-    stamp: Short,
-    stamped_at: Ns,
-    /// Packets that wait to be written, and the one that is put together.
-    packet: Vec<u8>,
+    /// A time, and the same encoded.
+    timed_at: Ns,
+    time: Encoded,
+    /// Packets that wait to be written.
+    packets: Buffer,
 }
 
 impl<D: Destination> Perfetto<D> {
@@ -150,19 +149,17 @@ impl<D: Destination> Perfetto<D> {
         let mut trace = Perfetto {
             output: Output::new(destination),
             tasks: Tasks::default(),
-            batches: (0..cpus).map(|_| Vec::with_capacity(BATCH)).collect(),
-            current: vec![TaskId::IDLE; cpus],
-            lines: vec![0; cpus],
+            bundles: (0..cpus).map(|cpu| Bundle::new(CpuId(cpu as u16))).collect(),
+            columns: Columns::default(),
             cpu_signals: vec![None; cpus],
             task_signals: Vec::new(),
             cpu_instants: CpuMask::EMPTY,
             power: Vec::new(),
             overutilized: None,
             now: 0,
-            encoder: Encoder::default(),
-            stamp: Short::default(),
-            stamped_at: Ns::MAX,
-            packet: Vec::new(),
+            timed_at: 0,
+            time: Encoded::varint(0),
+            packets: Buffer::with_room(WRITE_BYTES),
             meta,
         };
         trace.write_preamble();
@@ -245,60 +242,79 @@ impl<D: Destination> Perfetto<D> {
     }
 
     /// A packet is complete. Packets are written many at a time.
-    #[inline]
+    #[inline(always)]
     fn packet_ends(&mut self) {
-        if self.packet.len() >= WRITE_BYTES {
-            self.write_packets();
+        if self.packets.len() >= WRITE_BYTES {
+            self.write_block();
         }
     }
 
-    fn write_packets(&mut self) {
-        self.output.write(&self.packet);
-        self.packet.clear();
+    #[inline(never)]
+    fn write_block(&mut self) {
+        let whole = self.packets.len() / WRITE_BYTES * WRITE_BYTES;
+        self.output.write(&self.packets.as_bytes()[..whole]);
+        self.packets.forget(whole);
     }
 
     fn write_message(&mut self, packet: &TracePacket) {
-        bytes(&mut self.packet, 1, &packet.encode_to_vec());
+        self.packets.bytes(1, &packet.encode_to_vec());
         self.packet_ends();
     }
 
     fn flush(&mut self, cpu: usize) {
-        if self.batches[cpu].is_empty() {
-            return;
+        if self.bundles[cpu].len() > 0 {
+            self.bundles[cpu].flush(&mut self.columns, &self.tasks, &mut self.packets);
+            self.packet_ends();
         }
-        self.encoder.encode(
-            CpuId(cpu as u16),
-            &self.batches[cpu],
-            &self.tasks,
-            &self.meta.policy_cpus,
-            &mut self.current[cpu],
-            &mut self.lines[cpu],
-        );
-        self.batches[cpu].clear();
-        self.encoder.write(CpuId(cpu as u16), &mut self.packet);
-        self.packet_ends();
     }
 
     fn flush_all(&mut self) {
-        for cpu in 0..self.batches.len() {
+        for cpu in 0..self.bundles.len() {
             self.flush(cpu);
         }
     }
 
-    /// Writes one value of a counter.
-    fn write_counter(&mut self, at: Ns, uuid: u64, value: impl Into<u64>) {
-        if self.stamped_at != at {
-            self.stamped_at = at;
-            self.stamp = Short::default().uint(8, at).uint(10, u64::from(SEQUENCE_TRACKS));
+    /// Packets are of `at` from now on. Several facts, and more counters, have one time.
+    #[inline(always)]
+    fn time_is(&mut self, at: Ns) {
+        if self.timed_at != at {
+            self.timed_at = at;
+            self.time = Encoded::varint(at);
         }
-        let kind = TYPE_COUNTER as u64;
-        let event = Short::default().uint(9, kind).uint(11, uuid).uint(30, value.into());
-        let (stamp, event) = (self.stamp.as_bytes(), event.as_bytes());
-        let nested = [Short::TAG_OF_11, event.len() as u8];
-        let begin = [Short::TAG_OF_1, (stamp.len() + nested.len() + event.len()) as u8];
-        for part in [&begin, stamp, &nested, event] {
-            self.packet.extend_from_slice(part);
+    }
+
+    /// Writes one value of a counter: the one of number `index` after that whose events begin with `first`.
+    #[inline(never)]
+    fn write_counter(&mut self, first: &Encoded, index: u8, value: u64) {
+        // Tracks of four have numbers that differ in the lowest bits only.
+        let head = first.with_bits(COUNTER_HEAD_UUID, index);
+        if value >> 56 != 0 {
+            return self.write_large_counter(head, value);
         }
+
+        let time = &self.time;
+        self.packets.append_within(|room| {
+            packet_begins(room, time);
+            let event = room.len();
+            room.piece(&head);
+            room.varint(value);
+            room.put(event - 1, (room.len() - event) as u8);
+            room.put(1, (room.len() - 2) as u8);
+        });
+        self.packet_ends();
+    }
+
+    /// As [`Perfetto::write_counter`], for values of more than 8 groups of 7 bits.
+    #[cold]
+    fn write_large_counter(&mut self, head: Encoded, value: u64) {
+        let mut packet = Vec::new();
+        uint(&mut packet, 8, self.timed_at);
+        uint(&mut packet, 10, u64::from(SEQUENCE_TRACKS));
+        message(&mut packet, 11, |event| {
+            head.push_to(event);
+            varint(event, value);
+        });
+        self.packets.bytes(1, &packet);
         self.packet_ends();
     }
 
@@ -314,50 +330,73 @@ impl<D: Destination> Perfetto<D> {
         self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
     }
 
-    /// Writes those of three signals that changed.
-    fn write_signals(&mut self, at: Ns, first: u64, old: Signals, new: [u32; 3]) {
+    /// Writes those of three signals that changed; `first` is what the first one's events begin with.
+    #[inline(always)]
+    fn write_signals(&mut self, first: &Encoded, old: [u32; 3], new: [u32; 3]) {
         for (index, value) in new.into_iter().enumerate() {
-            if old.is_none_or(|old| old[index] != value) {
-                self.write_counter(at, first + index as u64, value);
+            if old[index] != value {
+                self.write_counter(first, index as u8, u64::from(value));
             }
         }
     }
 
-    fn cpu_signals(&mut self, at: Ns, cpu: CpuId, new: [u32; 3]) {
+    /// Writes three signals for the first time.
+    #[cold]
+    fn first_signals(&mut self, first: u64, values: [u32; 3]) -> Signals {
+        let first = counter_head(first);
+        for (index, value) in values.into_iter().enumerate() {
+            self.write_counter(&first, index as u8, u64::from(value));
+        }
+        Signals { values, first }
+    }
+
+    #[inline(always)]
+    fn cpu_signals(&mut self, cpu: CpuId, new: [u32; 3]) {
+        let Some(signals) = &mut self.cpu_signals[cpu.index()] else {
+            return self.cpu_signals_begin(cpu, new);
+        };
+        let (first, old) = (signals.first, std::mem::replace(&mut signals.values, new));
+        self.write_signals(&first, old, new);
+    }
+
+    #[cold]
+    fn cpu_signals_begin(&mut self, cpu: CpuId, new: [u32; 3]) {
         let first = track::CPU_FIRST + 4 * u64::from(cpu.0);
-        let old = self.cpu_signals[cpu.index()];
-        if old.is_none() {
-            for (index, signal) in track::SIGNALS.iter().enumerate() {
-                let name = format!("cpu{cpu} {signal}");
-                self.write_counter_track(first + index as u64, Some(track::CPUS), &name, None);
-            }
+        for (index, signal) in track::SIGNALS.iter().enumerate() {
+            let name = format!("cpu{cpu} {signal}");
+            self.write_counter_track(first + index as u64, Some(track::CPUS), &name, None);
         }
-        self.write_signals(at, first, old, new);
-        self.cpu_signals[cpu.index()] = Some(new);
+        self.cpu_signals[cpu.index()] = Some(self.first_signals(first, new));
     }
 
-    fn task_signals(&mut self, at: Ns, task: TaskId, new: [u32; 3]) {
+    #[inline(always)]
+    fn task_signals(&mut self, task: TaskId, new: [u32; 3]) {
+        let Some(Some(signals)) = self.task_signals.get_mut(task.index()) else {
+            return self.task_signals_begin(task, new);
+        };
+        let (first, old) = (signals.first, std::mem::replace(&mut signals.values, new));
+        self.write_signals(&first, old, new);
+    }
+
+    #[cold]
+    fn task_signals_begin(&mut self, task: TaskId, new: [u32; 3]) {
         let first = track::TASK_FIRST + 4 * u64::from(task.0);
         if self.task_signals.len() <= task.index() {
             self.task_signals.resize(task.index() + 1, None);
         }
-        let old = self.task_signals[task.index()];
-        if old.is_none() {
-            // Counters under a thread's track are shown beside the thread.
-            let name = self.tasks.comm(task, CpuId(0));
-            let mut descriptor = track_descriptor(first + 3, None, &name);
-            descriptor.thread = Some(ThreadDescriptor {
-                pid: Some(PROCESS),
-                tid: Some(i64::from(task.0)),
-                thread_name: Some(name),
-            });
-            self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
-            for (index, signal) in track::SIGNALS.iter().enumerate() {
-                self.write_counter_track(first + index as u64, Some(first + 3), signal, None);
-            }
+        // Counters under a thread's track are shown beside the thread.
+        let name = self.tasks.comm(task, CpuId(0));
+        let mut descriptor = track_descriptor(first + 3, None, &name);
+        descriptor.thread = Some(ThreadDescriptor {
+            pid: Some(PROCESS),
+            tid: Some(i64::from(task.0)),
+            thread_name: Some(name),
+        });
+        self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
+        for (index, signal) in track::SIGNALS.iter().enumerate() {
+            self.write_counter_track(first + index as u64, Some(first + 3), signal, None);
         }
-        self.write_signals(at, first, old, new);
-        self.task_signals[task.index()] = Some(new);
+        self.task_signals[task.index()] = Some(self.first_signals(first, new));
     }
 
     /// Writes an instant with two numbers on the CPU's track.
@@ -369,23 +408,52 @@ impl<D: Destination> Perfetto<D> {
             let descriptor = track_descriptor(uuid, Some(track::CPUS), &name);
             self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
         }
-        message(&mut self.packet, 1, |packet| {
-            uint(packet, 8, fact.at);
-            uint(packet, 10, u64::from(SEQUENCE_TRACKS));
-            message(packet, 11, |event| {
-                for (name, value) in details {
-                    message(event, 4, |annotation| {
-                        uint(annotation, 3, *value);
-                        bytes(annotation, 10, name.as_bytes());
-                    });
-                }
-                uint(event, 9, TYPE_INSTANT as u64);
-                uint(event, 11, uuid);
-                bytes(event, 23, name.as_bytes());
+        let (time, packets) = (&self.time, &mut self.packets);
+        let start = packets.len();
+        packets.append(|room| packet_begins(room, time));
+        let event = packets.len();
+        for (name, value) in details {
+            let annotation = packets.len();
+            packets.append(|room| {
+                room.raw([4 << 3 | 2, 0]);
+                room.uint(3, *value);
+                room.raw([10 << 3 | 2, name.len() as u8]);
             });
+            packets.extend(name.as_bytes());
+            packets.message_ends(annotation + 1);
+        }
+        packets.append(|room| {
+            room.uint(9, TYPE_INSTANT as u64);
+            room.uint(11, uuid);
+            room.raw([(23 << 3 | 2) as u8 | 0x80, ((23 << 3 | 2) >> 7) as u8, name.len() as u8]);
         });
+        packets.extend(name.as_bytes());
+        packets.message_ends(event - 1);
+        packets.message_ends(start + 1);
         self.packet_ends();
     }
+}
+
+/// Appends what the packet of an event on a track begins with. Room for the lengths of both is its second byte and its last.
+#[inline(always)]
+fn packet_begins(room: &mut Room, time: &Encoded) {
+    // Field 1 of the trace, and the time as field 8 of that.
+    room.raw([1 << 3 | 2, 0, 8 << 3]);
+    room.piece(time);
+    // Field 10, and the event as field 11.
+    room.raw([10 << 3, SEQUENCE_TRACKS as u8, 11 << 3 | 2, 0]);
+}
+
+/// Where the number of a track is in what [`counter_head`] returns.
+const COUNTER_HEAD_UUID: usize = 3;
+
+/// What an event begins with that is a value of counter `uuid`: fields 9 and 11, and the tag of field 30, the value.
+fn counter_head(uuid: u64) -> Encoded {
+    Encoded::of(|room| {
+        room.uint(9, TYPE_COUNTER as u64);
+        room.uint(11, uuid);
+        room.raw([(30 << 3) as u8 | 0x80, (30 << 3 >> 7) as u8]);
+    })
 }
 
 fn track_descriptor(uuid: u64, parent_uuid: Option<u64>, name: &str) -> TrackDescriptor {
@@ -419,25 +487,30 @@ impl<D: Destination> Sink for Perfetto<D> {
 
     fn fact(&mut self, fact: &Fact) {
         self.now = fact.at;
-        let named = match fact.kind {
-            FactKind::Switch { next, .. } => next,
-            FactKind::Waking { task, .. }
-            | FactKind::Wakeup { task, .. }
-            | FactKind::Migrate { task, .. }
-            | FactKind::Exit { task } => task,
+        self.time_is(fact.at);
+        let cpu = fact.cpu.index();
+        match fact.kind {
+            FactKind::Switch { next, prev_state, .. } => {
+                let prio = self.tasks.prio(next);
+                self.bundles[cpu].switch(fact.at, next, prev_state, prio);
+            }
+            FactKind::Waking { task, source, prev_cpu } => {
+                let prio = self.tasks.prio(task);
+                self.bundles[cpu].waking(fact.at, task, source, prev_cpu, prio);
+            }
             FactKind::CpuSignals { util_avg, runnable_avg, util_est } => {
-                return self.cpu_signals(fact.at, fact.cpu, [util_avg, runnable_avg, util_est]);
+                return self.cpu_signals(fact.cpu, [util_avg, runnable_avg, util_est]);
             }
             FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => {
                 let new = [u32::from(util_avg), runnable_avg, u32::from(util_est)];
-                return self.task_signals(fact.at, task, new);
+                return self.task_signals(task, new);
             }
             FactKind::Overutilized { on } => {
                 if self.overutilized.is_none() {
                     self.write_counter_track(track::OVERUTILIZED, None, "overutilized", None);
                 }
                 self.overutilized = Some(on);
-                return self.write_counter(fact.at, track::OVERUTILIZED, u32::from(on));
+                return self.write_counter(&counter_head(track::OVERUTILIZED), 0, u64::from(on));
             }
             FactKind::Balance { level, idle, moved } => {
                 if moved > 0 {
@@ -455,19 +528,25 @@ impl<D: Destination> Sink for Perfetto<D> {
                 return self.write_instant(fact, "cpu_idle_miss", &details);
             }
             FactKind::Preempted { .. } | FactKind::DlThrottled { .. } => return,
+            FactKind::Frequency { policy, khz, .. } => {
+                let alone = CpuMask::of(fact.cpu);
+                let cpus = self.meta.policy_cpus.get(policy.index()).unwrap_or(&alone);
+                self.bundles[cpu].frequency(&self.time, khz, cpus);
+            }
+            FactKind::Wakeup { task, .. }
+            | FactKind::Migrate { task, .. }
+            | FactKind::Exit { task } => {
+                self.bundles[cpu].of_task(&self.time, fact, task, &self.tasks);
+            }
             FactKind::IdleEnter { .. }
             | FactKind::IdleExit { .. }
-            | FactKind::Frequency { .. }
             | FactKind::Tick
             | FactKind::Ipi { .. }
             | FactKind::IrqEntry { .. }
-            | FactKind::IrqExit { .. } => TaskId::IDLE,
-        };
-        let prio = self.tasks.prio(named);
-        let batch = &mut self.batches[fact.cpu.index()];
-        batch.push(Waiting { fact: *fact, prio });
-        if batch.len() == BATCH {
-            self.flush(fact.cpu.index());
+            | FactKind::IrqExit { .. } => self.bundles[cpu].of_cpu(&self.time, fact),
+        }
+        if self.bundles[cpu].len() == BATCH {
+            self.flush(cpu);
         }
     }
 
@@ -476,233 +555,28 @@ impl<D: Destination> Sink for Perfetto<D> {
         if self.power.len() <= index {
             self.power.resize(index + 1, None);
         }
-        let uuid = track::DOMAIN_FIRST + u64::from(domain);
-        match self.power[index] {
-            Some(last) if last == microwatts => return,
-            Some(_) => {}
+        self.time_is(at);
+        let head = match self.power[index] {
+            Some((last, _)) if last == microwatts => return,
+            Some((_, head)) => head,
             None => {
+                let uuid = track::DOMAIN_FIRST + u64::from(domain);
                 let name = match self.meta.domain_names.get(index) {
                     Some(name) => format!("power {name}"),
                     None => format!("power domain {domain}"),
                 };
                 self.write_counter_track(uuid, Some(track::POWER), &name, Some("uW"));
+                counter_head(uuid)
             }
-        }
-        self.power[index] = Some(microwatts);
-        self.write_counter(at, uuid, microwatts);
+        };
+        self.power[index] = Some((microwatts, head));
+        self.write_counter(&head, 0, microwatts);
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.flush_all();
-        self.write_packets();
+        self.output.write(self.packets.as_bytes());
         self.output.finish()
-    }
-}
-
-/// Turns a batch into a bundle. All buffers are reused.
-#[derive(Default)]
-struct Encoder {
-    /// Columns of `sched_switch`: time, state, pid, priority, name.
-    switch: [Vec<u8>; 5],
-    /// Columns of `sched_waking`: time, pid, CPU, priority, name, flags.
-    waking: [Vec<u8>; 6],
-    /// The name table and the other events, as fields of their messages.
-    names: Vec<u8>,
-    events: Vec<u8>,
-    compact: Vec<u8>,
-    /// By task: the generation of the name table it was last put in, and its place there.
-    interned: Vec<(u64, u32)>,
-    generation: u64,
-    names_count: u32,
-    name: Vec<u8>,
-}
-
-impl Encoder {
-    /// The task's place in this bundle's name table.
-    #[inline]
-    fn intern(&mut self, task: TaskId, cpu: CpuId, tasks: &Tasks) -> u32 {
-        if self.interned.len() <= task.index() {
-            self.interned.resize(task.index() + 1, (0, 0));
-        }
-        let (generation, place) = self.interned[task.index()];
-        if generation == self.generation {
-            return place;
-        }
-        let place = self.names_count;
-        self.interned[task.index()] = (self.generation, place);
-        self.names_count += 1;
-        self.name.clear();
-        tasks.push_comm(task, cpu, &mut self.name);
-        bytes(&mut self.names, 5, &self.name);
-        place
-    }
-
-    fn encode(
-        &mut self,
-        cpu: CpuId,
-        batch: &[Waiting],
-        tasks: &Tasks,
-        policy_cpus: &[CpuMask],
-        current: &mut TaskId,
-        lines_in_service: &mut u16,
-    ) {
-        self.switch.iter_mut().for_each(Vec::clear);
-        self.waking.iter_mut().for_each(Vec::clear);
-        self.names.clear();
-        self.events.clear();
-        self.generation += 1;
-        self.names_count = 0;
-        let mut switched_at: Ns = 0;
-        let mut woken_at: Ns = 0;
-        for Waiting { fact, prio } in batch {
-            let (at, prio) = (fact.at, i64::from(*prio));
-            match fact.kind {
-                FactKind::Switch { next, prev_state, .. } => {
-                    let place = self.intern(next, cpu, tasks);
-                    let [time, state, pid, prios, name] = &mut self.switch;
-                    // A reader adds with wrap-around, so that even a step back survives.
-                    varint(time, at.wrapping_sub(switched_at));
-                    varint(state, raw_prev_state(prev_state));
-                    varint(pid, u64::from(next.0));
-                    varint(prios, prio as u64);
-                    varint(name, u64::from(place));
-                    switched_at = at;
-                    *current = next;
-                }
-                FactKind::Waking { task, source, prev_cpu } => {
-                    let place = self.intern(task, cpu, tasks);
-                    let [time, pid, target, prios, name, flags] = &mut self.waking;
-                    varint(time, at.wrapping_sub(woken_at));
-                    varint(pid, u64::from(task.0));
-                    varint(target, u64::from(prev_cpu.0));
-                    varint(prios, prio as u64);
-                    varint(name, u64::from(place));
-                    flags.push(match source {
-                        WakeSource::Task => TRACE_FLAG_IRQS_OFF,
-                        WakeSource::Timer => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_HARDIRQ,
-                        WakeSource::Kernel => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_SOFTIRQ,
-                    });
-                    woken_at = at;
-                }
-                FactKind::Frequency { policy, khz, .. } => {
-                    let alone = CpuMask::of(fact.cpu);
-                    let cpus = policy_cpus.get(policy.index()).unwrap_or(&alone);
-                    for cpu in cpus.iter() {
-                        self.event(at, *current, 11, |payload| {
-                            uint(payload, 1, u64::from(khz));
-                            uint(payload, 2, u64::from(cpu.0));
-                        });
-                    }
-                }
-                kind => self.plain(fact, kind, prio, tasks, *current, lines_in_service),
-            }
-        }
-    }
-
-    /// Appends an event whose payload is field `number`.
-    #[inline]
-    fn event(&mut self, at: Ns, current: TaskId, number: u32, fill: impl FnOnce(&mut Vec<u8>)) {
-        message(&mut self.events, 2, |event| {
-            uint(event, 1, at);
-            uint(event, 2, u64::from(current.0));
-            message(event, number, fill);
-        });
-    }
-
-    /// Appends an event that concerns one task or one CPU.
-    #[inline]
-    fn plain(
-        &mut self,
-        fact: &Fact,
-        kind: FactKind,
-        prio: i64,
-        tasks: &Tasks,
-        current: TaskId,
-        lines_in_service: &mut u16,
-    ) {
-        let (at, cpu) = (fact.at, fact.cpu);
-        let named = |payload: &mut Vec<u8>, task: TaskId| {
-            message(payload, 1, |comm| tasks.push_comm(task, cpu, comm));
-            uint(payload, 2, u64::from(task.0));
-        };
-        match kind {
-            FactKind::Wakeup { task, target, new } => {
-                self.event(at, current, if new { 114 } else { 17 }, |payload| {
-                    named(payload, task);
-                    int(payload, 3, prio);
-                    uint(payload, 5, u64::from(target.0));
-                });
-            }
-            FactKind::Migrate { task, from, to } => self.event(at, current, 491, |payload| {
-                named(payload, task);
-                int(payload, 3, prio);
-                uint(payload, 4, u64::from(from.0));
-                uint(payload, 5, u64::from(to.0));
-            }),
-            FactKind::Exit { task } => self.event(at, current, 238, |payload| {
-                named(payload, task);
-                int(payload, 3, i64::from(PROCESS));
-                int(payload, 4, prio);
-            }),
-            FactKind::IdleEnter { state, .. } => self.event(at, current, 13, |payload| {
-                uint(payload, 1, u64::from(state));
-                uint(payload, 2, u64::from(cpu.0));
-            }),
-            FactKind::IdleExit { .. } => self.event(at, current, 13, |payload| {
-                uint(payload, 1, u64::from(PWR_EVENT_EXIT));
-                uint(payload, 2, u64::from(cpu.0));
-            }),
-            FactKind::Tick => self.event(at, current, 553, |payload| uint(payload, 2, at)),
-            FactKind::Ipi { target, kind } => self.event(at, current, 23, |payload| {
-                // The event has a 32-bit set; farther CPUs are named in the reason.
-                let near = 1u32.checked_shl(u32::from(target.0)).unwrap_or(0);
-                uint(payload, 1, u64::from(near));
-                if near != 0 {
-                    bytes(payload, 2, ipi_reason(kind).as_bytes());
-                } else {
-                    let reason = format!("{} to CPU {target}", ipi_reason(kind));
-                    bytes(payload, 2, reason.as_bytes());
-                }
-            }),
-            FactKind::IrqEntry { lines } => {
-                *lines_in_service = lines.into();
-                self.event(at, current, 36, |payload| {
-                    uint(payload, 1, u64::from(u16::from(lines)));
-                    message(payload, 2, |name| push_lines(lines, name));
-                });
-            }
-            FactKind::IrqExit { .. } => self.event(at, current, 37, |payload| {
-                uint(payload, 1, u64::from(*lines_in_service));
-                uint(payload, 2, 1);
-            }),
-            other => unreachable!("{other:?} is not batched"),
-        }
-    }
-
-    /// Puts the bundle's packet together.
-    fn write(&mut self, cpu: CpuId, packet: &mut Vec<u8>) {
-        self.compact.clear();
-        if !self.switch[0].is_empty() {
-            for (number, column) in [1, 2, 3, 4, 6].into_iter().zip(&self.switch) {
-                bytes(&mut self.compact, number, column);
-            }
-        }
-        if !self.waking[0].is_empty() {
-            for (number, column) in (7..=12).zip(&self.waking) {
-                bytes(&mut self.compact, number, column);
-            }
-        }
-        self.compact.extend_from_slice(&self.names);
-        message(packet, 1, |packet| {
-            uint(packet, 10, u64::from(SEQUENCE_FTRACE));
-            message(packet, 1, |bundle| {
-                uint(bundle, 1, u64::from(cpu.0));
-                bundle.extend_from_slice(&self.events);
-                if !self.compact.is_empty() {
-                    bytes(bundle, 4, &self.compact);
-                }
-            });
-        });
     }
 }
 
@@ -715,18 +589,6 @@ fn uname_release(kernel: &str) -> Option<String> {
         [major, minor] => Some(format!("{major}.{minor}.0")),
         [major, minor, patch] => Some(format!("{major}.{minor}.{patch}")),
         _ => None,
-    }
-}
-
-/// `prev_state` as `sched_switch` records it since 4.14: `TASK_REPORT` bits, and `TASK_REPORT_MAX`
-/// for a preempted task.
-fn raw_prev_state(state: TaskState) -> u64 {
-    match state {
-        TaskState::Running => 0,
-        TaskState::Interruptible => 0x01,
-        TaskState::Uninterruptible => 0x02,
-        TaskState::Dead => 0x10,
-        TaskState::Preempted => 0x100,
     }
 }
 
@@ -744,12 +606,17 @@ pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
 
 /// Appends the names of the lines of an interrupt: `timer+reschedule`.
 pub(crate) fn push_lines(lines: IrqLines, to: &mut Vec<u8>) {
-    let mut rest = lines.iter();
-    let first = rest.next().map_or("none", IrqLine::name);
-    to.extend_from_slice(first.as_bytes());
-    for line in rest {
-        to.push(b'+');
+    let mut bits = u16::from(lines) & ((1 << IrqLine::ALL.len()) - 1);
+    if bits == 0 {
+        to.extend_from_slice(b"none");
+    }
+    while bits != 0 {
+        let line = IrqLine::ALL[bits.trailing_zeros() as usize];
         to.extend_from_slice(line.name().as_bytes());
+        bits &= bits - 1;
+        if bits != 0 {
+            to.push(b'+');
+        }
     }
 }
 

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Ftrace bundles: what happened on one CPU.
+//!
+//! A bundle has the columns of `sched_switch` and `sched_waking`, a table of the names in them, and the other events one
+//! after the other. Those are encoded as they come. Rows of columns wait until the bundle is written: one pass over them
+//! fills all columns and numbers the names, and the buffers of that pass serve all CPUs.
+
+use super::{
+    BATCH, PROCESS, PWR_EVENT_EXIT, SEQUENCE_FTRACE, TRACE_FLAG_HARDIRQ, TRACE_FLAG_IRQS_OFF,
+    TRACE_FLAG_SOFTIRQ, ipi_reason, push_lines,
+};
+use crate::tasks::{DEFAULT_PRIO, Tasks};
+use crate::wire::{Buffer, Column, Encoded, Room, bytes_len, varint_len};
+use schedtwin_types::{
+    CpuId, CpuMask, Fact, FactKind, IrqLine, Khz, Ns, TaskId, TaskState, WakeSource,
+};
+
+/// A row of `sched_switch` or `sched_waking`.
+#[derive(Clone, Copy)]
+struct Row {
+    at: Ns,
+    /// Who is switched to or woken, and its priority then.
+    task: TaskId,
+    prio: i32,
+    rest: Rest,
+}
+
+/// What only one of them has.
+#[derive(Clone, Copy)]
+enum Rest {
+    Switch { prev_state: TaskState },
+    Waking { source: WakeSource, prev_cpu: CpuId },
+}
+
+/// What happened on a CPU and has not been written.
+pub(super) struct Bundle {
+    cpu: CpuId,
+    /// How many facts.
+    facts: usize,
+    rows: Vec<Row>,
+    /// The other events, as fields of the bundle.
+    events: Buffer,
+    /// Who runs: events carry it as their `pid`.
+    current: TaskId,
+    /// Lines of the interrupt that the CPU is in, for its end.
+    lines: u16,
+}
+
+impl Bundle {
+    pub(super) fn new(cpu: CpuId) -> Bundle {
+        Bundle {
+            cpu,
+            facts: 0,
+            rows: Vec::with_capacity(BATCH),
+            events: Buffer::default(),
+            current: TaskId::IDLE,
+            lines: 0,
+        }
+    }
+
+    /// The number of facts that wait.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.facts
+    }
+
+    /// A switch to `next`, whose priority is `prio`.
+    #[inline(always)]
+    pub(super) fn switch(&mut self, at: Ns, next: TaskId, prev_state: TaskState, prio: i32) {
+        self.facts += 1;
+        self.rows.push(Row { at, task: next, prio, rest: Rest::Switch { prev_state } });
+        self.current = next;
+    }
+
+    /// `task`, whose priority is `prio`, is being woken.
+    #[inline(always)]
+    pub(super) fn waking(
+        &mut self,
+        at: Ns,
+        task: TaskId,
+        source: WakeSource,
+        prev_cpu: CpuId,
+        prio: i32,
+    ) {
+        self.facts += 1;
+        self.rows.push(Row { at, task, prio, rest: Rest::Waking { source, prev_cpu } });
+    }
+
+    /// A frequency for `cpus`: an event for each.
+    pub(super) fn frequency(&mut self, time: &Encoded, khz: Khz, cpus: &CpuMask) {
+        self.facts += 1;
+        for cpu in cpus.iter() {
+            self.event(time, 11, |room| {
+                room.uint(1, u64::from(khz));
+                room.uint(2, u64::from(cpu.0));
+            });
+        }
+    }
+
+    /// An event without columns that concerns one CPU.
+    #[inline(always)]
+    pub(super) fn of_cpu(&mut self, time: &Encoded, fact: &Fact) {
+        self.facts += 1;
+        let cpu = u64::from(fact.cpu.0);
+        match fact.kind {
+            FactKind::IdleEnter { state, .. } => self.event(time, 13, |room| {
+                room.uint(1, u64::from(state));
+                room.uint(2, cpu);
+            }),
+            FactKind::IdleExit { .. } => self.event(time, 13, |room| {
+                room.uint(1, u64::from(PWR_EVENT_EXIT));
+                room.uint(2, cpu);
+            }),
+            FactKind::Tick => self.event(time, 553, |room| {
+                room.raw([2 << 3]);
+                room.piece(time);
+            }),
+            FactKind::Ipi { target, kind } => {
+                // The event has a 32-bit set; farther CPUs are named in the reason.
+                let near = 1u32.checked_shl(u32::from(target.0)).unwrap_or(0);
+                let far;
+                let reason = match near {
+                    0 => {
+                        far = format!("{} to CPU {target}", ipi_reason(kind));
+                        &far
+                    }
+                    _ => ipi_reason(kind),
+                };
+                let before = |room: &mut Room| room.uint(1, u64::from(near));
+                self.event_with_text(time, 23, before, (2, reason.as_bytes()), |_| ());
+            }
+            FactKind::IrqEntry { lines } => {
+                self.lines = lines.into();
+                let number = self.lines;
+                let mut several = Vec::new();
+                let name = match IrqLine::ALL.get(number.trailing_zeros() as usize) {
+                    Some(line) if number.is_power_of_two() => line.name().as_bytes(),
+                    _ => {
+                        push_lines(lines, &mut several);
+                        &several
+                    }
+                };
+                let before = |room: &mut Room| room.uint(1, u64::from(number));
+                self.event_with_text(time, 36, before, (2, name), |_| ());
+            }
+            FactKind::IrqExit { .. } => {
+                let lines = self.lines;
+                self.event(time, 37, |room| {
+                    room.uint(1, u64::from(lines));
+                    room.uint(2, 1);
+                });
+            }
+            other => unreachable!("{other:?} is not one CPU's"),
+        }
+    }
+
+    /// An event without columns that concerns `task`.
+    #[inline(always)]
+    pub(super) fn of_task(&mut self, time: &Encoded, fact: &Fact, task: TaskId, tasks: &Tasks) {
+        self.facts += 1;
+        let info = tasks.get(task).filter(|_| !task.is_idle());
+        let mut other = Vec::new();
+        let comm = match info {
+            Some(info) => info.name.as_bytes(),
+            None => {
+                tasks.push_comm(task, fact.cpu, &mut other);
+                &other
+            }
+        };
+        let prio = i64::from(info.map_or(DEFAULT_PRIO, |info| info.prio));
+        let pid = u64::from(task.0);
+        match fact.kind {
+            FactKind::Wakeup { target, new, .. } => {
+                let number = if new { 114 } else { 17 };
+                self.event_with_text(
+                    time,
+                    number,
+                    |_| (),
+                    (1, comm),
+                    |room| {
+                        room.uint(2, pid);
+                        room.int(3, prio);
+                        room.uint(5, u64::from(target.0));
+                    },
+                );
+            }
+            FactKind::Migrate { from, to, .. } => {
+                self.event_with_text(
+                    time,
+                    491,
+                    |_| (),
+                    (1, comm),
+                    |room| {
+                        room.uint(2, pid);
+                        room.int(3, prio);
+                        room.uint(4, u64::from(from.0));
+                        room.uint(5, u64::from(to.0));
+                    },
+                );
+            }
+            FactKind::Exit { .. } => {
+                self.event_with_text(
+                    time,
+                    238,
+                    |_| (),
+                    (1, comm),
+                    |room| {
+                        room.uint(2, pid);
+                        room.int(3, i64::from(PROCESS));
+                        room.int(4, prio);
+                    },
+                );
+            }
+            other => unreachable!("{other:?} is not one task's"),
+        }
+    }
+
+    /// Appends an event whose payload, of numbers, is field `number`.
+    #[inline(always)]
+    fn event(&mut self, time: &Encoded, number: u16, fill: impl FnOnce(&mut Room)) {
+        let current = self.current;
+        self.events.append(|room| {
+            event_begins(room, time, current, number);
+            let payload = room.len();
+            fill(room);
+            room.put(payload - 1, (room.len() - payload) as u8);
+            room.put(1, (room.len() - 2) as u8);
+        });
+    }
+
+    /// Appends an event whose payload, of numbers, a text and numbers, is field `number`.
+    #[inline(always)]
+    fn event_with_text(
+        &mut self,
+        time: &Encoded,
+        number: u16,
+        before: impl FnOnce(&mut Room),
+        (field, text): (u8, &[u8]),
+        after: impl FnOnce(&mut Room),
+    ) {
+        let (current, start) = (self.current, self.events.len());
+        let mut payload = 0;
+        self.events.append(|room| {
+            event_begins(room, time, current, number);
+            payload = room.len();
+            before(room);
+            room.raw([field << 3 | 2]);
+            room.varint(text.len() as u64);
+        });
+        self.events.extend(text);
+        self.events.append(after);
+        self.events.message_ends(start + payload - 1);
+        self.events.message_ends(start + 1);
+    }
+
+    /// Appends the bundle's packet and begins the next bundle.
+    pub(super) fn flush(&mut self, columns: &mut Columns, tasks: &Tasks, packets: &mut Buffer) {
+        columns.fill(&self.rows, self.cpu, tasks);
+        let fields = columns.fields();
+        let lengths = fields.clone().map(|(_, column)| bytes_len(column.len()));
+        let compact = lengths.sum::<usize>() + columns.table.len();
+        // Messages are inside one another, and each begins with its length.
+        let mut bundle = 1 + varint_len(usize::from(self.cpu.0)) + self.events.len();
+        if compact > 0 {
+            bundle += bytes_len(compact);
+        }
+        packets.append(|room| {
+            room.raw([1 << 3 | 2]);
+            room.varint((2 + bytes_len(bundle)) as u64);
+            room.uint(10, u64::from(SEQUENCE_FTRACE));
+            room.raw([1 << 3 | 2]);
+            room.varint(bundle as u64);
+            room.uint(1, u64::from(self.cpu.0));
+        });
+        packets.extend(self.events.as_bytes());
+        if compact > 0 {
+            packets.append(|room| {
+                room.raw([4 << 3 | 2]);
+                room.varint(compact as u64);
+            });
+            fields.for_each(|(number, column)| packets.bytes(number, column));
+            packets.extend(columns.table.as_bytes());
+        }
+        self.facts = 0;
+        self.rows.clear();
+        self.events.clear();
+    }
+}
+
+/// Appends what an event begins with that is at the encoded `time`, while `current` runs, and has its payload in field
+/// `number`. Room for the lengths is its second byte and its last.
+#[inline(always)]
+fn event_begins(room: &mut Room, time: &Encoded, current: TaskId, number: u16) {
+    // Field 2 of the bundle, and the time as field 1 of that.
+    room.raw([2 << 3 | 2, 0, 1 << 3]);
+    room.piece(time);
+    room.uint(2, u64::from(current.0));
+    let tag = number << 3 | 2;
+    if number < 16 {
+        room.raw([tag as u8, 0]);
+    } else {
+        room.raw([tag as u8 | 0x80, (tag >> 7) as u8, 0]);
+    }
+}
+
+/// The columns of one bundle after the other. All buffers are reused.
+#[derive(Default)]
+pub(super) struct Columns {
+    /// Of `sched_switch`: time, state, pid, priority, name.
+    switch: [Column; 5],
+    /// Of `sched_waking`: time, pid, CPU, priority, name, flags.
+    waking: [Column; 6],
+    /// The table of names, as fields of `compact_sched`.
+    table: Buffer,
+    /// By task: the generation of the table it was last put in, and its place there.
+    interned: Vec<(u64, u32)>,
+    generation: u64,
+    names: u32,
+    name: Vec<u8>,
+}
+
+impl Columns {
+    /// The columns with their numbers in `compact_sched`: none without rows.
+    fn fields(&self) -> impl Iterator<Item = (u8, &[u8])> + Clone {
+        let columns =
+            [1, 2, 3, 4, 6].into_iter().zip(&self.switch).chain((7..=12).zip(&self.waking));
+        columns
+            .map(|(number, column)| (number, column.as_bytes()))
+            .filter(|(_, column)| !column.is_empty())
+    }
+
+    /// Makes the columns of a bundle.
+    fn fill(&mut self, rows: &[Row], cpu: CpuId, tasks: &Tasks) {
+        self.switch.iter_mut().chain(&mut self.waking).for_each(|column| column.begin(rows.len()));
+        self.table.clear();
+        self.generation += 1;
+        self.names = 0;
+        let (mut switched_at, mut woken_at): (Ns, Ns) = (0, 0);
+        for row in rows {
+            let place = u64::from(self.intern(row.task, cpu, tasks));
+            let (number, prio) = (u64::from(row.task.0), i64::from(row.prio) as u64);
+            match row.rest {
+                Rest::Switch { prev_state } => {
+                    let [time, state, pid, prios, name] = &mut self.switch;
+                    // A reader adds with wrap-around, so that even a step back survives.
+                    time.push_long(row.at.wrapping_sub(switched_at));
+                    state.push(raw_prev_state(prev_state));
+                    pid.push(number);
+                    prios.push(prio);
+                    name.push(place);
+                    switched_at = row.at;
+                }
+                Rest::Waking { source, prev_cpu } => {
+                    let [time, pid, target, prios, name, flags] = &mut self.waking;
+                    time.push_long(row.at.wrapping_sub(woken_at));
+                    pid.push(number);
+                    target.push(u64::from(prev_cpu.0));
+                    prios.push(prio);
+                    name.push(place);
+                    flags.push(u64::from(match source {
+                        WakeSource::Task => TRACE_FLAG_IRQS_OFF,
+                        WakeSource::Timer => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_HARDIRQ,
+                        WakeSource::Kernel => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_SOFTIRQ,
+                    }));
+                    woken_at = row.at;
+                }
+            }
+        }
+    }
+
+    /// The task's place in this bundle's table.
+    #[inline(always)]
+    fn intern(&mut self, task: TaskId, cpu: CpuId, tasks: &Tasks) -> u32 {
+        match self.interned.get(task.index()) {
+            Some((generation, place)) if *generation == self.generation => *place,
+            _ => self.put_into_table(task, cpu, tasks),
+        }
+    }
+
+    #[inline(never)]
+    fn put_into_table(&mut self, task: TaskId, cpu: CpuId, tasks: &Tasks) -> u32 {
+        if self.interned.len() <= task.index() {
+            self.interned.resize(task.index() + 1, (0, 0));
+        }
+        let place = self.names;
+        self.interned[task.index()] = (self.generation, place);
+        self.names += 1;
+        self.name.clear();
+        tasks.push_comm(task, cpu, &mut self.name);
+        self.table.bytes(5, &self.name);
+        place
+    }
+}
+
+/// `prev_state` as `sched_switch` records it since 4.14: `TASK_REPORT` bits, and `TASK_REPORT_MAX`
+/// for a preempted task.
+#[inline(always)]
+fn raw_prev_state(state: TaskState) -> u64 {
+    match state {
+        TaskState::Running => 0,
+        TaskState::Interruptible => 0x01,
+        TaskState::Uninterruptible => 0x02,
+        TaskState::Dead => 0x10,
+        TaskState::Preempted => 0x100,
+    }
+}
