@@ -3,7 +3,8 @@
 //!
 //! Facts are stamped with the executing CPU's local clock, which may run a few microseconds ahead of the
 //! event that they belong to. What is stamped up to the time of the board can no longer be preceded by
-//! anything, so it is handed on; the rest waits in a short sorted list.
+//! anything, so it is handed on; the rest waits. Waiting facts stay where they are put; what is kept in order is a short
+//! list of their times and places.
 
 use crate::twin::Observer;
 use schedtwin_trace::{Sink, TaskInfo};
@@ -13,12 +14,20 @@ use std::io;
 /// Facts that may wait before they are handed on.
 const BATCH: usize = 256;
 
+/// Facts among which the place of a new one is looked for first: a power of two.
+const NEAR: usize = 64;
+
 /// Files that a run is written to.
 #[derive(Default)]
 pub struct Output {
     trace: Option<Box<dyn Sink>>,
     record: Option<Box<dyn Sink>>,
+    /// Facts that wait, as they came.
     facts: Vec<Fact>,
+    /// Their times and places in `facts`, in time order.
+    order: Vec<(Ns, u32)>,
+    /// Room for those that go on to wait while others are handed on.
+    later: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
     /// Chains that wait with the facts, by their ends.
     chains: Vec<NeedChain>,
@@ -37,26 +46,39 @@ impl Output {
         record: Option<Box<dyn Sink>>,
         nr_clocks: usize,
     ) -> Output {
-        let facts = Vec::with_capacity(2 * BATCH);
-        Output { trace, record, facts, nr_clocks, ..Output::default() }
+        Output {
+            trace,
+            record,
+            facts: Vec::with_capacity(2 * BATCH),
+            order: Vec::with_capacity(2 * BATCH),
+            later: Vec::with_capacity(2 * BATCH),
+            nr_clocks,
+            ..Output::default()
+        }
     }
 
     fn flush(&mut self, until: Ns) {
-        let facts = self.facts.partition_point(|f| f.at <= until);
+        let facts = self.order.partition_point(|(at, _)| *at <= until);
         let decisions = self.decisions.partition_point(|d| d.at <= until);
         let power = self.power.partition_point(|p| p.0 <= until);
         let chains = self.chains.partition_point(|chain| chain.end_at <= until);
         for sink in self.trace.iter_mut().chain(self.record.iter_mut()) {
             hand_on(
                 sink.as_mut(),
-                &self.facts[..facts],
+                self.order[..facts].iter().map(|(_, place)| &self.facts[*place as usize]),
                 &self.decisions[..decisions],
                 &self.power[..power],
                 &self.chains[..chains],
             );
         }
         self.chains.drain(..chains);
-        self.facts.drain(..facts);
+        self.order.drain(..facts);
+        for (later, (_, place)) in self.order.iter_mut().enumerate() {
+            self.later.push(self.facts[*place as usize]);
+            *place = later as u32;
+        }
+        std::mem::swap(&mut self.facts, &mut self.later);
+        self.later.clear();
         self.decisions.drain(..decisions);
         self.power.drain(..power);
     }
@@ -79,15 +101,16 @@ impl Output {
 }
 
 /// Hands all of it to a sink in time order. At one instant: power, then why, then what has been waited for, then what.
-fn hand_on(
+fn hand_on<'a>(
     sink: &mut dyn Sink,
-    facts: &[Fact],
+    facts: impl Iterator<Item = &'a Fact>,
     decisions: &[DecisionRecord],
     power: &[(Ns, u16, u64)],
     chains: &[NeedChain],
 ) {
     let (mut decisions, mut power) = (decisions.iter().peekable(), power.iter().peekable());
     let mut chains = chains.iter().peekable();
+    // Returns when there is more to hand on.
     let mut until = |at: Ns, sink: &mut dyn Sink| loop {
         let decided_at = decisions.peek().map_or(Ns::MAX, |d| d.at);
         let ended_at = chains.peek().map_or(Ns::MAX, |chain| chain.end_at);
@@ -99,14 +122,36 @@ fn hand_on(
         } else if let Some(chain) = chains.next_if(|chain| chain.end_at <= at) {
             sink.chain(chain);
         } else {
-            return;
+            return power.peek().map_or(Ns::MAX, |p| p.0).min(decided_at).min(ended_at);
         }
     };
+    let mut more_at = 0;
     for fact in facts {
-        until(fact.at, sink);
+        if more_at <= fact.at {
+            more_at = until(fact.at, sink);
+        }
         sink.fact(fact);
     }
     until(Ns::MAX, sink);
+}
+
+/// Where a fact of time `at` belongs that is not the last: behind all that are not later.
+#[inline(always)]
+fn place_of(order: &[(Ns, u32)], at: Ns) -> usize {
+    match order.last_chunk::<NEAR>() {
+        Some(near) if near[0].0 <= at => {
+            // The last is later, so the place is one of `NEAR`: a bit of it a step, without a branch.
+            let mut place = 0;
+            let mut step = NEAR / 2;
+            while step > 0 {
+                let behind = near[(place + step - 1) % NEAR].0 <= at;
+                place += if behind { step } else { 0 };
+                step /= 2;
+            }
+            order.len() - NEAR + place
+        }
+        _ => order.partition_point(|entry| entry.0 <= at),
+    }
 }
 
 impl Observer for Output {
@@ -127,11 +172,15 @@ impl Observer for Output {
 
     #[inline]
     fn fact(&mut self, fact: &Fact) {
-        let mut at = self.facts.len();
-        while at > 0 && self.facts[at - 1].at > fact.at {
-            at -= 1;
+        let entry = (fact.at, self.facts.len() as u32);
+        self.facts.push(*fact);
+        match self.order.last() {
+            Some(last) if last.0 > fact.at => {
+                let place = place_of(&self.order, fact.at);
+                self.order.insert(place, entry);
+            }
+            _ => self.order.push(entry),
         }
-        self.facts.insert(at, *fact);
     }
 
     fn decision(&mut self, decision: DecisionRecord) {
@@ -167,6 +216,54 @@ impl Observer for Output {
     fn settled(&mut self, now: Ns) {
         if self.facts.len() + self.power.len() >= BATCH {
             self.flush(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_types::draw::{Purpose, draw};
+    use schedtwin_types::{CpuId, FactKind};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Keeps the times and the CPUs of facts.
+    struct Kept(Rc<RefCell<Vec<(Ns, u16)>>>);
+
+    impl Sink for Kept {
+        fn task(&mut self, _: &TaskInfo) {}
+        fn task_prio(&mut self, _: TaskId, _: i32) {}
+        fn fact(&mut self, fact: &Fact) {
+            self.0.borrow_mut().push((fact.at, fact.cpu.0));
+        }
+        fn finish(self: Box<Self>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Facts that come up to `ahead` before their turn; those of one time stay in the order in which they came.
+    fn check(ahead: u64) {
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let mut output = Output::new(Some(Box::new(Kept(kept.clone()))), None, 1);
+        let mut expected = Vec::new();
+        for number in 0..5_000u16 {
+            let now = u64::from(number / 3);
+            let at = now + draw(ahead, number.into(), Purpose::StartPhase, 0, 0, ahead);
+            // The number of the CPU says which fact it is.
+            output.fact(&Fact { at, cpu: CpuId(number), kind: FactKind::Tick });
+            output.settled(now - now.min(1));
+            expected.push((at, number));
+        }
+        output.finish().expect("nothing can fail");
+        expected.sort_by_key(|(at, _)| *at);
+        assert_eq!(*kept.borrow(), expected, "{ahead} ahead");
+    }
+
+    #[test]
+    fn facts_are_handed_on_in_time_order() {
+        for ahead in [0, 1, 5, 20, 64, 200, 1_000, 10_000] {
+            check(ahead);
         }
     }
 }
