@@ -16,15 +16,15 @@ use schedtwin_types::CpuId;
 pub trait Kconfig: Copy + Send + Sync + 'static {
     /// Task groups, and with them hierarchies of run queues and limits.
     const GROUPS: bool;
-    /// Decisions can be recorded and signals reported, and users' policies asked.
+    /// Decisions can be recorded, users' policies asked, and everything verified after each event.
     const WATCHED: bool;
     /// Cores of several hardware threads, clusters of cores, preferred CPUs.
     const THREADS: bool;
     /// CPUs of different capacities, and with them energy-aware scheduling.
     const CAPACITIES: bool;
 
-    /// Whether this build has what a run needs. `groups`: the workload has task groups; `watched`: there is a trace, a
-    /// record, or a policy of the user.
+    /// Whether this build has what a run needs. `groups`: the workload has task groups; `watched`: there is a
+    /// record, a policy of the user, or a reference twin.
     fn suits(device_tree: &DeviceTree, config: &Config, groups: bool, watched: bool) -> bool {
         let cpus = &device_tree.cpus;
         let alone = |cpu: &DtCpu| {
@@ -60,7 +60,7 @@ impl Kconfig for AllYesConfig {
     }
 }
 
-/// As little as possible: no task groups, nobody who watches, and CPUs that are alike.
+/// As little as possible: no task groups, no records, and CPUs that are alike.
 #[derive(Clone, Copy, Debug)]
 pub struct TinyConfig;
 

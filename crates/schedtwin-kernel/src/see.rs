@@ -101,16 +101,6 @@ impl<K: Kconfig> Kernel<K> {
         wanted
     }
 
-    /// Whether facts of signals are wanted; few runs do, as above.
-    #[inline(always)]
-    pub(crate) fn wants_signals(&self) -> bool {
-        let wanted = K::WATCHED && self.want_signals;
-        if wanted {
-            cold_path();
-        }
-        wanted
-    }
-
     /// Files a decision. Callers test `wants_decisions()` first.
     #[cold]
     pub(crate) fn record(&mut self, decision: Decision) {

@@ -6,10 +6,10 @@ use crate::firmware;
 use crate::kernel_file::KernelFile;
 use crate::output::Output;
 use crate::result::RunResult;
-use crate::twin::{DEVICES_MAX, Twin};
+use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
-use schedtwin_kernel::{Kconfig, TinyConfig};
+use schedtwin_kernel::{AllYesConfig, Kconfig, TinyConfig};
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
@@ -313,37 +313,38 @@ impl Scenario {
         Twin::with_policies(self.machine.clone(), kernel, programs, seed, end.min(LATEST))
     }
 
-    /// Whether a kernel built as `K` says has all that a run needs that nobody watches.
-    fn suits<K: Kconfig>(&self, programs: &Programs) -> bool {
-        let KernelFile { config, policies, .. } = &*self.kernel;
-        let (groups, watched) = (!programs.task_groups().is_empty(), !policies.names().is_empty());
-        K::suits(&firmware::device_tree(&self.machine, 0), config, groups, watched)
-    }
-
     /// Runs it.
     pub fn run(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
-        let progress = options.progress;
-        let tell = |now: Ns| {
-            if let Some(progress) = &progress {
-                progress.store(now, Ordering::Relaxed);
-            }
-        };
-        let observed = options.trace.is_some() || options.record.is_some();
         let programs = self.programs(seed);
-        if !observed && !options.verify && self.suits::<TinyConfig>(&programs) {
-            let twin: Twin<FlatBoard, TinyConfig> = self.twin_with(programs, seed);
-            return Ok(run_unobserved(twin, tell));
+        let KernelFile { config, policies, .. } = &*self.kernel;
+        let groups = !programs.task_groups().is_empty();
+        let watched = options.record.is_some() || options.verify || !policies.names().is_empty();
+        let device_tree = firmware::device_tree(&self.machine, 0);
+        if TinyConfig::suits(&device_tree, config, groups, watched) {
+            return self.run_of::<TinyConfig>(programs, seed, options);
         }
-        let mut twin: Twin<FlatBoard> = self.twin_with(programs, seed);
+        self.run_of::<AllYesConfig>(programs, seed, options)
+    }
+
+    /// Runs it with a kernel built as `K` says.
+    fn run_of<K: Kconfig>(
+        &self,
+        programs: Programs,
+        seed: u64,
+        options: RunOptions,
+    ) -> io::Result<RunResult> {
+        let mut twin: Twin<FlatBoard, K> = self.twin_with(programs, seed);
         if options.verify {
             twin = twin.eager();
         }
-        if !observed {
-            return Ok(run_unobserved(twin, tell));
+        let RunOptions { trace, record, progress, .. } = options;
+        if trace.is_none() && record.is_none() {
+            run_to_the_end(&mut twin, &mut (), progress.as_deref());
+            return Ok(twin.finish());
         }
         let open =
             |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
-        let trace = match &options.trace {
+        let trace = match &trace {
             Some(path) => {
                 let format = Format::from_path(path).ok_or_else(|| {
                     io::Error::other(format!("the name of a trace ends in {}", Format::ENDINGS))
@@ -352,7 +353,7 @@ impl Scenario {
             }
             None => None,
         };
-        let record = match &options.record {
+        let record = match &record {
             Some(path) => Some(open(path, Format::of_record(path))?),
             None => None,
         };
@@ -362,11 +363,7 @@ impl Scenario {
         twin.report_signals();
         let mut output = Output::new(trace, record, self.machine.domains.len());
         twin.introduce(&mut output);
-        while twin.step(&mut output) {
-            if twin.events().is_multiple_of(PROGRESS_EVERY) {
-                tell(twin.now());
-            }
-        }
+        run_to_the_end(&mut twin, &mut output, progress.as_deref());
         twin.tell_open_chains(&mut output);
         output.finish()?;
         Ok(twin.finish())
@@ -446,14 +443,19 @@ impl Scenario {
     }
 }
 
-/// Runs to the end without a trace or a record.
-fn run_unobserved<K: Kconfig>(mut twin: Twin<FlatBoard, K>, tell: impl Fn(Ns)) -> RunResult {
-    while twin.step(&mut ()) {
-        if twin.events().is_multiple_of(PROGRESS_EVERY) {
-            tell(twin.now());
+/// Takes all events, and now and then tells how far it is.
+fn run_to_the_end<K: Kconfig>(
+    twin: &mut Twin<FlatBoard, K>,
+    observer: &mut impl Observer,
+    progress: Option<&AtomicU64>,
+) {
+    while twin.step(observer) {
+        if twin.events().is_multiple_of(PROGRESS_EVERY)
+            && let Some(progress) = progress
+        {
+            progress.store(twin.now(), Ordering::Relaxed);
         }
     }
-    twin.finish()
 }
 
 /// Refuses a kernel that switches off idle states which the machine does not have.

@@ -356,6 +356,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
 
     /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.
     pub fn eager(mut self) -> Twin<B, K> {
+        assert!(K::WATCHED, "this build verifies nothing");
         self.eager = true;
         self
     }
@@ -494,7 +495,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
         if K::WATCHED && self.eager {
             self.look_at_everything();
         }
-        if O::DECISIONS {
+        if K::WATCHED && O::DECISIONS {
             self.tell_chains(observer);
         }
         observer.settled(self.now);
@@ -602,7 +603,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
                 }
             }
         }
-        if O::DECISIONS {
+        if K::WATCHED && O::DECISIONS {
             self.log_facts();
         }
         self.kernel.clear_facts();
@@ -616,7 +617,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
-        if O::DECISIONS {
+        if K::WATCHED && O::DECISIONS {
             self.log_entry_ends();
         }
     }

@@ -469,7 +469,7 @@ impl<K: Kconfig> Kernel<K> {
         let cost = self.device_tree.path_costs.context_switch;
         self.charge(cost);
         self.fact(FactKind::Switch { prev, next, prev_state: state });
-        if self.wants_signals() {
+        if self.want_signals {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(prev);
             self.task_signals_fact(next);

@@ -113,7 +113,7 @@ impl<K: Kconfig> Kernel<K> {
         self.tick_ends_laziness(cpu);
         let curr = self.rq[cpu].curr;
         self.task_tick(cpu, curr);
-        if self.wants_signals() {
+        if self.want_signals {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(curr);
         }

@@ -174,7 +174,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
                     return;
                 }
                 Op::Call(call) => {
-                    if O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
+                    if K::WATCHED && O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
                         self.log_because(NeedCause::SchedSetattr(task));
                     }
                     let effect = self.kernel.syscall(cpu, self.now, call);

@@ -128,6 +128,23 @@ fn the_reference_twin_agrees_with_what_runs_build() {
     }
 }
 
+/// A trace shows the same whether the kernel could record, too, or has been built without.
+#[test]
+fn a_trace_does_not_tell_what_was_built() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = |record: Option<&str>| {
+        let path = |name: &str| folder.path().join(name);
+        let scenario = scenario("uniform8", KERNEL, "w1", Some(50 * MS));
+        let (trace, record) = (Some(path("trace.txt")), record.map(path));
+        let options = RunOptions { trace, record, ..RunOptions::default() };
+        let result = scenario.run(1, options).expect("the folder can be written");
+        (result, std::fs::read(path("trace.txt")).expect("it was written"))
+    };
+    let ((small, small_trace), (whole, whole_trace)) = (trace(None), trace(Some("record.rec")));
+    assert_same("traced", &small, &whole);
+    assert!(small_trace == whole_trace, "two traces");
+}
+
 /// A twin is a value: a clone in the middle of anything goes on as the original does.
 #[test]
 fn a_clone_goes_on_alike() {
