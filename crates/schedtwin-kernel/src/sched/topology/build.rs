@@ -24,7 +24,7 @@
 //! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. What a group can do is shared by
 //! all who have the same one, and only the CPUs whose own domain below is exactly the group may balance for it.
 
-use super::levels::{Level, levels, smt_mask};
+use super::levels::{Level, levels, smt_masks};
 use super::shared::SharedObjects;
 use super::*;
 use crate::config::AsymChildPreferSibling;
@@ -52,6 +52,7 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
     let levels = levels(dt, config);
     let nr = dt.cpus.len();
     let cpus = dt.all_cpus();
+    let smt_mask = smt_masks(dt);
     let t = Topology {
         domains: Vec::new(),
         groups: Vec::new(),
@@ -67,14 +68,14 @@ pub(super) fn build_sched_domains(dt: &DeviceTree, config: &Config) -> Topology 
         sd_asym_cpucapacity: vec![None; nr],
         sd_numa: vec![None; nr],
         sd_asym_packing: vec![None; nr],
-        smt_mask: cpus.iter().map(|cpu| smt_mask(dt, cpu)).collect(),
         asym_priority: cpus
             .iter()
             .map(|cpu| dt.cpus[cpu.index()].asym_priority.unwrap_or(-(cpu.0 as i32)))
             .collect(),
         asym_cpucapacity: false,
         cluster: false,
-        smt: cpus.iter().any(|cpu| smt_mask(dt, cpu).weight() > 1),
+        smt: smt_mask.iter().any(|threads| threads.weight() > 1),
+        smt_mask,
     };
     let mut b = Builder {
         t,

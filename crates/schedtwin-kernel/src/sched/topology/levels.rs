@@ -42,7 +42,7 @@
 use super::*;
 use crate::config::{CpuMapPackage, PackageDomain, PowerpcL2};
 use crate::device_tree::{Architecture, DtCpu, DtTopology};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `struct sched_domain_topology_level`.
 pub(super) struct Level {
@@ -54,44 +54,106 @@ pub(super) struct Level {
     pub distance: u8,
 }
 
-/// `cpu_topology[]`: what the architecture has made of the firmware's tables.
+/// `cpu_topology[]`: per CPU the masks that firmware's tables give, itself included in each.
+struct Siblings {
+    /// The same node.
+    node: Vec<CpuMask>,
+    /// The same socket.
+    package: Vec<CpuMask>,
+    /// The same leaf cluster of a socket; all CPUs of it that are in none are one.
+    leaf: Vec<CpuMask>,
+    /// The same leaf cluster; alone where a CPU is in none.
+    cluster: Vec<CpuMask>,
+    /// The same last-level cache.
+    llc: Vec<CpuMask>,
+    /// The same last-level cache and node.
+    llc_of_node: Vec<CpuMask>,
+    /// The same level 2 cache; alone where it is not known.
+    l2: Vec<CpuMask>,
+    /// The same hemisphere; the node where a CPU is in none.
+    hemisphere: Vec<CpuMask>,
+    /// The same big core; alone where a CPU is in none.
+    big_core: Vec<CpuMask>,
+    /// The same core.
+    smt: Vec<CpuMask>,
+}
+
+impl Siblings {
+    fn new(dt: &DeviceTree) -> Siblings {
+        let node = siblings(dt, |cpu| Some(cpu.node));
+        let mut hemisphere = siblings(dt, |cpu| cpu.hemisphere);
+        for (cpu, told) in dt.cpus.iter().enumerate() {
+            if told.hemisphere.is_none() {
+                hemisphere[cpu] = node[cpu];
+            }
+        }
+        Siblings {
+            package: siblings(dt, |cpu| Some(cpu.package)),
+            leaf: siblings(dt, |cpu| Some((cpu.package, cpu.cluster))),
+            cluster: siblings(dt, |cpu| cpu.cluster.map(|cluster| (cpu.package, cluster))),
+            llc: siblings(dt, |cpu| Some(cpu.llc)),
+            llc_of_node: siblings(dt, |cpu| Some((cpu.llc, cpu.node))),
+            l2: siblings(dt, |cpu| cpu.l2),
+            big_core: siblings(dt, |cpu| cpu.big_core),
+            smt: smt_masks(dt),
+            node,
+            hemisphere,
+        }
+    }
+}
+
+/// Per CPU: all CPUs with the same key; the CPU alone where it has none.
+fn siblings<K: Ord>(dt: &DeviceTree, key_of: impl Fn(&DtCpu) -> Option<K>) -> Vec<CpuMask> {
+    let mut of_key: BTreeMap<K, CpuMask> = BTreeMap::new();
+    for (cpu, told) in dt.all_cpus().iter().zip(&dt.cpus) {
+        if let Some(key) = key_of(told) {
+            of_key.entry(key).or_insert(CpuMask::EMPTY).insert(cpu);
+        }
+    }
+    let mask_of = |(cpu, told)| key_of(told).map_or(CpuMask::of(cpu), |key| of_key[&key]);
+    dt.all_cpus().iter().zip(&dt.cpus).map(mask_of).collect()
+}
+
+/// What the architecture has made of the firmware's tables.
 struct CpuTopology<'a> {
     dt: &'a DeviceTree,
-    package: CpuMapPackage,
-    sched_cluster: bool,
-    powerpc_l2: PowerpcL2,
+    siblings: &'a Siblings,
+    reading: Reading,
     /// Name of the level of a node's CPUs.
     node_level: &'static str,
 }
 
+/// What kernels differ in.
+#[derive(Clone, Copy)]
+struct Reading {
+    package: CpuMapPackage,
+    sched_cluster: bool,
+    powerpc_l2: PowerpcL2,
+}
+
 impl CpuTopology<'_> {
-    /// CPUs for which `same` holds with `cpu`.
-    fn siblings(&self, cpu: CpuId, same: impl Fn(&DtCpu, &DtCpu) -> bool) -> CpuMask {
-        let cpus = &self.dt.cpus;
-        let is_sibling = |c: &CpuId| *c == cpu || same(&cpus[cpu.index()], &cpus[c.index()]);
-        self.dt.all_cpus().iter().filter(is_sibling).collect()
+    fn smt(&self, cpu: CpuId) -> CpuMask {
+        self.siblings.smt[cpu.index()]
     }
 
     fn node(&self, cpu: CpuId) -> CpuMask {
-        self.siblings(cpu, |a, b| a.node == b.node)
+        self.siblings.node[cpu.index()]
     }
 
     /// The masks that the two readings of a cpu-map give: packages, last-level caches and clusters, each
     /// as far as it is known.
     fn core_llc_cluster(&self, cpu: CpuId) -> (CpuMask, Option<CpuMask>, CpuMask) {
-        let llc = || self.siblings(cpu, |a, b| a.llc == b.llc);
-        let leaf = |a: &DtCpu, b: &DtCpu| a.package == b.package && a.cluster == b.cluster;
-        let in_leaf = self.dt.cpus[cpu.index()].cluster.is_some();
-        match self.package {
+        let of = self.siblings;
+        let at = cpu.index();
+        let in_leaf = self.dt.cpus[at].cluster.is_some();
+        match self.reading.package {
             // Caches were known from ACPI only, which has no cpu-map; and clusters had no number.
             CpuMapPackage::LeafCluster => {
-                (self.siblings(cpu, leaf), (!in_leaf).then(llc), smt_mask(self.dt, cpu))
+                (of.leaf[at], (!in_leaf).then_some(of.llc[at]), of.smt[at])
             }
-            CpuMapPackage::Socket => (
-                self.siblings(cpu, |a, b| a.package == b.package),
-                Some(llc()),
-                self.siblings(cpu, |a, b| in_leaf && leaf(a, b)).or(&smt_mask(self.dt, cpu)),
-            ),
+            CpuMapPackage::Socket => {
+                (of.package[at], Some(of.llc[at]), of.cluster[at].or(&of.smt[at]))
+            }
         }
     }
 
@@ -105,46 +167,42 @@ impl CpuTopology<'_> {
                 mask = smaller;
             }
         }
-        if self.sched_cluster && mask.is_subset(&cluster) { cluster } else { mask }
+        if self.reading.sched_cluster && mask.is_subset(&cluster) { cluster } else { mask }
     }
 
     /// `cpu_clustergroup_mask()` of arm64: the cluster, unless it is no less than the core group.
     fn clustergroup(&self, cpu: CpuId) -> CpuMask {
         let (_, _, cluster) = self.core_llc_cluster(cpu);
-        if self.coregroup(cpu).is_subset(&cluster) { smt_mask(self.dt, cpu) } else { cluster }
+        if self.coregroup(cpu).is_subset(&cluster) { self.smt(cpu) } else { cluster }
     }
 
     /// Who shares the level 2 cache; where it is not known, the threads of the core do.
     fn l2(&self, cpu: CpuId) -> CpuMask {
-        let shared = self.siblings(cpu, |a, b| a.l2.is_some() && a.l2 == b.l2);
-        shared.or(&smt_mask(self.dt, cpu))
+        self.siblings.l2[cpu.index()].or(&self.smt(cpu))
     }
 
     /// powerpc's `cpu_l2_cache_mask()`.
     fn l2_of_powerpc(&self, cpu: CpuId) -> CpuMask {
-        match (self.powerpc_l2, self.dt.cpus[cpu.index()].big_core) {
-            (PowerpcL2::BigCore, Some(_)) => self.siblings(cpu, |a, b| a.big_core == b.big_core),
+        match (self.reading.powerpc_l2, self.dt.cpus[cpu.index()].big_core) {
+            (PowerpcL2::BigCore, Some(_)) => self.siblings.big_core[cpu.index()],
             _ => self.l2(cpu),
         }
     }
 
     /// x86's `cpu_coregroup_mask()`: who shares the last-level cache, within the node.
     fn llc_of_node(&self, cpu: CpuId) -> CpuMask {
-        self.siblings(cpu, |a, b| (a.llc, a.node) == (b.llc, b.node))
+        self.siblings.llc_of_node[cpu.index()]
     }
 
     /// powerpc's `cpu_coregroup_mask()`.
     fn hemisphere(&self, cpu: CpuId) -> CpuMask {
-        match self.dt.cpus[cpu.index()].hemisphere {
-            Some(_) => self.siblings(cpu, |a, b| a.hemisphere == b.hemisphere),
-            None => self.node(cpu),
-        }
+        self.siblings.hemisphere[cpu.index()]
     }
 
     /// `x86_has_numa_in_package`.
     fn numa_in_package(&self) -> bool {
-        let cpus = &self.dt.cpus;
-        cpus.iter().any(|a| cpus.iter().any(|b| a.package == b.package && a.node != b.node))
+        let mut packages = self.siblings.package.iter().zip(&self.siblings.node);
+        packages.any(|(package, node)| !package.is_subset(node))
     }
 
     fn level(
@@ -163,17 +221,17 @@ impl CpuTopology<'_> {
         let smt = SD_SHARE_CPUCAPACITY | SD_SHARE_LLC;
         // Without threads a core is one CPU. The level is removed again, but while it exists it takes the
         // loss of PREFER_SIBLING that an asymmetric domain inflicts on its child.
-        let mut levels = vec![self.level("SMT", smt, |t, cpu| smt_mask(t.dt, cpu))];
+        let mut levels = vec![self.level("SMT", smt, Self::smt)];
         match self.dt.topology.architecture {
             Architecture::Arm64 => {
-                if self.sched_cluster {
+                if self.reading.sched_cluster {
                     levels.push(self.level("CLS", SD_CLUSTER | SD_SHARE_LLC, Self::clustergroup));
                 }
                 levels.push(self.level("MC", SD_SHARE_LLC, Self::coregroup));
                 levels.push(self.level(self.node_level, 0, Self::node));
             }
             Architecture::X86 => {
-                if self.sched_cluster {
+                if self.reading.sched_cluster {
                     levels.push(self.level("CLS", SD_CLUSTER | SD_SHARE_LLC | asym, Self::l2));
                 }
                 levels.push(self.level("MC", SD_SHARE_LLC | asym, Self::llc_of_node));
@@ -210,8 +268,13 @@ impl CpuTopology<'_> {
             .collect();
         distances.remove(&DtTopology::LOCAL_DISTANCE);
         let numa = |distance: u8| {
-            let near = |a: &DtCpu, b: &DtCpu| topology.distance(a.node, b.node) <= distance;
-            let level = self.level("NUMA", SD_NUMA, |t, cpu| t.siblings(cpu, near));
+            let near = |from: &u16| -> CpuMask {
+                let is_near = |to: u16| topology.distance(*from, to) <= distance;
+                let cpus = self.dt.all_cpus().iter().zip(&self.dt.cpus);
+                cpus.filter(|(_, told)| is_near(told.node)).map(|(cpu, _)| cpu).collect()
+            };
+            let near: BTreeMap<u16, CpuMask> = nodes.iter().map(|n| (*n, near(n))).collect();
+            let level = self.level("NUMA", SD_NUMA, |t, cpu| near[&t.dt.cpus[cpu.index()].node]);
             Level { overlap: true, distance, ..level }
         };
         let node = self.level("NODE", 0, Self::node);
@@ -219,39 +282,54 @@ impl CpuTopology<'_> {
     }
 }
 
-/// `cpu_smt_mask()`: the hardware threads of a CPU's core, itself included.
-pub(super) fn smt_mask(dt: &DeviceTree, cpu: CpuId) -> CpuMask {
-    let core = dt.cpus[cpu.index()].core;
-    let is_sibling = |c: &CpuId| *c == cpu || core.is_some() && dt.cpus[c.index()].core == core;
-    dt.all_cpus().iter().filter(is_sibling).collect()
+/// `cpu_smt_mask()`, per CPU: the hardware threads of its core, itself included.
+pub(super) fn smt_masks(dt: &DeviceTree) -> Vec<CpuMask> {
+    siblings(dt, |cpu| cpu.core)
 }
 
 /// The levels of this machine, bottom-up.
 pub(super) fn levels(dt: &DeviceTree, config: &Config) -> Vec<Level> {
-    levels_as(
-        dt,
-        config.cpu_map_package,
-        config.sched_cluster,
-        config.powerpc_l2,
-        config.package_domain,
-    )
+    let reading = Reading {
+        package: config.cpu_map_package,
+        sched_cluster: config.sched_cluster,
+        powerpc_l2: config.powerpc_l2,
+    };
+    levels_as((dt, &Siblings::new(dt)), reading, config.package_domain)
 }
 
 fn levels_as(
-    dt: &DeviceTree,
-    package: CpuMapPackage,
-    sched_cluster: bool,
-    powerpc_l2: PowerpcL2,
+    (dt, siblings): (&DeviceTree, &Siblings),
+    reading: Reading,
     name: PackageDomain,
 ) -> Vec<Level> {
     let node_level = match name {
         PackageDomain::Die => "DIE",
         PackageDomain::Pkg => "PKG",
     };
-    let topology = CpuTopology { dt, package, sched_cluster, powerpc_l2, node_level };
+    let topology = CpuTopology { dt, siblings, reading, node_level };
     let mut levels = topology.within_node();
     levels.extend(topology.between_nodes());
     levels
+}
+
+/// All readings that make a difference on an architecture: only arm64 reads a cpu-map, and only powerpc has big cores.
+fn readings(architecture: Architecture) -> Vec<Reading> {
+    let (leaf, socket) = (CpuMapPackage::LeafCluster, CpuMapPackage::Socket);
+    let (big, small) = (PowerpcL2::BigCore, PowerpcL2::SmallCore);
+    let (packages, clusters, caches): (&[_], &[_], &[_]) = match architecture {
+        Architecture::Arm64 => (&[leaf, socket], &[false, true], &[small]),
+        Architecture::X86 => (&[socket], &[false, true], &[small]),
+        Architecture::Powerpc => (&[socket], &[false], &[big, small]),
+    };
+    let mut readings = Vec::new();
+    for package in packages.iter().copied() {
+        for sched_cluster in clusters.iter().copied() {
+            for powerpc_l2 in caches.iter().copied() {
+                readings.push(Reading { package, sched_cluster, powerpc_l2 });
+            }
+        }
+    }
+    readings
 }
 
 /// See [`Topology::check`].
@@ -263,13 +341,9 @@ pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
         return Err(TopologyError::Capacity { cpu: CpuId(i as u16) });
     }
     check_distances(dt)?;
-    for package in [CpuMapPackage::LeafCluster, CpuMapPackage::Socket] {
-        for sched_cluster in [false, true] {
-            for l2 in [PowerpcL2::BigCore, PowerpcL2::SmallCore] {
-                let levels = levels_as(dt, package, sched_cluster, l2, PackageDomain::Pkg);
-                check_levels(dt, &levels)?;
-            }
-        }
+    let siblings = Siblings::new(dt);
+    for reading in readings(dt.topology.architecture) {
+        check_levels(dt, &levels_as((dt, &siblings), reading, PackageDomain::Pkg))?;
     }
     Ok(())
 }
@@ -296,9 +370,21 @@ fn check_distances(dt: &DeviceTree) -> Result<(), TopologyError> {
     Ok(())
 }
 
+/// Whether masks of which each holds its CPU either are the same or have no CPU in common. They are and have if the lowest
+/// CPU of each has the same one, and so have all CPUs of the lowest's.
+fn is_partition(masks: &[CpuMask]) -> bool {
+    masks.iter().enumerate().all(|(cpu, mask)| {
+        let lowest = mask.lowest().expect("a mask holds its CPU");
+        match lowest.index() == cpu {
+            true => mask.iter().all(|member| masks[member.index()] == *mask),
+            false => masks[lowest.index()] == *mask,
+        }
+    })
+}
+
 fn check_levels(dt: &DeviceTree, levels: &[Level]) -> Result<(), TopologyError> {
     // topology_span_sane()
-    for level in levels.iter().filter(|l| !l.overlap) {
+    for level in levels.iter().filter(|l| !l.overlap && !is_partition(&l.mask)) {
         for a in dt.all_cpus().iter() {
             let mask = level.mask[a.index()];
             let broken = |b: &CpuId| {
