@@ -38,19 +38,31 @@ const fn lowest_value(bucket: usize) -> Ns {
 }
 
 /// Durations in ns.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Distribution {
     count: u64,
     sum: u128,
     min: Ns,
     max: Ns,
-    /// Samples per bucket. Counts of 32 bits halve the memory, 18 kB each; they saturate.
+    /// Samples per bucket. Counts of 32 bits halve the memory, 18 kB each; they saturate. There are none before the first
+    /// sample, but room for all: a machine of many CPUs has thousands of distributions, most of which get no sample,
+    /// and memory that nobody writes to costs nothing.
     buckets: Vec<u32>,
+}
+
+impl Clone for Distribution {
+    /// The copy has room for all buckets, too.
+    fn clone(&self) -> Distribution {
+        let mut copy = Distribution { buckets: Vec::with_capacity(BUCKETS), ..*self };
+        copy.buckets.extend_from_slice(&self.buckets);
+        copy
+    }
 }
 
 impl Distribution {
     pub(super) fn new() -> Distribution {
-        Distribution { count: 0, sum: 0, min: Ns::MAX, max: 0, buckets: vec![0; BUCKETS] }
+        let buckets = Vec::with_capacity(BUCKETS);
+        Distribution { count: 0, sum: 0, min: Ns::MAX, max: 0, buckets }
     }
 
     /// Counts one sample.
@@ -72,13 +84,25 @@ impl Distribution {
         self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        let samples = &mut self.buckets[bucket];
-        *samples = samples.saturating_add(1);
+        match self.buckets.get_mut(bucket) {
+            Some(samples) => *samples = samples.saturating_add(1),
+            None => self.begin(bucket),
+        }
+    }
+
+    /// The first sample.
+    #[cold]
+    fn begin(&mut self, bucket: usize) {
+        self.buckets.resize(BUCKETS, 0);
+        self.buckets[bucket] = 1;
     }
 
     /// Adds all samples of `other`.
     pub(super) fn merge(&mut self, other: &Distribution) {
         let used = other.used();
+        if !used.is_empty() {
+            self.buckets.resize(BUCKETS, 0);
+        }
         self.count += other.count;
         self.sum += other.sum;
         self.min = self.min.min(other.min);
@@ -131,16 +155,19 @@ impl Distribution {
         let used = self.used();
         // Less than `count` where a bucket is saturated.
         let all: u64 = self.buckets[used.clone()].iter().map(|samples| u64::from(*samples)).sum();
-        let at = |quantile: f64| {
-            let wanted = ((quantile * all as f64).ceil() as u64).max(1);
-            let mut up_to = 0;
-            let bucket = used.clone().find(|bucket| {
-                up_to += u64::from(self.buckets[*bucket]);
-                up_to >= wanted
-            })?;
-            Some((lowest_value(bucket + 1) - 1).clamp(self.min, self.max) as f64)
-        };
-        quantiles.map(at)
+        let wanted = quantiles.map(|quantile| ((quantile * all as f64).ceil() as u64).max(1));
+        let mut found = [None; N];
+        let mut up_to = 0;
+        for bucket in used.filter(|bucket| self.buckets[*bucket] > 0) {
+            up_to += u64::from(self.buckets[bucket]);
+            for (found, wanted) in found.iter_mut().zip(wanted) {
+                if found.is_none() && up_to >= wanted {
+                    let highest = lowest_value(bucket + 1) - 1;
+                    *found = Some(highest.clamp(self.min, self.max) as f64);
+                }
+            }
+        }
+        found
     }
 }
 

@@ -560,7 +560,7 @@ impl Truth {
         let mut fj = 0;
         for (row, opp) in setup.domains[truth.domain].rows().iter().enumerate() {
             let row = &self.ns[truth.base + row * truth.width..][..truth.width];
-            for (slot, ns) in row.iter().enumerate() {
+            for (slot, ns) in row.iter().enumerate().filter(|(_, ns)| **ns > 0) {
                 fj += energy(slot_uw(hardware, slot, opp), *ns);
             }
         }
