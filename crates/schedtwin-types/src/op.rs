@@ -354,8 +354,10 @@ pub enum Outcome {
     Failed(Errno),
 }
 
-/// Why a call did nothing.
+/// Why a call did nothing. As wide as a value, so that an [`Outcome`] is two numbers, which are passed in registers: as bytes
+/// it went through memory, and each of its readers waited for the writes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub enum Errno {
     /// `EBUSY`: the reservation is more than what is left for `SCHED_DEADLINE`, or the affinity of a task with one would
     /// leave CPUs out.
