@@ -40,12 +40,12 @@ pub use program::WORK_KIND;
 pub use programs::Programs;
 pub use workload::{Host, Workload};
 
-use schedtwin_types::Work;
+use schedtwin_types::{MAX_CPUS, Work};
 
 /// The most threads of a workload besides rt-app's own, at the start and by forking: enough for any
 /// published file (the largest has some 60) and for hundreds of groups of hackbench, and small enough that a slip
-/// of the pen in `instance` is told rather than simulated.
-pub const MAX_THREADS: usize = 16_384;
+/// of the pen in `instance` is told rather than simulated. Builds for machines of more CPUs take more.
+pub const MAX_THREADS: usize = if MAX_CPUS > 256 { 131_072 } else { 16_384 };
 
 /// The user work of an event that neither computes nor calls the kernel (an uncontended `lock`, a
 /// `resume` of nobody): nanoseconds at capacity 1024. An estimate: some hundred instructions of
