@@ -19,7 +19,7 @@ use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kconfig, Kernel};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Outcome, PickRule, Policy, ProcessId, TaskId,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId, TaskId,
     TaskState, WakeSource,
 };
 
@@ -377,11 +377,16 @@ impl<K: Kconfig> Kernel<K> {
         let rq = &mut self.rq[cpu];
         rq.wake_list.drain(..arrived);
         rq.ttwu_pending = !rq.wake_list.is_empty();
-        if let Some(next) = rq.wake_list.first() {
-            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
-            *ipi_at = next.at.min(*ipi_at);
+        if let Some(at) = rq.wake_list.first().map(|next| next.at) {
+            self.wake_list_again(cpu, at);
         }
         self.refresh_idle(cpu);
+    }
+
+    /// What was sent at `at`, later than this entry, still waits for the interrupt of `cpu`'s wake list.
+    pub(crate) fn wake_list_again(&mut self, cpu: CpuId, at: Ns) {
+        let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+        *ipi_at = at.min(*ipi_at);
     }
 
     /// `ttwu_do_activate()`; the clock is up to date.

@@ -157,8 +157,7 @@ impl<K: Kconfig> Kernel<K> {
             return;
         }
         if sent_at > self.now {
-            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
-            *ipi_at = sent_at.min(*ipi_at);
+            self.wake_list_again(cpu, sent_at);
             return;
         }
         self.rq[cpu].hrtick.csd_at = NEVER;

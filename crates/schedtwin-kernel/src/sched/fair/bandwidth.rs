@@ -525,8 +525,7 @@ impl<K: Kconfig> Kernel<K> {
             false
         });
         if let Some(next) = list.iter().map(|entry| entry.at).min() {
-            let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
-            *ipi_at = next.min(*ipi_at);
+            self.wake_list_again(cpu, next);
         }
         self.rq[cpu].unthrottle_list = list;
     }

@@ -355,7 +355,7 @@ impl<K: Kconfig> Kernel<K> {
     }
 
     /// A level above whose entity stays where it is: what is below it has changed.
-    fn stays_queued(&mut self, se: EntityId, slice: Option<Ns>) {
+    pub(super) fn stays_queued(&mut self, se: EntityId, slice: Option<Ns>) {
         self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
         self.se_update_runnable(se);
         self.update_cfs_group(se);

@@ -218,7 +218,7 @@ impl<K: Kconfig> Kernel<K> {
             let cfs_rq = self.se[id].cfs_rq;
             self.update_curr(cfs_rq);
             if self.se[id].on_rq {
-                self.level_stays_queued(id);
+                self.stays_queued(id, None);
             } else {
                 self.enqueue_level(cfs_rq, id, flags);
             }
@@ -260,12 +260,6 @@ impl<K: Kconfig> Kernel<K> {
         if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
-    }
-
-    fn level_stays_queued(&mut self, se: EntityId) {
-        self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
-        self.se_update_runnable(se);
-        self.update_cfs_group(se);
     }
 
     /// `__dequeue_task()`; `false`: the task stays, delayed.
@@ -320,7 +314,7 @@ impl<K: Kconfig> Kernel<K> {
                 self.dequeue_level(cfs_rq, id, flags);
                 leaves = self.cfs[cfs_rq].load_weight == 0;
             } else {
-                self.level_stays_queued(id);
+                self.stays_queued(id, None);
             }
             let cfs = &mut self.cfs[cfs_rq];
             if moves_delayed {
