@@ -29,13 +29,12 @@ pub trait Kconfig: Copy + Send + Sync + 'static {
         let cpus = &device_tree.cpus;
         let alone = |cpu: &DtCpu| {
             cpu.core.is_none()
-                && cpu.asym_priority.is_none()
                 && (!config.sched_cluster || cpu.cluster.is_none() && cpu.l2.is_none())
         };
         let full = |cpu: &DtCpu| u64::from(cpu.capacity) == SCHED_CAPACITY_SCALE;
         (Self::GROUPS || !groups && !config.sched_autogroup)
             && (Self::WATCHED || !watched)
-            && (Self::THREADS || cpus.iter().all(alone))
+            && (Self::THREADS || !device_tree.topology.asym_packing && cpus.iter().all(alone))
             && (Self::CAPACITIES || cpus.iter().all(full))
     }
 
@@ -189,6 +188,9 @@ mod tests {
         let mut threads = alike.clone();
         threads.cpus.iter_mut().for_each(|cpu| cpu.core = Some(0));
         assert!(!suits(&threads, false, false), "hardware threads");
+        let mut preferred = alike.clone();
+        preferred.topology.asym_packing = true;
+        assert!(!suits(&preferred, false, false), "preferred CPUs");
         let autogroups = Config { sched_autogroup: true, ..config.clone() };
         assert!(!TinyConfig::suits(&alike, &autogroups, false, false), "autogroups");
     }
