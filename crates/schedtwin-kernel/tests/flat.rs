@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
+use harness::{Board, MS, config};
 use schedtwin_kernel::config::{
     AttachFloor, CalcDelta, Config, EevdfForm, GroupShares, GroupTree, LagLimit, TgLoadAvg,
     UtilEstUpdate,
@@ -30,16 +30,6 @@ fn flat() -> Config {
     }
 }
 
-/// A board with groups, each (group above, shares); the first is number 1.
-fn board(nr_cpus: usize, config: &Config, groups: &[(u32, u64)], scenario: &str) -> Board {
-    let mut board = Board::with(device_tree(nr_cpus), config.clone(), scenario);
-    for (index, (parent, shares)) in groups.iter().enumerate() {
-        let id = board.kernel.new_task_group(TaskGroupId(*parent), *shares);
-        assert_eq!(id, TaskGroupId(index as u32 + 1));
-    }
-    board
-}
-
 /// With which weight a task competes.
 fn h_load(board: &Board, name: &str) -> u64 {
     board.se(name).timeline_load.expect("has been queued").weight
@@ -50,7 +40,7 @@ fn h_load(board: &Board, name: &str) -> u64 {
 fn a_task_weighs_what_its_groups_leave_to_it() {
     let config = Config { group_shares: GroupShares::Smp, ..flat() };
     let tasks = "a @0: group 1, nice 5, [run 1s]\nb @0: group 1, [run 1s]\nc @0: [run 1s]";
-    let mut board = board(1, &config, &[(0, 1024)], tasks);
+    let mut board = Board::with_groups(1, &config, &[(0, 1024)], tasks);
     board.run_until(10_000 * MS);
     assert_eq!(h_load(&board, "a"), 258_478);
     assert_eq!(h_load(&board, "b"), 790_097);
@@ -82,7 +72,7 @@ fn time_follows_shares_on_every_level() {
     ];
     // On one CPU `concur` is the same.
     for group_shares in [GroupShares::Smp, GroupShares::Concur] {
-        let mut board = board(1, &Config { group_shares, ..flat() }, &groups, hogs);
+        let mut board = Board::with_groups(1, &Config { group_shares, ..flat() }, &groups, hogs);
         board.run_until(20_000 * MS);
         for (name, per_mille) in parts {
             let got = board.cpu_time(name) / (20 * MS);
@@ -107,7 +97,7 @@ fn a_group_of_three_gets_three_quarters() {
         (GroupShares::Smp, GroupTree::Nested, 500),
     ] {
         let config = Config { group_shares, group_tree: tree, ..flat() };
-        let mut board = board(4, &config, &[(0, 1024)], tasks);
+        let mut board = Board::with_groups(4, &config, &[(0, 1024)], tasks);
         board.run_until(1_000 * MS);
         let before = board.cpu_time("x");
         board.run_until(9_000 * MS);
@@ -121,7 +111,7 @@ fn a_group_of_three_gets_three_quarters() {
 #[test]
 fn light_groups_wait_longer_and_get_their_part() {
     let tasks = "a @0: group 1, [run 1s]\nb @0: group 2, [run 1s]\nc @0: group 2, [run 1s]";
-    let mut board = board(1, &flat(), &[(0, 102), (0, 1024)], tasks);
+    let mut board = Board::with_groups(1, &flat(), &[(0, 102), (0, 1024)], tasks);
     board.run_until(20_000 * MS);
     let got = board.cpu_time("a") / (20 * MS);
     assert!(got.abs_diff(1000 * 102 / 1126) <= 3, "{got}");
@@ -130,7 +120,7 @@ fn light_groups_wait_longer_and_get_their_part() {
 /// Moves between groups, classes and nice values; delayed tasks; balancing: the harness verifies each step, and nobody starves.
 #[test]
 fn what_moves_keeps_the_books() {
-    let mut board = board(
+    let mut board = Board::with_groups(
         4,
         &flat(),
         &[(0, 1024), (1, 512), (0, 300), (3, 2048)],
@@ -166,7 +156,7 @@ fn without_tasks_in_groups_it_is_the_same_timeline() {
         i @3ms: policy batch, [run 8ms, sleep 4ms]
         j @5ms: nice 7, slice 9ms, [run 8ms, sleep 700us]";
     let switches = |group_tree, groups: &[(u32, u64)]| {
-        let mut board = board(2, &Config { group_tree, ..flat() }, groups, tasks);
+        let mut board = Board::with_groups(2, &Config { group_tree, ..flat() }, groups, tasks);
         board.run_until(2_000 * MS);
         [board.switches(0), board.switches(1)]
     };
@@ -180,7 +170,7 @@ fn without_tasks_in_groups_it_is_the_same_timeline() {
 #[test]
 fn with_a_limit_groups_nest() {
     let tasks = "a @0: group 1, [run 1s]\nb @0: group 2, [run 1s]\nc @0: [run 1s]";
-    let mut board = board(1, &flat(), &[(0, 1024), (0, 1024)], tasks);
+    let mut board = Board::with_groups(1, &flat(), &[(0, 1024), (0, 1024)], tasks);
     board.kernel.tg_set_cfs_bandwidth(TaskGroupId(1), 100 * MS, Some(20 * MS), 0);
     board.run_until(10_000 * MS);
     for (name, per_mille) in [("a", 200), ("b", 400), ("c", 400)] {

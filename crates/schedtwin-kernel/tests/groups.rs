@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, cfs_config, config, device_tree};
+use harness::{Board, MS, cfs_config, config};
 use schedtwin_kernel::config::{CfsTunables, Config, GroupShares, TgLoadAvg};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::*;
@@ -25,16 +25,6 @@ fn cfs_with_groups() -> Config {
         idle_min_granularity: MS * 3 / 4,
     };
     Config { fair_group_sched: true, ..cfs_config(tunables) }
-}
-
-/// A board with groups, each (group above, shares); the first is number 1.
-fn board(nr_cpus: usize, config: &Config, groups: &[(u32, u64)], scenario: &str) -> Board {
-    let mut board = Board::with(device_tree(nr_cpus), config.clone(), scenario);
-    for (index, (parent, shares)) in groups.iter().enumerate() {
-        let id = board.kernel.new_task_group(TaskGroupId(*parent), *shares);
-        assert_eq!(id, TaskGroupId(index as u32 + 1));
-    }
-    board
 }
 
 /// Time goes by shares between groups and by weight within them, whoever has more tasks.
@@ -57,7 +47,7 @@ fn time_follows_shares_on_every_level() {
         ("f", 1024 * 1000 / 4096),
     ];
     for config in [with_groups(), cfs_with_groups()] {
-        let mut board = board(1, &config, &groups, hogs);
+        let mut board = Board::with_groups(1, &config, &groups, hogs);
         board.run_until(20_000 * MS);
         for (name, per_mille) in parts {
             let got = board.cpu_time(name) / (20 * MS);
@@ -74,7 +64,7 @@ fn time_follows_shares_on_every_level() {
 #[test]
 fn shares_are_split_by_load() {
     for config in [with_groups(), cfs_with_groups()] {
-        let mut board = board(
+        let mut board = Board::with_groups(
             2,
             &config,
             &[(0, 1024)],
@@ -103,8 +93,8 @@ fn utilisation_climbs_to_the_root() {
     let deep = "a @0: group 1, [run 3ms, sleep 7ms]\nb @5ms: group 3, [run 1ms, sleep 5ms]";
     let groups = [(0, 1024), (0, 1024), (2, 1024)];
     for config in [with_groups(), cfs_with_groups()] {
-        let mut flat = board(1, &config, &groups, flat);
-        let mut deep = board(1, &config, &groups, deep);
+        let mut flat = Board::with_groups(1, &config, &groups, flat);
+        let mut deep = Board::with_groups(1, &config, &groups, deep);
         // Each starts with half of what its own queue has free, so the beginnings differ; and who goes first
         // now and then.
         let (mut sum_flat, mut sum_deep) = (0, 0);
@@ -122,7 +112,7 @@ fn utilisation_climbs_to_the_root() {
 #[test]
 fn a_group_that_was_left_decays() {
     for config in [with_groups(), cfs_with_groups()] {
-        let mut board = board(
+        let mut board = Board::with_groups(
             2,
             &config,
             &[(0, 1024), (1, 1024)],
@@ -144,7 +134,7 @@ fn a_group_that_was_left_decays() {
 /// Children are in their parent's group, wherever they are started and balanced to.
 #[test]
 fn children_inherit_the_group() {
-    let mut board = board(
+    let mut board = Board::with_groups(
         4,
         &with_groups(),
         &[(0, 1024), (1, 512)],
@@ -166,7 +156,7 @@ fn children_inherit_the_group() {
 /// An RT task keeps its group for later, and an attached one that turns real-time leaves no load there.
 #[test]
 fn classes_and_groups() {
-    let mut board = board(
+    let mut board = Board::with_groups(
         1,
         &with_groups(),
         &[(0, 1024)],
@@ -187,7 +177,7 @@ fn files(group: u32) -> TaskGroupFiles {
 fn weights_are_written() {
     for config in [with_groups(), cfs_with_groups()] {
         let hogs = "a @0: group 1, [run 1s]\nb @0: group 2, [run 1s]";
-        let mut board = board(1, &config, &[(0, 1024), (0, 1024)], hogs);
+        let mut board = Board::with_groups(1, &config, &[(0, 1024), (0, 1024)], hogs);
         let weight = Some(GroupWeight::Weight(200));
         board.kernel.write_task_group(&TaskGroupFiles { weight, ..files(1) });
         board.run_until(3_000 * MS);
@@ -214,7 +204,7 @@ fn idle_groups_give_way() {
         let tasks = "a @0: group 2, [run 1s]
             b @0: group 2, policy idle, [run 1s]
             c @100ms: [run 2ms, sleep 8ms]";
-        let mut board = board(1, &config, &[(0, 1024), (1, 1024)], tasks);
+        let mut board = Board::with_groups(1, &config, &[(0, 1024), (1, 1024)], tasks);
         let counts = |b: &Board, group: u32| {
             let inside = b.kernel.inside();
             let cfs = &inside.cfs[inside.groups[TaskGroupId(group)].cfs_rq[0]];
@@ -265,7 +255,7 @@ fn sessions_share_like_groups() {
             [(true, 0, 1024), (true, 5, 335), (true, -5, 3121), (false, 0, 0)]
         {
             let config = Config { sched_autogroup, ..base.clone() };
-            let mut board = board(1, &config, &[(0, 1024)], SESSIONS);
+            let mut board = Board::with_groups(1, &config, &[(0, 1024)], SESSIONS);
             for nice in [0, 0, nice] {
                 board.kernel.new_session(nice);
             }
@@ -287,7 +277,7 @@ fn sessions_are_inherited_and_left() {
         let config = Config { sched_autogroup: true, ..base };
         let scenario = "a @0: setsid 1, fork b, run 20ms, group 1, run 20ms, group 0, run 20ms
             b: run 40ms";
-        let mut board = board(1, &config, &[(0, 1024)], scenario);
+        let mut board = Board::with_groups(1, &config, &[(0, 1024)], scenario);
         board.kernel.new_session(0);
         board.kernel.new_session(0);
         let session = TaskGroupId(3);
@@ -330,7 +320,7 @@ fn a_group_weighs_as_much_as_its_tasks_or_cpus() {
             scenario += &format!("a{cpu} @0: group 1, cpus {cpu}, [run 1s]\n");
             scenario += &format!("x{cpu} @0: cpus {cpu}, [run 1s]\n");
         }
-        let mut board = board(4, &config, &[(0, 1024)], &scenario);
+        let mut board = Board::with_groups(4, &config, &[(0, 1024)], &scenario);
         board.run_until(3_000 * MS);
         let inside = board.kernel.inside();
         let group = &inside.groups[TaskGroupId(1)];

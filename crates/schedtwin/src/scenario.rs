@@ -9,7 +9,7 @@ use crate::result::RunResult;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
-use schedtwin_kernel::{AllYesConfig, Kconfig, TinyConfig};
+use schedtwin_kernel::kconfig::{AllYesConfig, Kconfig, TinyConfig};
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;

@@ -249,6 +249,21 @@ impl Board {
         Board::with(device_tree(nr_cpus), config(), scenario)
     }
 
+    /// With groups, each (group above, shares); the first is number 1.
+    pub fn with_groups(
+        nr_cpus: usize,
+        config: &Config,
+        groups: &[(u32, u64)],
+        scenario: &str,
+    ) -> Board {
+        let mut board = Board::with(device_tree(nr_cpus), config.clone(), scenario);
+        for (index, (parent, shares)) in groups.iter().enumerate() {
+            let id = board.kernel.new_task_group(TaskGroupId(*parent), *shares);
+            assert_eq!(id, TaskGroupId(index as u32 + 1));
+        }
+        board
+    }
+
     pub fn with(device_tree: DeviceTree, config: Config, scenario: &str) -> Board {
         let nr_cpus = device_tree.cpus.len();
         let mut kernel = Kernel::boot(device_tree, config);

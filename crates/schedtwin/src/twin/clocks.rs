@@ -16,7 +16,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::result::Metric;
 use crate::twin::Observer;
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{LateRequests, MAILBOX, Machine};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{ClockDomainId, Khz, NEVER, Ns, metric};

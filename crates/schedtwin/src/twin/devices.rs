@@ -15,7 +15,7 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 

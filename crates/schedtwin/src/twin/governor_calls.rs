@@ -2,8 +2,8 @@
 //! What became of the frequency governor's calls: metrics of schedutil, counted since boot.
 
 use crate::result::Metric;
-use schedtwin_kernel::Kconfig;
 use schedtwin_kernel::hardware::{HardwareView, RequestCounts};
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::Machine;
 use schedtwin_types::PolicyId;
 use schedtwin_types::metric;

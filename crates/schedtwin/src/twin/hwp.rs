@@ -18,8 +18,8 @@
 use super::Twin;
 use super::clocks::Clock;
 use crate::board::Board;
-use schedtwin_kernel::Kconfig;
 use schedtwin_kernel::hardware::{Counts, Hints};
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{ClockDomainId, Khz, Ns};
 
 /// How often it looks. [E]

@@ -3,7 +3,7 @@
 
 use super::Twin;
 use crate::board::{Board, CpuSlot};
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, NEVER, Ns};
 

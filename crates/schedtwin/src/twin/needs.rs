@@ -5,7 +5,7 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{ClockDomainId, NEVER, NeedCause};
 
 impl<B: Board, K: Kconfig> Twin<B, K> {

@@ -14,7 +14,7 @@ use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
 use schedtwin_kernel::Activity;
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{CpuId, NEVER};
 
 impl<B: Board, K: Kconfig> Twin<B, K> {

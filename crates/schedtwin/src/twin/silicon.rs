@@ -9,7 +9,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::Kconfig;
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{IdleState, PERMILLE};
 use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerSource};
 

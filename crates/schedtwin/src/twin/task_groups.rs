@@ -2,8 +2,9 @@
 //! The cgroups of a workload: made before it starts, and what their `cpu.stat` says in the end.
 
 use crate::result::Metric;
+use schedtwin_kernel::Kernel;
 use schedtwin_kernel::hardware::DEFAULT_CFS_PERIOD;
-use schedtwin_kernel::{Kconfig, Kernel};
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::TaskGroupId;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::metric::{self, DeclaredMetric};

@@ -12,8 +12,8 @@
 use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
-use schedtwin_kernel::Kconfig;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
+use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
 use schedtwin_types::{CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
 

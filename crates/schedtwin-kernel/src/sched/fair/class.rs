@@ -26,13 +26,28 @@ use crate::sched::core::{
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
-use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, OnRq};
+use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::see::{Notes, See};
 use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
 pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
+
+impl CfsRq {
+    /// A task more below this level; `idle`: 1 if it counts as `SCHED_IDLE` here. What it counts as above.
+    #[inline(always)]
+    pub(super) fn count_in<K: Kconfig>(&mut self, delayed: bool, idle: u32) -> u32 {
+        if delayed {
+            self.h_nr_delayed += 1;
+        } else {
+            self.h_nr_runnable += 1;
+        }
+        self.h_nr_queued += 1;
+        self.h_nr_idle += idle;
+        if K::GROUPS && self.idle { 1 } else { idle }
+    }
+}
 
 impl<K: Kconfig> Kernel<K> {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
@@ -317,16 +332,7 @@ impl<K: Kconfig> Kernel<K> {
                 slice_below = self.slice_for_above(cfs_rq);
             }
             let cfs = &mut self.cfs[cfs_rq];
-            if still_delayed {
-                cfs.h_nr_delayed += 1;
-            } else {
-                cfs.h_nr_runnable += 1;
-            }
-            cfs.h_nr_queued += 1;
-            cfs.h_nr_idle += idle;
-            if K::GROUPS && cfs.idle {
-                idle = 1;
-            }
+            idle = cfs.count_in::<K>(still_delayed, idle);
             throttled = K::GROUPS && cfs.bandwidth.throttled;
             if throttled {
                 break;

@@ -222,17 +222,7 @@ impl<K: Kconfig> Kernel<K> {
             } else {
                 self.enqueue_level(cfs_rq, id, flags);
             }
-            let cfs = &mut self.cfs[cfs_rq];
-            if still_delayed {
-                cfs.h_nr_delayed += 1;
-            } else {
-                cfs.h_nr_runnable += 1;
-            }
-            cfs.h_nr_queued += 1;
-            cfs.h_nr_idle += idle;
-            if cfs.idle {
-                idle = 1;
-            }
+            idle = self.cfs[cfs_rq].count_in::<K>(still_delayed, idle);
             weight = self.calc_prop_weight(id, weight);
             flags = ENQUEUE_WAKEUP;
             level = self.se[id].parent::<K>();
