@@ -33,7 +33,7 @@ pub const SINCE_6_8: &[Mutation] = &[
     m(THREAD, "self.set_policy_cur(index, khz);", ""),
     m(UTIL, "irq + self.cpu_bw_dl(cpu)).max", "self.cpu_bw_dl(cpu)).max"),
     m(UTIL, "util + (util >> 2)", "util + util / 5"),
-    m(UTIL, "=> self.rq[hook].arch_capacity::<K>(),", "=> self.rq[j].arch_capacity::<K>(),"),
+    m(UTIL, "=> self.arch_scale_cpu_capacity(hook),", "=> self.arch_scale_cpu_capacity(j),"),
     m(LOAD, "RunnableBoost::On => util = util.max(avg.runnable_avg),", "RunnableBoost::On => {}"),
     m(MAX, "&& util >= max", "&& util > max"),
 ];
@@ -45,8 +45,8 @@ pub const BEFORE_6_8: &[Mutation] = &[
     m(UTIL, "j_util * max > j_max * util", "j_util * max >= j_max * util"),
     m(
         UTIL,
-        "                self.rq[j].arch_capacity::<K>()\n",
-        "                self.rq[hook].arch_capacity::<K>()\n",
+        "                self.arch_scale_cpu_capacity(j)\n",
+        "                self.arch_scale_cpu_capacity(hook)\n",
     ),
     m(UTIL, "|boost| self.uclamp_rq_util_with(cpu, boost, None))", "|boost| boost)"),
     m(UTIL, "HeadroomLast => map_util_perf(util),", "HeadroomLast => util,"),

@@ -55,7 +55,7 @@ impl<K: Kconfig> Kernel<K> {
     ///
     /// # Panics
     ///
-    /// If this build lacks what the machine or the configuration needs ([`Kconfig::suits`]).
+    /// If this build lacks what the machine needs ([`Kconfig::suits`]).
     pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel<K> {
         let sugov_forms = SugovForms::new(&config, &device_tree);
         let of_domains = custom.frequency.as_ref().map(|f| (&f.name, FrequencyHook::Custom));

@@ -94,7 +94,7 @@ impl Rq {
 
 /// What the rules ask: constants where the build decides.
 impl<K: Kconfig> Kernel<K> {
-    /// Stops a kernel that lacks what its machine or its configuration needs.
+    /// Stops a kernel that lacks what its machine needs. Groups, records and policies stop it when they are asked for.
     pub(crate) fn check_build(&self) {
         let t = &self.topology;
         let preferred = |domain: &SchedDomain| domain.flags & SD_ASYM_PACKING != 0;
@@ -106,7 +106,6 @@ impl<K: Kconfig> Kernel<K> {
         let full = |rq: &Rq| rq.arch_capacity == SCHED_CAPACITY_SCALE;
         let equal = self.rq.iter().all(full) && !t.asym_cpucapacity && !self.rd.energy_aware;
         assert!(K::CAPACITIES || equal, "this build has one capacity only");
-        assert!(K::GROUPS || self.groups.len() == 1, "this build has no task groups");
     }
 
     /// There are task groups beside the root.

@@ -42,6 +42,8 @@ pub struct Scenario {
     workload: Workload,
     host: Host,
     duration: Option<Ns>,
+    /// A kernel built as [`TinyConfig`] does for its runs, unless they are recorded or verified.
+    tiny: bool,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
     spelled: Spelled,
 }
@@ -219,6 +221,9 @@ impl Scenario {
             duration,
         };
         let duration = duration.or(workload.duration());
+        let has_policies = !kernel.policies.names().is_empty();
+        let device_tree = firmware::device_tree(&machine, 0);
+        let tiny = TinyConfig::suits(&device_tree, &kernel.config, groups, has_policies);
         Ok(Scenario {
             spelled,
             machine: Arc::new(machine),
@@ -226,6 +231,7 @@ impl Scenario {
             workload,
             host,
             duration,
+            tiny,
         })
     }
 
@@ -290,21 +296,12 @@ impl Scenario {
         self.twin_of(seed)
     }
 
-    /// As [`Scenario::twin`], with a kernel built as `K` says.
-    ///
-    /// # Panics
-    ///
-    /// If that lacks what the scenario needs.
-    pub fn twin_of<B: Board, K: Kconfig>(&self, seed: u64) -> Twin<B, K> {
-        self.twin_with(self.programs(seed), seed)
-    }
-
-    fn programs(&self, seed: u64) -> Programs {
-        let programs = self.workload.instantiate(&self.host, seed);
-        programs.expect("the workload was instantiated when the scenario was checked")
-    }
-
-    fn twin_with<B: Board, K: Kconfig>(&self, programs: Programs, seed: u64) -> Twin<B, K> {
+    /// As [`Scenario::twin`], with a kernel built as `K` says, which has to have what the scenario needs.
+    fn twin_of<B: Board, K: Kconfig>(&self, seed: u64) -> Twin<B, K> {
+        let programs = self
+            .workload
+            .instantiate(&self.host, seed)
+            .expect("the workload was instantiated when the scenario was checked");
         let end = match self.duration {
             Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
@@ -315,25 +312,16 @@ impl Scenario {
 
     /// Runs it.
     pub fn run(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
-        let programs = self.programs(seed);
-        let KernelFile { config, policies, .. } = &*self.kernel;
-        let groups = !programs.task_groups().is_empty();
-        let watched = options.record.is_some() || options.verify || !policies.names().is_empty();
-        let device_tree = firmware::device_tree(&self.machine, 0);
-        if TinyConfig::suits(&device_tree, config, groups, watched) {
-            return self.run_of::<TinyConfig>(programs, seed, options);
+        let watched = options.record.is_some() || options.verify;
+        if self.tiny && !watched {
+            return self.run_of::<TinyConfig>(seed, options);
         }
-        self.run_of::<AllYesConfig>(programs, seed, options)
+        self.run_of::<AllYesConfig>(seed, options)
     }
 
     /// Runs it with a kernel built as `K` says.
-    fn run_of<K: Kconfig>(
-        &self,
-        programs: Programs,
-        seed: u64,
-        options: RunOptions,
-    ) -> io::Result<RunResult> {
-        let mut twin: Twin<FlatBoard, K> = self.twin_with(programs, seed);
+    fn run_of<K: Kconfig>(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
+        let mut twin: Twin<FlatBoard, K> = self.twin_of(seed);
         if options.verify {
             twin = twin.eager();
         }

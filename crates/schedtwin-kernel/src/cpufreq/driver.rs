@@ -136,7 +136,7 @@ impl<K: Kconfig> Kernel<K> {
         }
         let sg = self.sugov_cpus[cpu];
         let (floor, target) = (self.sugov_perf(sg.bw_min), self.sugov_perf(sg.util));
-        let capacity = self.rq[cpu].arch_capacity::<K>();
+        let capacity = self.arch_scale_cpu_capacity(cpu);
         let policy = &mut self.policies[index];
         let before = policy.requested;
         let raw_khz = policy.adjusted_frequency(floor, target, capacity);

@@ -25,7 +25,7 @@ impl<K: Kconfig> Kernel<K> {
     pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
         let policy = &self.policies[policy];
         for cpu in policy.cpus.iter() {
-            let capacity = self.rq[cpu].arch_capacity::<K>();
+            let capacity = self.arch_scale_cpu_capacity(cpu);
             self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);
         }
         self.hw_pressure_told = true;

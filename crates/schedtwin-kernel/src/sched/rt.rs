@@ -124,7 +124,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `rt_task_fits_capacity()`.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
         !self.has_asym_cpucapacity()
-            || self.rq[cpu].arch_capacity::<K>() >= self.rt_uclamp_min(task) as u64
+            || self.arch_scale_cpu_capacity(cpu) >= self.rt_uclamp_min(task) as u64
     }
 
     #[inline(never)]

@@ -299,7 +299,7 @@ impl<K: Kconfig> Kernel<K> {
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = &self.policies[index];
         for cpu in policy.cpus.iter() {
-            let capacity = self.rq[cpu].arch_capacity::<K>();
+            let capacity = self.arch_scale_cpu_capacity(cpu);
             self.rq[cpu].cpufreq_pressure =
                 capacity - policy.capacity_within(capacity, policy.limit_max);
         }

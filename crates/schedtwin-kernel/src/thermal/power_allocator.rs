@@ -269,7 +269,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `get_load()` of all CPUs of a domain: percent of a CPU.
     fn cooling_load(&self, policy: PolicyId) -> u32 {
         let load = |cpu: CpuId| {
-            (self.sched_cpu_util(cpu) * 100 / self.rq[cpu].arch_capacity::<K>()) as u32
+            (self.sched_cpu_util(cpu) * 100 / self.arch_scale_cpu_capacity(cpu)) as u32
         };
         self.policies[policy].cpus.iter().map(load).sum()
     }

@@ -88,7 +88,7 @@ pub fn raw_frequency(reference: Khz, util: u64, max: u64) -> Khz {
 impl<K: Kconfig> Kernel<K> {
     /// `sugov_update_single()` and `sugov_update_shared()` for `cpu`; `util` is `None` where all there is is asked for.
     pub(in crate::cpufreq) fn sugov_update_passed(&mut self, cpu: CpuId, util: Option<u64>) {
-        let (time, max) = (self.rq[cpu].clock, self.rq[cpu].arch_capacity::<K>());
+        let (time, max) = (self.rq[cpu].clock, self.arch_scale_cpu_capacity(cpu));
         let index = self.policy_of(cpu);
         if !self.policies[index].is_single {
             let util = util.unwrap_or(u64::MAX);
@@ -112,9 +112,9 @@ impl<K: Kconfig> Kernel<K> {
         let (raw_khz, khz) = policy.next_freq_passed(passed, reference, forms.raw);
         let sugov = &mut policy.sugov;
         let changes = khz != sugov.next_freq;
-        if self.want_decisions {
+        if self.wants_decisions() {
             let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
-            let (util, cpus) = (passed.map_or(max, |(util, _)| util), policy.cpus);
+            let (util, cpus) = (passed.map_or(max, |(util, _)| util), self.policies[index].cpus);
             let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
             let inputs = cpus.iter().map(|j| self.frequency_input(j)).collect();
             self.record_frequency(index, inputs, util, &choice);

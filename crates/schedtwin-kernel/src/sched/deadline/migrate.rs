@@ -44,7 +44,7 @@ impl<K: Kconfig> Kernel<K> {
 
     /// `dl_task_fits_capacity()`.
     fn dl_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.rq[cpu].arch_capacity::<K>() >= self.tasks[task].dl.dl_density >> 10
+        self.arch_scale_cpu_capacity(cpu) >= self.tasks[task].dl.dl_density >> 10
     }
 
     /// `dl_task_is_earliest_deadline()`: it would be the earliest on `cpu`.
@@ -89,7 +89,7 @@ impl<K: Kconfig> Kernel<K> {
                 cpu,
                 role: if cpudl.deadline_of(cpu).is_none() { "free" } else { "later" },
                 util: self.rq[cpu].avg_dl.util_avg,
-                capacity: self.rq[cpu].arch_capacity::<K>(),
+                capacity: self.arch_scale_cpu_capacity(cpu),
                 energy_delta: None,
                 max_util: None,
             };
@@ -129,7 +129,7 @@ impl<K: Kconfig> Kernel<K> {
             return (fits, PlacementRule::DlFreeCpu);
         }
         // Of equal ones the first, but its own before others.
-        let rank = |c: &CpuId| (self.rq[*c].arch_capacity::<K>(), *c == t.cpu, u16::MAX - c.0);
+        let rank = |c: &CpuId| (self.arch_scale_cpu_capacity(*c), *c == t.cpu, u16::MAX - c.0);
         let largest = free.iter().max_by_key(rank).map_or(CpuMask::EMPTY, CpuMask::of);
         (largest, PlacementRule::DlLargestFreeCpu)
     }

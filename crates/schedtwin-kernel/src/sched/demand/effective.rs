@@ -181,7 +181,7 @@ impl<K: Kconfig> Kernel<K> {
 
     /// What a CPU says in the form of 4.7: what fair tasks use, or all there is.
     fn passed_util(&self, cpu: CpuId, util_cfs: u64) -> u64 {
-        let capacity = self.rq[cpu].arch_capacity::<K>();
+        let capacity = self.arch_scale_cpu_capacity(cpu);
         if self.class_asks_for_all(cpu) { capacity } else { util_cfs.min(capacity) }
     }
 
@@ -195,9 +195,9 @@ impl<K: Kconfig> Kernel<K> {
     #[inline(always)]
     pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
         match self.config.effective_cpu_util {
-            EffectiveCpuUtil::ClampLast => self.rq[hook].arch_capacity::<K>(),
+            EffectiveCpuUtil::ClampLast => self.arch_scale_cpu_capacity(hook),
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
-                self.rq[j].arch_capacity::<K>()
+                self.arch_scale_cpu_capacity(j)
             }
         }
     }
@@ -214,14 +214,14 @@ impl<K: Kconfig> Kernel<K> {
         match self.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let highest = highest.unwrap_or_else(|| self.highest_demand(cpus));
-                (highest, self.rq[hook].arch_capacity::<K>())
+                (highest, self.arch_scale_cpu_capacity(hook))
             }
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
                 // Of equal shares the first.
                 let (mut util, mut max) = (0, 1);
                 for j in cpus.iter() {
                     let (j_util, j_max) =
-                        (self.sugov_cpus[j].util, self.rq[j].arch_capacity::<K>());
+                        (self.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
                     if j_util * max > j_max * util {
                         (util, max) = (j_util, j_max);
                     }

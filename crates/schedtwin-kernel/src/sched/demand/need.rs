@@ -157,7 +157,7 @@ impl<K: Kconfig> Kernel<K> {
             let policy = &self.policies[self.policy_of(cpu)];
             let demand = self.at_full_clock(cpu, self.sugov_demand(cpu, None).0);
             let demand = demand.min(DEMANDS as u64 - 1);
-            let opp = needed_opp(policy, demand, self.rq[cpu].arch_capacity::<K>(), &self.config);
+            let opp = needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &self.config);
             assert_eq!(usize::from(self.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
         }
     }

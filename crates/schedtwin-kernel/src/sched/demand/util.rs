@@ -74,7 +74,7 @@ impl<K: Kconfig> Kernel<K> {
             }
             util = util.max(estimate);
         }
-        util.min(self.rq[cpu].arch_capacity::<K>())
+        util.min(self.arch_scale_cpu_capacity(cpu))
     }
 
     /// A CPU's estimate, if `task`, whose own is `own`, ran there or nowhere.

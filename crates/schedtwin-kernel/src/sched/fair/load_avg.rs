@@ -231,7 +231,7 @@ impl<K: Kconfig> Kernel<K> {
             return;
         }
         let avg = self.cfs[cfs_rq].avg;
-        let capacity = self.rq[cpu].arch_capacity::<K>();
+        let capacity = self.arch_scale_cpu_capacity(cpu);
         let entity = &mut self.se[se];
         let weight = match self.config.init_util_weight {
             InitUtilWeight::ScaledUp => entity.load.weight,
@@ -250,7 +250,7 @@ impl<K: Kconfig> Kernel<K> {
     #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
         let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
-        let capacity = self.rq[cpu].arch_capacity::<K>();
+        let capacity = self.arch_scale_cpu_capacity(cpu);
         let capacity = pelt::util_est_limit(self.config.util_est_update, capacity);
         let avg = &mut self.se[se].avg;
         let learned_before = avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;

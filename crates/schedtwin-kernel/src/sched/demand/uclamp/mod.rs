@@ -354,7 +354,7 @@ impl<K: Kconfig> Kernel<K> {
     #[inline(always)]
     pub(super) fn floor_and_cap(&self, cpu: CpuId) -> (u64, u64) {
         if !self.uclamp_is_used() {
-            let floor = if self.rt_gets_all(cpu) { self.rq[cpu].arch_capacity::<K>() } else { 0 };
+            let floor = if self.rt_gets_all(cpu) { self.arch_scale_cpu_capacity(cpu) } else { 0 };
             return (floor, SCHED_CAPACITY_SCALE);
         }
         let Clamps { min, max } = self.rq[cpu].uclamp.clamps();

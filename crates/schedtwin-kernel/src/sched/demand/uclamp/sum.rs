@@ -318,7 +318,7 @@ impl<K: Kconfig> Kernel<K> {
             }
             util = util.max(estimate);
         }
-        util.min(self.rq[cpu].arch_capacity::<K>())
+        util.min(self.arch_scale_cpu_capacity(cpu))
     }
 }
 

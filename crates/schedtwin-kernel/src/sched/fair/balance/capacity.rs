@@ -99,6 +99,6 @@ impl<K: Kconfig> Kernel<K> {
     #[inline]
     pub(crate) fn check_cpu_capacity(&self, cpu: CpuId, sd: DomainId) -> bool {
         let pct = self.topology[sd].imbalance_pct as u64;
-        self.rq[cpu].cpu_capacity * pct < self.rq[cpu].arch_capacity::<K>() * 100
+        self.rq[cpu].cpu_capacity * pct < self.arch_scale_cpu_capacity(cpu) * 100
     }
 }

@@ -153,7 +153,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
     fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
         let irq = self.rq[prev].avg_irq.util_avg;
-        let max = self.rq[prev].arch_capacity::<K>();
+        let max = self.arch_scale_cpu_capacity(prev);
         if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
     }
 
