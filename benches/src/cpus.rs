@@ -9,7 +9,7 @@
 use crate::budget::callgrind;
 use crate::measure::child;
 use crate::w1::{Files, KERNEL, run, table};
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use std::io;
 
 /// Machines and their numbers of CPUs, ascending.

@@ -138,7 +138,7 @@ mod tests {
             fl=(1) crates/schedtwin-kernel/src/sched/pelt.rs\nfn=(1) update\n1 10\n\
             fi=(2) library/core/src/cmp.rs\n1 5\n\
             cfn=(2) memmove\ncalls=1 1\n1 30\n\n\
-            fl=(3) crates/schedtwin/src/board.rs\nfn=(3) set\n1 7\n\
+            fl=(3) crates/schedtwin-engine/src/board.rs\nfn=(3) set\n1 7\n\
             cfn=(2)\ncalls=1 1\n1 10\n\n\
             fl=(4) libc.c\nfn=(2)\n1 40\n";
         let rows = by_row(&Profile::parse(text));

@@ -8,8 +8,8 @@
 use crate::floor;
 use crate::measure::{child, median, range, timed};
 use comfy_table::{CellAlignment, Table, presets};
-use schedtwin::result::RunResult;
-use schedtwin::{RunOptions, Scenario};
+use schedtwin_engine::result::RunResult;
+use schedtwin_engine::{RunOptions, Scenario};
 use std::path::Path;
 
 /// Jobs per simulated second: 40 threads, a job every 16 ms.

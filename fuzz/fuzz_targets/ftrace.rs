@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedtwin::recording::read_trace_from;
+use schedtwin_engine::recording::read_trace_from;
 use schedtwin_fuzz::{KERNEL, MACHINE, run_a_little};
 use schedtwin_machine::Machine;
 use std::sync::LazyLock;

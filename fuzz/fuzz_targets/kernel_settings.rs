@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedtwin::kernel_file::{KernelFile, builtin_texts};
+use schedtwin_engine::kernel_file::{KernelFile, builtin_texts};
 use schedtwin_fuzz::{MACHINE, WORKLOAD, run_a_little};
 use schedtwin_input::{Source, Spec};
 use std::sync::{Arc, LazyLock};

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedtwin::kernel_file::check_patch;
+use schedtwin_engine::kernel_file::check_patch;
 use schedtwin_input::Source;
 
 fuzz_target!(|bytes: &[u8]| {

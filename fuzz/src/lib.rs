@@ -6,9 +6,9 @@
 //! lines move, disappear and come twice; numbers become those at the edges of their types; words change places.
 
 use libfuzzer_sys::fuzzer_mutate;
-use schedtwin::Scenario;
-use schedtwin::board::FlatBoard;
-use schedtwin::kernel_file::KernelFile;
+use schedtwin_engine::Scenario;
+use schedtwin_engine::board::FlatBoard;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_workload::Workload;

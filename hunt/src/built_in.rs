@@ -2,7 +2,7 @@
 //! Every built-in machine with every built-in workload and kernel, many seeds each: what a user tries first.
 
 use crate::check;
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_lab::crash::caught;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,9 +32,9 @@ pub struct Sweep {
 /// Machine, kernel and workload of each scenario.
 pub fn scenarios() -> Vec<[String; 3]> {
     let mut all = Vec::new();
-    for (machine, _) in schedtwin::list_machines() {
-        for (kernel, _) in schedtwin::list_kernels() {
-            for (workload, _) in schedtwin::list_workloads() {
+    for (machine, _) in schedtwin_engine::list_machines() {
+        for (kernel, _) in schedtwin_engine::list_kernels() {
+            for (workload, _) in schedtwin_engine::list_workloads() {
                 all.push([machine.clone(), kernel.clone(), workload]);
             }
         }
@@ -95,9 +95,12 @@ mod tests {
         let (not_for_it, refused): (Vec<_>, Vec<_>) =
             sweep.refused.iter().partition(|why| why.contains("the machine has CPUs 0 to 1"));
         assert_eq!(refused, Vec::<&String>::new());
-        let [machines, kernels, workloads] =
-            [schedtwin::list_machines(), schedtwin::list_kernels(), schedtwin::list_workloads()]
-                .map(|list| list.len() as u64);
+        let [machines, kernels, workloads] = [
+            schedtwin_engine::list_machines(),
+            schedtwin_engine::list_kernels(),
+            schedtwin_engine::list_workloads(),
+        ]
+        .map(|list| list.len() as u64);
         let all = machines * kernels * workloads;
         assert_eq!(sweep.scenarios + not_for_it.len() as u64, all);
         // Four workloads do.

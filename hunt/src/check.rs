@@ -11,10 +11,10 @@
 
 use crate::scenario::Texts;
 use crate::watch::{Seen, Watch};
-use schedtwin::board::{FlatBoard, MapBoard};
-use schedtwin::result::RunResult;
-use schedtwin::twin::Twin;
-use schedtwin::{RunOptions, Scenario};
+use schedtwin_engine::board::{FlatBoard, MapBoard};
+use schedtwin_engine::result::RunResult;
+use schedtwin_engine::twin::Twin;
+use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_lab::crash::caught;
 use schedtwin_lab::report::{self, Extent, Format, RunReport};
 use schedtwin_trace::record::Reader;

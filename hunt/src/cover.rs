@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What scenarios reached: arms of variation points, and kinds of machines and workloads.
 
-use schedtwin::kernel_file::settings;
+use schedtwin_engine::kernel_file::settings;
 use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 

@@ -5,17 +5,17 @@
 //! as it exists. What a kernel refuses (an arm that needs another point's) is left out again.
 
 use crate::tape::Tape;
-use schedtwin::kernel_file::{KernelFile, settings};
+use schedtwin_engine::kernel_file::{KernelFile, settings};
 use schedtwin_kernel::config::{Kind, Setting};
 
 /// A kernel's spelling.
 pub fn kernel(tape: &mut Tape) -> String {
-    let releases = schedtwin::list_kernels();
+    let releases = schedtwin_engine::list_kernels();
     // The newest is the simplest.
     let at = releases.len() - 1 - tape.below(releases.len() as u64) as usize;
     let mut name = releases[at].0.clone();
     for _ in 0..*tape.pick(&[0, 0, 0, 1, 2]) {
-        let patches = schedtwin::list_patches();
+        let patches = schedtwin_engine::list_patches();
         let with = format!("{name}+{}", tape.pick(&patches).0);
         if KernelFile::load(&with).is_ok() {
             tape.mark("kernel: patches");

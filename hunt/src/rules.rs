@@ -29,8 +29,8 @@
 //! same.
 
 use crate::tape::Tape;
-use schedtwin::Scenario;
-use schedtwin::twin::{Observer, Twin};
+use schedtwin_engine::Scenario;
+use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
 use std::fmt::Write;
 use std::path::Path;

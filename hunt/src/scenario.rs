@@ -42,7 +42,7 @@ impl Texts {
         let built_in = tape.percent(15);
         let (machine, nr_cpus) = if built_in {
             tape.mark("machine: built in");
-            let machines = schedtwin::list_machines();
+            let machines = schedtwin_engine::list_machines();
             // Built-in workloads name their CPUs themselves; files are for what every machine has.
             (tape.pick(&machines).0.clone(), 4)
         } else {
@@ -84,10 +84,10 @@ impl Texts {
     }
 
     /// Writes the files that it needs into a folder, and checks it.
-    pub fn load(&self, folder: &Path) -> Result<schedtwin::Scenario, Diagnostics> {
+    pub fn load(&self, folder: &Path) -> Result<schedtwin_engine::Scenario, Diagnostics> {
         let [machine, workload] = self.in_folder(folder);
         let duration = Some(self.duration_ms * 1_000_000);
-        schedtwin::Scenario::new(&machine, &self.kernel, &workload, duration)
+        schedtwin_engine::Scenario::new(&machine, &self.kernel, &workload, duration)
     }
 
     /// What to type for machine and workload; texts are written as files.
@@ -178,7 +178,7 @@ mod tests {
     fn the_empty_tape_is_the_simplest_scenario() {
         let folder = tempfile::tempdir().unwrap();
         let simplest = Texts::generate(&mut Tape::given(vec![]));
-        let newest = schedtwin::list_kernels().pop().expect("there are kernels");
+        let newest = schedtwin_engine::list_kernels().pop().expect("there are kernels");
         assert_eq!(simplest.kernel, newest.0);
         simplest.load(folder.path()).unwrap_or_else(|faults| panic!("{faults}"));
     }

@@ -4,8 +4,8 @@
 //! The scenario tests know machines whose paths take microseconds and check times as well; here nothing is known of times,
 //! so only the order of facts and the sums of time are checked.
 
-use schedtwin::result::RunResult;
-use schedtwin::twin::Observer;
+use schedtwin_engine::result::RunResult;
+use schedtwin_engine::twin::Observer;
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

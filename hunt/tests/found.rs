@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every scenario that was ever a finding runs in every way. `hunt/found` holds them, made smaller.
 
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_hunt::check::{Outcome, check, once};
 use schedtwin_hunt::scenario::{Texts, files};
 use std::path::Path;

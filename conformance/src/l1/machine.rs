@@ -24,7 +24,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use schedtwin::kernel_file::KernelFile;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, IdleStateParams};
 use schedtwin_types::Khz;

@@ -6,8 +6,8 @@
 
 use super::scenario::{Seeds, Variant};
 use super::workload::BoardWorkload;
-use schedtwin::output::Output;
-use schedtwin::twin::Twin;
+use schedtwin_engine::output::Output;
+use schedtwin_engine::twin::Twin;
 use schedtwin_input::Diagnostics;
 use schedtwin_trace::ftrace_read::{self, Event, Fault, Fields, Left};
 use schedtwin_trace::{Destination, FtraceText, Meta};

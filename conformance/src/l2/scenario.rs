@@ -24,9 +24,9 @@
 //! kernel thread sleeps on a timer of its own, where the board has the timer wheel and a queue of work.
 
 use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, Then};
-use schedtwin::Scenario;
-use schedtwin::kernel_file::KernelFile;
-use schedtwin::twin::{Observer, Twin};
+use schedtwin_engine::Scenario;
+use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 use schedtwin_workload::Workload;

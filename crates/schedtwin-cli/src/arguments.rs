@@ -411,7 +411,7 @@ pub struct Replay {
     pub recorded_on: Option<String>,
     /// Capacities of recorded CPUs, instead of those of a machine: 0-3=383,4-5=1024
     #[arg(long, value_name = "CPUS=CAPACITY,...")]
-    pub capacities: Option<schedtwin::recording::Capacities>,
+    pub capacities: Option<schedtwin_engine::recording::Capacities>,
     /// A kernel, given again for each other. Put the kernel that recorded first: it is the baseline, and
     /// its replay should look most like the recording
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]

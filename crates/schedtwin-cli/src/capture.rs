@@ -42,7 +42,7 @@ fn release(name: &str) -> Option<(u32, u32)> {
 }
 
 fn script() -> String {
-    let mut kernels: Vec<((u32, u32), &str)> = schedtwin::kernel_file::builtin_texts()
+    let mut kernels: Vec<((u32, u32), &str)> = schedtwin_engine::kernel_file::builtin_texts()
         .filter(|(_, text)| !text.lines().any(|line| line.starts_with(NOT_CAPTURED)))
         .filter_map(|(name, text)| Some((release(name)?, text)))
         .collect();
@@ -69,7 +69,7 @@ fn script() -> String {
 
 /// The estimates that a device cannot know of itself, marked as such.
 fn costs() -> String {
-    let source = schedtwin::builtin_machine(COSTS_OF).expect("it is built in");
+    let source = schedtwin_engine::builtin_machine(COSTS_OF).expect("it is built in");
     let lines = source.text.lines().skip_while(|line| *line != "[interrupts]");
     let mut out = String::new();
     for line in lines.filter(|line| !line.starts_with('#')) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Iterations, Plan};
@@ -216,7 +216,7 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
     for other in &columns[1..] {
         let [left, right] = [base, other].map(|column| printable::line(&column.kernel));
         text.push_str(&format!("{left} and {right}, seed {seed}:\n"));
-        let run = || schedtwin::first_difference(&base.scenario, &other.scenario, seed);
+        let run = || schedtwin_engine::first_difference(&base.scenario, &other.scenario, seed);
         let found = match crash::caught(run) {
             Ok(found) => found,
             Err(panic) => {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostic, Diagnostics, Severity};
 
 use crate::output::{shown, tell};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin list`: names to choose from.
 
-use schedtwin::kernel_file::{Kind as SettingKind, With, settings};
+use schedtwin_engine::kernel_file::{Kind as SettingKind, With, settings};
 use schedtwin_lab::schema;
 use schedtwin_types::metric::METRICS;
 
@@ -30,10 +30,10 @@ pub fn list(what: Option<Kind>) -> Result<(), Failure> {
 /// Name and description of everything of a kind.
 pub fn entries(kind: Kind) -> Vec<(String, String)> {
     match kind {
-        Kind::Machines => schedtwin::list_machines(),
-        Kind::Kernels => schedtwin::list_kernels(),
-        Kind::Patches => schedtwin::list_patches(),
-        Kind::Workloads => schedtwin::list_workloads(),
+        Kind::Machines => schedtwin_engine::list_machines(),
+        Kind::Kernels => schedtwin_engine::list_kernels(),
+        Kind::Patches => schedtwin_engine::list_patches(),
+        Kind::Workloads => schedtwin_engine::list_workloads(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
         Kind::Points | Kind::Metrics | Kind::Studies => Vec::new(),
     }

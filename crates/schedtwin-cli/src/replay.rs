@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin::recording::{Device, TraceRecording, read_trace};
-use schedtwin::{RunOptions, Scenario};
+use schedtwin_engine::recording::{Device, TraceRecording, read_trace};
+use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin::{RunOptions, Scenario};
+use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::twin::{self, Column};

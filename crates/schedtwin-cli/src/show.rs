@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use schedtwin::kernel_file::KernelFile;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
 use schedtwin_lab::schema;
 use schedtwin_types::printable;
@@ -15,17 +15,17 @@ use crate::output;
 
 pub fn show(what: Shown) -> Result<(), Failure> {
     let text = match what {
-        Shown::Machine { name, file: true, .. } => match schedtwin::builtin_machine(&name) {
+        Shown::Machine { name, file: true, .. } => match schedtwin_engine::builtin_machine(&name) {
             Some(source) => source.text.clone(),
             None => return Err(unknown("built-in machine", &name, &entries(Kind::Machines))),
         },
         Shown::Machine { name, kernel: Some(kernel), .. } => {
-            schedtwin::describe_domains(&name, &kernel)?
+            schedtwin_engine::describe_domains(&name, &kernel)?
         }
-        Shown::Machine { name, .. } => schedtwin::describe_machine(&name)?,
+        Shown::Machine { name, .. } => schedtwin_engine::describe_machine(&name)?,
         Shown::Kernel { names, file } => match (names.as_slice(), file) {
-            ([name], true) => schedtwin::kernel_as_file(name)?,
-            ([name], false) => schedtwin::describe_kernel(name)?,
+            ([name], true) => schedtwin_engine::kernel_as_file(name)?,
+            ([name], false) => schedtwin_engine::describe_kernel(name)?,
             (_, true) => return Err(Failure::bad("--file writes one kernel")),
             (several, false) => {
                 let mut faults = Diagnostics::new();
@@ -34,8 +34,8 @@ pub fn show(what: Shown) -> Result<(), Failure> {
                 faults.into_result(KernelFile::differences(&kernels))?
             }
         },
-        Shown::Workload { name } => schedtwin::describe_workload(&name)?,
-        Shown::Patch { name } => schedtwin::kernel_file::describe_patch(&name)?,
+        Shown::Workload { name } => schedtwin_engine::describe_workload(&name)?,
+        Shown::Patch { name } => schedtwin_engine::kernel_file::describe_patch(&name)?,
         Shown::Schema { name } => match schema::text(&name) {
             Some(text) => text.into_owned(),
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::Progress;
 use schedtwin_lab::report;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of the house itself: who may depend on whom, and whether the documents tell the truth.
 
-use schedtwin::kernel_file::{Kind, Setting, settings};
+use schedtwin_engine::kernel_file::{Kind, Setting, settings};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -36,7 +36,7 @@ fn dependency_directions() {
         ("schedtwin-trace", &["schedtwin-types"]),
         ("schedtwin-tree", &["schedtwin-types", "schedtwin-input", "schedtwin-kernel"]),
         (
-            "schedtwin",
+            "schedtwin-engine",
             &[
                 "schedtwin-types",
                 "schedtwin-input",
@@ -47,13 +47,13 @@ fn dependency_directions() {
                 "schedtwin-tree",
             ],
         ),
-        ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin"]),
+        ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin-engine"]),
         (
             "schedtwin-cli",
             &[
                 "schedtwin-types",
                 "schedtwin-input",
-                "schedtwin",
+                "schedtwin-engine",
                 "schedtwin-lab",
                 "schedtwin-machine",
                 "schedtwin-trace",
@@ -67,7 +67,7 @@ fn dependency_directions() {
                 "schedtwin-kernel",
                 "schedtwin-trace",
                 "schedtwin-workload",
-                "schedtwin",
+                "schedtwin-engine",
             ],
         ),
     ]);
@@ -249,7 +249,7 @@ fn named_rooms_are_found_in_lists_and_paths() {
 #[test]
 fn the_twin_names_no_private_room_of_the_kernel() {
     let mut seen = 0;
-    for folder in ["schedtwin", "schedtwin-tree", "schedtwin-lab", "schedtwin-cli"] {
+    for folder in ["schedtwin-engine", "schedtwin-tree", "schedtwin-lab", "schedtwin-cli"] {
         for (path, code) in code_of(&format!("crates/{folder}/src")) {
             for room in rooms_named(&code) {
                 seen += 1;
@@ -535,9 +535,9 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
     let path = folder.path().join("kernel.toml").display().to_string();
     let reads = |text: &str| {
         fs::write(&path, text).expect("written");
-        schedtwin::kernel_file::KernelFile::load(&path).is_ok()
+        schedtwin_engine::kernel_file::KernelFile::load(&path).is_ok()
     };
-    for (name, text) in schedtwin::kernel_file::builtin_texts() {
+    for (name, text) in schedtwin_engine::kernel_file::builtin_texts() {
         assert!(takes(text) && reads(text), "{name}");
         let cfs = text.contains("fair = \"cfs\"");
         // Kernels differ in these.
@@ -661,7 +661,7 @@ fn every_test_is_run_by_ci() {
     assert!(ci.lines().any(|line| line == "cargo test --workspace -- long::"), ".ci/run");
     // A filter that matches nothing would leave nobody the wiser.
     let evidence = ["determinism", "invariants", "releases"]
-        .map(|name| read(&format!("crates/schedtwin/tests/evidence/{name}.rs")));
+        .map(|name| read(&format!("crates/schedtwin-engine/tests/evidence/{name}.rs")));
     for text in &evidence {
         assert!(text.contains("\nmod long {\n    use super::*;\n\n"), "{text}");
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use schedtwin::Checked;
+use schedtwin_engine::Checked;
 use schedtwin_input::{Diagnostics, FileKind, read_source};
 
 use crate::calibrate::Calibration;
@@ -12,7 +12,7 @@ use crate::study;
 /// Checks a file of any kind: machine, kernel, patch, workload, study, calibration. Warnings and notices if it is right.
 pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
     if path.extension().is_none_or(|ending| ending != "toml") {
-        return schedtwin::check_file(path);
+        return schedtwin_engine::check_file(path);
     }
     let source = read_source(path)?;
     match FileKind::of(&source.text) {
@@ -21,6 +21,6 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
             let notices = Calibration::read(&source)?.warnings();
             Ok(Checked { notices, ..Checked::default() })
         }
-        _ => schedtwin::check_file(path),
+        _ => schedtwin_engine::check_file(path),
     }
 }

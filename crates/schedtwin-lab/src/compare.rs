@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
-use schedtwin::result::{Metric, RunResult};
+use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::Ns;
 use schedtwin_types::metric::declared;
 

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use schedtwin::board::FlatBoard;
-use schedtwin::twin::{Observer, Twin};
+use schedtwin_engine::board::FlatBoard;
+use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
 use crate::twin::Column;
@@ -209,7 +209,7 @@ pub fn longest_wait(column: &Column, seed: u64, of: Option<&str>) -> Option<Mome
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedtwin::Scenario;
+    use schedtwin_engine::Scenario;
 
     #[test]
     fn the_moment_holds_the_wait() {

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use schedtwin::result::RunResult;
+use schedtwin_engine::result::RunResult;
 use schedtwin_types::Ns;
 
 use crate::compare::Subject;

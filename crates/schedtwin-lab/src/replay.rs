@@ -11,8 +11,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use schedtwin::recording::{Excluded, RecordedCluster, TraceRecording, cpus_text};
-use schedtwin::result::RunResult;
+use schedtwin_engine::recording::{Excluded, RecordedCluster, TraceRecording, cpus_text};
+use schedtwin_engine::result::RunResult;
 use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
@@ -434,7 +434,8 @@ mod tests {
 
     #[test]
     fn a_column_is_repeated_by_its_command() {
-        let scenario = schedtwin::Scenario::new("pixel6", "linux-6.12", "w1", Some(5_000_000));
+        let scenario =
+            schedtwin_engine::Scenario::new("pixel6", "linux-6.12", "w1", Some(5_000_000));
         let column = Column::new(scenario.unwrap());
         assert_eq!(ReplayColumn(&column).duration(), Some(5_000_000));
         assert_eq!(ReplayColumn(&column).name(), "linux-6.12");
@@ -465,7 +466,7 @@ mod tests {
     #[test]
     fn a_recording_is_measured_as_its_replay_is() {
         use crate::measured::Row;
-        use schedtwin::recording::{Recorded, RecordedThread};
+        use schedtwin_engine::recording::{Recorded, RecordedThread};
         const MS: Ns = 1_000_000;
         let thread = |name: &str, ms: Ns, excluded| RecordedThread {
             name: name.into(),
@@ -505,10 +506,15 @@ mod tests {
                      prev_state=R ==> next_comm=a next_pid=1 next_prio=120\n\
                      a-1 [000] 2.000000: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 \
                      prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
-        let scenario = schedtwin::Scenario::new("pixel6", "linux-6.12", "w1", None).unwrap();
+        let scenario = schedtwin_engine::Scenario::new("pixel6", "linux-6.12", "w1", None).unwrap();
         let machine = scenario.machine();
-        let read =
-            schedtwin::recording::read_trace_from(lines.as_bytes(), "x", machine, machine, None);
+        let read = schedtwin_engine::recording::read_trace_from(
+            lines.as_bytes(),
+            "x",
+            machine,
+            machine,
+            None,
+        );
         let trace = TraceRecording {
             recorded,
             without_waking: false,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use schedtwin::result::{CpuResult, RunResult, TaskResult};
+use schedtwin_engine::result::{CpuResult, RunResult, TaskResult};
 use schedtwin_types::{Ns, metric};
 
 use crate::compare::Subject;

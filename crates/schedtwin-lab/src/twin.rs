@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use schedtwin::result::RunResult;
-use schedtwin::{RunOptions, Scenario};
+use schedtwin_engine::result::RunResult;
+use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_types::Ns;
 
 use crate::Provenance;

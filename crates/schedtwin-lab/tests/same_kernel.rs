@@ -2,7 +2,7 @@
 //! The twin compared with itself: the seeds must be as different as two days in a laboratory are, and the
 //! test must call a difference significant in one comparison of twenty.
 
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_lab::Progress;
 use schedtwin_lab::aa::calibrate;
 use schedtwin_lab::twin::Column;

@@ -2,7 +2,7 @@
 //! Chains from a need to the clock: why a frequency domain took as long as it did.
 //!
 //! Like a [`crate::DecisionRecord`], a chain is built only while a recorder is on. When one begins and ends is said where
-//! they are measured, in `crates/schedtwin/src/meter/need.rs`.
+//! they are measured, in `crates/schedtwin-engine/src/meter/need.rs`.
 
 use crate::{CpuId, FrequencyRule, Khz, Ns, PolicyId, TaskId};
 

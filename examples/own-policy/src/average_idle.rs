@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! An idle governor: the next sleep is as long as the last ones were, but never longer than the timer says.
 
-use schedtwin::policy::{IdleDecision, IdleGovernor, Reflection, SelectInput, SleepLength};
+use schedtwin_engine::policy::{IdleDecision, IdleGovernor, Reflection, SelectInput, SleepLength};
 
 /// Remembers how long its CPU slept of late.
 #[derive(Clone, Default)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A frequency governor that samples, as Linux's ondemand does: full speed above 80 % load, else in proportion.
 
-use schedtwin::policy::{FrequencyDecision, FrequencyGovernor, PolicyView};
+use schedtwin_engine::policy::{FrequencyDecision, FrequencyGovernor, PolicyView};
 
 /// `sampling_rate`: 10 ms.
 const SAMPLING_NS: u64 = 10_000_000;

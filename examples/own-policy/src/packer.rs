@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A placement that packs: wakeups go to the busiest CPU that still has room, so that others sleep on.
 
-use schedtwin::policy::{Placement, PlacementDecision, PlacementKind, WakeupCpu, WakeupView};
+use schedtwin_engine::policy::{Placement, PlacementDecision, PlacementKind, WakeupCpu, WakeupView};
 
 /// Percent of a CPU's capacity that it fills.
 const FULL: u64 = 60;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use schedtwin::kernel_file::KernelFile;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_machine::Machine;
 
 /// Shells that devices have: Debian's, Alpine's and routers', Android's, and the usual one.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use schedtwin::kernel_file::KernelFile;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_types::ClockDomainId;
 
@@ -301,10 +301,14 @@ fn a_pc_without_energy_model_or_capacities_is_estimated() {
     assert!(kernel_text.contains(&format!("cpuidle = \"menu\" {note}")), "{kernel_text}");
     assert_eq!(kernel.config.features, KernelFile::load("linux-6.3").unwrap().config.features);
     // It runs, too, as the script's last line says, and its results say what they rest on.
-    schedtwin::check_file(Path::new(&machine.source.name)).unwrap();
+    schedtwin_engine::check_file(Path::new(&machine.source.name)).unwrap();
     let kernel = machine.source.name.replace("machine.toml", "kernel.toml");
-    let scenario =
-        schedtwin::Scenario::new(&machine.source.name, &kernel, "ui-phone", Some(20_000_000));
+    let scenario = schedtwin_engine::Scenario::new(
+        &machine.source.name,
+        &kernel,
+        "ui-phone",
+        Some(20_000_000),
+    );
     let trust = scenario.unwrap_or_else(|faults| panic!("{faults}")).provenance().trust;
     let told = format!("machine: {} lines of its file estimated", machine.estimated);
     assert!(trust.contains(&told), "{trust}");
@@ -357,7 +361,7 @@ fn a_server_is_captured_with_its_threads_caches_and_nodes() {
         {
             assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
         }
-        schedtwin::check_file(Path::new(&machine.source.name)).unwrap();
+        schedtwin_engine::check_file(Path::new(&machine.source.name)).unwrap();
     }
     // What Linux would refuse is not taken.
     for (file, said) in

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use schedtwin::MODEL_VERSION;
+use schedtwin_engine::MODEL_VERSION;
 use schedtwin_input::{
     Diagnostics, FromNode, Located, Node, Source, TableReader, TomlDocument, Value, read_source,
 };

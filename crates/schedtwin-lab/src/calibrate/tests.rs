@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The fitter cannot see what is to be predicted, keeps its limits, and finds what there is to find.
 
-use schedtwin::MODEL_VERSION;
+use schedtwin_engine::MODEL_VERSION;
 use schedtwin_input::Source;
 
 use super::{BaseOnly, Effort, fit};

@@ -2,7 +2,7 @@
 //! How numbers and differences look in tables, and which rows a table has.
 
 use comfy_table::{CellAlignment, Table, presets};
-use schedtwin::result::{Metric, RunResult};
+use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Section, declared};
 

@@ -3,7 +3,7 @@
 //! warm as 14 °C, and a share that goes from 1 to 2 % of the time gains one point); in the metric's unit where the
 //! baseline is zero.
 
-use schedtwin::result::Better;
+use schedtwin_engine::result::Better;
 
 use super::cells::number;
 use crate::stats::Difference;

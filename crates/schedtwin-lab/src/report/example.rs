@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A made-up comparison and run with every kind of row, for the tests of reports and conditions.
 
-use schedtwin::result::RunResult;
+use schedtwin_engine::result::RunResult;
 use schedtwin_types::metric::declared;
 
 use crate::compare::{Comparison, Subject, judge};
@@ -9,7 +9,7 @@ use crate::measured::{Labels, Row};
 use crate::replay::{Fidelity, LeftOut, Pair, Replayed, Verdict};
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
-use schedtwin::recording::RecordedCluster;
+use schedtwin_engine::recording::RecordedCluster;
 
 /// Noise in percent of the value, mean zero, one a seed.
 const NOISE: [[f64; 5]; 2] = [[-1.0, 0.5, 1.0, 0.0, -0.5], [0.5, -1.0, 0.5, -0.5, 0.5]];

@@ -5,7 +5,7 @@
 //! and printed with the fewest digits that read back as the same number; what is undefined is null. One line per metric,
 //! task and CPU: a file can be compared with `diff` and searched with `grep`.
 
-use schedtwin::result::RunResult;
+use schedtwin_engine::result::RunResult;
 use serde_json::{Map, Value, json};
 
 use super::RunReport;

@@ -15,7 +15,7 @@ use super::compare_text::{heading, notes};
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
 use crate::stats;
-use schedtwin::result::Better;
+use schedtwin_engine::result::Better;
 
 /// Between two columns.
 const GAP: usize = 2;

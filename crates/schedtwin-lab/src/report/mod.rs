@@ -28,7 +28,7 @@ mod tune;
 
 pub use cells::{choose_metrics, choose_rows};
 pub(crate) use cells::{key_of, number, signed};
-use schedtwin::result::RunResult;
+use schedtwin_engine::result::RunResult;
 pub use sweep::sweep;
 pub use tune::tuned;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::cells::{letter, number, plain_table, printable, wrap};
 use crate::measured::title;
 use crate::replay::{Fidelity, Pair};
-use schedtwin::recording::{RecordedCluster, cpu_list, cpus_text};
+use schedtwin_engine::recording::{RecordedCluster, cpu_list, cpus_text};
 
 /// Width of text, as of the comparison.
 const WIDTH: usize = 100;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One run as text: its metrics, then what the tasks and the CPUs did.
 
-use schedtwin::result::{CpuResult, RunResult, TaskResult};
+use schedtwin_engine::result::{CpuResult, RunResult, TaskResult};
 
 use super::cells::{
     further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,

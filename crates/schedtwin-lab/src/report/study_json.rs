@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin.study/1`: one line per published cell.
 
-use schedtwin::MODEL_VERSION;
+use schedtwin_engine::MODEL_VERSION;
 use serde_json::{Map, Value, json};
 
 use super::{Studies, json};

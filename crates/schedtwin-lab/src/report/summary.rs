@@ -4,7 +4,7 @@
 //! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say. Of
 //! many changes the clearest are named (those with the smallest p), in the order of the table.
 
-use schedtwin::result::Better;
+use schedtwin_engine::result::Better;
 
 use super::Extent;
 use super::cells::shown_rows;

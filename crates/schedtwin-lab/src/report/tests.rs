@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every form of report, printed in full: a change of layout must show in review.
 
-use schedtwin::domains::domains;
-use schedtwin::result::{CpuResult, TaskResult};
+use schedtwin_engine::domains::domains;
+use schedtwin_engine::result::{CpuResult, TaskResult};
 use serde_json::{Map, Value, json};
 
 use super::*;

@@ -5,7 +5,7 @@
 //! It says what a file may say: keys, words, ranges, and what belongs to which arm. That one number must not exceed
 //! another cannot be said there; `schedtwin check` says it. Draft 7 is what editors of TOML understand.
 
-use schedtwin::kernel_file::{Arm, Kind, Setting, Value, With, setting, settings};
+use schedtwin_engine::kernel_file::{Arm, Kind, Setting, Value, With, setting, settings};
 use serde_json::{Map, Value as Json, json};
 
 /// The schema, as `schemas/schedtwin.kernel.schema.json` has it.

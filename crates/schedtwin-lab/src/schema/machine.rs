@@ -5,7 +5,7 @@
 //! It says what a file may say: tables, keys, words, ranges, and what must be there. What one value may be given another, and that
 //! names exist, cannot be said there; `schedtwin check` says it. Draft 7 is what editors of TOML understand.
 
-use schedtwin::machine_keys::{Key, Kind, Need, Table, tables};
+use schedtwin_engine::machine_keys::{Key, Kind, Need, Table, tables};
 use serde_json::{Map, Value as Json, json};
 
 /// Tables that must be there, by the table that they are in.

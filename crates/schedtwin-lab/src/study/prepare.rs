@@ -7,7 +7,7 @@
 //!
 //! Rows that share machine, workload and settings are measured by the same runs: a **setup**.
 
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Spec};
 
 use crate::study::Study;
@@ -29,10 +29,10 @@ impl Registry {
         let names =
             |of: Vec<(String, String)>| of.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         Registry {
-            machines: names(schedtwin::list_machines()),
-            kernels: names(schedtwin::list_kernels()),
-            patches: names(schedtwin::list_patches()),
-            workloads: names(schedtwin::list_workloads()),
+            machines: names(schedtwin_engine::list_machines()),
+            kernels: names(schedtwin_engine::list_kernels()),
+            patches: names(schedtwin_engine::list_patches()),
+            workloads: names(schedtwin_engine::list_workloads()),
         }
     }
 

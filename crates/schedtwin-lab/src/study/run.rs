@@ -13,7 +13,7 @@
 
 use std::io;
 
-use schedtwin::MODEL_VERSION;
+use schedtwin_engine::MODEL_VERSION;
 
 use crate::compare::{
     Cell as Judged, ComparedRow, Imprecise, Iterations, Plan, sample, worst_primary,

@@ -24,7 +24,7 @@ use crate::twin::{Column, provenance};
 use journal::Journal;
 use part::Run;
 use rayon::prelude::*;
-use schedtwin::Scenario;
+use schedtwin_engine::Scenario;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::metric::Metric;

@@ -5,7 +5,7 @@
 //! each other.
 
 use maud::{Markup, html};
-use schedtwin::{DomainRow, DomainTable, flag_names};
+use schedtwin_engine::{DomainRow, DomainTable, flag_names};
 use schedtwin_types::{CpuId, CpuMask};
 
 use super::figures::{WIDTH, at};

@@ -13,7 +13,7 @@ mod sweep;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use schedtwin::DomainTable;
+use schedtwin_engine::DomainTable;
 
 use super::cells::{
     letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows, value,

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use schedtwin::board::FlatBoard;
-use schedtwin::twin::{Observer, Twin};
+use schedtwin_engine::board::FlatBoard;
+use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
 use super::recorded::Recording;

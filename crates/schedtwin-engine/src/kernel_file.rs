@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kernel files: `kernels/*.toml`, read into a [`Config`].
+//!
+//! A kernel file names its variation points and tunables; what it may leave out is said where a setting is
+//! declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
+//! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
+//! | `write.rs` | from a `Config` to a kernel file |
+//! | `patch.rs` | patches |
+//! | `own.rs` | the user's own policies in a kernel |
+//! | `tree.rs` | governors from a kernel tree |
+
+mod differences;
+mod own;
+mod patch;
+mod settings;
+mod tree;
+mod write;
+
+use patch::Patch;
+use schedtwin_input::{
+    Diagnostics, FileKind, Located, Setting as SpecSetting, Source, Spec, TomlDocument, Word,
+    did_you_mean, read_source,
+};
+pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
+use schedtwin_kernel::config::{Config, retired};
+use schedtwin_kernel::policy::Policies;
+use schedtwin_types::printable;
+use std::sync::Arc;
+pub use tree::TreeCode;
+pub use write::write;
+
+/// Name and text of each built-in kernel.
+const BUILTIN: [(&str, &str); 15] = [
+    ("linux-4.7", include_str!("../kernels/linux-4.7.toml")),
+    ("linux-5.11", include_str!("../kernels/linux-5.11.toml")),
+    ("linux-5.18", include_str!("../kernels/linux-5.18.toml")),
+    ("linux-5.18-fp", include_str!("../kernels/linux-5.18-fp.toml")),
+    ("linux-6.0", include_str!("../kernels/linux-6.0.toml")),
+    ("linux-6.1", include_str!("../kernels/linux-6.1.toml")),
+    ("linux-6.1-gki", include_str!("../kernels/linux-6.1-gki.toml")),
+    ("linux-6.3", include_str!("../kernels/linux-6.3.toml")),
+    ("linux-6.6", include_str!("../kernels/linux-6.6.toml")),
+    ("linux-6.12", include_str!("../kernels/linux-6.12.toml")),
+    ("linux-6.12-debian", include_str!("../kernels/linux-6.12-debian.toml")),
+    ("linux-6.12-gki", include_str!("../kernels/linux-6.12-gki.toml")),
+    ("linux-7.3-debian", include_str!("../kernels/linux-7.3-debian.toml")),
+    ("linux-7.3-gki", include_str!("../kernels/linux-7.3-gki.toml")),
+    ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),
+];
+
+/// A kernel: a configuration and where it came from.
+#[derive(Clone, Debug)]
+pub struct KernelFile {
+    /// As spelled: name, patches, settings.
+    pub identity: String,
+    /// One line about it.
+    pub description: String,
+    /// The configuration.
+    pub config: Config,
+    /// The file.
+    pub source: Arc<Source>,
+    /// The texts of the user's own patches, in the order in which they were applied.
+    pub own_patches: Vec<String>,
+    /// The user's own code in the place of what the configuration names.
+    pub policies: Policies,
+    /// Which of them are C from a tree.
+    pub code: Vec<TreeCode>,
+}
+
+/// The built-in kernels: name and description.
+pub fn builtin_names() -> Vec<(String, String)> {
+    BUILTIN
+        .iter()
+        .map(|(name, _)| {
+            let kernel = KernelFile::load(name).expect("built-in kernels are read by a test");
+            (name.to_string(), kernel.description)
+        })
+        .collect()
+}
+
+/// The built-in kernels: name and the text of the file.
+pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.into_iter()
+}
+
+/// The built-in patches: name and description.
+pub fn patch_names() -> Vec<(String, String)> {
+    patch::names()
+}
+
+/// Every setting that a kernel file can have, as it is declared.
+///
+/// ```
+/// let hz = schedtwin_engine::kernel_file::setting("hz").unwrap();
+/// assert!(schedtwin_engine::kernel_file::settings().contains(hz));
+/// assert_eq!(hz.known_by, "CONFIG_HZ");
+/// ```
+pub fn settings() -> &'static [Setting] {
+    Config::settings()
+}
+
+/// The setting of a path; `None`: no setting is declared there.
+pub fn setting(path: &str) -> Option<&'static Setting> {
+    Config::setting(path)
+}
+
+/// Checks the text of a patch: its form, and that the kernels that it is for take it. Notices if it is
+/// right.
+pub fn check_patch(source: &Arc<Source>) -> Result<Vec<String>, Diagnostics> {
+    patch::check(source)
+}
+
+/// Text about a patch.
+pub fn describe_patch(name: &str) -> Result<String, Diagnostics> {
+    patch::describe(name)
+}
+
+impl KernelFile {
+    /// Loads what the command line names.
+    pub fn load(spec: &str) -> Result<KernelFile, Diagnostics> {
+        let spec = Spec::parse_kernel(spec)?;
+        let source = source_of(&spec.name)?;
+        KernelFile::from_source(&source, &spec)
+    }
+
+    /// A kernel from a text, with the patches and the settings of `spec`, which also says what it is called.
+    ///
+    /// ```
+    /// use schedtwin_engine::kernel_file::KernelFile;
+    /// use schedtwin_input::{Source, Spec};
+    /// let (_, text) = schedtwin_engine::kernel_file::builtin_texts().last().unwrap();
+    /// let spec = Spec::parse_kernel("mine:hz=1000").unwrap();
+    /// let kernel = KernelFile::from_source(&Source::new("mine.toml", text), &spec).unwrap();
+    /// assert_eq!((kernel.identity.as_str(), kernel.config.hz), ("mine:hz=1000", 1000));
+    /// ```
+    pub fn from_source(source: &Arc<Source>, spec: &Spec) -> Result<KernelFile, Diagnostics> {
+        let name = &spec.name;
+        let mut faults = Diagnostics::new();
+        let document = TomlDocument::parse(source);
+        let mut document = match faults.absorb(document) {
+            Some(document) => document,
+            None => return Err(faults),
+        };
+        settings::modernise(&mut document, &mut faults);
+        settings::complete(&mut document);
+        let (mut set, mut own_patches) = (Vec::new(), Vec::new());
+        for word in &spec.patches {
+            let at = Located { value: word.text.clone(), at: word.at.clone() };
+            if let Some(patch) = faults.absorb(Patch::load(&at)) {
+                own_patches.extend(patch.own_text().map(str::to_string));
+                patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
+                // What exists with an arm that it chose can be set by what follows.
+                settings::complete(&mut document);
+            }
+        }
+        let (asked, settings) = tree::Asked::take(&spec.settings, &mut faults);
+        for setting in &settings {
+            let set = document.set(&by_linux_name(setting));
+            faults
+                .absorb(set.map_err(|faults| where_listed(faults, &setting.key.text, &name.text)));
+            settings::complete(&mut document);
+        }
+        settings::leave(&mut document);
+        settings::complete(&mut document);
+        let read = settings::read(&document, &mut faults);
+        faults.sort();
+        match read {
+            Some((description, config)) if faults.is_empty() => asked.put_into(KernelFile {
+                identity: spec.identity(),
+                description,
+                config,
+                own_patches,
+                source: source.clone(),
+                policies: Policies::default(),
+                code: Vec::new(),
+            }),
+            _ => Err(faults),
+        }
+    }
+
+    /// What the provenance's hash covers: what was asked for, and every file that is not part of the
+    /// name.
+    pub fn fingerprint_text(&self) -> String {
+        let mut text = format!("{}\n{}", self.identity, self.source.text);
+        self.own_patches.iter().for_each(|patch| text.push_str(patch));
+        for (mechanism, name) in self.policies.names() {
+            text.push_str(&format!("\n{mechanism} {name}"));
+        }
+        self.code.iter().for_each(|code| text.push_str(&format!("\n{}", code.text())));
+        text
+    }
+
+    /// Text for `show kernel`.
+    pub fn describe(&self) -> String {
+        let [identity, description] =
+            [&self.identity, &self.description].map(|t| printable::line(t));
+        let mut text = format!("kernel {identity}\n{description}\n\n");
+        for (mechanism, name) in self.policies.names() {
+            let of_tree = self.code.iter().find(|code| code.name == name);
+            let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
+            text.push_str(&format!("{mechanism}: {}\n", printable::line(&code)));
+        }
+        if !self.policies.names().is_empty() {
+            text.push('\n');
+        }
+        let values = self.config.values();
+        let width = values.iter().map(|(setting, _)| setting.path.len()).max().unwrap_or(0);
+        let longest = values.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(0);
+        for (setting, value) in &values {
+            let value = value.to_string();
+            let mut known = setting.known_by.clone();
+            if let Kind::Choice { arms, .. } = &setting.kind {
+                let words: Vec<&str> = arms.iter().map(|arm| arm.word).collect();
+                known.push_str(&format!(" ({})", words.join(", ")));
+            }
+            let line = format!("{:width$}  {value:longest$}  {known}", setting.path);
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The kernel, patches and settings included, as the text of a kernel file. Code is no setting: of a kernel with
+    /// policies of the user's own the text begins with a comment for each, and reads back as the kernel without them.
+    pub fn to_file(&self) -> String {
+        let mut text = String::new();
+        for (mechanism, name) in self.policies.names() {
+            let of_tree = self.code.iter().find(|code| code.name == name);
+            let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
+            let line = format!("# Not in this file: {mechanism} {code}");
+            text.push_str(&printable::line(&line));
+            text.push('\n');
+        }
+        text + &write(&self.identity, &self.description, &self.config)
+    }
+}
+
+/// The text of a built-in kernel, or of the file that was named.
+fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
+    if name.is_path() {
+        let source = read_source(&name.text)?;
+        FileKind::Kernel.expect(&source, &name.at)?;
+        return Ok(source);
+    }
+    if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.text) {
+        return Ok(Source::new(format!("<built in> {known}"), *text));
+    }
+    let known = || BUILTIN.iter().map(|(known, _)| *known);
+    let help = match nearest_release(&name.text).or_else(|| did_you_mean(&name.text, known())) {
+        Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
+        None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
+    };
+    let mut faults = Diagnostics::new();
+    faults.push_at(&name.at, format!("there is no kernel `{}`", name.text), Some(help));
+    Err(faults)
+}
+
+/// The built-in release nearest to `linux-X.Y`, the older of two; `None`: the name is no release's.
+fn nearest_release(name: &str) -> Option<&'static str> {
+    let order = |name: &str| {
+        let (major, minor) = name.strip_prefix("linux-")?.split_once('.')?;
+        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        // No series has had more than twenty releases.
+        (major < 100 && minor < 20).then_some(20 * major + minor)
+    };
+    let wanted = order(name)?;
+    let releases = BUILTIN.iter().filter_map(|(known, _)| Some((order(known)?, *known)));
+    releases.min_by_key(|(number, _)| number.abs_diff(wanted)).map(|(_, known)| known)
+}
+
+/// A setting in place under the name that this project gives it, if it was named as Linux does: `RUN_TO_PARITY`,
+/// `sched_rt_runtime_us`.
+fn by_linux_name(setting: &SpecSetting) -> SpecSetting {
+    let mut setting = setting.clone();
+    let name = &setting.key.text;
+    if let Some(meant) = Config::settings().iter().find(|declared| declared.is_linux_name(name)) {
+        let source = Source::new(format!("<command line> {name}"), meant.path);
+        let at = schedtwin_input::Location::new(&source, 0..meant.path.len());
+        setting.key = Word { text: meant.path.to_string(), at };
+    }
+    setting
+}
+
+/// Says where the settings are listed to those who named one that there is not.
+fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostics {
+    let unknown = faults.0.iter_mut().filter(|f| f.message.starts_with("there is no setting"));
+    for fault in unknown {
+        let mut all = format!("`schedtwin show kernel {kernel}` lists all");
+        let at = &fault.source.text[fault.span.clone()];
+        let by_name = |declared: &&Setting| declared.names_in_linux().any(|name| name == at);
+        if let Some(meant) = Config::settings().iter().find(by_name) {
+            all = format!("here it is `{}` ({}); {all}", meant.path, meant.known_by);
+        }
+        if let Some(With { path: point, words }) =
+            Config::setting(path).and_then(|s| s.only.as_ref())
+        {
+            fault.message = format!("`{path}` exists only with {point}={}", words.join(" or "));
+            fault.help = Some(format!("set {point}={} before it", words[0]));
+            continue;
+        }
+        if let Some(old) = retired().into_iter().find(|old| old.path == at) {
+            let points: Vec<&str> = old.words[0].1.iter().map(|(path, _)| *path).collect();
+            all = format!("it was cut into {}; {all}", points.join(", "));
+        }
+        fault.help = Some(match fault.help.take() {
+            Some(help) if help.starts_with("did you mean") => format!("{help} ({all})"),
+            _ => all,
+        });
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_kernel::config::{FairClass, FrequencyGovernor, RunnableBoost};
+
+    #[test]
+    fn the_built_in_kernel_is_the_reference_configuration() {
+        let kernel = KernelFile::load("linux-6.12").unwrap();
+        assert_eq!(kernel.config, Config::linux_6_12());
+    }
+
+    #[test]
+    fn all_built_in_kernels_and_patches_are_read() {
+        for (name, description) in builtin_names().into_iter().chain(patch_names()) {
+            assert!(!description.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_in_place() {
+        let kernel =
+            KernelFile::load("linux-6.12:cpufreq=performance,schedutil.rate_limit_us=500,hz=1000")
+                .unwrap();
+        assert_eq!(kernel.config.cpufreq, FrequencyGovernor::Performance);
+        assert_eq!(kernel.config.schedutil.rate_limit_us, Some(500));
+        assert_eq!(kernel.config.hz, 1000);
+    }
+
+    #[test]
+    fn a_patch_is_laid_over_the_kernel_that_lacks_it() {
+        let config = |spec: &str| KernelFile::load(spec).unwrap().config;
+        for kernel in ["linux-5.18", "linux-5.18-fp", "linux-6.3"] {
+            let base = config(kernel);
+            let patched = config(&format!("{kernel}+runnable-boost"));
+            assert_eq!(base.runnable_boost, RunnableBoost::Off);
+            let expected = Config { runnable_boost: RunnableBoost::WithUtilEst, ..base };
+            assert_eq!(patched, expected, "{kernel}: nothing else changes");
+        }
+        let on = config("linux-5.18+runnable-boost:runnable_boost=on");
+        assert_eq!(on.runnable_boost, RunnableBoost::On, "settings come last");
+        let off = config("linux-6.12:runnable_boost=off");
+        assert_eq!(off.runnable_boost, RunnableBoost::Off);
+    }
+
+    #[test]
+    fn a_patch_that_the_kernel_contains_is_refused() {
+        let text = KernelFile::load("linux-6.12+runnable-boost").unwrap_err().to_string();
+        assert!(text.contains("`linux-6.12` contains `runnable-boost`"), "{text}");
+        assert!(text.contains("`linux-6.12:runnable_boost=off`"), "{text}");
+        let text = KernelFile::load("linux-5.18+runnable-boost+runnable-boost").unwrap_err();
+        assert!(text.to_string().contains("named twice"), "{text}");
+        let faults = KernelFile::load("linux-6.12:hzz=100,qqqq=1").unwrap_err();
+        for fault in &faults.0 {
+            let help = fault.help.as_deref().unwrap_or_default();
+            assert!(help.contains("`schedtwin show kernel linux-6.12` lists all"), "{faults}");
+        }
+        let text = KernelFile::load("linux-5.18+runable-boost").unwrap_err().to_string();
+        assert!(text.contains("did you mean `runnable-boost`"), "{text}");
+    }
+
+    #[test]
+    fn a_kernel_has_the_tables_of_its_own_arms_only() {
+        assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
+        for (spec, class, kernel) in [
+            ("linux-6.3:fair=eevdf", "eevdf", "linux-7.3"),
+            ("linux-6.12:fair=cfs", "cfs", "linux-6.3"),
+        ] {
+            let faults = KernelFile::load(spec).unwrap_err();
+            assert_eq!(faults.0.len(), 1, "{faults}");
+            let text = faults.to_string();
+            let message = format!("`{class}` needs settings of its own: `[{class}]`, `[features]`");
+            assert!(text.contains(&message), "{text}");
+            assert!(text.contains(&format!("start from `{kernel}`")), "{text}");
+        }
+        let two = KernelFile::load("linux-6.12:fair=cfs,hz=0").unwrap_err();
+        assert_eq!(two.0.len(), 2, "other faults are told all the same: {two}");
+    }
+
+    #[test]
+    fn thousands_of_unknown_settings_of_a_patch_are_not_all_told() {
+        let unknown: String = (0..20_000).map(|n| format!("hzz{n} = 1\n")).collect();
+        let text = format!("name = \"p\"\ndescription = \"p\"\n[requires]\n[sets]\n{unknown}");
+        let faults = check_patch(&Source::new("p.toml", text)).unwrap_err();
+        assert_eq!(faults.0.len(), 100);
+        assert!(faults.to_string().contains("there is no setting `hzz0`"), "{faults}");
+    }
+
+    #[test]
+    fn bad_settings_are_told_all_at_once() {
+        let faults =
+            KernelFile::load("linux-6.12:cpufreq=performence,hz=0,features.slis=true").unwrap_err();
+        let text = faults.to_string();
+        assert!(text.contains("did you mean `performance`"), "{text}");
+        assert!(text.contains("`hz` is 0"), "{text}");
+        assert!(text.contains("`slis`"), "{text}");
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What kernels differ in: the settings whose values are not the same in all of them.
+
+use std::collections::BTreeMap;
+
+use schedtwin_types::printable;
+
+use super::KernelFile;
+
+impl KernelFile {
+    /// A line for each setting in which any two of the kernels differ, with every kernel's value; `-` where a kernel has no such setting.
+    ///
+    /// ```
+    /// use schedtwin_engine::kernel_file::KernelFile;
+    /// let kernels = ["linux-6.12", "linux-6.12:hz=1000"].map(|k| KernelFile::load(k).unwrap());
+    /// let text = KernelFile::differences(&kernels);
+    /// assert!(text.starts_with("setting  linux-6.12  linux-6.12:hz=1000\nhz       250"), "{text}");
+    /// assert!(text.contains("\n1 setting of "), "{text}");
+    /// ```
+    pub fn differences(kernels: &[KernelFile]) -> String {
+        let names = kernels.iter().map(|kernel| printable::line(&kernel.identity).into_owned());
+        let mut rows: Vec<Vec<String>> =
+            vec![std::iter::once("setting".to_string()).chain(names).collect()];
+        let values: Vec<BTreeMap<&str, String>> = kernels
+            .iter()
+            .map(|kernel| {
+                let values = kernel.config.values().into_iter();
+                values.map(|(setting, value)| (setting.path, value.to_string())).collect()
+            })
+            .collect();
+        // In the order of the declarations, whichever kernel has them.
+        let settings = schedtwin_kernel::config::Config::settings();
+        let mut known_by = Vec::new();
+        let mut all = 0;
+        for setting in settings {
+            let of: Vec<Option<&String>> = values.iter().map(|of| of.get(setting.path)).collect();
+            all += usize::from(of.iter().any(Option::is_some));
+            if of.iter().any(|value| *value != of[0]) {
+                let cell = |value: &Option<&String>| value.map_or("-".to_string(), String::clone);
+                rows.push(
+                    std::iter::once(setting.path.to_string()).chain(of.iter().map(cell)).collect(),
+                );
+                known_by.push(setting.known_by.as_str());
+            }
+        }
+        let columns = kernels.len() + 1;
+        let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for (row, known_by) in rows.iter().zip(std::iter::once("").chain(known_by.iter().copied()))
+        {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}  "));
+            let line = cells.collect::<String>() + known_by;
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        let count = rows.len() - 1;
+        let (settings, differ) =
+            if count == 1 { ("setting", "differs") } else { ("settings", "differ") };
+        text + &format!("\n{count} {settings} of {all} {differ}\n")
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Traces of real devices, from a folder beside the repository, are replayed.
+
+use crate::scenarios::metric;
+use schedtwin_engine::recording::{TraceRecording, read_trace};
+use schedtwin_engine::{RunOptions, Scenario};
+use schedtwin_machine::Machine;
+use schedtwin_types::Ns;
+use std::path::{Path, PathBuf};
+
+/// Name, `sched_switch`es, the least share of sleeps that must be tied to a recorded wakeup.
+const TRACES: [(&str, u64, f64); 4] = [
+    ("tests_assets_trace_txt_trace.txt", 1856, 1.0),
+    ("trace_surfaceflinger.ftrace.txt", 715, 0.99),
+    ("trace_input_blog_list_jank.ftrace.txt.xz", 37_736, 0.999),
+    ("xiaomi_launcher_scroll_all_the_time.ftrace.txt.xz", 60_835, 0.999),
+];
+
+fn folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    if !folder.is_dir() {
+        println!("skipped: recordings need {}", folder.display());
+    }
+    folder.is_dir().then_some(folder)
+}
+
+fn read(folder: &Path, name: &str, duration: Option<Ns>) -> TraceRecording {
+    let machine = Machine::load("pixel6").unwrap();
+    read_trace(&folder.join(name), &machine, &machine, duration).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn scenario(trace: &TraceRecording, kernel: &str) -> Scenario {
+    let workload = Ok(trace.workload.clone());
+    Scenario::with_workload("pixel6", kernel, workload, None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn real_traces_are_read_without_contradiction() {
+    let Some(folder) = folder() else { return };
+    for (name, switches, matched) in TRACES {
+        let trace = read(&folder, name, None);
+        let r = &trace.recorded;
+        assert_eq!((r.switches, r.contradictions), (switches, 0), "{name}");
+        assert_eq!((trace.trace.lost, trace.trace.lost_uncounted), (0, 0), "{name}");
+        let tied = (r.tied_to_waker + r.tied_to_time) as f64;
+        assert!(tied / (tied + r.unmatched as f64) >= matched, "{name}: {r:?}");
+        let all: Ns = r.threads.iter().map(|thread| thread.cpu_time_ns).sum();
+        let replayed: Ns = r.busy_ns.iter().sum();
+        assert!(replayed * 100 >= all * 98, "{name}: {replayed} of {all} ns");
+    }
+}
+
+#[test]
+fn real_traces_are_replayed_to_their_end() {
+    let Some(folder) = folder() else { return };
+    for (name, ..) in TRACES {
+        let trace = read(&folder, name, None);
+        for kernel in ["linux-6.12", "linux-6.12:cpufreq=performance"] {
+            let result = scenario(&trace, kernel).run(1, RunOptions::default()).unwrap();
+            let work = metric(&result, "replayed_work", "share", &[]);
+            // Of one device no more than 518 MHz is recorded, which counts as its full speed: too much work.
+            let least = if name.starts_with("trace_surfaceflinger") { 50.0 } else { 99.0 };
+            assert!(work > least, "{name} on {kernel}: {work} % of the work");
+            let again = scenario(&trace, kernel).run(1, RunOptions::default()).unwrap();
+            assert_eq!(result.digest, again.digest, "{name} on {kernel}");
+        }
+    }
+}
+
+/// The reference twin, which verifies every sum after every event, executes the same.
+#[test]
+fn the_reference_twin_replays_alike() {
+    let Some(folder) = folder() else { return };
+    let trace = read(&folder, TRACES[3].0, Some(60_000_000));
+    let scenario = scenario(&trace, "linux-6.12");
+    let run = |verify| scenario.run(3, RunOptions { verify, ..RunOptions::default() }).unwrap();
+    assert_eq!(run(false).digest, run(true).digest);
+}
