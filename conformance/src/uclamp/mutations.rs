@@ -77,7 +77,7 @@ pub const SUM: &[Mutation] = &[
     m(SUMS, "if propagates && bias < 0 &&", "if propagates && bias != 0 &&"),
     m(SUMS, ".on_rq != OnRq::Migrating {", ".on_rq == OnRq::Migrating {"),
     m(SUMS, "self.tasks[task].uclamp.sums.bias = 0;", ""),
-    m(SUMS, "level = entity.parent::<K>();", "level = None;"),
+    m(SUMS, "level = entity.parent;", "level = None;"),
     m(SUMS, "sums.util_est = clamped(estimate, min, max);", "sums.util_est = estimate;"),
     m(SUMS, "sums.util_est += own", "sums.util_est = own"),
     m(SUMS, "util.max(util * avg.runnable_avg / avg.util_avg)", "util.max(avg.runnable_avg)"),

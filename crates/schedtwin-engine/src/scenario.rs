@@ -9,7 +9,6 @@ use crate::result::RunResult;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
-use schedtwin_kernel::kconfig::{AllYesConfig, Kconfig, TinyConfig};
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
@@ -42,8 +41,6 @@ pub struct Scenario {
     workload: Workload,
     host: Host,
     duration: Option<Ns>,
-    /// A kernel built as [`TinyConfig`] does for its runs, unless they are recorded or verified.
-    tiny: bool,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
     spelled: Spelled,
 }
@@ -221,9 +218,6 @@ impl Scenario {
             duration,
         };
         let duration = duration.or(workload.duration());
-        let has_policies = !kernel.policies.names().is_empty();
-        let device_tree = firmware::device_tree(&machine, 0);
-        let tiny = TinyConfig::suits(&device_tree, &kernel.config, groups, has_policies);
         Ok(Scenario {
             spelled,
             machine: Arc::new(machine),
@@ -231,7 +225,6 @@ impl Scenario {
             workload,
             host,
             duration,
-            tiny,
         })
     }
 
@@ -293,11 +286,6 @@ impl Scenario {
 
     /// A run that has not begun.
     pub fn twin<B: Board>(&self, seed: u64) -> Twin<B> {
-        self.twin_of(seed)
-    }
-
-    /// As [`Scenario::twin`], with a kernel built as `K` says, which has to have what the scenario needs.
-    fn twin_of<B: Board, K: Kconfig>(&self, seed: u64) -> Twin<B, K> {
         let programs = self
             .workload
             .instantiate(&self.host, seed)
@@ -312,16 +300,7 @@ impl Scenario {
 
     /// Runs it.
     pub fn run(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
-        let watched = options.record.is_some() || options.verify;
-        if self.tiny && !watched {
-            return self.run_of::<TinyConfig>(seed, options);
-        }
-        self.run_of::<AllYesConfig>(seed, options)
-    }
-
-    /// Runs it with a kernel built as `K` says.
-    fn run_of<K: Kconfig>(&self, seed: u64, options: RunOptions) -> io::Result<RunResult> {
-        let mut twin: Twin<FlatBoard, K> = self.twin_of(seed);
+        let mut twin: Twin<FlatBoard> = self.twin(seed);
         if options.verify {
             twin = twin.eager();
         }
@@ -432,8 +411,8 @@ impl Scenario {
 }
 
 /// Takes all events, and now and then tells how far it is.
-fn run_to_the_end<K: Kconfig>(
-    twin: &mut Twin<FlatBoard, K>,
+fn run_to_the_end(
+    twin: &mut Twin<FlatBoard>,
     observer: &mut impl Observer,
     progress: Option<&AtomicU64>,
 ) {

@@ -50,7 +50,6 @@ use clocks::Clock;
 use devices::BroadcastTimer;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
-use schedtwin_kernel::kconfig::{AllYesConfig, Kconfig};
 use schedtwin_kernel::policy::Policies;
 use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::{Machine, PERMILLE};
@@ -170,9 +169,9 @@ struct TaskState {
 
 /// A run in progress.
 #[derive(Clone)]
-pub struct Twin<B = FlatBoard, K: Kconfig = AllYesConfig> {
+pub struct Twin<B = FlatBoard> {
     machine: Arc<Machine>,
-    kernel: Kernel<K>,
+    kernel: Kernel,
     programs: Programs,
     board: B,
     slots: Slots,
@@ -227,7 +226,7 @@ impl<B: Board> Twin<B> {
     }
 }
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// As [`Twin::new`], with users' policies in the place of what the configuration names.
     pub fn with_policies(
         machine: Arc<Machine>,
@@ -235,7 +234,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
         programs: Programs,
         seed: u64,
         end: Ns,
-    ) -> Twin<B, K> {
+    ) -> Twin<B> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
@@ -356,8 +355,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
     }
 
     /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.
-    pub fn eager(mut self) -> Twin<B, K> {
-        assert!(K::WATCHED, "this build verifies nothing");
+    pub fn eager(mut self) -> Twin<B> {
         self.eager = true;
         self
     }
@@ -375,13 +373,13 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
 
     /// The kernel, for tests that look inside.
     #[doc(hidden)]
-    pub fn kernel(&self) -> &Kernel<K> {
+    pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
     /// The kernel, for tests that change something behind the twin's back.
     #[doc(hidden)]
-    pub fn kernel_mut(&mut self) -> &mut Kernel<K> {
+    pub fn kernel_mut(&mut self) -> &mut Kernel {
         &mut self.kernel
     }
 
@@ -493,10 +491,10 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
             Slot::PowerLimit => self.power_limit_step(),
             Slot::Hwp => self.hwp_step(),
         }
-        if K::WATCHED && self.eager {
+        if self.eager {
             self.look_at_everything();
         }
-        if K::WATCHED && O::DECISIONS {
+        if O::DECISIONS {
             self.tell_chains(observer);
         }
         observer.settled(self.now);
@@ -604,7 +602,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
                 }
             }
         }
-        if K::WATCHED && O::DECISIONS {
+        if O::DECISIONS {
             self.log_facts();
         }
         self.kernel.clear_facts();
@@ -618,7 +616,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
         if self.kernel.has_dirty_policies() {
             self.ask_for_frequencies();
         }
-        if K::WATCHED && O::DECISIONS {
+        if O::DECISIONS {
             self.log_entry_ends();
         }
     }
@@ -711,7 +709,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
         let (wires, c) = (self.kernel.hardware().wires(cpu), &self.cpus[cpu]);
         // Nearly always none is in flight and none was: then there is nothing to write.
         let in_flight = wires.ipi_at.iter().fold(NEVER, |all, at| all & at) != NEVER;
-        if in_flight || c.ipis_armed != 0 || K::WATCHED && self.eager {
+        if in_flight || c.ipis_armed != 0 || self.eager {
             self.sync_ipis(cpu);
         }
     }

@@ -4,11 +4,11 @@
 //! A kernel does not change while it runs: what a user switches on by using it, such as clamps, is the state of
 //! the kernel (`sched_uclamp_used`). So its configuration can be read, and that is all.
 
+use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::forms::SugovForms;
 use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::demand::signal::StaleDemands;
-use crate::{Kconfig, Kernel};
 use std::ops::Deref;
 
 /// A configuration that stays as it was at boot.
@@ -37,10 +37,10 @@ impl std::ops::DerefMut for BootConfig {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// What if: another kernel goes on from this state. What was computed at boot (domains, scaled tunables,
     /// the governors' tables) stays.
-    pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel<K> {
+    pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.config.0);
         self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
         self.sugov_forms = SugovForms::new(&self.config, &self.device_tree);

@@ -34,13 +34,12 @@ use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::sync::wait::{Blocked, Resume};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
-use crate::{Activity, Kconfig, Kernel, Wires};
+use crate::{Activity, Kernel, Wires};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Errno, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines,
     Mode, NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState,
     WakeSource,
 };
-use std::marker::PhantomData;
 
 impl Kernel {
     /// Boots: all CPUs idle, ticks on the grid, governors started.
@@ -49,14 +48,10 @@ impl Kernel {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Boots with users' policies in the place of what `config` names. A frequency governor takes
     /// schedutil's place, so `config` has to name that.
-    ///
-    /// # Panics
-    ///
-    /// If this build lacks what the machine needs ([`Kconfig::suits`]).
-    pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel<K> {
+    pub fn boot_with(device_tree: DeviceTree, config: Config, custom: &Policies) -> Kernel {
         let sugov_forms = SugovForms::new(&config, &device_tree);
         let of_domains = custom.frequency.as_ref().map(|f| (&f.name, FrequencyHook::Custom));
         let of_machine =
@@ -222,7 +217,6 @@ impl<K: Kconfig> Kernel<K> {
             facts: Vec::with_capacity(256),
             want_signals: false,
             decisions: Vec::new(),
-            built: PhantomData,
             want_decisions: false,
             device_tree,
             config: BootConfig::new(config),
@@ -233,7 +227,6 @@ impl<K: Kconfig> Kernel<K> {
         for c in 0..nr_cpus {
             kernel.hrtimer_start(CpuId(c as u16), tick_nsec, tick_nsec, TimerKind::SchedTick);
         }
-        kernel.check_build();
         kernel
     }
 

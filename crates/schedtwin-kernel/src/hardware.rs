@@ -10,22 +10,22 @@
 //!
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
+use crate::Kernel;
 use crate::Wires;
 pub use crate::cpufreq::counts::Counts;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
-use crate::{AllYesConfig, Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
 
 /// A read-only view of what hardware sees.
 #[derive(Clone, Copy)]
-pub struct HardwareView<'a, K: Kconfig = AllYesConfig> {
-    kernel: &'a Kernel<K>,
+pub struct HardwareView<'a> {
+    kernel: &'a Kernel,
 }
 
-impl<'a, K: Kconfig> HardwareView<'a, K> {
+impl<'a> HardwareView<'a> {
     /// The wires of a CPU.
     #[inline(always)]
     pub fn wires(self, cpu: CpuId) -> &'a Wires {
@@ -133,10 +133,10 @@ pub struct NewTask {
     pub prio: i32,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// What hardware sees.
     #[inline(always)]
-    pub fn hardware(&self) -> HardwareView<'_, K> {
+    pub fn hardware(&self) -> HardwareView<'_> {
         HardwareView { kernel: self }
     }
 
@@ -165,14 +165,13 @@ impl<K: Kconfig> Kernel<K> {
 
     /// Whether decisions are recorded, for [`Kernel::take_decisions`].
     pub fn record_decisions(&mut self, wanted: bool) {
-        assert!(K::WATCHED || !wanted, "this build records nothing");
         self.want_decisions = wanted;
     }
 
     /// Whether decisions are recorded.
     #[inline(always)]
     pub fn records_decisions(&self) -> bool {
-        K::WATCHED && self.want_decisions
+        self.want_decisions
     }
 
     /// Whether signals of CPUs and tasks are among the facts.

@@ -15,10 +15,10 @@
 //! from other CPUs and in Linux by the interrupt of a function call. Domains go in ascending order, not
 //! last queued first: to be noticed only where one path asks for two domains at once.
 
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{CpuId, IpiKind, PolicyId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `irq_work_queue()` of the work of frequency domain `policy`, by the executing CPU.
     pub(crate) fn irq_work_queue(&mut self, policy: PolicyId) {
         self.irq_work_queue_on(policy, self.this_cpu);

@@ -23,7 +23,6 @@ mod entry;
 pub mod hardware;
 pub mod inside;
 mod irq_work;
-pub mod kconfig;
 pub mod policy;
 pub mod sched;
 pub mod see;
@@ -38,7 +37,6 @@ use config::CfsTunables;
 use cpufreq::policy::CpufreqPolicy;
 use cpuidle::CpuIdle;
 use device_tree::DeviceTree;
-use kconfig::{AllYesConfig, Kconfig};
 use sched::demand::need::Needs;
 use sched::demand::signal::StaleDemands;
 use sched::demand::uclamp::UclampKey;
@@ -51,8 +49,6 @@ use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, Ns, PolicyId, PolicyMask, TaskGroupId,
     TaskId,
 };
-
-use std::marker::PhantomData;
 
 /// What the hardware sees of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +89,7 @@ pub enum Activity {
 #[derive(Clone)]
 // Fields that each entry touches come first: their addresses are short, and they share few cache lines.
 #[repr(C)]
-pub struct Kernel<K: Kconfig = AllYesConfig> {
+pub struct Kernel {
     /// Time of the current entry.
     now: Ns,
     /// Kernel time that the current entry has cost so far.
@@ -206,5 +202,4 @@ pub struct Kernel<K: Kconfig = AllYesConfig> {
     /// Whose governor wants another frequency that the driver will be asked for later.
     wishing_policies: PolicyMask,
     decisions: Vec<DecisionRecord>,
-    built: PhantomData<K>,
 }

@@ -4,7 +4,7 @@
 //! Facts are always on. Decisions go through a [`See`]: `()` in the hot path, which compiles to
 //! nothing, or a list that a recorder reads afterwards.
 
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{
     Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
 };
@@ -83,7 +83,7 @@ impl See for Notes {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// States a fact, stamped with the executing CPU's local clock.
     #[inline(always)]
     pub(crate) fn fact(&mut self, kind: FactKind) {
@@ -94,7 +94,7 @@ impl<K: Kconfig> Kernel<K> {
     /// Whether decisions are recorded. Most runs do not record, so the code for it is laid out apart.
     #[inline(always)]
     pub(crate) fn wants_decisions(&self) -> bool {
-        let wanted = K::WATCHED && self.want_decisions;
+        let wanted = self.want_decisions;
         if wanted {
             cold_path();
         }

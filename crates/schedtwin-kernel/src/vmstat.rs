@@ -22,9 +22,9 @@
 //! counter has changed; the shepherd goes round once, everywhere at the same time, and later has nothing to do. The work costs as much as a system call.
 //! Off where `stat_interval` is 0.
 
+use crate::Kernel;
 use crate::sched::{CfsRqId, TaskKind};
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
 /// Jiffies between the CPUs' rounded times.
@@ -43,7 +43,7 @@ pub(crate) struct StatWork {
     due: u64,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Makes the kworkers, one a CPU, if there is an interval.
     pub(crate) fn vmstat_init(&mut self) {
         if self.config.stat_interval == 0 {

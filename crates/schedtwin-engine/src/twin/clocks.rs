@@ -16,7 +16,6 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::result::Metric;
 use crate::twin::Observer;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{LateRequests, MAILBOX, Machine};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{ClockDomainId, Khz, NEVER, Ns, metric};
@@ -61,7 +60,7 @@ pub(super) fn at_boot(machine: &Machine, counted_from: Ns) -> Arena<ClockDomainI
     machine.domains.iter().map(|domain| clock(domain.max_khz())).collect()
 }
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// The frequency that a domain should run at: what was asked for, at least what its neighbours force, at most what
     /// firmware allows.
     fn target_khz(&self, domain: ClockDomainId) -> Khz {

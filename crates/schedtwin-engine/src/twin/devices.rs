@@ -15,7 +15,6 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 
@@ -29,7 +28,7 @@ pub(super) struct BroadcastTimer {
     ordinal: u64,
 }
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// The handlers of the devices that wait at a CPU run in the entry that follows.
     #[inline(never)]
     pub(super) fn handle_devices(&mut self, cpu: CpuId) {

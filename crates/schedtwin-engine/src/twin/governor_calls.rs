@@ -3,7 +3,6 @@
 
 use crate::result::Metric;
 use schedtwin_kernel::hardware::{HardwareView, RequestCounts};
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::Machine;
 use schedtwin_types::PolicyId;
 use schedtwin_types::metric;
@@ -12,7 +11,7 @@ use schedtwin_types::metric;
 const NS_PER_US: f64 = 1e3;
 
 /// Metrics of all domains, whose numbers are those of the kernel's policies.
-pub(super) fn metrics<K: Kconfig>(hardware: HardwareView<K>, machine: &Machine) -> Vec<Metric> {
+pub(super) fn metrics(hardware: HardwareView, machine: &Machine) -> Vec<Metric> {
     let domains: Vec<(&str, RequestCounts)> = (machine.domains.iter().enumerate())
         .map(|(index, domain)| {
             (domain.name.as_str(), hardware.request_counts(PolicyId(index as u16)))

@@ -19,7 +19,6 @@ use super::Twin;
 use super::clocks::Clock;
 use crate::board::Board;
 use schedtwin_kernel::hardware::{Counts, Hints};
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{ClockDomainId, Khz, Ns};
 
 /// How often it looks. [E]
@@ -52,7 +51,7 @@ fn choose(hints: Hints, counted: Counts, khz: Khz, base: Khz) -> Khz {
     (next.min(u64::from(Khz::MAX)) as Khz).clamp(hints.min, hints.max)
 }
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// At boot: every clock whose processor chooses has its first frequency.
     pub(super) fn hwp_begins(&mut self) {
         if self.slots.hwp {

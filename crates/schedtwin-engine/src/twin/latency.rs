@@ -3,11 +3,10 @@
 
 use super::Twin;
 use crate::board::{Board, CpuSlot};
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, NEVER, Ns};
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// How late the next timer interrupt of a CPU will be.
     pub(super) fn draw_timer_latency(&mut self, cpu: CpuId) {
         let range = &self.machine.interrupts;

@@ -5,10 +5,9 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{ClockDomainId, NEVER, NeedCause};
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// The demand of some CPUs may have changed: the meter hears of those that need another operating point.
     #[inline(always)]
     pub(super) fn look_at_needs(&mut self) {

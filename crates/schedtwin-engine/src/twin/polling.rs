@@ -14,10 +14,9 @@ use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
 use schedtwin_kernel::Activity;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::{CpuId, NEVER};
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// A CPU that owes nothing spins in its polling state.
     pub(super) fn begin_poll(&mut self, cpu: CpuId, observer: &mut impl Observer) {
         self.cpus[cpu].phase = Phase::Poll { spins: true };

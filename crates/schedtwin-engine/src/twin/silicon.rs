@@ -9,11 +9,10 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{IdleState, PERMILLE};
 use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerSource};
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// Time begins: every source of events has its first one.
     #[inline(never)]
     pub(super) fn silicon_begins(&mut self, observer: &mut impl Observer) {

@@ -4,7 +4,6 @@
 use crate::result::Metric;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::hardware::DEFAULT_CFS_PERIOD;
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_types::TaskGroupId;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::metric::{self, DeclaredMetric};
@@ -14,7 +13,7 @@ use schedtwin_workload::Programs;
 const DEFAULT_SHARES: u64 = 1024;
 
 /// Makes the workload's groups, writes their files, and makes its sessions.
-pub(super) fn make<K: Kconfig>(kernel: &mut Kernel<K>, programs: &Programs, seed: u64) {
+pub(super) fn make(kernel: &mut Kernel, programs: &Programs, seed: u64) {
     for above in programs.task_groups() {
         let group = kernel.new_task_group(*above, DEFAULT_SHARES);
         let who = u64::from(group.0);
@@ -28,7 +27,7 @@ pub(super) fn make<K: Kconfig>(kernel: &mut Kernel<K>, programs: &Programs, seed
 }
 
 /// Metrics of the groups that have a limit: one metric after the other, each of all groups that have a limit.
-pub(super) fn metrics<K: Kconfig>(kernel: &Kernel<K>, programs: &Programs) -> Vec<Metric> {
+pub(super) fn metrics(kernel: &Kernel, programs: &Programs) -> Vec<Metric> {
     let groups = programs.task_group_paths().iter().enumerate();
     let stats: Vec<_> = groups
         .filter_map(|(at, path)| Some((path, kernel.cpu_stat(TaskGroupId(at as u32 + 1))?)))

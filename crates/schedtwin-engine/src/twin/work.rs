@@ -13,11 +13,10 @@ use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
-use schedtwin_kernel::kconfig::Kconfig;
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
 use schedtwin_types::{CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
 
-impl<B: Board, K: Kconfig> Twin<B, K> {
+impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
     #[inline(always)]
     pub(super) fn account_work(&mut self, cpu: CpuId) {
@@ -174,7 +173,7 @@ impl<B: Board, K: Kconfig> Twin<B, K> {
                     return;
                 }
                 Op::Call(call) => {
-                    if K::WATCHED && O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
+                    if O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
                         self.log_because(NeedCause::SchedSetattr(task));
                     }
                     let effect = self.kernel.syscall(cpu, self.now, call);

@@ -18,8 +18,8 @@
 //! Differences: a CPU sleeps from its entry into an idle state until it is out of it again, ways included; a polling state is work.
 //! The base frequency is the highest of the table.
 
+use crate::Kernel;
 use crate::cpufreq::counts::Counts;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 /// Cycles of a kHz in a nanosecond, of this: what is summed is kHz times nanoseconds.
@@ -88,7 +88,7 @@ impl Counters {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Whether the machine's counters are read by anybody.
     #[inline(always)]
     pub(crate) fn reads_counters(&self) -> bool {

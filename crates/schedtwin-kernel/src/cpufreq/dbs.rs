@@ -32,9 +32,9 @@
 
 pub mod sampling;
 
+use crate::Kernel;
 use crate::config::{Config, DeferredSteps};
 use crate::cpufreq::freq_table;
-use crate::{Kconfig, Kernel};
 use sampling::{Bounds, NSEC_PER_USEC, PolicyDbs, Tuners};
 use schedtwin_types::{CpuId, CpuMask, Khz, PolicyId};
 
@@ -62,7 +62,7 @@ pub(crate) fn start(
     Box::new(PolicyDbs::new(tuners, cur, cpus.iter()))
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `dbs_update_util_handler()`.
     #[cold]
     pub(crate) fn dbs_update_util(&mut self, cpu: CpuId) {

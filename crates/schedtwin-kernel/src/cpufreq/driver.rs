@@ -17,11 +17,11 @@
 //! Differences: a processor that takes hints runs at the performance that is desired. amd-pstate's highest performance is 255 and its
 //! lowest nonlinear one its lowest, where firmware says other numbers. Requests are rounded up to the machine's table.
 
+use crate::Kernel;
 use crate::config::{Config, CpufreqDriver};
 use crate::cpufreq::intel_pstate::cpu::SCALING;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `INTEL_CPUFREQ_TRANSITION_DELAY`, `INTEL_CPUFREQ_TRANSITION_DELAY_HWP`, `AMD_PSTATE_TRANSITION_DELAY`: microseconds.
@@ -119,7 +119,7 @@ impl CpufreqPolicy {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The end of `sugov_update_single_perf()`: `util_before` is what the CPU demanded at the decision before.
     #[cold]
     pub(super) fn sugov_adjust_perf(

@@ -12,10 +12,10 @@
 //! Kernel: 6.12.117 drivers/cpufreq/intel_pstate.c `intel_pstate_hwp_set`; amd-pstate.c `amd_pstate_epp_update_limit`.
 //! Differences: no `hwp_dynamic_boost` (off in Linux but for some servers). Hints count at once.
 
+use crate::Kernel;
 use crate::cpufreq::counts::Counts;
 use crate::cpufreq::driver::Driver;
 use crate::cpufreq::intel_pstate::cpu::SCALING;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 /// What a driver tells a processor that chooses its frequency itself.
@@ -29,7 +29,7 @@ pub struct Hints {
     pub epp: u8,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// What the driver of a policy has written; `None`: processors do as they are told.
     pub(crate) fn hints(&self, index: PolicyId) -> Option<Hints> {
         if !self.config.processor_decides() {

@@ -32,9 +32,9 @@
 //! Differences: a remembered call of the series waits for the next preemption check or for a call by the CPU itself, also
 //! where the change was no wakeup; what the posted code does then was not read.
 
+use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::sched::CfsRqId;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FrequencyRule, IpiKind, Khz, Ns, PolicyId};
 
 /// Whose hook [`Kernel::cpufreq_update_util`] calls.
@@ -124,7 +124,7 @@ impl FrequencyHook {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
@@ -180,7 +180,7 @@ impl<K: Kconfig> Kernel<K> {
         self.rq[cpu].cpufreq_callback = 0;
         if self.sugov_forms.passed {
             let rq = &self.rq[cpu];
-            let util = self.cfs[CfsRqId::root(cpu)].avg.util_avg.min(rq.arch_capacity::<K>());
+            let util = self.cfs[CfsRqId::root(cpu)].avg.util_avg.min(rq.arch_capacity);
             self.sugov_update_passed(cpu, (flags & CLASS_RUNS == 0).then_some(util));
         } else {
             self.sugov_update(cpu, flags);

@@ -33,12 +33,12 @@
 
 pub mod cpu;
 
+use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::counters::Counters;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::{Kconfig, Kernel};
 use cpu::{FRAC_BITS, PstateCpu, Pstates, SCALING};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, PolicyId};
 
@@ -57,7 +57,7 @@ impl CpufreqPolicy {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The driver starts on all CPUs: `intel_pstate_cpu_init()`, `intel_pstate_set_policy()`.
     pub(crate) fn intel_pstate_start(&mut self) {
         self.intel_pstate_cpu_init();

@@ -11,6 +11,7 @@
 //! Differences: only [`crate::thermal`] sets a limit, and only the upper one. What performance and powersave set at boot
 //! is set before time begins, whatever the driver would take.
 
+use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
 use crate::cpufreq::driver::Driver;
@@ -21,7 +22,6 @@ use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
 use crate::policy::CustomFrequency;
 use crate::sched::root_domain::perf_states;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns, PolicyId};
 
 /// A frequency domain.
@@ -156,7 +156,7 @@ impl CpufreqPolicy {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
         if self.config.scaling_driver.needs_own_clocks() {

@@ -27,13 +27,13 @@
 pub mod conformance;
 pub mod v4_7;
 
+use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::cpufreq::hook::{FrequencyHook, RequestCounts};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
@@ -196,7 +196,7 @@ pub fn map_util_freq(util: u64, freq: u64, capacity: u64) -> Khz {
     (freq * util / capacity) as Khz
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sugov_update_shared()` and `sugov_update_single_freq()`: they differ in who is asked and in the
     /// holding of the frequency.
     #[inline]

@@ -43,9 +43,9 @@
 //! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
 //! at boot, on the first CPU of their domains. A kworker is each domain's own, so it waits for no other work.
 
+use crate::Kernel;
 use crate::config::SugovSlowPath;
 use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{
     CpuMask, FactKind, Khz, Ns, Policy, PolicyId, TaskId, TaskState, WakeSource,
 };
@@ -88,7 +88,7 @@ impl SugovKthread {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
     pub(crate) fn sugov_kthreads_create(&mut self) {
         let samples = self.config.runs_sampling();

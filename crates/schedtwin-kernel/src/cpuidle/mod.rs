@@ -35,7 +35,7 @@ pub mod teo;
 
 use crate::config::SingleIdleState;
 use crate::time::tick_sched::TickSched;
-use crate::{Activity, Kconfig, Kernel};
+use crate::{Activity, Kernel};
 use governor::Governor;
 use schedtwin_types::{CpuId, Decision, FactKind, IdleRule, IrqLines, Ns, TaskId};
 use states::{IdleStateParams, Reflection, SelectInput};
@@ -157,7 +157,7 @@ impl CpuIdle {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `do_idle()` until the CPU sleeps: the executing CPU runs its idle task and has paid its debt.
     pub(crate) fn do_idle(&mut self) {
         let cpu = self.this_cpu;

@@ -30,7 +30,7 @@
 //! states that watch the flag asleep (MWAIT) are left by an interrupt.
 
 use super::CpuIdle;
-use crate::{Activity, Kconfig, Kernel};
+use crate::{Activity, Kernel};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
@@ -60,7 +60,7 @@ impl CpuIdle {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Whether a CPU polls; then it has been told that there is something to do.
     pub(crate) fn polls(&mut self, cpu: CpuId) -> bool {
         let now = self.local_clock();

@@ -18,9 +18,9 @@
 //! where schedutil stood; Linux switches it off for other governors (`energy_aware = false` does so here).
 
 use super::boxed;
+use crate::Kernel;
 use crate::cpufreq::schedutil::{FrequencyChoice, map_util_freq};
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, FrequencyRule, Khz, Ns, PolicyId};
 
 /// The domain that a frequency governor is made for.
@@ -125,7 +125,7 @@ pub trait FrequencyGovernor: CloneFrequencyGovernor + Send + Sync {
 
 boxed!(FrequencyGovernor, CloneFrequencyGovernor, CustomFrequency);
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `cpufreq_update_util()` where the user's governor stands in schedutil's place.
     #[cold]
     pub(crate) fn custom_frequency_update(&mut self, cpu: CpuId, flags: u32) {

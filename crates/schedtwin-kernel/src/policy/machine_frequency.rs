@@ -14,8 +14,8 @@
 //! a thread included ([`crate::cpufreq::sugov_kthread`]).
 
 use super::boxed;
+use crate::Kernel;
 use crate::cpufreq::schedutil::FrequencyChoice;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 use std::cell::Cell;
 
@@ -184,7 +184,7 @@ pub trait MachineFrequencyGovernor: CloneMachineFrequencyGovernor + Send + Sync 
 
 boxed!(MachineFrequencyGovernor, CloneMachineFrequencyGovernor, CustomMachineFrequency);
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `cpufreq_update_util()` where a governor for all domains stands in schedutil's place.
     #[cold]
     pub(crate) fn machine_frequency_update(&mut self, cpu: CpuId, flags: u32) {
@@ -195,7 +195,7 @@ impl<K: Kconfig> Kernel<K> {
         let mut custom = self.machine_frequency.take().expect("the hook is this governor's");
         let mut kept = std::mem::take(&mut self.machine_demands);
         let view = GovernorView {
-            kernel: K::as_all_yes(self),
+            kernel: self,
             demands: Cell::from_mut(kept.as_mut_slice()).as_slice_of_cells(),
             told: Cell::new(None),
             decides: Cell::new(false),

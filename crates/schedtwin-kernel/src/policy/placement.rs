@@ -6,10 +6,10 @@
 //! what `select_idle_cpu()` pays for one (`select_per_cpu_ns`), once.
 
 use super::boxed;
+use crate::Kernel;
 use crate::sched::core::{WF_EXEC, WF_FORK, WF_SYNC};
 use crate::sched::pelt;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 use std::cell::Cell;
 
@@ -160,7 +160,7 @@ pub trait Placement: ClonePlacement + Send + Sync {
 
 boxed!(Placement, ClonePlacement, CustomPlacement);
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Asks the user's placement. `aged`: EAS is in charge, so the task's signals have been aged.
     #[cold]
     pub(crate) fn custom_placement(
@@ -191,7 +191,7 @@ impl<K: Kconfig> Kernel<K> {
             },
             this_cpu: self.this_cpu,
             sync: wake_flags & WF_SYNC != 0,
-            kernel: K::as_all_yes(self),
+            kernel: self,
             aged: aged && self.is_energy_aware(),
             asked: Cell::new(CpuMask::EMPTY),
         };

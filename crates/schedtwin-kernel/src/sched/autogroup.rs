@@ -23,13 +23,13 @@
 //! Differences: autogroups are made before the run, as other groups are, and stay. Only a process that has one thread calls
 //! `setsid()`. Switching the sysctl off later, which moves nobody until the next move, is not modelled.
 
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{GroupWeight, SessionId, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `cpu.shares` of a new group.
 const DEFAULT_SHARES: u64 = 1024;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Makes the next session with the nice value of its autogroup (-20..=19). The first one made is that of the
     /// shell, which [`Kernel::boot_thread`] joins. Without autogroups in the kernel nothing is made.
     pub fn new_session(&mut self, nice: i8) {

@@ -20,11 +20,11 @@
 //! Kernel: 6.12.95 kernel/sched/core.c `ttwu_do_activate`; 7.3.4 kernel/sched/core.c `update_rq_avg_idle`, called by
 //! kernel/sched/idle.c `put_prev_task_idle`.
 
+use crate::Kernel;
 use crate::config::AvgIdle;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::CpuId;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The end of `ttwu_do_activate()`: a wakeup has queued a task on `cpu`, whose clock is up to date.
     #[inline]
     pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: CpuId) {

@@ -17,7 +17,7 @@
 use crate::config::{BalanceFair, TtwuQueueCond};
 use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
-use crate::{Activity, Kconfig, Kernel};
+use crate::{Activity, Kernel};
 use schedtwin_types::{
     CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId, TaskId,
     TaskState, WakeSource,
@@ -63,7 +63,7 @@ pub const WF_SYNC: u32 = 0x10;
 /// `WF_MIGRATED`.
 pub const WF_MIGRATED: u32 = 0x20;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `idle_cpu()`.
     #[inline(always)]
     pub fn idle_cpu(&self, cpu: CpuId) -> bool {

@@ -39,13 +39,13 @@ pub use cpudl::Cpudl;
 pub use dl_bw::DlBw;
 pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
+use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::demand::signal::Signal;
 use crate::sched::{Class, OnRq, pelt};
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, DlReservation, FactKind, TaskId};
 
 /// What `sugov_kthread_create()` asks for; as it says there: fake, unused.
@@ -140,7 +140,7 @@ impl crate::sched::Rq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
     pub(crate) fn make_special_dl(&mut self, task: TaskId) {
         let t = &mut self.tasks[task];
@@ -313,7 +313,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `update_curr_dl_se()` of the running task.
     fn update_curr_dl_se(&mut self, cpu: CpuId, curr: TaskId, delta: i64) {
         let rq = &self.rq[cpu];
-        let (scale_freq, scale_cpu) = (rq.freq_scale, rq.arch_capacity::<K>());
+        let (scale_freq, scale_cpu) = (rq.freq_scale, rq.arch_capacity);
         let dl = &mut self.tasks[curr].dl;
         if delta > 0 {
             if dl.special {

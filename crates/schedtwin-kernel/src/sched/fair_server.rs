@@ -26,12 +26,12 @@
 
 mod v7_3;
 
+use crate::Kernel;
 use crate::config::{Config, FairServerForm};
 use crate::sched::Class;
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns};
 
 /// `dl_server_min_res`: 1 ms.
@@ -157,7 +157,7 @@ impl FairServer {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `start_dl_timer()`; `false`: its time has passed.
     fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
         let at = self.rq[cpu].fair_server.timer_at();

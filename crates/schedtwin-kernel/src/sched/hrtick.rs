@@ -26,11 +26,11 @@
 //! `hrtick_start_fair`, `hrtick_update`, deadline.c `start_hrtick_dl`, kernel/time/hrtimer.c `__hrtimer_rearm_deferred`.
 //! Differences: none known. The hrtick of earlier releases, off by default, is absent.
 
+use crate::Kernel;
 use crate::sched::deadline::DlNode;
 use crate::sched::fair::NICE_0_LOAD;
 use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, IpiKind, NEVER, Ns, TaskId};
 
 /// No slice ends sooner.
@@ -72,7 +72,7 @@ pub fn slice_left(vdelta: u64, weight: u64, irq: u64) -> Ns {
     scale.wrapping_mul(delta) / 1024
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `hrtick()`: the timer has expired.
     #[inline(never)]
     pub(crate) fn hrtick(&mut self, cpu: CpuId) {

@@ -16,11 +16,11 @@
 //! Differences: before 6.10 it is thermal pressure, which cpufreq's own limits make, too, and which is subtracted in other
 //! places; here all releases have the form of 6.12. `sched_hw_decay_shift` of a boot is 0.
 
+use crate::Kernel;
 use crate::sched::pelt;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
     pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
         let policy = &self.policies[policy];

@@ -3,10 +3,10 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].
 
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{CpuId, Ns};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `set_next_task_idle()`.
     pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId) {
         if self.keeps_idle_core() {

@@ -17,6 +17,7 @@ mod preempt;
 pub mod root_domain;
 pub mod rq_clock;
 pub mod rt;
+mod static_keys;
 pub mod stop;
 pub mod syscalls;
 pub mod topology;

@@ -22,9 +22,9 @@
 //! Differences: all CPUs do housekeeping. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
+use crate::Kernel;
 use crate::config::{CheckMisfitStatus, FindNewIlb};
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
 /// Balance.
@@ -81,7 +81,7 @@ impl Nohz {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `nohz_balancer_kick()`: at the tick of `cpu`, wake an idle CPU to balance?
     pub fn nohz_balancer_kick(&mut self, cpu: CpuId) {
         if self.rq[cpu].idle_balance {
@@ -130,7 +130,7 @@ impl<K: Kconfig> Kernel<K> {
         if let Some(sd) = self.sd_asym_cpucapacity(cpu) {
             // check_misfit_status()
             let can_be_helped = self.config.check_misfit_status == CheckMisfitStatus::AnyMisfit
-                || rq.arch_capacity::<K>() < self.rd.max_cpu_capacity
+                || rq.arch_capacity < self.rd.max_cpu_capacity
                 || self.check_cpu_capacity(cpu, sd);
             return rq.misfit_task_load != 0 && can_be_helped;
         }

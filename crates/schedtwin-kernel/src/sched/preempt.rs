@@ -23,11 +23,11 @@
 //! kernel/entry/common.c `exit_to_user_mode_loop`.
 //! Differences: a call that wakes somebody and goes on to sleep does both at one instant, as with the other models.
 
+use crate::Kernel;
 use crate::sched::{Class, OnRq};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `resched_curr_lazy()`: a fair task wants the CPU from a fair task.
     #[inline]
     pub(crate) fn resched_curr_lazy(&mut self, cpu: CpuId) {

@@ -11,18 +11,18 @@
 //! frequencies that change while it is paid (a few microseconds; nobody looks there). So with what the other threads of
 //! its core do.
 
+use crate::Kernel;
 use crate::sched::{CfsRqId, pelt};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
         let running = self.device_tree.path_costs.running_clocks;
         let now = if running { self.local_clock() } else { self.now };
         let rq = &mut self.rq[cpu];
-        let capacity = rq.arch_capacity::<K>();
+        let capacity = rq.arch_capacity;
         let delta = now as i64 - rq.clock as i64;
         if delta <= 0 {
             return;
@@ -131,7 +131,7 @@ impl<K: Kconfig> Kernel<K> {
         let rq = &self.rq[cpu];
         let freq_scale =
             if self.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
-        let speed = ((rq.arch_capacity::<K>() * freq_scale) >> 10).max(1);
+        let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
         let shared = self.thread_speed_permille[cpu.index()];
         self.ns_per_work_shift_10[cpu] = if self.device_tree.path_costs.constant_time {
             1 << 10

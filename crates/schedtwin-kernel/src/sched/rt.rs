@@ -17,13 +17,13 @@ mod tests;
 
 pub use bandwidth::RtPeriod;
 
+use crate::Kernel;
 use crate::config::RtTask;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
@@ -85,7 +85,7 @@ impl RtRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Full time slice of a `SCHED_RR` task: 100 ms in ticks.
     pub(crate) fn rr_time_slice(&self) -> u32 {
         100 * self.config.hz / 1000

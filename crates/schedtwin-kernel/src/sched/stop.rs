@@ -8,8 +8,8 @@
 //! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c, kernel/sched/core.c `migration_cpu_stop`.
 //! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
 
+use crate::Kernel;
 use crate::sched::OnRq;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId, TaskState};
 
 /// Work of a stopper.
@@ -56,7 +56,7 @@ impl StopWorks {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `stop_one_cpu_nowait()`: queues work for the stopper of `cpu` and wakes it.
     pub fn stop_one_cpu_nowait(&mut self, cpu: CpuId, work: StopWork) {
         self.rq[cpu].stop_work.push(work);

@@ -16,19 +16,19 @@
 //! changed. Whoever excludes its own CPU is preempted by the stopper and moved as a queued task; with
 //! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
+use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
 use crate::sched::deadline::DL_PRIO;
 use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, OnRq, fair};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Errno, Policy, SchedAttr, TaskId};
 
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
 const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `__sched_setscheduler()` of the running task by itself.
     #[inline(never)]
     pub(crate) fn sched_setattr(&mut self, task: TaskId, attr: SchedAttr) -> Result<(), Errno> {

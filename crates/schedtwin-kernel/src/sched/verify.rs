@@ -3,13 +3,13 @@
 //!
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
+use crate::Kernel;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
 use crate::sync::wait::Resume;
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
     pub fn verify(&self) {
         for cpu in self.rq.ids() {
@@ -64,7 +64,7 @@ impl<K: Kconfig> Kernel<K> {
         let cfs = &self.cfs[id];
         let what = (cfs.cpu, cfs.group);
         let is_below = |se: EntityId| {
-            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent::<K>());
+            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent);
             above.any(|se| self.se[se].cfs_rq == id)
         };
         let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
@@ -77,14 +77,14 @@ impl<K: Kconfig> Kernel<K> {
             assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
             let se = &self.se[t.se];
             // To the queues above an idle group it counts as idle.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent::<K>());
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
             let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
             let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
             if !se.sched_delayed {
                 estimate += pelt::_task_util_est(&se.avg);
             }
             // To those above a throttled group it does not count.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent::<K>());
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
             let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
             if below.any(|queue| self.cfs[queue].bandwidth.throttled) {
                 continue;

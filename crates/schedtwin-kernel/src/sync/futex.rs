@@ -13,7 +13,7 @@
 //! Differences: a queue per futex, not per hash bucket. The comparison of the futex word happens in the
 //! workload, at the instant of the call. A waiter's priority is that at its call, as there.
 
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{FutexId, Outcome, TaskId, TaskState, WakeSource};
 
 /// `MAX_RT_PRIO`: the priority of everybody who is not a real-time task.
@@ -93,7 +93,7 @@ impl Futexes {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `futex(FUTEX_WAIT)`: the caller sleeps.
     #[inline(never)]
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {

@@ -26,7 +26,7 @@
 
 use super::socket::{SK_MEM_DEFAULT, Skb, truesize};
 use super::wait::{Blocked, Hint};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// Twice ten segments of 64 KiB as the kernel counts them.
@@ -36,7 +36,7 @@ const TCP_WINDOW: u32 = 65_536;
 /// The largest segment of the loopback device with offloading.
 const SEGMENT: u32 = 65_483;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `tcp_sendmsg()`.
     pub(super) fn tcp_sendmsg(
         &mut self,

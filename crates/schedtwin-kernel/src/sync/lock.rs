@@ -38,7 +38,7 @@
 //! caches with a lock is part of the section's cost.
 
 use super::wait::{Blocked, Resume};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{
     CpuId, IpiKind, IrqLine, IrqLines, Ns, PipeId, SocketId, TaskId, TaskState, WakeSource,
 };
@@ -91,7 +91,7 @@ impl Mutex {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The last `hold` ns of the path were under `lock`, which may have to be waited for first.
     pub(super) fn spin_locked(&mut self, lock: impl Fn(&mut Self) -> &mut SpinLock, hold: Ns) {
         if hold > 0 {

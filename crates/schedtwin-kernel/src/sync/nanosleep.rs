@@ -9,13 +9,13 @@
 //! Differences: a timer that is overdue, slack included, does not let the task sleep; its interrupt, which
 //! Linux takes before it looks, costs its time here, too.
 
+use crate::Kernel;
 use crate::config::ExpiredSleep;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Ns, Outcome, TaskId, TaskState};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The caller sleeps until `until`, or as long as its slack allows after that.
     pub(crate) fn nanosleep_until(&mut self, task: TaskId, until: Ns) {
         self.tasks[task].outcome = Outcome::Done;

@@ -17,8 +17,8 @@
 
 use super::lock::{Mutex, MutexId};
 use super::wait::{Blocked, Hint, WaitQueue};
+use crate::Kernel;
 use crate::config::PipeWakes;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Outcome, PipeId, Syscall, TaskId};
 use std::collections::VecDeque;
 
@@ -146,7 +146,7 @@ impl Pipes {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `read()`: what is there, or sleep and look again. `resumed`: the call has slept.
     pub(crate) fn pipe_read(&mut self, task: TaskId, id: PipeId, bytes: u32, resumed: bool) {
         self.tasks[task].outcome = Outcome::Value(0);

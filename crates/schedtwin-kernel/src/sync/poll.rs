@@ -9,10 +9,10 @@
 //! Differences: one file, no timeout. eventfd and epoll are not modelled: no benchmark of the twin uses them.
 
 use super::wait::Blocked;
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{File, Outcome, Syscall, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `poll()`: 1 once there is something to read.
     pub(crate) fn poll(&mut self, task: TaskId, file: File) {
         self.charge(self.device_tree.path_costs.poll);

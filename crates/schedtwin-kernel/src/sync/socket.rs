@@ -18,7 +18,7 @@
 
 use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
 use std::collections::VecDeque;
 
@@ -156,7 +156,7 @@ impl Sockets {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `socketpair()`.
     #[inline(never)]
     pub(crate) fn socketpair(

@@ -20,7 +20,7 @@
 use super::lock::MutexId;
 use super::socket::{SHARED_INFO, Skb, truesize};
 use super::wait::{Blocked, Hint};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// `SKB_MAX_HEAD(0)`: what fits into the page of a message's linear part.
@@ -30,7 +30,7 @@ const FRAGS: u32 = 32 * 1024;
 /// `PAGE_SIZE`.
 const PAGE: u32 = 4096;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `unix_stream_sendmsg()`.
     pub(super) fn unix_stream_sendmsg(
         &mut self,

@@ -15,8 +15,8 @@
 //! compared: a waiter that can do nothing yet sleeps again, as on Linux's queues without a key of their own.
 
 use super::lock::{MutexId, SpinLock};
+use crate::Kernel;
 use crate::sched::core::WF_SYNC;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Syscall, TaskId, TaskState, WakeSource};
 use std::collections::VecDeque;
 
@@ -81,7 +81,7 @@ pub(crate) enum Hint {
     Plain,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `__wake_up_common()` with one exclusive waiter.
     pub(super) fn wake_up(&mut self, queue: impl Fn(&mut Self) -> &mut WaitQueue, hint: Hint) {
         let flags = match hint {

@@ -35,8 +35,8 @@ pub mod step_wise;
 #[cfg(test)]
 mod tests;
 
+use crate::Kernel;
 use crate::cpufreq::sugov_kthread::SugovKthread;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
 
 /// A temperature, thousandths of a degree Celsius.
@@ -240,7 +240,7 @@ impl ThermalZone {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Registers thermal zones, at boot.
     pub fn register_thermal_zones(&mut self, zones: &[DtThermalZone]) {
         self.thermal_zones = zones.iter().map(ThermalZone::new).collect();

@@ -31,7 +31,7 @@
 //! the device tree has it.
 
 use super::{DtThermalZone, Trip, TripType};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
 /// Fractional bits.
@@ -203,7 +203,7 @@ impl Params {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `power_allocator_manage()`.
     pub(super) fn power_allocator_manage(&mut self, zone: usize) {
         let z = &mut self.thermal_zones[zone];

@@ -15,7 +15,7 @@
 //! Differences: cooling maps have no limits, so their lowest state is 0 and their highest the domain's last.
 
 use super::{Trend, TripType};
-use crate::{Kconfig, Kernel};
+use crate::Kernel;
 
 /// `get_target_state()`: what is asked for from now on. `cur_state`: where the domain is, `upper`: its deepest state,
 /// `target`: what was asked for before, `None` inside: nothing.
@@ -45,7 +45,7 @@ pub fn get_target_state(
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `step_wise_manage()`.
     pub(super) fn step_wise_manage(&mut self, zone: usize) {
         let z = &mut self.thermal_zones[zone];

@@ -20,7 +20,7 @@
 //! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
 use crate::config::HrtimerTarget;
-use crate::{Kconfig, Kernel, sorted};
+use crate::{Kernel, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
 /// What a timer does when it expires.
@@ -205,7 +205,7 @@ pub fn hrtimer_forward(expires: Ns, now: Ns, interval: Ns) -> Ns {
     expires + ((now - expires) / interval + 1) * interval
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `get_nohz_timer_target()`: where a timer that is not pinned is queued. On the executing CPU, or
     /// while that idles on the nearest busy one, unless that would have to be told of an earlier event.
     pub(crate) fn nohz_timer_target(&self, expires: Ns) -> CpuId {

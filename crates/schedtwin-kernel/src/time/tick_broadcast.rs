@@ -31,8 +31,8 @@
 //! off until it has gone in and out of such a state again); no per-CPU wakeup devices; always one-shot, from the
 //! first entry on; what is due by the end of the handler's own cost waits for the next interrupt.
 
+use crate::Kernel;
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, NEVER, Ns};
 
 /// What serves as the broadcast device.
@@ -71,7 +71,7 @@ impl TickBroadcast {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Registers the broadcast device, before time begins. `program_cost`: what arming it costs, in the unit of path
     /// costs.
     pub fn register_broadcast(&mut self, device: BroadcastDevice, program_cost: u64) {

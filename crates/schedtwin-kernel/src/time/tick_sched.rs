@@ -9,9 +9,9 @@
 //! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
 //! stops, and no event is left but hrtimers.
 
+use crate::Kernel;
 use crate::cpuidle::states::SleepLength;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
 
 /// `struct tick_sched`, part of [`crate::cpuidle::CpuIdle`].
@@ -31,7 +31,7 @@ pub struct TickSched {
     pub idle_calls: u64,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The tick's hrtimer has expired (`tick_nohz_handler`).
     pub(crate) fn tick_nohz_handler(&mut self, cpu: CpuId, expires: Ns) {
         let ts = &mut self.cpuidle[cpu].tick;

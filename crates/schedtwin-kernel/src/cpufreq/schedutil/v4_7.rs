@@ -26,9 +26,9 @@
 //! this form with a boost after I/O (4.9), holding of a busy CPU's frequency (4.12) and another time to count staleness from
 //! (4.13), which are not modelled in it.
 
+use crate::Kernel;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
 /// What a CPU has said last.
@@ -85,7 +85,7 @@ pub fn raw_frequency(reference: Khz, util: u64, max: u64) -> Khz {
     (u64::from(reference + (reference >> 2)) * util / max) as Khz
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sugov_update_single()` and `sugov_update_shared()` for `cpu`; `util` is `None` where all there is is asked for.
     pub(in crate::cpufreq) fn sugov_update_passed(&mut self, cpu: CpuId, util: Option<u64>) {
         let (time, max) = (self.rq[cpu].clock, self.arch_scale_cpu_capacity(cpu));

@@ -28,12 +28,12 @@
 
 use super::dl_bw::dl_bw_capacity;
 use super::{DlBw, DlEntity, to_ratio};
+use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::Class;
 use crate::sched::core::ENQUEUE_MIGRATED;
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Errno, Policy, SchedAttr, TaskId, TaskState};
 
 impl Config {
@@ -62,7 +62,7 @@ impl Config {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `__add_running_bw()`.
     pub(crate) fn __add_running_bw(&mut self, cpu: CpuId, bw: u64) {
         let running_bw = &mut self.rq[cpu].dl.running_bw;

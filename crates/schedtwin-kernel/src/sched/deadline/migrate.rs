@@ -12,13 +12,13 @@
 //! 6.1 calls a CPU overloaded if two deadline tasks are queued and one of them may move, 6.12 if one waits that may move.
 //! This is 6.12's. It could only be seen where the running one may move and the waiting ones are all pinned.
 
+use crate::Kernel;
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `enqueue_pushable_dl_task()`: behind those of the same deadline.
     pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
         let (tasks, list) = (&self.tasks, &mut self.rq[cpu].dl.pushable);

@@ -25,13 +25,13 @@
 //! `sugov_effective_cpu_perf`, `sugov_get_util`, `sugov_next_freq_shared`; 6.1.192 kernel/sched/core.c and
 //! cpufreq_schedutil.c, the same functions.
 
+use crate::Kernel;
 use crate::config::{Config, EffectiveCpuUtil};
 use crate::cpufreq::schedutil::map_util_freq;
 use crate::cpufreq::schedutil::v4_7::raw_frequency;
 use crate::policy::CpuPerformance;
 use crate::sched::CfsRqId;
 use crate::sched::pelt::scale_irq_capacity;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Khz, TaskId};
 
 /// `effective_cpu_util()`'s results.
@@ -86,12 +86,12 @@ pub(crate) fn frequency_for(config: &Config, demand: u64, khz: Khz, capacity: u6
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
     #[inline(always)]
     fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
         let rq = &self.rq[cpu];
-        let (scale, irq) = (rq.arch_capacity::<K>(), rq.avg_irq.util_avg);
+        let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
         }
@@ -127,7 +127,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.
     fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
         let rq = &self.rq[cpu];
-        let (max, irq) = (rq.arch_capacity::<K>(), rq.avg_irq.util_avg);
+        let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if self.rt_gets_all(cpu) || irq >= max {
             return max;
         }

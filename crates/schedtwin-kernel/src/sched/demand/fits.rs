@@ -10,8 +10,8 @@
 
 use super::uclamp::RqClamps;
 use super::uclamp::max::Clamps;
+use crate::Kernel;
 use crate::sched::pelt;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// How well a CPU suits what is to run there (`util_fits_cpu()`), in rising order.
@@ -88,18 +88,18 @@ pub(crate) struct FitSearch {
     clamps: Clamps,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `arch_scale_cpu_capacity()`.
     #[inline(always)]
     pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity::<K>()
+        self.rq[cpu].arch_capacity
     }
 
     /// `get_actual_cpu_capacity()`.
     #[inline(always)]
     pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
         let rq = &self.rq[cpu];
-        rq.arch_capacity::<K>() - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
+        rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
     }
 
     /// `capacity_of()`.

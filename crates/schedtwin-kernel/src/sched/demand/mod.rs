@@ -32,11 +32,11 @@ pub mod signal;
 pub mod uclamp;
 pub mod util;
 
+use crate::Kernel;
 use crate::cpufreq::hook::FrequencyHook;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::CpuId;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
         let keeps = [FrequencyHook::Schedutil, FrequencyHook::OfMachine];

@@ -20,12 +20,12 @@
 //!
 //! **Example.** util 512 of 1024 on a table of 0.5, 1 and 2 GHz: 1.25 GHz, so the need is the third.
 
+use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::device_tree::DeviceTree;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::demand::effective::frequency_for;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, PolicyId};
 
@@ -101,7 +101,7 @@ fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Confi
     policy.table.binary_search(&khz).expect("a frequency of the table")
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
     #[inline(always)]
     pub fn has_unseen_demands(&self) -> bool {

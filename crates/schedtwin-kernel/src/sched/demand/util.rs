@@ -11,12 +11,12 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `cpu_util`, `cpu_util_without`; kernel/sched/sched.h `cpu_util_cfs`.
 
 use super::uclamp::RqClamps;
+use crate::Kernel;
 use crate::config::RunnableBoost;
 use crate::sched::{CfsRqId, OnRq, pelt};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `task_util()`.
     #[inline(always)]
     pub fn task_util(&self, task: TaskId) -> u64 {

@@ -66,8 +66,8 @@ pub(in crate::sched::fair) mod stats;
 #[cfg(test)]
 pub(in crate::sched::fair) mod tests;
 
+use crate::Kernel;
 use crate::sched::topology::{DomainId, SchedDomain};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
 /// `enum cpu_idle_type`: in which state a CPU balances.
@@ -244,7 +244,7 @@ fn get_sd_balance_interval(sd: &SchedDomain, busy: bool, hz: u64, max: u64) -> u
     (interval - busy as u64).clamp(1, max)
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The end of a tick: is some domain of `cpu` due, or should an idle CPU be kicked?
     pub fn sched_balance_trigger(&mut self, cpu: CpuId) {
         let idle = self.idle_cpu(cpu);

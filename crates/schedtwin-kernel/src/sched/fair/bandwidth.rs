@@ -40,13 +40,13 @@ mod pool;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
+use crate::Kernel;
 use crate::arena::Id;
 use crate::config::{CfsPeriodTimer, CfsUnthrottle};
 use crate::sched::CfsRqId;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
 
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
@@ -63,7 +63,7 @@ pub struct UnthrottleEntry {
     at: Ns,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     // ---- settings -------------------------------------------------------------------------------
 
     /// `tg_set_cfs_bandwidth()`: `quota` ns in each `period`, `None` without a limit. The period is 1 ms to 1 s, the quota at
@@ -204,7 +204,7 @@ impl<K: Kconfig> Kernel<K> {
             cfs.h_nr_delayed -= delayed;
             cfs.h_nr_idle -= idle;
             parent_stays |= cfs.load_weight != 0;
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
         if level.is_none() {
             self.sub_nr_running(cpu, queued);
@@ -234,7 +234,7 @@ impl<K: Kconfig> Kernel<K> {
             let mut level = self.groups[group].se.get(cpu.index()).copied();
             while let Some(se) = level {
                 self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
-                level = self.se[se].parent::<K>();
+                level = self.se[se].parent;
             }
         } else {
             return;
@@ -277,7 +277,7 @@ impl<K: Kconfig> Kernel<K> {
             if cfs.bandwidth.throttled {
                 return;
             }
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
         if queued_before == 0 && self.cfs[root].h_nr_queued != 0 {
             self.fair_server_start(cpu);

@@ -7,10 +7,10 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `set_next_buddy`, `clear_buddies`; 6.1.192 `set_last_buddy`, `set_skip_buddy`.
 //! Differences: none known.
 
+use crate::Kernel;
 use crate::sched::{CfsRq, CfsRqId, EntityId};
-use crate::{Kconfig, Kernel};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `clear_buddies()`: of each kind, up to where it is no longer about `se`.
     #[inline(always)]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
@@ -31,7 +31,7 @@ impl<K: Kconfig> Kernel<K> {
                 return;
             }
             *buddy = None;
-            level = self.se[se].parent::<K>().filter(|_| !self.flat_groups());
+            level = self.se[se].parent.filter(|_| !self.flat_groups());
         }
     }
 
@@ -54,7 +54,7 @@ impl<K: Kconfig> Kernel<K> {
             }
             let cfs_rq = self.timeline_of(se);
             *buddy(&mut self.cfs[cfs_rq]) = Some(se);
-            level = self.se[se].parent::<K>().filter(|_| !self.flat_groups());
+            level = self.se[se].parent.filter(|_| !self.flat_groups());
         }
     }
 

@@ -58,6 +58,7 @@
 mod tests;
 
 use super::{NICE_0_LOAD, calc_delta, calc_delta_fair, scale_load_down};
+use crate::Kernel;
 use crate::config::IdealRuntime;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_FORK,
@@ -65,7 +66,6 @@ use crate::sched::core::{
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.
@@ -90,7 +90,7 @@ impl CfsRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_idle_cfs_rq()`: nothing but idle entities here. What is below a normal group does not count. Linux keeps
     /// their number (`idle_nr_running`); as only idle entities ask, it is counted here.
     fn sched_idle_cfs_rq(&self, cfs_rq: CfsRqId) -> bool {
@@ -226,7 +226,7 @@ impl<K: Kconfig> Kernel<K> {
             let weight = self.cfs[entity.cfs_rq].load_weight + absent;
             let all = LoadWeight { weight, inv_weight: 0 };
             slice = calc_delta(slice, entity.load.weight, &all);
-            level = entity.parent::<K>();
+            level = entity.parent;
         }
         if features.base_slice {
             let background = self.se_is_idle(se) && !self.sched_idle_cfs_rq(cfs_rq);
@@ -365,7 +365,7 @@ impl<K: Kconfig> Kernel<K> {
         };
         // A task that blocks, and pulls others meanwhile, does not want to be switched back to.
         let entity = &self.se[se];
-        if features.last_buddy && crowded && entity.on_rq && entity.my_q::<K>().is_none() {
+        if features.last_buddy && crowded && entity.on_rq && entity.my_q.is_none() {
             // set_last_buddy()
             self.set_buddy(se, |cfs| &mut cfs.last);
         }

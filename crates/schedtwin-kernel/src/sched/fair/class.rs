@@ -20,6 +20,7 @@
 //! RT is picked then, nobody notices.
 
 use super::{Pick, scale_load_down};
+use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
@@ -28,7 +29,6 @@ use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
 use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::see::{Notes, See};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
@@ -37,7 +37,7 @@ pub const SCHED_CPUFREQ_IOWAIT: u32 = 1;
 impl CfsRq {
     /// A task more below this level; `idle`: 1 if it counts as `SCHED_IDLE` here. What it counts as above.
     #[inline(always)]
-    pub(super) fn count_in<K: Kconfig>(&mut self, delayed: bool, idle: u32) -> u32 {
+    pub(super) fn count_in(&mut self, delayed: bool, idle: u32) -> u32 {
         if delayed {
             self.h_nr_delayed += 1;
         } else {
@@ -45,11 +45,11 @@ impl CfsRq {
         }
         self.h_nr_queued += 1;
         self.h_nr_idle += idle;
-        if K::GROUPS && self.idle { 1 } else { idle }
+        if self.idle { 1 } else { idle }
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
     fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
@@ -100,7 +100,7 @@ impl<K: Kconfig> Kernel<K> {
         }
         cfs.load_weight += entity.load.weight;
         cfs.nr_queued += 1;
-        if entity.my_q::<K>().is_none() {
+        if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_queued(cpu, se, task);
         }
@@ -125,7 +125,7 @@ impl<K: Kconfig> Kernel<K> {
         entity.on_rq = false;
         cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
-        if entity.my_q::<K>().is_none() {
+        if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_dequeued(cpu, se, task);
         }
@@ -168,7 +168,7 @@ impl<K: Kconfig> Kernel<K> {
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
-        let is_task = entity.my_q::<K>().is_none();
+        let is_task = entity.my_q.is_none();
         if is_task && self.sched_cache.is_some() {
             self.account_mm_sched(cpu, curr, delta);
         }
@@ -188,7 +188,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
     pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
         let entity = &self.se[se];
-        match entity.my_q::<K>() {
+        match entity.my_q {
             None => self.tasks[entity.task].policy == Policy::Idle,
             Some(my_q) => self.cfs[my_q].idle,
         }
@@ -203,7 +203,7 @@ impl<K: Kconfig> Kernel<K> {
         loop {
             let cfs_rq = self.se[se].cfs_rq;
             change(&mut self.cfs[cfs_rq]);
-            match self.se[se].parent::<K>() {
+            match self.se[se].parent {
                 Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
                 _ => break,
             }
@@ -252,7 +252,7 @@ impl<K: Kconfig> Kernel<K> {
 
     pub(super) fn set_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = true;
-        if self.se[se].my_q::<K>().is_some() {
+        if self.se[se].my_q.is_some() {
             return;
         }
         if self.sched_cache.is_some() {
@@ -267,7 +267,7 @@ impl<K: Kconfig> Kernel<K> {
     #[inline(always)]
     fn clear_delayed(&mut self, se: EntityId) {
         self.se[se].sched_delayed = false;
-        if self.se[se].my_q::<K>().is_some() {
+        if self.se[se].my_q.is_some() {
             return;
         }
         if self.sched_cache.is_some() {
@@ -314,7 +314,7 @@ impl<K: Kconfig> Kernel<K> {
         let mut throttled = false;
         while let Some(id) = level {
             let entity = &self.se[id];
-            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent::<K>());
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
             if parent_is_queued || entity.on_rq {
                 if !parent_is_queued && entity.sched_delayed {
                     self.requeue_delayed_entity(id);
@@ -332,8 +332,8 @@ impl<K: Kconfig> Kernel<K> {
                 slice_below = self.slice_for_above(cfs_rq);
             }
             let cfs = &mut self.cfs[cfs_rq];
-            idle = cfs.count_in::<K>(still_delayed, idle);
-            throttled = K::GROUPS && cfs.bandwidth.throttled;
+            idle = cfs.count_in(still_delayed, idle);
+            throttled = cfs.bandwidth.throttled;
             if throttled {
                 break;
             }
@@ -390,8 +390,7 @@ impl<K: Kconfig> Kernel<K> {
         }
         let mut action = UPDATE_TG;
         let entity = &self.se[se];
-        let migrating =
-            entity.my_q::<K>().is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
+        let migrating = entity.my_q.is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
         if migrating {
             action |= DO_DETACH;
         }
@@ -426,7 +425,7 @@ impl<K: Kconfig> Kernel<K> {
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.se[se];
         // A delayed group stands for no task: who was in it has been counted out before.
-        let task = entity.my_q::<K>().is_none().then_some(entity.task);
+        let task = entity.my_q.is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
         let mut idle = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
@@ -437,7 +436,7 @@ impl<K: Kconfig> Kernel<K> {
         let mut throttled = false;
         while let Some(id) = level {
             let entity = &self.se[id];
-            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent::<K>());
+            let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
             if parent_stays {
                 self.stays_queued(id, slice_below);
             } else if !self.dequeue_entity(cfs_rq, id, flags) {
@@ -456,15 +455,15 @@ impl<K: Kconfig> Kernel<K> {
             }
             cfs.h_nr_queued -= tasks;
             cfs.h_nr_idle -= idle;
-            if K::GROUPS && cfs.idle {
+            if cfs.idle {
                 idle = tasks;
             }
-            throttled = K::GROUPS && cfs.bandwidth.throttled;
+            throttled = cfs.bandwidth.throttled;
             if throttled {
                 break;
             }
             let occupied = cfs.load_weight != 0;
-            let hierarchy_throttled = K::GROUPS && cfs.bandwidth.throttle_count != 0;
+            let hierarchy_throttled = cfs.bandwidth.throttle_count != 0;
             if let Some(parent) = parent {
                 if occupied && !parent_stays && sleep && !hierarchy_throttled {
                     // It sleeps within its slice: another one of the group shall have the rest.
@@ -525,7 +524,7 @@ impl<K: Kconfig> Kernel<K> {
     #[inline(always)]
     pub(super) fn learns_within_dequeue(&mut self, se: EntityId) {
         if self.config.features.util_est
-            && self.se[se].my_q::<K>().is_none()
+            && self.se[se].my_q.is_none()
             && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
         {
             self.learn_within_dequeue(se);
@@ -579,7 +578,7 @@ impl<K: Kconfig> Kernel<K> {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;
                 }
-                match self.se[se].my_q::<K>() {
+                match self.se[se].my_q {
                     Some(below) => cfs_rq = below,
                     None => return Some(self.se[se].task),
                 }
@@ -616,7 +615,7 @@ impl<K: Kconfig> Kernel<K> {
         let mut level = Some(self.tasks[prev].se);
         while let Some(se) = level {
             self.put_prev_entity(se);
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
     }
 
@@ -649,7 +648,7 @@ impl<K: Kconfig> Kernel<K> {
             if self.cfs_bandwidth_used() {
                 self.account_cfs_rq_runtime(self.se[se].cfs_rq, 0);
             }
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
         self.next_task_is_set(cpu, next, first);
     }
@@ -701,7 +700,7 @@ impl<K: Kconfig> Kernel<K> {
         }
         while let Some(se) = level {
             self.entity_tick(se);
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
         self.resched_curr(cpu);
     }
@@ -723,7 +722,7 @@ impl<K: Kconfig> Kernel<K> {
         while let Some(se) = level {
             self.entity_tick(se);
             self.tick_preempts(self.se[se].cfs_rq, se);
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
         if let Some(cache) = &mut self.sched_cache {
             cache.task_tick_cache(cpu, curr);

@@ -27,10 +27,10 @@
 //!
 //! Kernel: kernel/sched/fair.c, 6.12.95 for EEVDF, 6.1.192 for CFS.
 
+use crate::Kernel;
 use crate::config::{Config, FairClass};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
 /// What a run queue of a kernel orders its timeline by.
@@ -58,7 +58,7 @@ impl CfsRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// [`CfsRq::timeline_insert`], by number.
     pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         self.cfs[cfs_rq].timeline_insert(se, &self.se[se]);

@@ -38,12 +38,12 @@ mod tests;
 mod v7_3;
 
 use super::scale_load_down;
+use crate::Kernel;
 use crate::config::{Config, EevdfForm, LagLimit};
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
@@ -71,7 +71,7 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
     (sum, load)
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
     #[inline(always)]
     pub(crate) fn compares_next_class(&self) -> bool {
@@ -142,7 +142,7 @@ impl CfsRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `avg_vruntime()`: V, and moves the base of the sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
         let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);

@@ -37,10 +37,10 @@
 pub mod fits;
 pub mod margin;
 
+use crate::Kernel;
 use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::sched::root_domain::{PerfDomain, PerfState};
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 
 /// The choice, and the rule that made it.
@@ -104,7 +104,7 @@ fn em_cpu_energy(
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `find_energy_efficient_cpu()`; `None`: EAS cannot tell, ask the idle-sibling search. `task`'s
     /// signals have been aged to its queue's last update. `computed` counts the domains whose energy it took:
     /// those that have room.

@@ -32,6 +32,7 @@
 use super::NICE_0_LOAD;
 use super::eevdf::sums_full_weights;
 use super::group::MIN_SHARES;
+use crate::Kernel;
 use crate::config::GroupTree;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP,
@@ -39,7 +40,6 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// `__calc_prop_weight()`: `weight` below, as seen from a level further up; `queue_weight`: of all that is on the entity's
@@ -76,7 +76,7 @@ impl SchedEntity {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// A group is made, or gets a limit: from now on the timeline is one, or it nests. Nobody is in a group yet.
     pub(super) fn choose_group_tree(&mut self) {
         let flat = self.config.group_tree == GroupTree::Flat
@@ -133,7 +133,7 @@ impl<K: Kconfig> Kernel<K> {
     /// One more level of [`prop_weight`].
     fn calc_prop_weight(&self, se: EntityId, weight: u64) -> u64 {
         let entity = &self.se[se];
-        let queue_weight = entity.parent::<K>().map(|_| self.cfs[entity.cfs_rq].load_weight);
+        let queue_weight = entity.parent.map(|_| self.cfs[entity.cfs_rq].load_weight);
         prop_weight(weight, entity.load.weight, queue_weight)
     }
 
@@ -222,10 +222,10 @@ impl<K: Kconfig> Kernel<K> {
             } else {
                 self.enqueue_level(cfs_rq, id, flags);
             }
-            idle = self.cfs[cfs_rq].count_in::<K>(still_delayed, idle);
+            idle = self.cfs[cfs_rq].count_in(still_delayed, idle);
             weight = self.calc_prop_weight(id, weight);
             flags = ENQUEUE_WAKEUP;
-            level = self.se[id].parent::<K>();
+            level = self.se[id].parent;
         }
         weight
     }
@@ -243,7 +243,7 @@ impl<K: Kconfig> Kernel<K> {
             entity.exec_start = 0;
         }
         entity.on_rq = true;
-        if entity.my_q::<K>().is_none() {
+        if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_queued(cpu, se, task);
         }
@@ -318,14 +318,14 @@ impl<K: Kconfig> Kernel<K> {
                 idle = 1;
             }
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
-            level = self.se[id].parent::<K>();
+            level = self.se[id].parent;
         }
     }
 
     /// `dequeue_entity()`.
     fn dequeue_level(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let entity = &self.se[se];
-        let is_task = entity.my_q::<K>().is_none();
+        let is_task = entity.my_q.is_none();
         let migrating = is_task && self.tasks[entity.task].on_rq == OnRq::Migrating;
         self.update_load_avg(cfs_rq, se, UPDATE_TG | if migrating { DO_DETACH } else { 0 });
         if is_task && flags & DEQUEUE_SLEEP != 0 && flags & DEQUEUE_DELAYED == 0 {
@@ -378,7 +378,7 @@ impl<K: Kconfig> Kernel<K> {
             if next.is_some_and(|next| self.is_on_the_way_of(cfs_rq, next)) {
                 break;
             }
-            level = self.se[id].parent::<K>();
+            level = self.se[id].parent;
         }
         let timeline = self.rq[cpu].timeline;
         self.cfs[timeline].curr = None;
@@ -389,7 +389,7 @@ impl<K: Kconfig> Kernel<K> {
 
     /// Whether an entity, or one above it, is on this queue.
     fn is_on_the_way_of(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        std::iter::successors(Some(se), |se| self.se[*se].parent::<K>())
+        std::iter::successors(Some(se), |se| self.se[*se].parent)
             .any(|se| self.se[se].cfs_rq == cfs_rq)
     }
 
@@ -421,7 +421,7 @@ impl<K: Kconfig> Kernel<K> {
             if on_rq {
                 weight = self.calc_prop_weight(id, weight);
             }
-            level = self.se[id].parent::<K>();
+            level = self.se[id].parent;
         }
         self.cfs[timeline].curr = Some(se);
         if on_rq {
@@ -454,7 +454,7 @@ impl<K: Kconfig> Kernel<K> {
         while let Some(id) = level {
             self.entity_tick(id);
             weight = self.calc_prop_weight(id, weight);
-            level = self.se[id].parent::<K>();
+            level = self.se[id].parent;
         }
         self.reweight_in_timeline(self.rq[cpu].timeline, se, weight, true);
     }
@@ -470,7 +470,7 @@ impl<K: Kconfig> Kernel<K> {
         assert_eq!(cfs.timeline.len() + running, cfs.nr_queued as usize, "{cpu:?}: timeline");
         for node in &cfs.timeline {
             let se = &self.se[node.se];
-            assert!(se.my_q::<K>().is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
+            assert!(se.my_q.is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
             let times = (se.deadline, se.vruntime);
             assert_eq!((node.deadline, node.vruntime), times, "{cpu:?}: node");
             assert!(cfs.curr != Some(node.se), "{cpu:?}: the running task is queued");

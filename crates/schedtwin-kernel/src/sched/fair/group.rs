@@ -44,6 +44,7 @@ mod shares;
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_shares, contribution_delta};
 use shares::{contributes_by_rq_clock, contributes_once_per_ms};
 
+use crate::Kernel;
 use crate::arena::Id;
 use crate::cpufreq::hook::FrequencyHook;
 use crate::sched::core::{
@@ -53,7 +54,6 @@ use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::fair::bandwidth::CfsBandwidth;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `MAX_SHARES`.
@@ -116,10 +116,10 @@ impl TaskGroup {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
     pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
-        let built = K::GROUPS && self.config.fair_group_sched;
+        let built = self.config.fair_group_sched;
         assert!(built, "groups need CONFIG_FAIR_GROUP_SCHED");
         let id = TaskGroupId::from_index(self.groups.len());
         let above = &self.groups[parent];
@@ -189,7 +189,7 @@ impl<K: Kconfig> Kernel<K> {
     /// Whether a run queue is not a CPU's own, told by its number alone: those come first.
     #[inline(always)]
     pub(super) fn is_of_group(&self, cfs_rq: CfsRqId) -> bool {
-        K::GROUPS && cfs_rq.0 as usize >= self.rq.len()
+        cfs_rq.0 as usize >= self.rq.len()
     }
 
     /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
@@ -197,7 +197,7 @@ impl<K: Kconfig> Kernel<K> {
     pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
         let t = &self.tasks[task];
         let entity = &mut self.se[t.se];
-        if !K::GROUPS || t.group == TaskGroupId::ROOT {
+        if t.group == TaskGroupId::ROOT {
             entity.cfs_rq = CfsRqId::root(cpu);
             (entity.parent, entity.depth) = (None, 0);
         } else {
@@ -212,9 +212,6 @@ impl<K: Kconfig> Kernel<K> {
 
     /// A task's run queue if it were on `cpu`.
     pub(crate) fn task_cfs_rq_on(&self, task: TaskId, cpu: CpuId) -> CfsRqId {
-        if !K::GROUPS {
-            return CfsRqId::root(cpu);
-        }
         self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
     }
 
@@ -304,7 +301,7 @@ impl<K: Kconfig> Kernel<K> {
             while let Some(se) = level {
                 self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
                 self.update_cfs_group(se);
-                level = self.se[se].parent::<K>();
+                level = self.se[se].parent;
             }
         }
     }
@@ -333,7 +330,7 @@ impl<K: Kconfig> Kernel<K> {
                 if above.idle {
                     break;
                 }
-                level = self.se[se].parent::<K>();
+                level = self.se[se].parent;
             }
             self.refresh_sched_idle(cpu);
         }
@@ -370,7 +367,7 @@ impl<K: Kconfig> Kernel<K> {
             return;
         }
         self.list_add_leaf_unless_throttled(own);
-        let mut level = self.se[se].parent::<K>();
+        let mut level = self.se[se].parent;
         while let Some(se) = level {
             let cfs_rq = self.se[se].cfs_rq;
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
@@ -378,7 +375,7 @@ impl<K: Kconfig> Kernel<K> {
                 return;
             }
             self.list_add_leaf_unless_throttled(cfs_rq);
-            level = self.se[se].parent::<K>();
+            level = self.se[se].parent;
         }
     }
 
@@ -467,7 +464,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q::<K>() {
+        if let Some(my_q) = self.se[se].my_q {
             self.follow_group_load(se, my_q);
         }
     }
@@ -527,7 +524,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `se_update_runnable()`: how many tasks a group's entity stands for.
     #[inline(always)]
     pub(super) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q::<K>() {
+        if let Some(my_q) = self.se[se].my_q {
             let below = &self.cfs[my_q];
             self.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
         }
@@ -536,7 +533,7 @@ impl<K: Kconfig> Kernel<K> {
     /// `se_runnable()`.
     #[inline(always)]
     pub(super) fn se_runnable(entity: &SchedEntity) -> u64 {
-        match entity.my_q::<K>() {
+        match entity.my_q {
             _ if entity.sched_delayed => 0,
             None => entity.on_rq as u64,
             Some(_) => entity.runnable_weight as u64,
@@ -550,9 +547,8 @@ impl<K: Kconfig> Kernel<K> {
         mut se: EntityId,
         mut pse: EntityId,
     ) -> (EntityId, EntityId) {
-        let above = |se: EntityId| {
-            self.se[se].parent::<K>().expect("two tasks of a CPU have a common root")
-        };
+        let above =
+            |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
         while self.se[se].cfs_rq != self.se[pse].cfs_rq {
             let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
             if depth >= pdepth {

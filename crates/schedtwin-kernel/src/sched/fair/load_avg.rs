@@ -13,9 +13,9 @@
 //! Differences: none known. What groups add is in [`super::group`].
 
 use super::scale_load_down;
+use crate::Kernel;
 use crate::config::{AttachFloor, InitUtilWeight, MigrateSePeltLag};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.
@@ -25,14 +25,14 @@ pub const DO_ATTACH: u32 = 4;
 /// `DO_DETACH`.
 pub const DO_DETACH: u32 = 8;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `update_load_avg()`.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let now = self.cfs_rq_clock_pelt(cfs_rq);
         let (cfs, entity) = (&self.cfs[cfs_rq], &mut self.se[se]);
         let known = entity.avg.last_update_time != 0;
-        let my_q = entity.my_q::<K>();
+        let my_q = entity.my_q;
         let queue_is_aged = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
         // A task that is switched to was often queued in the same entry: then nothing is to be aged.
         if known && !pelt::is_up_to_date(now, &entity.avg) {
@@ -65,7 +65,7 @@ impl<K: Kconfig> Kernel<K> {
     /// An entity's averages have been refreshed, and with them what its clamps change.
     #[inline(always)]
     fn load_avg_refreshed(&mut self, se: EntityId) {
-        if self.uclamp_sums() && self.se[se].my_q::<K>().is_none() {
+        if self.uclamp_sums() && self.se[se].my_q.is_none() {
             self.util_bias_update(self.se[se].task);
         }
     }
@@ -266,7 +266,7 @@ impl<K: Kconfig> Kernel<K> {
         let now = self.rq_clock_pelt(cpu);
         let curr_class = self.tasks[self.rq[cpu].curr].class;
         let rq = &mut self.rq[cpu];
-        let capacity = rq.arch_capacity::<K>();
+        let capacity = rq.arch_capacity;
         let stale = &mut self.stale_demands;
         let rt = rq.avg_rt.update(cpu, stale, |avg| {
             pelt::update_rt_rq_load_avg(now, avg, curr_class == Class::Rt)
@@ -289,7 +289,7 @@ impl<K: Kconfig> Kernel<K> {
         let mut decayed = self.update_other_load_avgs(cpu);
         let now = self.rq_clock_pelt(cpu);
         let root = CfsRqId::root(cpu);
-        let below = K::GROUPS && self.update_blocked_groups(cpu);
+        let below = self.update_blocked_groups(cpu);
         decayed |= self.update_cfs_rq_load_avg(now, root);
         let avg = &self.cfs[root].avg;
         let rq = &mut self.rq[cpu];

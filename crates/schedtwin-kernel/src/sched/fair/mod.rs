@@ -38,9 +38,9 @@ pub mod sched_cache;
 pub mod slow_path;
 pub mod wakeup;
 
+use crate::Kernel;
 use crate::config::CalcDelta;
 use crate::sched::LoadWeight;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Policy, TaskId};
 
 /// `NICE_0_LOAD`: the weight of nice 0, scaled up.
@@ -109,7 +109,7 @@ pub fn calc_delta_fair(delta: u64, load: &LoadWeight) -> u64 {
     if load.weight == NICE_0_LOAD { delta } else { calc_delta(delta, NICE_0_LOAD, load) }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `calc_delta_fair()` in the kernel's form.
     #[inline(always)]
     pub(crate) fn calc_delta_fair(&self, delta: u64, load: &LoadWeight) -> u64 {

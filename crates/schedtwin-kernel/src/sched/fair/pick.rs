@@ -10,12 +10,12 @@
 //! G       b               only entity of the queue               → b      rule: that of the root
 //! ```
 
+use crate::Kernel;
 use crate::sched::{CfsRqId, EntityId};
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Decision, PickCandidate, PickRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Notes the entities of a queue and which of them has been picked.
     #[inline(always)]
     pub(super) fn note_pick<S: See>(&self, see: &mut S, cfs_rq: CfsRqId, picked: EntityId) {
@@ -42,12 +42,12 @@ impl<K: Kconfig> Kernel<K> {
 
     fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId, picked: EntityId) -> PickCandidate {
         let entity = &self.se[se];
-        let is_task = entity.my_q::<K>().is_none();
+        let is_task = entity.my_q.is_none();
         let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se);
         PickCandidate {
             depth: if self.flat_groups() { 0 } else { entity.depth },
             task: is_task.then_some(entity.task),
-            group: self.cfs[entity.my_q::<K>().unwrap_or(entity.cfs_rq)].group,
+            group: self.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
             picked: se == picked,
             curr: self.cfs[cfs_rq].curr == Some(se),
             lag,

@@ -44,10 +44,10 @@ mod occupancy;
 
 pub use occupancy::*;
 
+use crate::Kernel;
 use crate::config::{Config, SchedCache};
 use crate::sched::topology::{DomainId, Topology};
 use crate::sched::{Class, EntityId, OnRq, TaskKind};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Mode, ProcessId, TaskId};
 
 impl CacheAffinity {
@@ -84,7 +84,7 @@ fn cpus(topology: &Topology) -> Vec<CacheCpu> {
     cpus.collect()
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// A new task's process: that which its caller names, and none for kernel threads.
     #[inline(always)]
     pub(crate) fn sched_cache_fork(&mut self, kind: TaskKind, process: ProcessId) {

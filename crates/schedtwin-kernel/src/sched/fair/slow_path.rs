@@ -16,10 +16,10 @@ use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};
 use crate::sched::OnRq;
 use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
-use crate::{Activity, Kconfig, Kernel};
+use crate::{Activity, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_balance_find_dst_cpu()`: from domain `sd` of `cpu` downwards. `sd_flag` is
     /// `SD_BALANCE_FORK` or `SD_BALANCE_EXEC`.
     pub fn sched_balance_find_dst_cpu(

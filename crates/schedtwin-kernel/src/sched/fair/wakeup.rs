@@ -27,11 +27,11 @@ mod idler_llc;
 mod smt;
 mod v5_11;
 
+use crate::Kernel;
 use crate::config::{RecentUsedCpu, SelectIdleScan};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
 use crate::see::{Notes, See};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
 
 use super::energy::Choice;
@@ -80,7 +80,7 @@ struct ScanBudget {
     measured: bool,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
     /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
     pub fn select_task_rq_fair(&mut self, task: TaskId, prev: CpuId, wake_flags: u32) -> CpuId {

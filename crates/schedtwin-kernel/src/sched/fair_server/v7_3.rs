@@ -18,12 +18,12 @@
 //! Kernel: 7.3.4 kernel/sched/deadline.c `dl_server_update_idle`, `dl_server_timer`, `inactive_task_timer`; kernel/sched/idle.c
 //! `update_curr_idle`.
 
+use crate::Kernel;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `update_curr_idle()`: the idle task of `cpu` has run since it was last asked.
     pub(super) fn update_curr_idle(&mut self, cpu: CpuId) {
         let rq = &mut self.rq[cpu];
@@ -46,7 +46,7 @@ impl<K: Kconfig> Kernel<K> {
                 let mut level = Some(self.tasks[curr].se);
                 while let Some(se) = level {
                     self.update_curr(self.se[se].cfs_rq);
-                    level = self.se[se].parent::<K>();
+                    level = self.se[se].parent;
                 }
             }
             Class::Rt => self.update_curr_rt(cpu),

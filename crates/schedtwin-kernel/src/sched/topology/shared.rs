@@ -20,8 +20,8 @@
 //! `claim_asym_sched_domain_shared`, `cpu_attach_domain`, `update_top_cache_domain`.
 
 use super::*;
+use crate::Kernel;
 use crate::config::SdShared;
-use crate::{Kconfig, Kernel};
 
 /// The objects while domains are being built.
 pub(super) struct SharedObjects {
@@ -130,7 +130,7 @@ impl SharedObjects {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// In `update_idle_cpu_scan()`: whose limit a pass of `dst`'s CPU over `sd` sets.
     pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId) -> Option<usize> {
         let domain = &self.topology[sd];

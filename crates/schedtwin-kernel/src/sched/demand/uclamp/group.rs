@@ -28,10 +28,10 @@
 //! (Linux asks for autogroups here, and then does not look).
 
 use super::{Clamps, system_clamps};
+use crate::Kernel;
 use crate::arena::Id;
 use crate::config::Config;
 use crate::sched::SCHED_CAPACITY_SCALE;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::TaskGroupId;
 
 /// `UCLAMP_PERCENT_SCALE`: 100.00 %, in hundredths of a percent.
@@ -82,7 +82,7 @@ pub fn capacity_from_percent(percent: u32) -> u32 {
     (percent * SCHED_CAPACITY_SCALE as u32 + PERCENT_SCALE / 2) / PERCENT_SCALE
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `cpu_uclamp_write()`: the files `cpu.uclamp.min` and `cpu.uclamp.max` of a group are written, those that are given:
     /// hundredths of a percent, 0..=10000; `max` is 10000.
     pub fn cpu_uclamp_write(&mut self, group: TaskGroupId, min: Option<u32>, max: Option<u32>) {

@@ -32,11 +32,11 @@ pub mod group;
 pub mod max;
 pub mod sum;
 
+use crate::Kernel;
 use crate::config::{Config, Uclamp, UclampAggregation, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
-use crate::{Kconfig, Kernel};
 use max::Clamps;
 use schedtwin_types::{CpuId, SchedAttr, TaskGroupId, TaskId};
 
@@ -146,7 +146,7 @@ fn gives_clamps(attr: &SchedAttr) -> bool {
     attr.util_min.is_some() || attr.util_max.is_some()
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
         self.config.uclamp.is_compiled_in()

@@ -48,10 +48,10 @@
 
 use super::RqClamps;
 use super::max::Clamps;
+use crate::Kernel;
 use crate::config::{MaxUclampFactor, NegativeBias, UtilBiasHook, UtilEstUclamp};
 use crate::sched::pelt::{self, UTIL_AVG_UNCHANGED};
 use crate::sched::{CfsRqId, EntityId, OnRq, SCHED_CAPACITY_SCALE};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `MAX_RT_PRIO`: fair priorities begin here.
@@ -140,7 +140,7 @@ impl UclampRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Changes a CPU's sums.
     fn change_sums<R>(&mut self, cpu: CpuId, change: impl FnOnce(&mut UclampRq) -> R) -> R {
         self.rq[cpu].uclamp.change(cpu, &mut self.stale_demands, |uclamp| match uclamp {
@@ -217,7 +217,7 @@ impl<K: Kconfig> Kernel<K> {
             pelt::sub_util(&mut entity.avg, hidden);
             let cfs = &mut self.cfs[entity.cfs_rq];
             cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| pelt::sub_util(avg, hidden));
-            level = entity.parent::<K>();
+            level = entity.parent;
         }
     }
 

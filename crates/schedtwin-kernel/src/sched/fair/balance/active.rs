@@ -12,7 +12,7 @@
 use super::*;
 use schedtwin_types::BalanceRule;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `need_active_balance()`: is it time for the stopper? Returns the reason.
     pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<BalanceRule> {
         // asym_active_balance()

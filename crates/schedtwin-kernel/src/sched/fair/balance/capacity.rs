@@ -20,7 +20,7 @@ pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
     a * 1024 > b * 1078
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `scale_rt_capacity()`: what is left of a CPU for fair tasks.
     fn scale_rt_capacity(&self, cpu: CpuId) -> u64 {
         let max = self.get_actual_cpu_capacity(cpu);

@@ -25,14 +25,14 @@ fn shr_bound(value: u64, shift: u32) -> u64 {
     value >> shift.min(63)
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `task_hot()`: has the task run on the source so recently that moving it costs more?
     fn task_hot(&self, task: TaskId, env: &LbEnv) -> bool {
         let t = &self.tasks[task];
         if t.class != Class::Fair || t.policy == Policy::Idle {
             return false;
         }
-        if K::THREADS && self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
+        if self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
             return false;
         }
         let se = &self.se[t.se];

@@ -30,7 +30,7 @@ pub(super) fn nr_idle_scan(sum_util: u64, llc_weight: u64, pct: u64) -> u32 {
     ((1024 - t) * llc_weight / 1024) as u32
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `update_idle_cpu_scan()`.
     pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
         if !self.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {

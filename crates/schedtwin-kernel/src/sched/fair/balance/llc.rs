@@ -32,7 +32,7 @@ use crate::sched::topology::{SD_ASYM_CPUCAPACITY, SD_SHARE_LLC, SchedGroup};
 use crate::sched::{CfsRqId, Class};
 use room::{LlcMigration, LlcStats, can_migrate_llc};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_cache_enabled()`.
     #[inline(always)]
     pub(super) fn sched_cache_enabled(&self) -> bool {

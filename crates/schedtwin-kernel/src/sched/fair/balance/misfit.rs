@@ -16,7 +16,7 @@ use crate::config::MisfitStatus;
 use crate::sched::topology::SD_ASYM_CPUCAPACITY;
 use schedtwin_types::FactKind;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `update_misfit_status()`: `task` now runs on `cpu` (`None`: nothing fair does).
     #[inline(always)]
     pub fn update_misfit_status(&mut self, task: Option<TaskId>, cpu: CpuId) {
@@ -68,6 +68,6 @@ impl<K: Kconfig> Kernel<K> {
     /// Whether CPUs of a domain differ in capacity.
     #[inline]
     pub(super) fn is_asym(&self, sd: DomainId) -> bool {
-        K::CAPACITIES && self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
+        self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
     }
 }

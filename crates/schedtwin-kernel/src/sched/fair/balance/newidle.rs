@@ -41,7 +41,7 @@ fn ni_random(ratio: u32, d1k: u32) -> Option<u32> {
     (d1k <= weight).then(|| (1024 + weight / 2) / weight)
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_balance_newidle()`: `cpu`, which executes this, has nothing fair left to run.
     ///
     /// Returns > 0 if fair tasks were pulled, 0 if not, < 0 if a higher class has something to run.

@@ -35,7 +35,7 @@ enum Out {
     Done(BalanceRule),
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_balance_rq()`: balances domain `sd` towards its CPU `this_cpu`. Returns how many tasks
     /// moved; `continue_balancing` becomes false if another CPU is to balance from here upwards.
     pub(super) fn sched_balance_rq(

@@ -74,7 +74,7 @@ pub(in crate::sched::fair) fn adjust_numa_imbalance(
     if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN { imbalance as i64 } else { 0 }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_balance_find_src_group()`, after the statistics.
     pub(super) fn find_src_group(&self, env: &LbEnv, sds: &SdLbStats) -> SrcGroup {
         let balanced = |rule| SrcGroup { group: None, imbalance: 0, migration_type: None, rule };

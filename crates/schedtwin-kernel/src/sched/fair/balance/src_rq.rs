@@ -15,7 +15,7 @@ use super::*;
 use crate::config::FindSrcRq;
 use crate::sched::topology::GroupId;
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `sched_balance_find_src_rq()`.
     pub(super) fn find_src_rq(&self, env: &LbEnv, group: GroupId) -> Option<CpuId> {
         let asym = self.is_asym(env.sd);

@@ -166,7 +166,7 @@ pub(super) struct SdLbStats {
     pub cpus_read: u64,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
     #[inline(never)]
     pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
@@ -237,8 +237,7 @@ impl<K: Kconfig> Kernel<K> {
         let imbalance_pct = domain.imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
-        if K::THREADS
-            && (self.has_smt() || domain.flags & SD_ASYM_PACKING != 0)
+        if (self.has_smt() || domain.flags & SD_ASYM_PACKING != 0)
             && !local
             && env.idle.is_idle()
             && sgs.sum_h_nr_running != 0

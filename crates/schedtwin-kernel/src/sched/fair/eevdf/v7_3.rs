@@ -25,9 +25,9 @@
 //! `reweight_eevdf`, `place_entity`.
 //! Differences: none known. The timeline of all groups is in [`super::super::flat`].
 
+use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, WF_FORK};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, Ns, Policy, PreemptionRule, TaskId};
 
 /// The earlier of two virtual times (`min_vruntime()`).
@@ -49,7 +49,7 @@ impl CfsRq {
     }
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// The slices of a queue's entities, the running one included.
     fn slices(&self, cfs_rq: CfsRqId) -> impl Iterator<Item = Ns> {
         let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);

@@ -17,12 +17,12 @@
 //! domain left behind.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
+use crate::Kernel;
 use crate::config::MaxSpareCap;
 use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 /// `struct energy_env`.
@@ -33,7 +33,7 @@ pub(super) struct EnergyEnv {
     pd_cap: u64,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
     pub(super) fn feec_fits(
         &self,

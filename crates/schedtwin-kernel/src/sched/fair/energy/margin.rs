@@ -21,12 +21,12 @@
 //! busy time is summed over CPUs with the task on one of them, each capped by its capacity.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
+use crate::Kernel;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
     pub(super) fn feec_margin(
         &self,

@@ -9,13 +9,13 @@
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `record_wakee`, `wake_wide`, `wake_affine`.
 
 use super::Trail;
+use crate::Kernel;
 use crate::sched::CfsRqId;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `record_wakee()`: how many different tasks the running one wakes.
     #[inline(always)]
     pub(super) fn record_wakee(&mut self, task: TaskId) {

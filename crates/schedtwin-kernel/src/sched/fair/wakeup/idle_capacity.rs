@@ -26,11 +26,11 @@
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `select_idle_capacity`, `asym_fits_cpu`.
 
 use super::Trail;
+use crate::Kernel;
 use crate::config::SelectIdleCapacity;
 use crate::sched::demand::fits::{Fits, TaskDemand};
 use crate::sched::topology::DomainId;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `ASYM_IDLE_*`: the best rank is the smallest.
@@ -47,7 +47,7 @@ mod rank {
     pub const CORE_BIAS: i32 = -3;
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `asym_fits_cpu()`, where capacities differ.
     pub(super) fn asym_fits_cpu(&self, demand: &TaskDemand, cpu: CpuId) -> bool {
         let core = match self.config.select_idle_capacity {

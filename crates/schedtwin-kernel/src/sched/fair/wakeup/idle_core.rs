@@ -37,9 +37,9 @@
 //! References: the mails; 2/8 and 6/8 were read as their reviews quote them.
 
 use super::Trail;
+use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::IdleCore;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
 /// What a wakeup asks a cache about idle cores.
@@ -51,7 +51,7 @@ pub(super) struct KnownIdleCore {
     pub possible: bool,
 }
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `wake_affine_idle()` and `wake_affine_idler_llc()` of the series.
     pub(super) fn wake_affine_by_idle_core(
         &self,

@@ -16,14 +16,14 @@
 //! features.
 
 use super::{ScanBudget, Trail};
+use crate::Kernel;
 use crate::config::{IdleCoreUnseen, SchedIdleCpus, SelectIdleCluster};
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SchedDomain};
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `choose_sched_idle_rq()` without the CPU: whether one with `SCHED_IDLE` tasks only is as good as an idle one.
     #[inline]
     pub(crate) fn displaces_idle_tasks(&self, task: TaskId) -> bool {

@@ -22,12 +22,12 @@
 //! Differences: a CPU without a cache domain has no preference in the first version, too, which does not test for it.
 //! References: the first version compares prev's size twice in step 1, which shows where sizes differ.
 
+use crate::Kernel;
 use crate::config::IdlerLlc;
 use crate::sched::fair::energy::Choice;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, PlacementRule};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `prefer_idler_llc()`: `this` or `prev`, if their caches tell them apart.
     pub(super) fn prefer_idler_llc(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
         let form = self.config.idler_llc;

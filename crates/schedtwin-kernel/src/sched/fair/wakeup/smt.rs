@@ -16,12 +16,12 @@
 //! Differences: none known.
 
 use super::Trail;
+use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `select_idle_smt()`: another idle thread of `target`'s core.
     pub(super) fn select_idle_smt(
         &self,

@@ -15,13 +15,13 @@
 //! Differences: of SIS_PROP the time that counts is the cost of the CPUs looked at in step 2.
 
 use super::{ScanBudget, Trail};
+use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
 use crate::see::See;
-use crate::{Kconfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl<K: Kconfig> Kernel<K> {
+impl Kernel {
     /// `select_idle_core()`, `select_idle_cpu()`, `select_idle_smt()`, in this order.
     pub(super) fn scan_smt_last(
         &self,
